@@ -1,0 +1,1 @@
+"""What AWS calls. Each handler translates, nothing more; the local service calls the same code."""

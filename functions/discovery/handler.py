@@ -1,0 +1,82 @@
+"""API Gateway event -> use case -> response."""
+
+import json
+import os
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from mats import bootstrap
+from mats.bootstrap import Discovery
+from mats.domain.capability import Id
+from mats.domain.errors import CapabilityError
+from mats.domain.query import Query
+from mats.edge import http, log, openapi
+from mats.edge.answer import Answer, Capability, Health
+from mats.settings import Settings
+
+_CAPABILITIES = "/capabilities/"
+
+
+def handle(event: http.Event, context: object) -> dict[str, Any]:
+    """What AWS calls."""
+    return respond(event, _discovery()).to_proxy()
+
+
+def respond(event: http.Event, discovery: Discovery) -> http.Response:
+    """The response to one request."""
+    try:
+        return _routed(event, discovery)
+    except CapabilityError as error:
+        return http.failed(error)
+
+
+def _routed(event: http.Event, discovery: Discovery) -> http.Response:
+    path = http.path_of(event)
+    method, answer = _routes(event, path, discovery)
+    if answer is None:
+        return http.problem(404, f"there is nothing at {path[:200]}; see /openapi.json")
+    if event.get("httpMethod") != method:
+        return http.problem(405, f"use {method}", headers={"Allow": method})
+    return answer()
+
+
+def _routes(event: http.Event, path: str, discovery: Discovery) -> tuple[str, Callable[[], http.Response] | None]:
+    """The method a path wants and what answers it."""
+    match path:
+        case "/discover":
+            return "POST", lambda: _discovered(event, discovery)
+        case "/healthz":
+            return "GET", lambda: http.ok(_health(discovery))
+        case "/openapi.json":
+            return "GET", _described
+        case _ if path.startswith(_CAPABILITIES):
+            id = Id(path.removeprefix(_CAPABILITIES))
+            return "GET", lambda: http.ok(Capability.of(discovery.look_up(id, http.audiences_of(event))))
+    return "", None
+
+
+def _described() -> http.Response:
+    return http.Response(200, json.dumps(openapi.document()), {"Content-Type": "application/json"})
+
+
+def _discovered(event: http.Event, discovery: Discovery) -> http.Response:
+    shortlist = discovery.discover(Query.parse(http.body_of(event)), http.audiences_of(event))
+    log.decided(shortlist, spell_out=discovery.log_queries)
+    return http.ok(Answer.of(shortlist))
+
+
+def _health(discovery: Discovery) -> Health:
+    discover = discovery.discover
+    return Health(
+        status="ok",
+        index=discover.index.name,
+        encoder=discover.encoder.name if discover.encoder else None,
+        reranker=discover.reranker.name if discover.reranker else None,
+    )
+
+
+@cache
+def _discovery() -> Discovery:
+    """Wired once per execution environment."""
+    return bootstrap.discovery(Settings.from_env(os.environ))

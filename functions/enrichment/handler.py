@@ -1,0 +1,54 @@
+"""SQS batch of EventBridge events -> use case -> which messages to deliver again."""
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from mats import bootstrap
+from mats.domain.errors import DependencyFailed
+from mats.edge.changes import MessageUnreadable, change_of
+from mats.edge.log import LOGGER
+from mats.ports import Change
+from mats.settings import Settings
+from mats.usecases.enrich import Enrich
+
+
+def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:
+    """What AWS calls."""
+    return respond(event, _enrich())
+
+
+def respond(event: Mapping[str, Any], enrich: Enrich) -> dict[str, Any]:
+    """The partial batch response: the messages that are not done."""
+    changes, failed = _read(event)
+    try:
+        outcomes = enrich(list(changes.values()))
+    except DependencyFailed as error:
+        LOGGER.warning("enrichment waits: %s", error)
+        return _again([*failed, *changes])
+    unfinished = [message for message, change in changes.items() if not outcomes[change.id].done]
+    return _again([*failed, *unfinished])
+
+
+def _read(event: Mapping[str, Any]) -> tuple[dict[str, Change], list[str]]:
+    """The changes by message id, and the messages that tell of none."""
+    changes: dict[str, Change] = {}
+    unreadable: list[str] = []
+    for message in event["Records"]:
+        try:
+            changes[message["messageId"]] = change_of(message)
+        except MessageUnreadable as error:
+            LOGGER.error("unreadable message %s: %s", message["messageId"], error)
+            unreadable.append(message["messageId"])
+    return changes, unreadable
+
+
+def _again(messages: list[str]) -> dict[str, Any]:
+    return {"batchItemFailures": [{"itemIdentifier": message} for message in messages]}
+
+
+@cache
+def _enrich() -> Enrich:
+    """Wired once per execution environment."""
+    return bootstrap.enrichment(Settings.from_env(os.environ))

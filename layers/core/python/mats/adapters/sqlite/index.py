@@ -1,0 +1,178 @@
+"""The search index over SQLite: FTS5 for BM25, a matrix in memory for exact cosine."""
+
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from mats.adapters.sqlite.database import SCHEMA_VERSION, Database
+from mats.adapters.sqlite.matrix import Mask, Matrix
+from mats.adapters.sqlite.profiles import to_blob
+from mats.adapters.sqlite.registry import IN, as_json
+from mats.domain.capability import Id, Kind
+from mats.domain.profile import FIELD_WEIGHTS, Profile, lexical_fields
+from mats.domain.query import Filter
+from mats.ports import Hit, Stored, Vector
+
+_SCORE = f"-bm25(lexical, {', '.join(str(weight) for weight in FIELD_WEIGHTS.values())})"
+_COLUMNS = ", ".join(FIELD_WEIGHTS)
+_INSERT_TEXT = f"INSERT INTO lexical (rowid, {_COLUMNS}) VALUES (?, {', '.join('?' * len(FIELD_WEIGHTS))})"
+
+
+class SqliteIndex:
+    """The search index port over SQLite. Safe to share between threads; sees what other processes write."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._matrix = Matrix()
+        self._lock = threading.RLock()
+        self._watch = database.connect()
+        self._version = -1
+        self._change = 0
+        self._catch_up()
+
+    @property
+    def name(self) -> str:
+        """Engine and version of the schema."""
+        return f"sqlite-fts5-{SCHEMA_VERSION}"
+
+    def put(self, entries: Sequence[Stored]) -> None:
+        """Make revisions findable, in one transaction."""
+        with self._database.writing() as connection:
+            for entry in entries:
+                _put(connection, entry)
+
+    def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
+        """At most `depth` hits by BM25; the cut among equals at the end is by age."""
+        if not terms:
+            return []
+        mask, everything = self._admitted(admitted)
+        where = "lexical MATCH ?" if everything else "lexical MATCH ? AND admitted(rowid)"
+        query = f"SELECT rowid, {_SCORE} AS score FROM lexical WHERE {where} ORDER BY score DESC, rowid LIMIT ?"
+        with self._database.reading() as connection:
+            if not everything:
+                connection.create_function("admitted", 1, _reader(mask))
+            rows = connection.execute(query, (_any_of(terms), depth)).fetchall()
+        hits = [Hit(id, score) for row, score in rows if (id := self._matrix.id_of(row)) is not None]
+        return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+
+    def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
+        """At most `depth` hits by exact cosine."""
+        with self._lock:
+            mask, _ = self._admitted(admitted)
+            return [Hit(id, cosine) for id, cosine in self._matrix.nearest(np.asarray(vector), mask, depth)]
+
+    def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:
+        """The BM25 score of each of these."""
+        self._catch_up()
+        rows = self._matrix.rows(ids)
+        scores = dict.fromkeys(rows.values(), 0.0)
+        if terms and rows:
+            query = f"SELECT rowid, {_SCORE} FROM lexical WHERE lexical MATCH ? AND rowid IN {IN}"
+            with self._database.reading() as connection:
+                found = connection.execute(query, (_any_of(terms), json.dumps(list(rows)))).fetchall()
+            scores |= {rows[row]: score for row, score in found}
+        return scores
+
+    def cosine_of(self, vector: Vector, ids: Collection[Id]) -> Mapping[Id, float]:
+        """The cosine of each of these that has a vector."""
+        with self._lock:
+            self._catch_up()
+            return self._matrix.cosines(np.asarray(vector), ids)
+
+    def fetch(self, ids: Collection[Id]) -> Mapping[Id, Profile]:
+        """The indexed profiles of those that are findable."""
+        query = f"SELECT id, profile FROM entries WHERE findable AND id IN {IN}"
+        with self._database.reading() as connection:
+            rows = connection.execute(query, (as_json(ids),)).fetchall()
+        return {id: Profile.model_validate_json(profile) for id, profile in rows}
+
+    def revisions(self) -> Iterator[tuple[Id, int, bool]]:
+        """Every entry's id, revision and whether it is findable, in order of id."""
+        with self._database.reading() as connection:
+            rows = connection.execute("SELECT id, rev, findable FROM entries ORDER BY id").fetchall()
+        yield from ((Id(id), rev, bool(findable)) for id, rev, findable in rows)
+
+    def purge(self, ids: Collection[Id]) -> None:
+        """Forget the tombstones among these."""
+        with self._database.writing() as connection:
+            connection.execute(f"DELETE FROM entries WHERE NOT findable AND id IN {IN}", (as_json(ids),))
+
+    def _admitted(self, wanted: Filter) -> tuple[Mask, bool]:
+        """Which rows pass the filter, and whether those are all there are."""
+        with self._lock:
+            self._catch_up()
+            mask = self._matrix.admitted(wanted)
+            return mask, int(mask.sum()) == self._matrix.findable
+
+    def _catch_up(self) -> None:
+        """Take over what was written since, by this process or another; next to nothing when nothing was."""
+        with self._lock:
+            version = self._watch.execute("PRAGMA data_version").fetchone()[0]
+            if version == self._version:
+                return
+            query = (
+                "SELECT change, row, id, findable, kind, namespace, tags, visible_to, vector FROM entries "
+                "WHERE change > ? ORDER BY change"
+            )
+            for change, row, id, findable, kind, namespace, tags, visible_to, blob in self._watch.execute(
+                query, (self._change,)
+            ):
+                if findable:
+                    self._matrix.put(
+                        row,
+                        id,
+                        kind=Kind(kind),
+                        namespace=namespace,
+                        tags=frozenset(json.loads(tags)),
+                        visible_to=None if visible_to is None else frozenset(json.loads(visible_to)),
+                        vector=None if blob is None else np.frombuffer(blob, np.float32),
+                    )
+                else:
+                    self._matrix.drop(row, id)
+                self._change = change
+            self._version = version
+
+
+def _put(connection: sqlite3.Connection, entry: Stored) -> None:
+    profile = entry.profile
+    before = connection.execute("SELECT row, rev, findable FROM entries WHERE id = ?", (profile.id,)).fetchone()
+    if before and before[1] >= profile.rev:
+        return
+    change = connection.execute("UPDATE counter SET change = change + 1 RETURNING change").fetchone()[0]
+    values = {
+        "row": before[0] if before else None,
+        "id": profile.id,
+        "rev": profile.rev,
+        "findable": profile.findable,
+        "change": change,
+        "kind": profile.kind,
+        "namespace": profile.namespace,
+        "tags": json.dumps(profile.tags),
+        "visible_to": None if profile.visible_to is None else json.dumps(profile.visible_to),
+        "profile": profile.model_dump_json(),
+        "vector": to_blob(entry.vector) if profile.findable else None,
+    }
+    row = connection.execute(
+        f"INSERT OR REPLACE INTO entries ({', '.join(values)}) VALUES ({', '.join(f':{name}' for name in values)})",
+        values,
+    ).lastrowid
+    if before and before[2]:
+        connection.execute("DELETE FROM lexical WHERE rowid = ?", (row,))
+    if profile.findable:
+        fields = lexical_fields(profile)
+        connection.execute(_INSERT_TEXT, (row, *(fields[name] for name in FIELD_WEIGHTS)))
+
+
+def _any_of(terms: Sequence[str]) -> str:
+    """An FTS5 query: any of these words, each quoted, so that none is an operator."""
+    return " OR ".join(f'"{term}"' for term in terms)
+
+
+def _reader(mask: Mask) -> Callable[[int], int]:
+    """Row number to 0 or 1, as quick as can be: it is asked for every matching row, new ones included."""
+    flags = mask.tobytes()
+    size = len(flags)
+    return lambda row: flags[row] if row < size else 0

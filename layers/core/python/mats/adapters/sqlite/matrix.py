@@ -1,0 +1,143 @@
+"""Every vector of the index in one matrix in memory, with what searches filter by; kept up to date in place."""
+
+from collections.abc import Callable, Collection, Hashable, Mapping
+from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from mats.domain.capability import Id, Kind
+from mats.domain.query import Filter
+
+V = TypeVar("V", bound=Hashable)
+Mask = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float32]
+
+_FIRST_ROOM = 1_024
+
+
+class Column(Generic[V]):
+    """One value per row, each distinct value kept once: a predicate is asked once per value, not once per row."""
+
+    def __init__(self) -> None:
+        self._codes: dict[V, int] = {}
+        self._rows = np.zeros(_FIRST_ROOM, np.int32)
+
+    def __setitem__(self, row: int, value: V) -> None:
+        self._rows = _with_room(self._rows, row)
+        self._rows[row] = self._codes.setdefault(value, len(self._codes))
+
+    def where(self, admits: Callable[[V], bool], size: int) -> Mask:
+        """Which of the first `size` rows hold a value that is admitted."""
+        table = np.fromiter((admits(value) for value in self._codes), np.bool_, len(self._codes))
+        return table[self._rows[:size]]
+
+
+class Matrix:
+    """Rows of the index by their number in the database. Not safe to share between threads without a lock."""
+
+    def __init__(self) -> None:
+        self._row_of: dict[Id, int] = {}
+        self._id_of: dict[int, Id] = {}
+        self._size = 0
+        self._vectors: Floats = np.zeros((0, 0), np.float32)
+        self._findable: Mask = np.zeros(_FIRST_ROOM, np.bool_)
+        self._encoded: Mask = np.zeros(_FIRST_ROOM, np.bool_)
+        self._kinds: Column[Kind | None] = Column()
+        self._namespaces: Column[str] = Column()
+        self._tags: Column[frozenset[str]] = Column()
+        self._audiences: Column[frozenset[str] | None] = Column()
+
+    def put(
+        self,
+        row: int,
+        id: Id,
+        *,
+        kind: Kind | None,
+        namespace: str,
+        tags: frozenset[str],
+        visible_to: frozenset[str] | None,
+        vector: Floats | None,
+    ) -> None:
+        """Make a row findable, or change it."""
+        self._row_of[id], self._id_of[row] = row, id
+        self._size = max(self._size, row + 1)
+        self._findable, self._encoded = _with_room(self._findable, row), _with_room(self._encoded, row)
+        self._kinds[row], self._namespaces[row] = kind, namespace
+        self._tags[row], self._audiences[row] = tags, visible_to
+        if vector is not None:
+            if vector.shape != self._vectors.shape[1:]:  # the first vector, or another encoder's: the old ones are void
+                self._vectors, self._encoded[:] = np.zeros((_FIRST_ROOM, len(vector)), np.float32), False
+            self._vectors = _with_room(self._vectors, row)
+            self._vectors[row] = vector
+        self._encoded[row], self._findable[row] = vector is not None, True
+
+    def drop(self, row: int, id: Id) -> None:
+        """Make a row unfindable."""
+        self._row_of.pop(id, None)
+        self._id_of.pop(row, None)
+        if row < self._size:
+            self._findable[row] = False
+
+    def admitted(self, wanted: Filter) -> Mask:
+        """Which rows are findable and pass the filter."""
+        mask = self._findable[: self._size] & self._audiences.where(wanted.sees, self._size)
+        if wanted.kinds:
+            mask &= self._kinds.where(wanted.admits_kind, self._size)
+        if wanted.namespaces:
+            mask &= self._namespaces.where(wanted.admits_namespace, self._size)
+        if wanted.tags:
+            mask &= self._tags.where(wanted.admits_tags, self._size)
+        return mask
+
+    def nearest(self, vector: Floats, mask: Mask, depth: int) -> list[tuple[Id, float]]:
+        """At most `depth` rows of the mask by cosine, best first, equal ones by id."""
+        if vector.shape != self._vectors.shape[1:]:
+            return []
+        size = min(self._size, len(self._vectors))
+        reachable = mask[:size] & self._encoded[:size]
+        cosines = np.where(reachable, self._vectors[:size] @ vector, -np.inf)
+        found = int(reachable.sum())
+        if found > depth:
+            last = np.partition(cosines, size - depth)[size - depth]
+            rows = np.flatnonzero(cosines >= last)
+        else:
+            rows = np.flatnonzero(reachable)
+        hits = [(self._id_of[int(row)], _cosine(cosines[row])) for row in rows]
+        return sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:depth]
+
+    def cosines(self, vector: Floats, ids: Collection[Id]) -> Mapping[Id, float]:
+        """The cosine of each of these that has a vector."""
+        if vector.shape != self._vectors.shape[1:]:
+            return {}
+        rows = {id: self._row_of[id] for id in ids if id in self._row_of}
+        return {id: _cosine(self._vectors[row] @ vector) for id, row in rows.items() if self._encoded[row]}
+
+    @property
+    def findable(self) -> int:
+        """How many rows are findable."""
+        return len(self._row_of)
+
+    def rows(self, ids: Collection[Id]) -> Mapping[int, Id]:
+        """The row numbers of those that are findable."""
+        return {self._row_of[id]: id for id in ids if id in self._row_of}
+
+    def id_of(self, row: int) -> Id | None:
+        """The id of a findable row."""
+        return self._id_of.get(row)
+
+
+def _cosine(value: np.float32) -> float:
+    return float(np.clip(value, -1.0, 1.0))
+
+
+A = TypeVar("A", Floats, Mask, npt.NDArray[np.int32])
+
+
+def _with_room(values: A, row: int) -> A:
+    """The same array, grown by doubling if the row lies beyond it."""
+    if row < len(values):
+        return values
+    grown = np.zeros((max(row + 1, 2 * len(values)), *values.shape[1:]), values.dtype)
+    grown[: len(values)] = values
+    return grown

@@ -1,0 +1,77 @@
+"""Profiles with their versions in SQLite."""
+
+from array import array
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.registry import IN, as_json
+from mats.domain.capability import Id
+from mats.domain.profile import Profile
+from mats.ports import Stored, Vector
+
+
+def to_blob(vector: Vector | None) -> bytes | None:
+    """A vector as little-endian float32, as this machine has it."""
+    return None if vector is None else vector.tobytes()
+
+
+def from_blob(blob: bytes | None) -> Vector | None:
+    """The vector of a blob."""
+    return None if blob is None else array("f", blob)
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteProfiles:
+    """The profile store port over SQLite. `indexed_rev` lives in its column; the body's is brought up to date here."""
+
+    database: Database
+
+    def get(self, ids: Collection[Id]) -> Mapping[Id, Stored]:
+        """The current revisions there are."""
+        query = f"SELECT id, indexed_rev, body, vector FROM profiles WHERE id IN {IN}"
+        with self.database.reading() as connection:
+            rows = connection.execute(query, (as_json(ids),)).fetchall()
+        return {id: Stored(_profile(body, indexed_rev), from_blob(vector)) for id, indexed_rev, body, vector in rows}
+
+    def save(self, changes: Sequence[Stored]) -> Collection[Id]:
+        """Write revisions in one transaction; the ids of those that came too late."""
+        late: list[Id] = []
+        with self.database.writing() as connection:
+            for profile, blob in ((change.profile, to_blob(change.vector)) for change in changes):
+                kept = connection.execute("SELECT rev FROM profiles WHERE id = ?", (profile.id,)).fetchone()
+                if (kept[0] if kept else 0) != profile.rev - 1:
+                    late.append(profile.id)
+                    continue
+                connection.execute(
+                    "INSERT INTO profile_versions SELECT id, rev, body FROM profiles WHERE id = ?", (profile.id,)
+                )
+                connection.execute(
+                    "INSERT OR REPLACE INTO profiles (id, rev, indexed_rev, status, body, vector) "
+                    "VALUES (?, ?, ?, ?, ?, ?)",
+                    (profile.id, profile.rev, profile.indexed_rev, profile.status, profile.model_dump_json(), blob),
+                )
+        return late
+
+    def mark_indexed(self, revs: Mapping[Id, int]) -> None:
+        """Note that the index acknowledged these revisions."""
+        with self.database.writing() as connection:
+            connection.executemany(
+                "UPDATE profiles SET indexed_rev = ? WHERE id = ? AND rev = ?",
+                [(rev, id, rev) for id, rev in revs.items()],
+            )
+
+    def versions(self, id: Id) -> Sequence[Profile]:
+        """The earlier revisions of a profile, oldest first."""
+        with self.database.reading() as connection:
+            rows = connection.execute("SELECT body FROM profile_versions WHERE id = ? ORDER BY rev", (id,)).fetchall()
+        return [Profile.model_validate_json(body) for (body,) in rows]
+
+    def ids(self) -> Iterator[Id]:
+        """Every id, tombstones included, in order."""
+        with self.database.reading() as connection:
+            yield from [Id(row[0]) for row in connection.execute("SELECT id FROM profiles ORDER BY id")]
+
+
+def _profile(body: str, indexed_rev: int) -> Profile:
+    return Profile.model_validate_json(body).model_copy(update={"indexed_rev": indexed_rev})

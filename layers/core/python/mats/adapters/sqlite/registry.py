@@ -1,0 +1,104 @@
+"""Registry and trust in SQLite; every change writes its event in the same transaction, as a stream would."""
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from mats.adapters.sqlite.database import Database
+from mats.domain.capability import Id
+from mats.domain.profile import fingerprint
+from mats.domain.registration import Registration
+from mats.ports import Clock, Ids, Item, Placed
+
+IN = "(SELECT value FROM json_each(?))"
+"""Any number of ids as one parameter; `as_json` makes it."""
+
+
+def as_json(ids: Collection[Id]) -> str:
+    """The parameter for `IN`."""
+    return json.dumps(list(ids))
+
+
+@dataclass(frozen=True, slots=True)
+class Announcer:
+    """Writes events into the transaction of the change they tell of."""
+
+    clock: Clock
+    ids: Ids
+
+    def __call__(self, connection: sqlite3.Connection, source: str, change: str, id: Id) -> None:
+        """Announce that the item of this id in `source` (Registry, Trust) saw `change` (INSERT, MODIFY, REMOVE)."""
+        connection.execute(
+            "INSERT INTO events (event_id, source, change, id, time) VALUES (?, ?, ?, ?, ?)",
+            (self.ids(), source, change, id, self.clock.now()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteRegistry:
+    """The registry port over SQLite."""
+
+    database: Database
+    announce: Announcer
+
+    def get(self, ids: Collection[Id]) -> Mapping[Id, Item]:
+        """The items there are."""
+        with self.database.reading() as connection:
+            rows = connection.execute(f"SELECT id, item FROM registry WHERE id IN {IN}", (as_json(ids),)).fetchall()
+        return {id: json.loads(item) for id, item in rows}
+
+    def put(self, registrations: Sequence[Registration]) -> Mapping[Id, Placed]:
+        """Write registrations in one transaction; of several under one id the last counts."""
+        with self.database.writing() as connection:
+            return {registration.id: self._put(connection, registration) for registration in registrations}
+
+    def _put(self, connection: sqlite3.Connection, registration: Registration) -> Placed:
+        id, item = registration.id, registration.item()
+        digest = fingerprint(item)
+        before = connection.execute("SELECT kind, digest FROM registry WHERE id = ?", (id,)).fetchone()
+        if before and before[0] != registration.kind:
+            return Placed.OTHER_KIND
+        if before and before[1] == digest:
+            return Placed.UNCHANGED
+        connection.execute(
+            "INSERT OR REPLACE INTO registry (id, kind, digest, item) VALUES (?, ?, ?, ?)",
+            (id, registration.kind, digest, json.dumps(item, ensure_ascii=False)),
+        )
+        self.announce(connection, "Registry", "MODIFY" if before else "INSERT", id)
+        return Placed.CHANGED if before else Placed.NEW
+
+    def remove(self, id: Id) -> bool:
+        """Take an item out; whether there was one."""
+        with self.database.writing() as connection:
+            there = connection.execute("DELETE FROM registry WHERE id = ?", (id,)).rowcount > 0
+            if there:
+                self.announce(connection, "Registry", "REMOVE", id)
+        return there
+
+    def ids(self) -> Iterator[Id]:
+        """Every id, in order."""
+        with self.database.reading() as connection:
+            yield from [Id(row[0]) for row in connection.execute("SELECT id FROM registry ORDER BY id")]
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteTrust:
+    """The trust port over SQLite."""
+
+    database: Database
+    announce: Announcer
+
+    def get(self, ids: Collection[Id]) -> Mapping[Id, int]:
+        """The trust there is."""
+        with self.database.reading() as connection:
+            return dict(connection.execute(f"SELECT id, trust FROM trust WHERE id IN {IN}", (as_json(ids),)).fetchall())
+
+    def put(self, id: Id, trust: int | None) -> None:
+        """Set the trust in a capability, or take it back."""
+        with self.database.writing() as connection:
+            if trust is None:
+                connection.execute("DELETE FROM trust WHERE id = ?", (id,))
+            else:
+                connection.execute("INSERT OR REPLACE INTO trust (id, trust) VALUES (?, ?)", (id, trust))
+            self.announce(connection, "Trust", "MODIFY" if trust is not None else "REMOVE", id)

@@ -1,0 +1,165 @@
+"""Wiring: the only production module that imports adapters."""
+
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+
+from mats.adapters.clock import SystemClock, fresh_id
+from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.events import SqliteEvents
+from mats.adapters.sqlite.profiles import SqliteProfiles
+from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
+from mats.domain.errors import DependencyFailed
+from mats.domain.ranking import PAPER_WEIGHTS, Scale, Thresholds
+from mats.ports import Encoder, SearchIndex
+from mats.settings import Settings
+from mats.usecases.discover import Discover, Retrieval
+from mats.usecases.enrich import Enrich
+from mats.usecases.look_up import LookUp
+from mats.usecases.reconcile import Reconcile
+
+DATABASE = "mats.db"
+_STAGE_THREADS = 256
+"""Threads are made as they are needed; a waiting one costs next to nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """What the discovery function serves."""
+
+    discover: Discover
+    look_up: LookUp
+    log_queries: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What makes raw scores absolute, for one index and encoder."""
+
+    scale: Scale
+    thresholds: Thresholds
+
+
+JUDGED = Thresholds(match=0.7, weak=0.4)
+"""For the reranker's own scale, where 0.7 means "does most of it" in the prompt."""
+
+
+class Local:
+    """The whole system over one folder; each part is made when it is first asked for."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Open the registry of these settings, or make it.
+
+        Raises:
+            StorageUnusable: the message says what to do.
+        """
+        self.settings = settings
+        self.without_encoder = ""
+        """Why there is no encoder; empty if there is one or nobody has asked."""
+        self.clock = SystemClock()
+        self.database = Database(settings.home / DATABASE)
+        announce = Announcer(self.clock, fresh_id)
+        self.registry = SqliteRegistry(self.database, announce)
+        self.trust = SqliteTrust(self.database, announce)
+        self.profiles = SqliteProfiles(self.database)
+        self.events = SqliteEvents(self.database, f"{os.getpid()}:{fresh_id()}")
+
+    @cached_property
+    def index(self) -> SearchIndex:
+        """The search index."""
+        from mats.adapters.sqlite.index import SqliteIndex  # noqa: PLC0415 - numpy, for commands that search
+
+        return SqliteIndex(self.database)
+
+    @cached_property
+    def encoder(self) -> Encoder | None:
+        """The encoder; none if it is switched off or missing, which `without_encoder` explains."""
+        if self.settings.encoder == "none":
+            self.without_encoder = "MATS_ENCODER is none"
+            return None
+        try:
+            return _local_encoder(self.settings)
+        except DependencyFailed as error:
+            self.without_encoder = str(error)
+            return None
+
+    @cached_property
+    def enrich(self) -> Enrich:
+        """The offline path."""
+        return Enrich(
+            registry=self.registry,
+            trust=self.trust,
+            profiles=self.profiles,
+            index=self.index,
+            encoder=self.encoder,
+            writer=None,
+        )
+
+    @cached_property
+    def discovery(self) -> Discovery:
+        """The online path."""
+        calibration = calibrated(self.encoder.name if self.encoder else "")
+        discover = Discover(
+            index=self.index,
+            encoder=self.encoder,
+            reranker=None,
+            scale=calibration.scale,
+            weights=PAPER_WEIGHTS,
+            thresholds=calibration.thresholds,
+            judged_thresholds=JUDGED,
+            clock=self.clock,
+            ids=fresh_id,
+            executor=ThreadPoolExecutor(_STAGE_THREADS, thread_name_prefix="stage"),
+            retrieval=Retrieval(k=self.settings.k),
+        )
+        return Discovery(discover, LookUp(self.index), log_queries=self.settings.log_queries == "text")
+
+    @cached_property
+    def reconcile(self) -> Reconcile:
+        """The repair."""
+        return Reconcile(
+            enrich=self.enrich,
+            registry=self.registry,
+            profiles=self.profiles,
+            index=self.index,
+            clock=self.clock,
+            ids=fresh_id,
+        )
+
+
+def discovery(settings: Settings) -> Discovery:
+    """What the discovery function serves."""
+    return Local(settings).discovery
+
+
+def enrichment(settings: Settings) -> Enrich:
+    """What the enrichment function runs."""
+    return Local(settings).enrich
+
+
+def _local_encoder(settings: Settings) -> Encoder:
+    from mats.adapters.encoder.local import LocalEncoder  # noqa: PLC0415 - onnxruntime, for commands that encode
+
+    return LocalEncoder.load(
+        settings.encoder,
+        cache=settings.cache or user_cache(),
+        precision="fp32" if settings.encoder_precision == "fp32" else "int8",
+        query_prefix=settings.query_prefix,
+    )
+
+
+def user_cache() -> Path:
+    """The folder for what can be made again."""
+    return Path.home() / ".cache" / "mats"
+
+
+def calibrated(encoder: str) -> Calibration:
+    """The constants for an encoder, by the start of its name; an unknown one gets the default's."""
+    table = json.loads(resources.files("mats").joinpath("calibration.json").read_text("utf-8"))
+    known = next((key for key in table["encoders"] if encoder.startswith(key)), "default") if encoder else "none"
+    row = table["encoders"].get(known) or table["default"]
+    return Calibration(Scale(c=row["c"], lo=row["lo"], hi=row["hi"]), Thresholds(match=row["match"], weak=row["weak"]))

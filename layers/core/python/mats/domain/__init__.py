@@ -1,0 +1,1 @@
+"""Values and arithmetic: what a capability is, how it is described, how candidates are ranked. No I/O."""

@@ -1,0 +1,34 @@
+"""What can be found, and what it is called."""
+
+from enum import StrEnum
+from typing import NewType
+
+Id = NewType("Id", str)
+"""`namespace/name`. The namespace holds no slash; the name may."""
+
+
+class Kind(StrEnum):
+    """The four kinds of capability."""
+
+    MODEL = "model"
+    AGENT = "agent"
+    TOOL = "tool"
+    SKILL = "skill"
+
+
+class Lifecycle(StrEnum):
+    """Deprecated capabilities are still found, marked, and ranked below an equal active one."""
+
+    ACTIVE = "active"
+    DEPRECATED = "deprecated"
+
+
+def capability_id(namespace: str, name: str) -> Id:
+    """The id of a capability."""
+    return Id(f"{namespace}/{name}")
+
+
+def parts(id: str) -> tuple[str, str]:
+    """Namespace and name of an id; the name is empty where there is no slash."""
+    namespace, _, name = id.partition("/")
+    return namespace, name

@@ -1,0 +1,74 @@
+"""Every error of ours, sorted by whose mistake it is.
+
+CapabilityError
+├── Invalid                  what somebody wrote cannot be used; carries every fault at once
+│   ├── RegistrationInvalid  the owner's mistake
+│   └── RequestInvalid       the caller's mistake
+├── CapabilityNotFound       the caller's mistake: no such capability, or not for this caller
+├── ReplyUnusable            a model's mistake; the pipeline carries on without that reply
+├── Superseded               nobody's mistake: another run wrote first; read again and retry
+└── DependencyFailed         somebody else's mistake; retry
+    ├── OutOfTime            the dependency did not answer within its budget
+    └── StorageUnusable      the operator's to mend: the message says how; a retry alone will not help
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Fault(NamedTuple):
+    """One thing wrong with one attribute; the attribute is a dotted path such as `tags.2`."""
+
+    attribute: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.attribute}: {self.message}" if self.attribute else self.message
+
+
+class CapabilityError(Exception):
+    """Root of the tree; never raised itself."""
+
+
+class Invalid(CapabilityError):
+    """What somebody wrote cannot be used."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        super().__init__("; ".join(str(fault) for fault in faults))
+        self.faults = tuple(faults)
+
+
+class RegistrationInvalid(Invalid):
+    """An owner's registration breaks the contract."""
+
+
+class RequestInvalid(Invalid):
+    """A caller's request breaks the contract."""
+
+
+class CapabilityNotFound(CapabilityError):
+    """There is no such capability, or it does not exist for this caller."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(f"no capability {id!r}")
+        self.id = id
+
+
+class ReplyUnusable(CapabilityError):
+    """A model answered something that cannot be used."""
+
+
+class Superseded(CapabilityError):
+    """Another run wrote a newer revision first."""
+
+
+class DependencyFailed(CapabilityError):
+    """Something we depend on did not do its part; safe to retry."""
+
+
+class OutOfTime(DependencyFailed):
+    """A stage did not answer within its budget."""
+
+
+class StorageUnusable(DependencyFailed):
+    """The storage cannot be used until an operator mends it: corrupt, read-only, full."""

@@ -1,0 +1,31 @@
+"""Why a capability was found: which words of the query stand in which of its fields."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from mats.domain.profile import Profile, lexical_fields
+from mats.domain.text import stem, words
+
+_PREFIX = 3
+"""Words that share a stem share at least these first letters; comparing them first saves most stemming."""
+
+
+class Why(NamedTuple):
+    """Words of the query that matched, in its order, and the fields they matched in, in index order."""
+
+    matched: tuple[str, ...]
+    fields: tuple[str, ...]
+
+
+def explain(terms: Collection[str], profile: Profile) -> Why:
+    """The terms of a query that stand in a profile, by stem as in the index; the meaning side has no words to show."""
+    stems = {stem(term): term for term in terms}
+    starts = tuple({term[:_PREFIX] for term in terms})
+    matched: set[str] = set()
+    fields: list[str] = []
+    for name, text in lexical_fields(profile).items():
+        here = {stem(word) for word in set(words(text)) if word.startswith(starts)} & stems.keys()
+        if here:
+            matched |= here
+            fields.append("positive_examples" if name == "examples" else name)
+    return Why(tuple(term for s, term in stems.items() if s in matched), tuple(fields))

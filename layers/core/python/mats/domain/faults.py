@@ -1,0 +1,43 @@
+"""Turn pydantic's validation errors into faults that a person can act on, all at once."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+
+from pydantic import BaseModel, ValidationError
+
+from mats.domain.errors import Fault
+
+
+def faults_of(error: ValidationError, model: type[BaseModel], hints: Mapping[str, str]) -> Sequence[Fault]:
+    """Every fault of a failed validation, in attribute order.
+
+    Args:
+        error: What pydantic raised.
+        model: The model that refused; its field names serve for "did you mean".
+        hints: For unknown attributes that people try: what to do instead.
+    """
+    return sorted(Fault(".".join(map(str, e["loc"])), _message(e["type"], e["msg"], e["loc"], model, hints))
+                  for e in error.errors(include_url=False, include_input=False))  # fmt: skip
+
+
+def _message(
+    type_: str, text: str, location: Sequence[int | str], model: type[BaseModel], hints: Mapping[str, str]
+) -> str:
+    match type_:
+        case "missing":
+            return "is required"
+        case "extra_forbidden":
+            return _unknown(str(location[-1]), model, hints)
+        case "value_error":
+            return text.removeprefix("Value error, ")
+        case "string_unicode":
+            return "is not valid Unicode text"
+        case _:
+            return text[:1].lower() + text[1:]
+
+
+def _unknown(attribute: str, model: type[BaseModel], hints: Mapping[str, str]) -> str:
+    if attribute in hints:
+        return hints[attribute]
+    close = difflib.get_close_matches(attribute, list(model.model_fields), n=1)
+    return f"is not a known attribute; did you mean `{close[0]}`?" if close else "is not a known attribute"

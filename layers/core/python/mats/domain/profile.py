@@ -1,0 +1,237 @@
+"""What enrichment makes of a registration: the five fields, what is indexed, and how a change is recognised."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mats.domain.capability import Id, Kind, Lifecycle, capability_id
+from mats.domain.registration import Registration
+from mats.domain.text import clean, clip, first_sentence, read_parameters, split_identifier
+
+SCHEMA = 1
+"""Grows when the texts derived from a registration change, so that every profile is made anew."""
+
+_FIELD_LIMIT = 20_000
+"""Characters kept of each derived text: past this a description says nothing new, and a profile must fit an item."""
+
+Trust = Annotated[int, Field(ge=0, le=100)]
+"""What an operator thinks of a capability, 0 (none) to 100 (full)."""
+
+
+class Status(StrEnum):
+    """What became of the latest registration."""
+
+    ACTIVE = "active"
+    REJECTED = "rejected"
+    DELETED = "deleted"
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Enrichment(_Frozen):
+    """The five fields. `negative_examples` are requests that a neighbour serves better: never positive evidence."""
+
+    summary: str = ""
+    action: str = ""
+    keywords: tuple[str, ...] = ()
+    positive_examples: tuple[str, ...] = ()
+    negative_examples: tuple[str, ...] = ()
+
+
+class SourceText(_Frozen):
+    """What the registration itself contributes to the index, cleaned and clipped."""
+
+    description: str = ""
+    parameter_names: str = ""
+    parameter_text: str = ""
+    other: str = ""
+
+    @classmethod
+    def of(cls, registration: Registration) -> Self:
+        """The indexable text of a registration."""
+        named = read_parameters(registration.input_schema, _about_parameters(registration.descriptor))
+        about = read_parameters(_about_itself(registration.descriptor))
+        return cls(
+            description=_limited(registration.description),
+            parameter_names=_limited(split_identifier(" ".join(named.names))),
+            parameter_text=_limited(" ".join(named.texts)),
+            other=_limited(" ".join((registration.provider, *registration.type_tags, *about.texts))),
+        )
+
+
+_ABOUT_ITSELF = ("title", "category", "domain", "provider_description", "instructions", "summary")
+"""Descriptor entries that speak of the capability as a whole, not of its parameters or skills."""
+
+
+def _about_parameters(descriptor: Mapping[str, object] | None) -> object:
+    return {k: v for k, v in (descriptor or {}).items() if k not in _ABOUT_ITSELF}
+
+
+def _about_itself(descriptor: Mapping[str, object] | None) -> object:
+    return [v for k, v in (descriptor or {}).items() if k in _ABOUT_ITSELF]
+
+
+def _limited(text: str) -> str:
+    return clip(clean(text), _FIELD_LIMIT)
+
+
+class Cause(_Frozen):
+    """What brought a revision about: the event's id and time (ISO 8601, UTC)."""
+
+    event_id: str
+    time: str
+
+
+class Profile(_Frozen):
+    """One capability as it is found: made from the latest valid registration, without its vector.
+
+    `rev` grows by one with every change and is the external version in the index; `indexed_rev` follows it once the
+    index has acknowledged. A rejected registration leaves the last good content in place beside the `error`.
+    """
+
+    namespace: str
+    name: str
+    kind: Kind | None = None
+    status: Status = Status.ACTIVE
+    error: str = ""
+    enriched: bool = False
+    enrichment: Enrichment = Enrichment()
+    source: SourceText | None = None
+    version: str = ""
+    endpoint: str = ""
+    provider: str = ""
+    tags: tuple[str, ...] = ()
+    type_tags: tuple[str, ...] = ()
+    lifecycle: Lifecycle = Lifecycle.ACTIVE
+    visible_to: tuple[str, ...] | None = None
+    trust: Trust | None = None
+    notes: tuple[str, ...] = ()
+    origin: str = ""
+    content: str = ""
+    rev: int = 0
+    indexed_rev: int = 0
+    cause: Cause | None = None
+
+    @property
+    def id(self) -> Id:
+        """`namespace/name`."""
+        return capability_id(self.namespace, self.name)
+
+    @property
+    def findable(self) -> bool:
+        """Whether there is content to index: true of a rejected one whose earlier registration was good."""
+        return self.status is not Status.DELETED and self.source is not None
+
+    def content_fingerprint(self) -> str:
+        """The `content` fingerprint: everything that is indexed or answered, and nothing that merely counts."""
+        return fingerprint(self.model_dump(mode="json", exclude={"content", "rev", "indexed_rev", "cause"}))
+
+    def sealed(self) -> Self:
+        """The same profile carrying its own content fingerprint."""
+        return self.model_copy(update={"content": self.content_fingerprint()})
+
+
+def as_written(registration: Registration) -> Enrichment:
+    """The five fields as far as the owner wrote them: what stands until a writer has read the registration."""
+    return Enrichment(
+        summary=first_sentence(clean(registration.description)),
+        keywords=registration.tags,
+        positive_examples=registration.examples,
+        negative_examples=registration.negative_examples,
+    )
+
+
+_CARRIED_OVER = {
+    "namespace", "name", "kind", "version", "endpoint", "provider", "tags", "type_tags", "lifecycle", "visible_to",
+}  # fmt: skip
+
+
+def profile_of(
+    registration: Registration,
+    *,
+    trust: int | None,
+    origin: str,
+    enrichment: Enrichment | None = None,
+    notes: tuple[str, ...] = (),
+) -> Profile:
+    """The profile of a registration; without an enrichment it is the raw one, `enriched: false`. Not yet numbered."""
+    return Profile(
+        **registration.model_dump(include=_CARRIED_OVER),
+        enriched=enrichment is not None,
+        enrichment=enrichment or as_written(registration),
+        source=SourceText.of(registration),
+        trust=trust,
+        origin=origin,
+        notes=notes,
+    ).sealed()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """What turns a registration into a profile: writer model, prompt hash, encoder. Empty where there is none."""
+
+    writer: str = ""
+    prompt: str = ""
+    encoder: str = ""
+
+    def origin(self, registration: Registration) -> str:
+        """The `origin` fingerprint: equal means that neither the writer nor the encoder would see anything new."""
+        read = registration.model_dump(
+            mode="json", exclude={"version", "endpoint", "lifecycle", "visible_to"}, exclude_defaults=True
+        )
+        return fingerprint([SCHEMA, self.writer, self.prompt, self.encoder, read])
+
+
+def fingerprint(value: object) -> str:
+    """128 bits of SHA-256 over canonical JSON."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+FIELD_WEIGHTS: Mapping[str, float] = {
+    "name": 1.0, "summary": 1.0, "action": 1.0, "keywords": 1.0, "description": 1.0, "examples": 1.0,
+    "parameters": 1.2, "other": 1.0,
+}  # fmt: skip
+"""The lexical fields of every index in column order, and what a word in each counts: docs/decisions/0003."""
+
+
+def lexical_fields(profile: Profile) -> dict[str, str]:
+    """The text of each lexical field, keyed as `FIELD_WEIGHTS`.
+
+    The name is there once as written and twice as words: docs/decisions/0003. A raw profile's summary
+    is the start of its description and is not indexed twice. Negative examples are nowhere here.
+    """
+    source, written = profile.source or SourceText(), profile.enrichment
+    spoken = split_identifier(profile.name)
+    return {
+        "name": f"{profile.name} {spoken} {spoken}",
+        "summary": written.summary if profile.enriched else "",
+        "action": written.action,
+        "keywords": " ".join(written.keywords),
+        "description": source.description,
+        "examples": " ".join(written.positive_examples),
+        "parameters": f"{source.parameter_names} {source.parameter_text}".strip(),
+        "other": source.other,
+    }
+
+
+def embedded_text(profile: Profile) -> str:
+    """What the encoder reads: most telling first, so that an encoder's own cut-off takes the least telling."""
+    source, written = profile.source or SourceText(), profile.enrichment
+    parts = (
+        profile.name,
+        f"{written.summary} {written.action}".strip() if profile.enriched else "",
+        " ".join((source.description[:700], source.other[:300])).strip(),
+        " ".join(written.keywords)[:200],
+        source.parameter_names[:200],
+        " ".join(written.positive_examples)[:300],
+        source.parameter_text[:500],
+    )
+    return ". ".join(part for part in parts if part)

@@ -1,0 +1,100 @@
+"""What is asked, by whom, and which capabilities may answer."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+
+from mats.domain.capability import Kind
+from mats.domain.errors import Fault, RequestInvalid
+from mats.domain.faults import faults_of
+
+MAX_K = 25
+"""The most candidates one rerank call judges."""
+
+_HINTS = {
+    "k": "is not a known attribute; did you mean `limit`?",
+    "text": "is not a known attribute; did you mean `query`?",
+}
+
+Label = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+def _distinct(value: object) -> object:
+    return list(dict.fromkeys(value)) if isinstance(value, list) and all(isinstance(v, str) for v in value) else value
+
+
+class Query(BaseModel):
+    """A request for capabilities: the body of `POST /discover`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    query: Annotated[str, Field(min_length=1, max_length=2_000)] = Field(
+        description="What is wanted, in plain words.", examples=["refund a customer's card payment"]
+    )
+    kinds: Annotated[tuple[Kind, ...], BeforeValidator(_distinct)] = Field(
+        default=(), description="Any of these kinds; empty: all four."
+    )
+    namespaces: Annotated[tuple[Label, ...], Field(max_length=50)] = Field(
+        default=(), description="In any of these namespaces or below: `com.acme` includes `com.acme.pay`."
+    )
+    tags: Annotated[tuple[Label, ...], Field(max_length=50)] = Field(
+        default=(), description="Carrying every one of these tags."
+    )
+    limit: Annotated[int, Field(ge=1, le=MAX_K)] | None = Field(
+        default=None, description="At most this many results; no more than the service looks at (15 by default)."
+    )
+    explain: bool = Field(default=False, description="Say for each result which words matched in which fields.")
+
+    @field_validator("query")
+    @classmethod
+    def _says_something(cls, value: str) -> str:
+        if not value.strip():
+            raise ValueError("must not be blank")
+        return value
+
+    @classmethod
+    def parse(cls, body: Any) -> Self:
+        """The query a request body holds.
+
+        Raises:
+            RequestInvalid: with every fault.
+        """
+        if not isinstance(body, dict):
+            raise RequestInvalid([Fault("", "the body must be a JSON object with a `query`")])
+        try:
+            return cls.model_validate(body)
+        except ValidationError as error:
+            raise RequestInvalid(faults_of(error, cls, _HINTS)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which capabilities may answer: the caller's wish, and what the caller may see at all."""
+
+    kinds: frozenset[Kind] = frozenset()
+    namespaces: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    audiences: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, query: Query, audiences: Collection[str]) -> Self:
+        """The filter of a query asked by a caller who belongs to these audiences."""
+        return cls(frozenset(query.kinds), frozenset(query.namespaces), frozenset(query.tags), frozenset(audiences))
+
+    def admits_kind(self, kind: Kind | None) -> bool:
+        """Empty admits all."""
+        return not self.kinds or kind in self.kinds
+
+    def admits_namespace(self, namespace: str) -> bool:
+        """A namespace admits itself and everything below it, at a dot."""
+        return not self.namespaces or any(f"{namespace}.".startswith(f"{wanted}.") for wanted in self.namespaces)
+
+    def admits_tags(self, tags: Collection[str]) -> bool:
+        """Every tag asked for must be there."""
+        return self.tags.issubset(tags)
+
+    def sees(self, visible_to: Collection[str] | None) -> bool:
+        """Whether a capability exists for this caller: shown to everyone, or to an audience of the caller's."""
+        return visible_to is None or not self.audiences.isdisjoint(visible_to)

@@ -1,0 +1,165 @@
+"""From measurements to a ranked shortlist: fusion, the absolute scale, the four signals, the blend, the verdict.
+
+Fusion chooses *which* k candidates are looked at; it compares them with each other, so its scores mean nothing outside
+their query. The retrieval scale says *how good* a candidate is on its own, so it can be compared across queries.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from mats.domain.capability import Id, Kind, Lifecycle
+
+Scores = Mapping[Id, float]
+
+
+def best_first(scores: Scores) -> list[Id]:
+    """Highest score first; equal scores by id, so that a run can be repeated."""
+    return sorted(scores, key=lambda id: (-scores[id], id))
+
+
+def fuse(lexical: Scores, neural: Scores, *, lexical_share: float) -> dict[Id, float]:
+    """Convex combination of two first-stage lists, each score in [0, 1]; absent from a list counts as 0 there.
+
+    Lexical scores are divided by the best one; cosines are min-max scaled over the list given (Bruch, Gai & Ingber,
+    "An Analysis of Fusion Functions for Hybrid Retrieval", TOIS 2023). A list that is empty leaves the other alone.
+
+    Args:
+        lexical: BM25 scores, greater than 0.
+        neural: Cosines, of the same depth.
+        lexical_share: Weight of the lexical side, in [0, 1].
+    """
+    top = max(lexical.values(), default=0.0)
+    low, high = min(neural.values(), default=0.0), max(neural.values(), default=0.0)
+    fused = {id: (1 - lexical_share) * _unit(cosine, low, high) for id, cosine in neural.items()}
+    for id, score in lexical.items():
+        fused[id] = fused.get(id, 0.0) + lexical_share * (score / top if top > 0 else 0.0)
+    return fused
+
+
+def _unit(value: float, low: float, high: float) -> float:
+    """Where a value lies between low (0) and high (1), clipped; 1 where the two coincide and it reaches them."""
+    if high <= low:
+        return 1.0 if value >= high else 0.0
+    return min(1.0, max(0.0, (value - low) / (high - low)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """Makes raw scores absolute. Constants per (index, encoder), fitted by the evaluation: results/calibration.json.
+
+    Args:
+        c: The BM25 score that is worth one half.
+        lo: The cosine worth nothing.
+        hi: The cosine worth everything.
+    """
+
+    c: float
+    lo: float
+    hi: float
+
+    def bm25(self, score: float) -> float:
+        """A BM25 score as b / (b + c), in [0, 1)."""
+        return score / (score + self.c)
+
+    def retrieval(self, score: float | None, cosine: float | None) -> float | None:
+        """The mean of what could be measured of the two, in [0, 1]; none if neither could."""
+        sides = [] if score is None else [self.bm25(score)]
+        if cosine is not None:
+            sides.append(_unit(cosine, self.lo, self.hi))
+        return sum(sides) / len(sides) if sides else None
+
+
+class Signal(StrEnum):
+    """What a shortlist is ranked by. `retrieval` stands in for `llm` when no candidate has that."""
+
+    LLM = "llm"
+    RETRIEVAL = "retrieval"
+    BM25 = "bm25"
+    QUALITY = "quality"
+    INTENT = "intent"
+
+
+Signals = Mapping[Signal, float]
+Weights = Mapping[Signal, float]
+
+PAPER_WEIGHTS: Weights = {Signal.LLM: 0.50, Signal.BM25: 0.05, Signal.QUALITY: 0.30, Signal.INTENT: 0.15}
+"""Section 3.3 of the paper; one configuration for all kinds, never tuned."""
+
+
+def standing_in(weights: Weights) -> Weights:
+    """The weights when the whole LLM signal is missing.
+
+    Its share goes to `retrieval`, or trust would outrank relevance.
+    """
+    return {Signal.RETRIEVAL if signal is Signal.LLM else signal: weight for signal, weight in weights.items()}
+
+
+def shares(signals: Signals, weights: Weights) -> dict[Signal, float]:
+    """The weight of each signal present, summing to 1; empty if none has weight. Absent is not zero: it drops out."""
+    present = {signal: weight for signal, weight in weights.items() if signal in signals and weight > 0}
+    total = sum(present.values())
+    return {signal: weight / total for signal, weight in present.items()}
+
+
+def blend(signals: Signals, weights: Weights) -> float:
+    """Weighted mean of the signals present, between the weakest and the strongest of them; 0.0 if there are none."""
+    weighed = shares(signals, weights)
+    if not weighed:
+        return 0.0
+    mean = sum(share * signals[signal] for signal, share in weighed.items())
+    values = [signals[signal] for signal in weighed]
+    return min(max(values), max(min(values), mean))  # a mean to the last bit
+
+
+def quality(trust: int | None) -> float | None:
+    """Operator-assigned trust as a signal; none if the operator gave none."""
+    return None if trust is None else trust / 100
+
+
+def intent(inferred: str | None, *, kind: Kind | None, type_tags: Collection[str]) -> float | None:
+    """1 if the inferred capability type is among the tags, one half if only the kind matches, else 0.
+
+    None without an inference or without type tags: nothing was measured.
+    """
+    if inferred is None or not type_tags:
+        return None
+    if inferred in type_tags:
+        return 1.0
+    return 0.5 if inferred == kind else 0.0
+
+
+class Standing(NamedTuple):
+    """What decides a candidate's place."""
+
+    id: Id
+    score: float
+    lifecycle: Lifecycle
+
+
+def in_order(standings: Sequence[Standing]) -> list[Id]:
+    """Highest score first; of equals the active before the deprecated, then by id. Independent of the input's order."""
+    return [s.id for s in sorted(standings, key=lambda s: (-s.score, s.lifecycle is Lifecycle.DEPRECATED, s.id))]
+
+
+class Verdict(StrEnum):
+    """Whether the registry has what was asked for."""
+
+    MATCH = "match"
+    WEAK = "weak"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """From which relevance on the best candidate counts as a match, or at least as a weak one; both in [0, 1]."""
+
+    match: float
+    weak: float
+
+    def verdict(self, best: float | None) -> Verdict:
+        """The verdict on a shortlist whose most relevant candidate has this relevance; none for an empty one."""
+        if best is None or best < self.weak:
+            return Verdict.NONE
+        return Verdict.MATCH if best >= self.match else Verdict.WEAK

@@ -1,0 +1,133 @@
+"""What an owner writes: the Registry item, parsed once, every fault named at once."""
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError, field_validator
+
+from mats.domain.capability import Id, Kind, Lifecycle, capability_id
+from mats.domain.errors import Fault, RegistrationInvalid
+from mats.domain.faults import faults_of
+
+MAX_ITEM_BYTES = 400_000
+"""A DynamoDB item holds 400 KB; what fits nowhere else is refused everywhere."""
+MAX_DEPTH = 32
+"""DynamoDB nests maps and lists at most this deep."""
+
+_NAMESPACE = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*")
+_HINTS = {
+    "trust": "trust is assigned by operators (`mats trust ID N`), never by the registration",
+    "parameters": "is not a known attribute; a JSON Schema belongs in `input_schema`, anything else in `descriptor`",
+    "id": "is not a known attribute; the id is `namespace/name`",
+    "type": "is not a known attribute; did you mean `kind`?",
+    "visibility": "is not a known attribute; did you mean `visible_to`?",
+}
+
+
+def _as_list(value: object) -> object:
+    """String sets (as DynamoDB has them) in a fixed order; everything else as it is."""
+    return sorted(value) if isinstance(value, set | frozenset) and all(isinstance(v, str) for v in value) else value
+
+
+Short = Annotated[str, Field(min_length=1, max_length=200)]
+Sentence = Annotated[str, Field(min_length=1, max_length=2_000)]
+Words = Annotated[tuple[Short, ...], Field(max_length=100), BeforeValidator(_as_list)]
+Sentences = Annotated[tuple[Sentence, ...], Field(max_length=100), BeforeValidator(_as_list)]
+
+
+class Registration(BaseModel):
+    """A valid Registry item. Only `namespace`, `name` and `kind` are required: registries are sparse."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
+
+    namespace: Annotated[str, Field(max_length=200)]
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    kind: Kind
+    description: Annotated[str, Field(max_length=100_000)] = ""
+    version: Annotated[str, Field(max_length=100)] = ""
+    tags: Words = ()
+    type_tags: Words = ()
+    endpoint: Annotated[str, Field(max_length=2_048)] = ""
+    input_schema: dict[str, JsonValue] | None = None
+    examples: Sentences = ()
+    negative_examples: Sentences = ()
+    provider: Annotated[str, Field(max_length=200)] = ""
+    lifecycle: Lifecycle = Lifecycle.ACTIVE
+    descriptor: dict[str, JsonValue] | None = None
+    visible_to: Words | None = None
+
+    @field_validator("namespace")
+    @classmethod
+    def _labels(cls, value: str) -> str:
+        if not _NAMESPACE.fullmatch(value):
+            raise ValueError(f"must be dot-separated labels of a-z, 0-9 and -, such as com.acme; got {value[:60]!r}")
+        return value
+
+    @field_validator("name")
+    @classmethod
+    def _printable(cls, value: str) -> str:
+        if any(unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in value):
+            raise ValueError("must not contain control characters or line breaks")
+        return value
+
+    @field_validator("visible_to")
+    @classmethod
+    def _somebody(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if value == ():
+            raise ValueError("must name at least one audience; leave it out to show the capability to everyone")
+        return value
+
+    @property
+    def id(self) -> Id:
+        """`namespace/name`."""
+        return capability_id(self.namespace, self.name)
+
+    def item(self) -> dict[str, Any]:
+        """The Registry item again, without what was never said; `parse` gives the same registration back."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+    @classmethod
+    def parse(cls, item: object) -> Self:
+        """The registration an item holds; attributes that are null count as absent.
+
+        Raises:
+            RegistrationInvalid: with every fault, not only the first.
+        """
+        if not isinstance(item, Mapping):
+            raise RegistrationInvalid([Fault("", f"must be a JSON object, not {type(item).__name__}")])
+        _check_size(item)
+        try:
+            return cls.model_validate({key: value for key, value in item.items() if value is not None})
+        except ValidationError as error:
+            raise RegistrationInvalid(faults_of(error, cls, _HINTS)) from error
+
+
+def _check_size(item: Mapping[str, object]) -> None:
+    """What a DynamoDB item cannot hold is refused before it is looked at any closer."""
+    if _depth(item) > MAX_DEPTH:
+        raise RegistrationInvalid([Fault("", f"is nested more than {MAX_DEPTH} levels deep")])
+    try:
+        size = len(json.dumps(item, ensure_ascii=False, allow_nan=False, default=str).encode())
+    except UnicodeEncodeError as error:
+        raise RegistrationInvalid([Fault("", "holds text that is not valid Unicode (a lone surrogate)")]) from error
+    except ValueError as error:
+        raise RegistrationInvalid([Fault("", "holds a number that JSON cannot express (NaN or infinity)")]) from error
+    if size > MAX_ITEM_BYTES:
+        raise RegistrationInvalid([Fault("", f"is {size:,} bytes; an item may hold {MAX_ITEM_BYTES:,}")])
+
+
+def _depth(value: object) -> int:
+    """Levels of nesting below the item, counted without recursion; stops just past the limit."""
+    depth, level = 0, _containers(value)
+    while level and depth <= MAX_DEPTH:
+        depth += 1
+        level = [inner for container in level for inner in _containers(container)]
+    return depth
+
+
+def _containers(node: object) -> list[object]:
+    values = node.values() if isinstance(node, Mapping) else node if isinstance(node, list | tuple) else ()
+    return [value for value in values if isinstance(value, Mapping | list | tuple)]

@@ -1,0 +1,44 @@
+"""Rows that people import: registrations as they are, or judged-corpus rows mapped to one."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_ATTRIBUTES = {"_id", "type", "name", "description", "provider", "parameters", "skills", "source"}
+
+
+def item_of(row: object) -> object:
+    """The Registry item a row stands for; what is not recognised is returned as it is, to be parsed as one.
+
+    A row with `_id`, `type` and `name` but no `kind` is of a retrieval data set (BEIR's layout). Its namespace is made
+    from its source and `_id`, which is unique in its set, because names are not; entries that a registration has no
+    attribute for go to `descriptor`.
+    """
+    if not isinstance(row, Mapping) or "kind" in row or not {"_id", "type", "name"} <= row.keys():
+        return row
+    item: dict[str, Any] = {
+        "namespace": namespace_of(row),
+        "name": str(row["name"]),
+        "kind": row["type"],
+        "description": row.get("description"),
+        "provider": row.get("provider"),
+    }
+    descriptor = {key: value for key, value in row.items() if key not in _ATTRIBUTES and value is not None}
+    parameters = row.get("parameters")
+    if isinstance(parameters, Mapping) and "properties" in parameters:
+        item["input_schema"] = parameters
+    elif parameters:
+        descriptor["parameters"] = parameters
+    if row.get("skills"):
+        descriptor["skills"] = row["skills"]
+    return {key: value for key, value in {**item, "descriptor": descriptor}.items() if value}
+
+
+def namespace_of(row: Mapping[str, Any]) -> str:
+    """`source.id`, each in the letters that a namespace may have."""
+    labels = [_label(str(part)) for part in (row.get("source") or "", row["_id"])]
+    return ".".join(label for label in labels if label)
+
+
+def _label(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")

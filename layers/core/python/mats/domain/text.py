@@ -1,0 +1,165 @@
+"""From what people write to what is indexed and asked: splitting names, reading schemas, choosing query terms."""
+
+import functools
+import json
+import re
+import threading
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import snowballstemmer
+
+MAX_LEVELS = 64
+"""How deep a descriptor is read; what lies deeper is not worth a match."""
+
+_LUCENE_STOP_WORDS = (
+    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they "
+    "this to was will with"
+)
+_FUNCTION_WORDS = (
+    "i me my mine we us our you your he his she her them who whom what which when where why how am were been being do "
+    "does did doing have has had having can could would should shall may might must please some any all just so than "
+    "too very up out about from im ve ll re don here more most other each both once now also like someone only own "
+    "same again"
+)
+STOP_WORDS = frozenset(f"{_LUCENE_STOP_WORDS} {_FUNCTION_WORDS}".split())
+"""Words a query is searched without: Lucene's English list, then the words people wrap a request in."""
+
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])")
+_SEPARATORS = re.compile(r"[\s_\-./:@#\\]+")
+_WORD = re.compile(r"[^\W_]+")
+
+_STRUCTURE = frozenset(
+    (
+        "properties items prefixItems anyOf oneOf allOf schema $defs definitions skills parameters "
+        "additionalProperties inputSchema input_schema"
+    ).split()
+)
+"""Keys of JSON Schema, MCP, A2A and OpenAPI that hold what describes parameters."""
+_TEXT = frozenset("description title enum examples example tags const".split())
+"""Keys whose values say something. Where one holds an object instead, it is a parameter of that name."""
+_SKIPPED = frozenset(
+    (
+        "type format in $ref $schema $id pattern required default minimum maximum minLength maxLength "
+        "minItems maxItems uniqueItems nullable id inputModes outputModes url version exclusiveMinimum "
+        "exclusiveMaximum readOnly writeOnly deprecated style explode allowEmptyValue"
+    ).split()
+)
+"""Keys whose plain values say nothing about what a capability is for."""
+_SAYS_NOTHING = frozenset(
+    "n/a none null string number integer boolean object array str int float bool list dict any true false".split()
+) | {""}
+
+
+def clean(text: str) -> str:
+    """The text without control characters, whitespace runs as one space."""
+    return " ".join("".join(" " if unicodedata.category(c) in ("Cc", "Cs") else c for c in text).split())
+
+
+def clip(text: str, limit: int) -> str:
+    """At most `limit` characters, cut at a word where one ends in the last fifth, with an ellipsis if cut."""
+    if len(text) <= limit:
+        return text
+    cut = text[: limit - 1]
+    space = cut.rfind(" ")
+    return (cut[:space] if space > limit * 4 // 5 else cut).rstrip() + "…"
+
+
+def first_sentence(text: str, limit: int = 300) -> str:
+    """The first sentence of a text, at most `limit` characters."""
+    return clip(re.split(r"(?<=[.!?。])\s", text, maxsplit=1)[0], limit)
+
+
+def split_identifier(name: str) -> str:
+    """The words of a name: `getUser_v2`, `docs/read-file` become `get User v 2`, `docs read file`."""
+    return _SEPARATORS.sub(" ", _CAMEL.sub(" ", name)).strip()
+
+
+class Parameters(NamedTuple):
+    """What a schema or descriptor says: names of parameters and fields, then every text in it, each in order."""
+
+    names: tuple[str, ...]
+    texts: tuple[str, ...]
+
+
+def read_parameters(*sources: object) -> Parameters:
+    """Parameter names and texts of any mix of JSON Schema, MCP, A2A and OpenAPI objects, or JSON in a string."""
+    names: dict[str, None] = {}
+    texts: list[str] = []
+    for source in sources:
+        for is_name, text in _walk(_decoded(source), 0):
+            if is_name:
+                names[text] = None
+            elif text.strip().lower() not in _SAYS_NOTHING:
+                texts.append(text)
+    return Parameters(tuple(names), tuple(texts))
+
+
+def _decoded(source: object) -> object:
+    if isinstance(source, str):
+        try:
+            return json.loads(source)
+        except (ValueError, RecursionError):
+            return source
+    return source
+
+
+def _walk(node: object, level: int, *, named: bool = False) -> Iterator[tuple[bool, str]]:
+    """Pairs (is it a name?, text), in document order; in a `named` object every key is a name."""
+    if isinstance(node, str):
+        yield False, node
+    elif level > MAX_LEVELS:
+        return
+    elif isinstance(node, Mapping):
+        for key, value in node.items():
+            if named or _names_something(key, value):
+                yield True, str(key)
+            if named or key not in _SKIPPED or isinstance(value, Mapping):
+                if key == "name" and isinstance(value, str):
+                    yield True, value
+                else:
+                    yield from _walk(value, level + 1, named=key == "properties" and not named)
+    elif isinstance(node, Sequence):
+        for value in node:
+            yield from _walk(value, level + 1)
+
+
+def _names_something(key: str, value: object) -> bool:
+    """Whether a key is a parameter or field of the capability, not a word of the description language."""
+    if key in _STRUCTURE or key == "name":
+        return False
+    return isinstance(value, Mapping) or (key not in _TEXT and key not in _SKIPPED)
+
+
+def words(text: str) -> list[str]:
+    """Lower-case words in order; underscores separate."""
+    return _WORD.findall(text.lower())
+
+
+_stemmers = threading.local()
+
+
+@functools.lru_cache(maxsize=50_000)
+def stem(word: str) -> str:
+    """The Porter stem, as the index has it."""
+    if not hasattr(_stemmers, "porter"):
+        _stemmers.porter = snowballstemmer.stemmer("porter")  # not safe to share between threads
+    return str(_stemmers.porter.stemWord(word))
+
+
+def query_terms(text: str) -> tuple[str, ...]:
+    """What a query is searched lexically by: content words, each stem once, in order of appearance.
+
+    A query of nothing but function words keeps them all, or it could find nothing.
+    """
+    asked = words(text)
+    return distinct_stems([word for word in asked if word not in STOP_WORDS] or asked)
+
+
+def distinct_stems(asked: Iterable[str]) -> tuple[str, ...]:
+    """The first word of every stem."""
+    first: dict[str, str] = {}
+    for word in asked:
+        first.setdefault(stem(word), word)
+    return tuple(first.values())

@@ -1,0 +1,176 @@
+"""The answers of the API, as data: what is written is what /openapi.json promises."""
+
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mats.domain.capability import Kind, Lifecycle
+from mats.domain.profile import Profile, Status
+from mats.domain.ranking import Signal, Verdict
+from mats.domain.shortlist import Result, Shortlist
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Why(_Answer):
+    """Which words of the query stand in which fields."""
+
+    matched: list[str]
+    fields: list[str]
+
+
+class RankedCapability(_Answer):
+    """One result, best first."""
+
+    id: str
+    kind: Kind
+    name: str
+    namespace: str
+    version: str = ""
+    score: float = Field(description="Weighted mean of the signals present, 0 to 1.", ge=0, le=1)
+    signals: dict[Signal, float] = Field(description="What was measured, each 0 to 1; what was not is left out.")
+    weights: dict[Signal, float] = Field(description="What each signal counted for; they sum to 1.")
+    relevance: float = Field(description="The `llm` signal, or the `retrieval` score where there is none.", ge=0, le=1)
+    summary: str = ""
+    endpoint: str = ""
+    provider: str = ""
+    lifecycle: Lifecycle = Lifecycle.ACTIVE
+    enriched: bool = Field(description="Whether an LLM wrote the profile, or the registration speaks for itself.")
+    why: Why | None = None
+
+    @classmethod
+    def of(cls, result: Result) -> Self:
+        """A result as it is answered; numbers to four places."""
+        profile = result.candidate.profile
+        if profile.kind is None:
+            raise ValueError(f"{profile.id} is indexed without a kind")
+        return cls(
+            id=profile.id,
+            kind=profile.kind,
+            name=profile.name,
+            namespace=profile.namespace,
+            version=profile.version,
+            score=round(result.score, 4),
+            signals={signal: round(value, 4) for signal, value in result.signals.items()},
+            weights={signal: round(value, 4) for signal, value in result.weights.items()},
+            relevance=round(result.relevance, 4),
+            summary=profile.enrichment.summary,
+            endpoint=profile.endpoint,
+            provider=profile.provider,
+            lifecycle=profile.lifecycle,
+            enriched=profile.enriched,
+            why=Why(matched=list(result.why.matched), fields=list(result.why.fields)) if result.why else None,
+        )
+
+
+class Cost(_Answer):
+    """What the models of this answer cost."""
+
+    input_tokens: int
+    output_tokens: int
+    usd: float
+
+
+class Versions(_Answer):
+    """What gave this answer: `models` names the reranker and the encoder that were used."""
+
+    index: str
+    prompt: str | None
+    models: dict[str, str]
+
+
+class Answer(_Answer):
+    """A ranked shortlist."""
+
+    query_id: str
+    verdict: Verdict
+    intent: str | None = Field(description="The capability type inferred from the query.")
+    degraded: list[str] = Field(description="Stages this answer had to do without: llm, neural, lexical.")
+    results: list[RankedCapability]
+    took_ms: dict[str, float]
+    cost: Cost
+    versions: Versions
+
+    @classmethod
+    def of(cls, shortlist: Shortlist) -> Self:
+        """A shortlist as it is answered."""
+        models = {"rerank": shortlist.reranker, "embed": shortlist.encoder}
+        return cls(
+            query_id=shortlist.query_id,
+            verdict=shortlist.verdict,
+            intent=shortlist.intent,
+            degraded=list(shortlist.degraded),
+            results=[RankedCapability.of(result) for result in shortlist.results],
+            took_ms={stage: round(ms, 1) for stage, ms in shortlist.took_ms.items()},
+            cost=Cost(
+                input_tokens=shortlist.usage.input_tokens,
+                output_tokens=shortlist.usage.output_tokens,
+                usd=shortlist.usage.usd,
+            ),
+            versions=Versions(
+                index=shortlist.index, prompt=shortlist.prompt, models={k: v for k, v in models.items() if v}
+            ),
+        )
+
+
+class Capability(_Answer):
+    """One capability's profile."""
+
+    id: str
+    kind: Kind
+    name: str
+    namespace: str
+    version: str
+    status: Status
+    error: str = Field(description="What is wrong with the latest registration; the profile is of the last good one.")
+    enriched: bool
+    summary: str
+    action: str
+    keywords: list[str]
+    positive_examples: list[str]
+    negative_examples: list[str]
+    description: str
+    endpoint: str
+    provider: str
+    tags: list[str]
+    type_tags: list[str]
+    lifecycle: Lifecycle
+    trust: int | None
+    notes: list[str]
+    rev: int
+
+    @classmethod
+    def of(cls, profile: Profile) -> Self:
+        """A profile as it is answered."""
+        if profile.kind is None or profile.source is None:
+            raise ValueError(f"{profile.id} is indexed without content")
+        same: dict[str, Any] = profile.model_dump(include=cls.model_fields.keys() & Profile.model_fields.keys())
+        return cls(id=profile.id, description=profile.source.description, **profile.enrichment.model_dump(), **same)
+
+
+class FaultAnswer(_Answer):
+    """One thing wrong with one field."""
+
+    field: str
+    message: str
+
+
+class Problem(_Answer):
+    """What went wrong, as RFC 9457 has it (`application/problem+json`)."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    errors: list[FaultAnswer] = []
+
+
+class Health(_Answer):
+    """Whether the service can answer."""
+
+    status: str
+    index: str
+    encoder: str | None
+    reranker: str | None

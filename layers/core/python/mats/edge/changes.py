@@ -1,0 +1,28 @@
+"""Reading SQS batches of EventBridge events: which capabilities changed."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from mats.domain.capability import capability_id
+from mats.domain.profile import Cause
+from mats.ports import Change
+
+
+class MessageUnreadable(ValueError):
+    """A message is not one of ours; it belongs in the dead-letter queue."""
+
+
+def change_of(message: Mapping[str, Any]) -> Change:
+    """The change that one SQS message tells of.
+
+    Raises:
+        MessageUnreadable: no EventBridge event with a key in its detail.
+    """
+    try:
+        event = json.loads(message["body"])
+        detail = event["detail"]
+        cause = Cause(event_id=event["id"], time=event["time"])
+        return Change(capability_id(detail["namespace"], detail["name"]), cause)
+    except (ValueError, KeyError, TypeError) as error:
+        raise MessageUnreadable(f"not a change of a capability: {str(message.get('body'))[:200]!r}") from error

@@ -1,0 +1,129 @@
+"""API Gateway's proxy events in, its responses out; the only place that knows HTTP statuses."""
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+from pydantic import BaseModel
+
+from mats.domain.errors import (
+    CapabilityError,
+    CapabilityNotFound,
+    DependencyFailed,
+    Fault,
+    Invalid,
+    RequestInvalid,
+    StorageUnusable,
+)
+from mats.edge.answer import FaultAnswer, Problem
+
+MAX_BODY_BYTES = 65_536
+"""The longest query with every list full stays well below."""
+
+Event = Mapping[str, Any]
+
+_TITLES = {
+    400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 413: "Content Too Large",
+    422: "Unprocessable Content", 500: "Internal Server Error", 503: "Service Unavailable",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What goes back."""
+
+    status: int
+    body: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def to_proxy(self) -> dict[str, Any]:
+        """As API Gateway expects it."""
+        return {
+            "statusCode": self.status, "headers": dict(self.headers), "body": self.body, "isBase64Encoded": False,
+        }  # fmt: skip
+
+
+class BodyUnreadable(RequestInvalid):
+    """The body is not JSON at all."""
+
+
+class BodyTooLarge(RequestInvalid):
+    """The body is longer than any request needs."""
+
+
+def body_of(event: Event) -> Any:
+    """The JSON of a request's body.
+
+    Raises:
+        BodyTooLarge: more than MAX_BODY_BYTES.
+        BodyUnreadable: not UTF-8, not JSON, or nested beyond reading.
+    """
+    try:
+        raw = event.get("body") or ""
+        data = base64.b64decode(raw, validate=True) if event.get("isBase64Encoded") else raw.encode()
+        if len(data) > MAX_BODY_BYTES:
+            raise BodyTooLarge([Fault("", f"the body is {len(data):,} bytes; at most {MAX_BODY_BYTES:,} are read")])
+        return json.loads(data)
+    except (UnicodeError, binascii.Error) as error:
+        raise BodyUnreadable([Fault("", "the body is not UTF-8 text")]) from error
+    except json.JSONDecodeError as error:
+        raise BodyUnreadable([Fault("", f"the body is not JSON: {error.msg} at character {error.pos}")]) from error
+    except RecursionError as error:
+        raise BodyUnreadable([Fault("", "the body is nested too deeply")]) from error
+
+
+def path_of(event: Event) -> str:
+    """The path as the client meant it, percent-encoding undone."""
+    return unquote(str(event.get("path") or "/"))
+
+
+def audiences_of(event: Event) -> frozenset[str]:
+    """The audiences the authorizer vouches for; nothing a client can send ends up here."""
+    authorizer = (event.get("requestContext") or {}).get("authorizer") or {}
+    return frozenset(part.strip() for part in str(authorizer.get("audiences") or "").split(",") if part.strip())
+
+
+def ok(answer: BaseModel) -> Response:
+    """The answer as JSON."""
+    return Response(200, answer.model_dump_json(exclude_none=False), {"Content-Type": "application/json"})
+
+
+def failed(error: CapabilityError) -> Response:
+    """The problem an error of ours is."""
+    status = _status(error)
+    faults = error.faults if isinstance(error, Invalid) else ()
+    headers = {"Retry-After": "1"} if status == 503 and not isinstance(error, StorageUnusable) else {}
+    return problem(status, str(error), faults, headers)
+
+
+def problem(
+    status: int, detail: str, faults: tuple[Fault, ...] = (), headers: Mapping[str, str] | None = None
+) -> Response:
+    """A problem in the one shape they all have."""
+    answer = Problem(
+        title=_TITLES.get(status, "Error"),
+        status=status,
+        detail=detail,
+        errors=[FaultAnswer(field=f.attribute, message=f.message) for f in faults if f.attribute],
+    )
+    return Response(status, answer.model_dump_json(), {"Content-Type": "application/problem+json", **(headers or {})})
+
+
+def _status(error: CapabilityError) -> int:
+    match error:
+        case BodyTooLarge():
+            return 413
+        case BodyUnreadable():
+            return 400
+        case Invalid():
+            return 422
+        case CapabilityNotFound():
+            return 404
+        case DependencyFailed():
+            return 503
+        case _:
+            return 500

@@ -1,0 +1,55 @@
+"""One wide record per decision: enough to see exposure by provider and to replay it."""
+
+import hashlib
+import json
+import logging
+from typing import Any
+
+from mats.domain.shortlist import Result, Shortlist
+
+LOGGER = logging.getLogger("mats")
+
+
+def decided(shortlist: Shortlist, *, spell_out: bool) -> None:
+    """Log a shortlist; the query by its text or, if that is not to be kept, by its hash."""
+    LOGGER.info("%s", json.dumps(_record(shortlist, spell_out=spell_out), ensure_ascii=False))
+
+
+def _record(shortlist: Shortlist, *, spell_out: bool) -> dict[str, Any]:
+    query = shortlist.query
+    asked = (
+        {"query": query.query} if spell_out else {"query_hash": hashlib.sha256(query.query.encode()).hexdigest()[:32]}
+    )
+    return {
+        "event": "discovered",
+        "query_id": shortlist.query_id,
+        **asked,
+        "filter": {"kinds": query.kinds, "namespaces": query.namespaces, "tags": query.tags},
+        "verdict": shortlist.verdict,
+        "intent": shortlist.intent,
+        "degraded": shortlist.degraded,
+        "faults": shortlist.faults,
+        "candidates": [_candidate(result, position) for position, result in enumerate(shortlist.ranked, start=1)],
+        "shown": shortlist.shown,
+        "took_ms": {stage: round(ms, 2) for stage, ms in shortlist.took_ms.items()},
+        "input_tokens": shortlist.usage.input_tokens,
+        "output_tokens": shortlist.usage.output_tokens,
+        "usd": shortlist.usage.usd,
+        "index": shortlist.index,
+        "models": {"rerank": shortlist.reranker, "embed": shortlist.encoder},
+        "prompt": shortlist.prompt,
+    }
+
+
+def _candidate(result: Result, position: int) -> dict[str, Any]:
+    profile = result.candidate.profile
+    return {
+        "position": position,
+        "id": profile.id,
+        "rev": profile.rev,
+        "provider": profile.provider,
+        "score": round(result.score, 4),
+        "signals": {signal: round(value, 4) for signal, value in result.signals.items()},
+        "bm25": result.candidate.bm25,
+        "cosine": result.candidate.cosine,
+    }

@@ -1,0 +1,87 @@
+"""Every setting: its name in the environment, its default, what it means. Nothing else reads the environment."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Self
+
+
+class SettingsInvalid(ValueError):
+    """Some environment variables cannot be used; the message names all of them."""
+
+
+def _setting(variable: str, default: Any, help: str) -> Any:
+    return field(default=default, metadata={"variable": variable, "help": help})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How mats runs. `from_env(to_env())` gives the same settings back."""
+
+    home: Path = _setting("MATS_HOME", Path(".mats"), "folder of the local registry")
+    cache: Path | None = _setting(
+        "MATS_CACHE", None, "folder for built encoder graphs; default: the user's cache folder"
+    )
+    encoder: str = _setting(
+        "MATS_ENCODER", "all-MiniLM-L6-v2", "sentence encoder: a name on the Hugging Face hub, a folder, or `none`"
+    )
+    encoder_precision: str = _setting("MATS_ENCODER_PRECISION", "int8", "int8 (fast) or fp32 (exact)")
+    query_prefix: str = _setting("MATS_QUERY_PREFIX", "", "what the encoder wants in front of queries, as BGE does")
+    k: int = _setting("MATS_K", 15, "candidates looked at per query, 1 to 25")
+    audiences: tuple[str, ...] = _setting("MATS_AUDIENCES", (), "audiences of local callers, separated by commas")
+    log_queries: str = _setting("MATS_LOG_QUERIES", "text", "what logs say of a query: its `text` or its `hash`")
+
+    def __post_init__(self) -> None:
+        faults = [
+            *(["MATS_K must be from 1 to 25"] if not 1 <= self.k <= 25 else []),
+            *(
+                [f"MATS_ENCODER_PRECISION must be int8 or fp32, not {self.encoder_precision!r}"]
+                if self.encoder_precision not in ("int8", "fp32")
+                else []
+            ),
+            *(
+                [f"MATS_LOG_QUERIES must be text or hash, not {self.log_queries!r}"]
+                if self.log_queries not in ("text", "hash")
+                else []
+            ),
+        ]
+        if faults:
+            raise SettingsInvalid("; ".join(faults))
+
+    @classmethod
+    def from_env(cls, environment: Mapping[str, str]) -> Self:
+        """The settings an environment holds; what it does not name has its default.
+
+        Raises:
+            SettingsInvalid: with every fault.
+        """
+        given: dict[str, Any] = {}
+        faults = []
+        for setting in fields(cls):
+            text = environment.get(setting.metadata["variable"])
+            if text is None:
+                continue
+            try:
+                given[setting.name] = _read(text, setting.default)
+            except ValueError:
+                faults.append(f"{setting.metadata['variable']} must be a whole number, not {text!r}")
+        if faults:
+            raise SettingsInvalid("; ".join(faults))
+        return cls(**given)
+
+    def to_env(self) -> dict[str, str]:
+        """The environment that gives these settings; defaults are left out."""
+        changed = [s for s in fields(self) if getattr(self, s.name) != s.default]
+        return {s.metadata["variable"]: _written(getattr(self, s.name)) for s in changed}
+
+
+def _read(text: str, default: object) -> object:
+    if isinstance(default, int):
+        return int(text)
+    if isinstance(default, tuple):
+        return tuple(part.strip() for part in text.split(",") if part.strip())
+    return text if isinstance(default, str) else Path(text)
+
+
+def _written(value: object) -> str:
+    return ",".join(value) if isinstance(value, tuple) else str(value)

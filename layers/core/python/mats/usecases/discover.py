@@ -1,0 +1,236 @@
+"""Answer a query with ranked capabilities: retrieve k, rerank once, blend. Nothing is invoked."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from mats.domain.capability import Id
+from mats.domain.errors import DependencyFailed, Fault, ReplyUnusable, RequestInvalid
+from mats.domain.explain import explain
+from mats.domain.profile import Profile
+from mats.domain.query import Filter, Query
+from mats.domain.ranking import (
+    Scale,
+    Signal,
+    Standing,
+    Thresholds,
+    Weights,
+    best_first,
+    blend,
+    fuse,
+    in_order,
+    intent,
+    quality,
+    shares,
+    standing_in,
+)
+from mats.domain.shortlist import Candidate, Result, Shortlist
+from mats.domain.text import query_terms
+from mats.ports import Clock, Encoder, Hit, Ids, Opinion, Reranker, SearchIndex, Vector
+from mats.usecases.budget import Stage, start
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budgets:
+    """How long each stage may take before the answer goes on without it, in milliseconds."""
+
+    encode_ms: float = 400
+    retrieve_ms: float = 600
+    rerank_ms: float = 2_500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrieval:
+    """The first stage: how deep each list goes, how they are fused, how many candidates come out."""
+
+    k: int = 15
+    depth: int = 200
+    lexical_share: float = 0.6
+
+
+@dataclass(slots=True)
+class _Trace:
+    """What happened on the way."""
+
+    took_ms: dict[str, float] = field(default_factory=dict)
+    degraded: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discover:
+    """Answer queries. A stage that fails or is late leaves its signal out of the answer, which says so."""
+
+    index: SearchIndex
+    encoder: Encoder | None
+    reranker: Reranker | None
+    scale: Scale
+    weights: Weights
+    thresholds: Thresholds
+    judged_thresholds: Thresholds
+    clock: Clock
+    ids: Ids
+    executor: Executor
+    retrieval: Retrieval = Retrieval()
+    budgets: Budgets = Budgets()
+
+    def __call__(self, query: Query, audiences: Collection[str] = ()) -> Shortlist:
+        """The shortlist for a query asked by a caller who belongs to these audiences.
+
+        Raises:
+            RequestInvalid: more results are asked for than there are candidates.
+            DependencyFailed: neither side of retrieval answered.
+        """
+        limit = self._limit(query)
+        began, trace = self.clock.elapsed_ms(), _Trace()
+        terms = query_terms(query.query)
+        found = self._retrieve(query, terms, Filter.of(query, audiences), trace)
+        candidates, opinion = self._judged(query, found, trace)
+        ranked = self._ranked(candidates, opinion)
+        best = max((result.relevance for result in ranked), default=None)
+        if query.explain:
+            ranked = [replace(result, why=explain(terms, result.candidate.profile)) for result in ranked]
+        trace.took_ms["total"] = self.clock.elapsed_ms() - began
+        return Shortlist(
+            query_id=self.ids(),
+            query=query,
+            verdict=(self.judged_thresholds if opinion.scores else self.thresholds).verdict(best),
+            intent=opinion.intent,
+            degraded=tuple(trace.degraded),
+            faults=tuple(trace.faults),
+            ranked=tuple(ranked),
+            shown=min(limit, len(ranked)),
+            took_ms=trace.took_ms,
+            usage=opinion.usage,
+            index=self.index.name,
+            encoder=self.encoder.name if self.encoder else None,
+            reranker=self.reranker.name if self.reranker else None,
+            prompt=self.reranker.prompt if self.reranker else None,
+        )
+
+    def _limit(self, query: Query) -> int:
+        limit = query.limit or self.retrieval.k
+        if limit > self.retrieval.k:
+            raise RequestInvalid([Fault("limit", f"must be at most {self.retrieval.k}, the candidates looked at")])
+        return limit
+
+    def _retrieve(self, query: Query, terms: Sequence[str], admitted: Filter, trace: _Trace) -> "_Found":
+        """The k candidates that fusion puts first; lexical search runs beside the encoder."""
+        depth = self.retrieval.depth
+        lexical_stage = self._start("lexical", lambda: self.index.lexical(terms, admitted, depth=depth))
+        vector = self._vector(query.query, trace)
+        neural_stage = vector and self._start("neural", lambda: self.index.neural(vector, admitted, depth=depth))
+        lexical = _finish(lexical_stage, trace)
+        neural = _finish(neural_stage, trace) if neural_stage else None
+        if lexical is None and neural is None:
+            raise DependencyFailed("the search index did not answer; try again")
+        fused = fuse(_scores(lexical), _scores(neural), lexical_share=self.retrieval.lexical_share)
+        ids = best_first(fused)[: self.retrieval.k]
+        fetched = self._start("fetch", lambda: self.index.fetch(ids)).result()[0]
+        profiles = [fetched[id] for id in ids if id in fetched and admitted.sees(fetched[id].visible_to)]
+        return _Found(profiles, terms if lexical is not None else None, vector, _scores(lexical), _scores(neural))
+
+    def _vector(self, text: str, trace: _Trace) -> Vector | None:
+        encoder = self.encoder
+        if encoder is None:
+            trace.degraded.append("neural")
+            return None
+        stage = self._start("encode", lambda: encoder.encode_query(text), budget_ms=self.budgets.encode_ms)
+        return _finish(stage, trace, lost="neural")
+
+    def _judged(self, query: Query, found: "_Found", trace: _Trace) -> tuple[list[Candidate], Opinion]:
+        """The candidates fully measured and the reranker's opinion of them; the index measures while it thinks."""
+        measuring = self._start("measure", lambda: found.measured_by(self.index))
+        opinion = self._opinion(query, found.profiles, trace)
+        try:
+            bm25, cosine = measuring.result()[0]
+        except DependencyFailed:
+            bm25, cosine = found.lexical, found.neural
+        candidates = [
+            Candidate(profile=profile, bm25=bm25.get(profile.id), cosine=cosine.get(profile.id))
+            for profile in found.profiles
+        ]
+        return candidates, opinion
+
+    def _opinion(self, query: Query, profiles: Sequence[Profile], trace: _Trace) -> Opinion:
+        """What the reranker thinks; an empty opinion if there is none to ask or it failed."""
+        reranker = self.reranker
+        if reranker is None or not profiles:
+            trace.degraded.extend(["llm"] if reranker is None else [])
+            return Opinion()
+        stage = self._start("rerank", lambda: reranker.judge(query.query, profiles), budget_ms=self.budgets.rerank_ms)
+        return _finish(stage, trace, lost="llm") or Opinion()
+
+    def _ranked(self, candidates: Sequence[Candidate], opinion: Opinion) -> list[Result]:
+        weights = self.weights if opinion.scores else standing_in(self.weights)
+        judged = dict(enumerate(opinion.scores))
+        results = {
+            c.profile.id: self._result(c, judged.get(position), opinion.intent, weights)
+            for position, c in enumerate(candidates)
+        }
+        order = in_order([Standing(id, r.score, r.candidate.profile.lifecycle) for id, r in results.items()])
+        return [results[id] for id in order]
+
+    def _result(self, candidate: Candidate, llm: float | None, inferred: str | None, weights: Weights) -> Result:
+        profile = candidate.profile
+        retrieval = self.scale.retrieval(candidate.bm25, candidate.cosine)
+        measured = {
+            Signal.LLM: llm,
+            Signal.RETRIEVAL: retrieval,
+            Signal.BM25: None if candidate.bm25 is None else self.scale.bm25(candidate.bm25),
+            Signal.QUALITY: quality(profile.trust),
+            Signal.INTENT: intent(inferred, kind=profile.kind, type_tags=profile.type_tags),
+        }
+        signals = {signal: value for signal, value in measured.items() if value is not None and signal in weights}
+        return Result(
+            candidate=candidate,
+            score=blend(signals, weights),
+            signals=signals,
+            weights=shares(signals, weights),
+            relevance=llm if llm is not None else retrieval or 0.0,
+        )
+
+    def _start(self, name: str, work: Callable[[], T], *, budget_ms: float | None = None) -> Stage[T]:
+        budget = self.budgets.retrieve_ms if budget_ms is None else budget_ms
+        return start(name, work, budget_ms=budget, executor=self.executor, clock=self.clock)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What retrieval brought back."""
+
+    profiles: Sequence[Profile]
+    terms: Sequence[str] | None
+    vector: Vector | None
+    lexical: Mapping[Id, float]
+    neural: Mapping[Id, float]
+
+    def measured_by(self, index: SearchIndex) -> tuple[Mapping[Id, float], Mapping[Id, float]]:
+        """BM25 and cosine of every candidate, also those that only the other side found."""
+        ids = [profile.id for profile in self.profiles]
+        bm25, cosine = dict(self.lexical), dict(self.neural)
+        unscored = [id for id in ids if id not in bm25]
+        if self.terms is not None and unscored:
+            bm25 |= index.bm25_of(self.terms, unscored)
+        far = [id for id in ids if id not in cosine]
+        if self.vector is not None and far:
+            cosine |= index.cosine_of(self.vector, far)
+        return bm25, cosine
+
+
+def _finish(stage: Stage[T], trace: _Trace, *, lost: str = "") -> T | None:
+    """What the stage gave, its time noted; None if it failed, which the answer says."""
+    try:
+        value, trace.took_ms[stage.name] = stage.result()
+    except (DependencyFailed, ReplyUnusable) as error:
+        trace.degraded.append(lost or stage.name)
+        trace.faults.append(f"{stage.name}: {error}")
+        return None
+    return value
+
+
+def _scores(hits: Sequence[Hit] | None) -> dict[Id, float]:
+    return {hit.id: hit.score for hit in hits or ()}

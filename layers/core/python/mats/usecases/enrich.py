@@ -1,0 +1,200 @@
+"""Keep profiles and index in step with the registry: once per registration or change, never per query.
+
+Events carry keys only, so their order and number do not matter: what is read here is the latest state. A revision is
+saved first and indexed second, and `indexed_rev` says whether both happened; so a kill between the two heals when the
+event is delivered again, and an older run can never overwrite a newer one.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from mats.domain.capability import Id, parts
+from mats.domain.errors import DependencyFailed, Fault, RegistrationInvalid, ReplyUnusable
+from mats.domain.profile import Cause, Profile, Recipe, Status, embedded_text, profile_of
+from mats.domain.registration import Registration
+from mats.ports import Change, Encoder, Item, ProfileStore, Registry, SearchIndex, Stored, TrustBook, Vector, Writer
+
+
+class Outcome(StrEnum):
+    """What became of one change."""
+
+    UNCHANGED = "unchanged"
+    INDEXED = "indexed"
+    REJECTED = "rejected"
+    DELETED = "deleted"
+    DEGRADED = "degraded"
+    """Findable, but a model failed: deliver the event again."""
+    SUPERSEDED = "superseded"
+    """Another run wrote first: deliver the event again."""
+
+    @property
+    def done(self) -> bool:
+        """Whether the event can be forgotten."""
+        return self not in (Outcome.DEGRADED, Outcome.SUPERSEDED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """What should be kept of one capability, and what has become of it so far."""
+
+    outcome: Outcome
+    target: Stored
+    registration: Registration | None = None
+    unread: bool = False
+    """A writer should read the registration still."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enrich:
+    """Bring the profiles of changed capabilities up to date: parse, encode, keep, and let a writer improve them."""
+
+    registry: Registry
+    trust: TrustBook
+    profiles: ProfileStore
+    index: SearchIndex
+    encoder: Encoder | None
+    writer: Writer | None
+
+    def __call__(self, changes: Sequence[Change]) -> Mapping[Id, Outcome]:
+        """What became of each capability named; several changes of one are one.
+
+        Raises:
+            DependencyFailed: a store or the index did not answer; nothing is lost, deliver all again.
+        """
+        causes = {change.id: change.cause for change in changes}
+        items, trust, kept = self.registry.get(causes), self.trust.get(causes), self.profiles.get(causes)
+        drafts = {id: self._draft(id, items.get(id), trust.get(id), kept.get(id)) for id in causes}
+        drafts = self._keep(self._encoded(drafts), kept, causes)
+        unread = {id: draft for id, draft in drafts.items() if draft.unread and draft.outcome.done}
+        for id, draft in unread.items():
+            written = self._encoded({id: self._read(draft)})
+            drafts |= self._keep(written, self.profiles.get([id]), causes)
+        return {id: draft.outcome for id, draft in drafts.items()}
+
+    def _draft(self, id: Id, item: Item | None, trust: int | None, kept: Stored | None) -> _Draft:
+        """What should be kept, as far as it can be said without a model."""
+        namespace, name = parts(id)
+        if item is None:
+            gone = Profile(namespace=namespace, name=name, status=Status.DELETED).sealed()
+            return _Draft(Outcome.DELETED, Stored(gone))
+        try:
+            registration = _parsed(item, kept)
+        except RegistrationInvalid as error:
+            last_good = kept or Stored(Profile(namespace=namespace, name=name))
+            rejected = last_good.profile.model_copy(update={"status": Status.REJECTED, "error": str(error)})
+            return _Draft(Outcome.REJECTED, replace(last_good, profile=rejected.sealed()))
+        raw, final = self._raw.origin(registration), self._recipe.origin(registration)
+        if kept and kept.profile.origin in (raw, final):  # no model would see anything new: carry over what they made
+            before = kept.profile
+            made = before.enrichment if before.enriched else None
+            profile = profile_of(registration, trust=trust, origin=before.origin, enrichment=made, notes=before.notes)
+            return _Draft(Outcome.INDEXED, Stored(profile, kept.vector), registration, unread=before.origin != final)
+        profile = profile_of(registration, trust=trust, origin=raw)
+        return _Draft(Outcome.INDEXED, Stored(profile), registration, unread=raw != final)
+
+    @property
+    def _recipe(self) -> Recipe:
+        """What makes a finished profile."""
+        return replace(
+            self._raw,
+            writer=self.writer.name if self.writer else "",
+            prompt=self.writer.prompt if self.writer else "",
+        )
+
+    @property
+    def _raw(self) -> Recipe:
+        """What makes a raw one: the encoder alone."""
+        return Recipe(encoder=self.encoder.name if self.encoder else "")
+
+    def _read(self, draft: _Draft) -> _Draft:
+        """The draft as the writer improves it; a useless reply leaves the raw profile, with the reason."""
+        if not (self.writer and draft.registration):
+            return draft
+        raw, origin = draft.target.profile, self._recipe.origin(draft.registration)
+        try:
+            written = self.writer.describe(draft.registration)
+        except ReplyUnusable as error:
+            noted = raw.model_copy(update={"origin": origin, "notes": (f"not enriched: {error}",)}).sealed()
+            return replace(draft, target=replace(draft.target, profile=noted))
+        except DependencyFailed:
+            return replace(draft, outcome=Outcome.DEGRADED)
+        better = profile_of(
+            draft.registration, trust=raw.trust, origin=origin, enrichment=written.enrichment, notes=written.notes
+        )
+        return replace(draft, target=Stored(better))
+
+    def _encoded(self, drafts: Mapping[Id, _Draft]) -> dict[Id, _Draft]:
+        """The drafts with a vector wherever one is missing; where the encoder fails they stay lexically findable."""
+        encoded = dict(drafts)
+        missing = [id for id, draft in drafts.items() if draft.registration and draft.target.vector is None]
+        if not self.encoder or not missing:
+            return encoded
+        try:
+            vectors: Sequence[Vector] = self.encoder.encode_documents(
+                [embedded_text(drafts[id].target.profile) for id in missing]
+            )
+        except DependencyFailed:
+            return encoded | {id: replace(drafts[id], outcome=Outcome.DEGRADED) for id in missing}
+        for id, vector in zip(missing, vectors, strict=True):
+            encoded[id] = replace(drafts[id], target=replace(drafts[id].target, vector=vector))
+        return encoded
+
+    def _keep(
+        self, drafts: Mapping[Id, _Draft], kept: Mapping[Id, Stored], causes: Mapping[Id, Cause]
+    ) -> dict[Id, _Draft]:
+        """Save what changed, then index it; what was saved before and missed the index is indexed again."""
+        fresh = {
+            id: _next_revision(draft.target, kept.get(id), causes[id])
+            for id, draft in drafts.items()
+            if not _same(draft.target, kept.get(id))
+        }
+        late = self.profiles.save(list(fresh.values())) if fresh else ()
+        missed = [kept[id] for id in drafts if id in kept and id not in fresh and _missed_by_index(kept[id])]
+        entries = [entry for id, entry in fresh.items() if id not in late] + missed
+        if entries:
+            self.index.put(entries)
+            self.profiles.mark_indexed({entry.profile.id: entry.profile.rev for entry in entries})
+        written = {entry.profile.id for entry in entries}
+        return {id: _told(draft, id, written=written, late=late) for id, draft in drafts.items()}
+
+
+def _parsed(item: Item, kept: Stored | None) -> Registration:
+    """The registration of an item, if it is one and of the kind it always was."""
+    registration = Registration.parse(item)
+    before = kept.profile.kind if kept else None
+    if before and registration.kind is not before:
+        message = f"cannot change from {before} to {registration.kind} under one id; remove the capability first"
+        raise RegistrationInvalid([Fault("kind", message)])
+    return registration
+
+
+def _same(target: Stored, kept: Stored | None) -> bool:
+    """Whether nothing would change: equal content and a vector on both sides or on none."""
+    if kept is None:
+        return target.profile.status is Status.DELETED
+    return target.profile.content == kept.profile.content and (target.vector is None) == (kept.vector is None)
+
+
+def _missed_by_index(kept: Stored) -> bool:
+    return kept.profile.indexed_rev != kept.profile.rev
+
+
+def _next_revision(target: Stored, kept: Stored | None, cause: Cause) -> Stored:
+    before = kept.profile if kept else None
+    numbered = target.profile.model_copy(
+        update={
+            "rev": before.rev + 1 if before else 1,
+            "indexed_rev": before.indexed_rev if before else 0,
+            "cause": cause,
+        }
+    )
+    return replace(target, profile=numbered)
+
+
+def _told(draft: _Draft, id: Id, *, written: Collection[Id], late: Collection[Id]) -> _Draft:
+    """The draft with what became of it."""
+    if id in late:
+        return replace(draft, outcome=Outcome.SUPERSEDED)
+    untouched = id not in written and draft.outcome.done
+    return replace(draft, outcome=Outcome.UNCHANGED) if untouched else draft

@@ -1,0 +1,90 @@
+"""Compare registry, profiles and index, and repair what drifted apart: a stream can lose its place."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+
+from mats.domain.capability import Id, parts
+from mats.domain.profile import Cause, Profile, Status
+from mats.ports import Change, Clock, Ids, ProfileStore, Registry, SearchIndex, Stored
+from mats.usecases.enrich import Enrich, Outcome
+
+KEEP_TOMBSTONES_FOR = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What was done to one page of ids."""
+
+    outcomes: Mapping[Id, Outcome]
+    reindexed: int = 0
+    orphans: int = 0
+    purged: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reconcile:
+    """Send every capability down the offline path again; what is in step costs a comparison and nothing else."""
+
+    enrich: Enrich
+    registry: Registry
+    profiles: ProfileStore
+    index: SearchIndex
+    clock: Clock
+    ids: Ids
+    page: int = 64
+
+    def everything(self) -> list[Id]:
+        """Every id that any of the three knows, in order."""
+        return sorted({*self.registry.ids(), *self.profiles.ids(), *self._indexed()})
+
+    def __call__(self, ids: Iterable[Id]) -> Iterator[Step]:
+        """Repair these, a page at a time.
+
+        Raises:
+            DependencyFailed: a store did not answer; run it again, what was repaired stays so.
+        """
+        remaining = iter(ids)
+        indexed = self._indexed()
+        while page := list(islice(remaining, self.page)):
+            orphans = self._drop_orphans(page, indexed)
+            cause = Cause(event_id=f"reconcile-{self.ids()}", time=self.clock.now())
+            outcomes = self.enrich([Change(id, cause) for id in page])
+            kept = self.profiles.get(page)
+            expired = [id for id, entry in kept.items() if id in indexed and self._expired(entry.profile)]
+            missed = [kept[id] for id in kept if self._missed(kept[id].profile, indexed, outcomes[id])]
+            self.index.put(missed)
+            self.index.purge(expired)
+            yield Step(outcomes, reindexed=len(missed), orphans=orphans, purged=len(expired))
+
+    def _indexed(self) -> dict[Id, int]:
+        return {id: rev for id, rev, _ in self.index.revisions()}
+
+    def _drop_orphans(self, page: list[Id], indexed: Mapping[Id, int]) -> int:
+        """Take out of the index what no profile vouches for; if it is registered, it comes back with its profile."""
+        known = self.profiles.get(page)
+        orphans = [id for id in page if id in indexed and id not in known]
+        gone = [_tombstone(id, indexed[id] + 1) for id in orphans]
+        if gone:
+            self.index.put(gone)
+            self.index.purge(orphans)
+        return len(orphans)
+
+    def _missed(self, profile: Profile, indexed: Mapping[Id, int], outcome: Outcome) -> bool:
+        """Whether the index lacks what the profile says it has, and enriching had no reason to look."""
+        if outcome is not Outcome.UNCHANGED or self._expired(profile):
+            return False
+        return indexed.get(profile.id) != profile.rev
+
+    def _expired(self, profile: Profile) -> bool:
+        """Whether a tombstone is so old that no late event can bring its capability back."""
+        if profile.status is not Status.DELETED or profile.cause is None:
+            return False
+        age = datetime.fromisoformat(self.clock.now()) - datetime.fromisoformat(profile.cause.time)
+        return age > KEEP_TOMBSTONES_FOR
+
+
+def _tombstone(id: Id, rev: int) -> Stored:
+    namespace, name = parts(id)
+    return Stored(Profile(namespace=namespace, name=name, status=Status.DELETED, rev=rev))
