@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from mats.adapters.clock import SystemClock, fresh_id
 from mats.adapters.sqlite.database import Database
@@ -117,6 +118,19 @@ class Local:
             retrieval=Retrieval(k=self.settings.k),
         )
         return Discovery(discover, LookUp(self.index), log_queries=self.settings.log_queries == "text")
+
+    def counts(self) -> dict[str, Any]:
+        """What is registered, findable and waiting."""
+        depth = self.events.depth()
+        return {
+            "home": str(self.settings.home),
+            "registered": sum(1 for _ in self.registry.ids()),
+            **self.profiles.counts(),
+            "changes": depth._asdict(),
+            "given_up": [f"{id}: {reason}" for id, reason in self.events.dead()],
+            "bytes": self.database.path.stat().st_size,
+            "encoder": self.settings.encoder,
+        }
 
     @cached_property
     def reconcile(self) -> Reconcile:

@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from mats.domain.capability import Id
 from mats.domain.profile import Cause, Enrichment, Profile
@@ -280,3 +280,15 @@ class Change:
 
     id: Id
     cause: Cause
+
+
+class Event(NamedTuple):
+    """A change as it waits on the local event path, oldest first by `seq`."""
+
+    seq: int
+    event_id: str
+    source: str
+    change: str
+    id: str
+    time: str
+    attempts: int

@@ -221,4 +221,5 @@ def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # a waiting thread would starve the others
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])

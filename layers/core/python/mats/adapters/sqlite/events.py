@@ -7,23 +7,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mats.adapters.sqlite.database import Database
+from mats.ports import Event
 
 HELD_S = 300
 """A batch not settled within this time is given to somebody else, as a queue's visibility timeout does."""
 MAX_ATTEMPTS = 5
 """After as many failures an event is dead: kept aside, shown by `mats stats`, taken up again by `mats reconcile`."""
-
-
-class Event(NamedTuple):
-    """An announced change, as it stands in the file."""
-
-    seq: int
-    event_id: str
-    source: str
-    change: str
-    id: str
-    time: str
-    attempts: int
 
 
 class Depth(NamedTuple):

@@ -72,6 +72,24 @@ class SqliteProfiles:
         with self.database.reading() as connection:
             yield from [Id(row[0]) for row in connection.execute("SELECT id FROM profiles ORDER BY id")]
 
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Profiles by kind, by status, and by how far they have come."""
+        with self.database.reading() as connection:
+            kinds = connection.execute(
+                "SELECT json_extract(body, '$.kind'), count(*) FROM profiles WHERE status = 'active' "
+                "GROUP BY 1 ORDER BY 1"
+            ).fetchall()
+            statuses = connection.execute("SELECT status, count(*) FROM profiles GROUP BY 1 ORDER BY 1").fetchall()
+            progress = connection.execute(
+                "SELECT coalesce(sum(indexed_rev = rev), 0), count(vector), "
+                "coalesce(sum(json_extract(body, '$.enriched')), 0) FROM profiles WHERE status = 'active'"
+            ).fetchone()
+        return {
+            "kinds": {str(kind): count for kind, count in kinds},
+            "status": dict(statuses),
+            "progress": dict(zip(("indexed", "with a vector", "enriched"), progress, strict=True)),
+        }
+
 
 def _profile(body: str, indexed_rev: int) -> Profile:
     return Profile.model_validate_json(body).model_copy(update={"indexed_rev": indexed_rev})

@@ -1,0 +1,1 @@
+"""Offline measurement. Imports mats; nothing but the command line imports it."""

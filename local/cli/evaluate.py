@@ -1,0 +1,7 @@
+"""`mats evaluate`."""
+
+import typer
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""

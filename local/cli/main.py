@@ -1,0 +1,50 @@
+"""The commands and what they share."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from local.cli import evaluate, registry, search, serve
+from local.cli.console import exit_codes
+from mats import __version__
+from mats.settings import Settings
+
+app = typer.Typer(
+    name="mats",
+    help="Find the right model, agent, tool or skill in a registry of thousands. Nothing is invoked.",
+    epilog="Exit codes: 0 done, 1 something was refused or is not there, 2 wrong usage, 3 the registry cannot be used.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def _common(
+    context: typer.Context,
+    home: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the local registry; also MATS_HOME.", show_default=".mats", file_okay=False),
+    ] = None,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
+) -> None:
+    if version:
+        typer.echo(f"mats {__version__}")
+        raise typer.Exit
+    settings = Settings.from_env(os.environ)
+    context.obj = replace(settings, home=home) if home else settings
+
+
+serve.add_to(app)
+search.add_to(app)
+registry.add_to(app)
+evaluate.add_to(app)
+
+
+def main() -> None:
+    """Run the command line; every error of ours is one line."""
+    with exit_codes():
+        app()

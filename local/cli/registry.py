@@ -1,0 +1,298 @@
+"""The commands that change and show the registry."""
+
+import json
+import time
+from collections import Counter
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from local.cli.console import AsJson, Exit, complain, err, exit_codes, out, plain, print_json
+from local.cli.progress import bar
+from local.importing import Importer, Rejected, Report, Row, opened, parse
+from local.pump import drain
+from mats.bootstrap import Local
+from mats.domain.capability import Id, Kind
+from mats.domain.errors import CapabilityNotFound, Fault, RequestInvalid
+from mats.domain.registration import Registration
+from mats.ports import Placed
+
+_SETTLE_S = 10
+"""How long a command waits for a running service to finish what both could have done."""
+
+CapabilityId = Annotated[str, typer.Argument(metavar="ID", help="namespace/name")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the commands."""
+    app.command()(add)
+    app.command(name="import")(import_)
+    app.command()(show)
+    app.command()(remove)
+    app.command()(trust)
+    app.command()(stats)
+    app.command()(reconcile)
+
+
+def add(
+    context: typer.Context,
+    file: Annotated[str | None, typer.Argument(help="A JSON file with one registration; - is standard input.")] = None,
+    namespace: Annotated[str | None, typer.Option(help="Dot-separated labels, such as com.acme.")] = None,
+    name: Annotated[str | None, typer.Option(help="1 to 200 characters.")] = None,
+    kind: Annotated[Kind | None, typer.Option(help="What it is.")] = None,
+    description: Annotated[str | None, typer.Option(help="What it does.")] = None,
+    endpoint: Annotated[str | None, typer.Option(help="Where it is called.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="A tag; may be given several times.")] = None,
+    type_tag: Annotated[list[str] | None, typer.Option(help="A capability type; may be given several times.")] = None,
+    example: Annotated[list[str] | None, typer.Option(help="A request it serves; may be given several times.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Register one capability, from a file, standard input or options, and make it findable."""
+    given = {
+        "namespace": namespace, "name": name, "kind": kind, "description": description, "endpoint": endpoint,
+        "tags": tag, "type_tags": type_tag, "examples": example,
+    }  # fmt: skip
+    with exit_codes():
+        registration = _one(file, {key: value for key, value in given.items() if value})
+        local = Local(context.obj)
+        placed = local.registry.put([registration])[registration.id]
+        if placed is Placed.OTHER_KIND:
+            message = f"{registration.id} is of another kind; remove it first, its kind cannot change"
+            raise RequestInvalid([Fault("kind", message)])
+        _settle(local)
+    if as_json:
+        print_json({"id": registration.id, "placed": placed})
+    else:
+        out.print(plain(f"{registration.id}: {placed}, findable now"))
+
+
+def _one(file: str | None, given: dict[str, Any]) -> Registration:
+    if file is None and not given:
+        raise RequestInvalid([Fault("", "give a file, or --namespace, --name and --kind; see `mats add --help`")])
+    if file is None:
+        return Registration.parse(given)
+    with opened(file) as stream:
+        content = stream.read(4_000_001)
+    item = parse(Row(1, content if len(content) <= 4_000_000 else None))
+    return Registration.parse({**item.item(), **given}) if given else item
+
+
+def _settle(local: Local) -> None:
+    """Have everything announced handled, here or by a service that is running."""
+    deadline = time.monotonic() + _SETTLE_S
+    drain(local)
+    while local.events.depth().waiting and time.monotonic() < deadline:
+        time.sleep(0.05)
+        drain(local)
+
+
+def import_(
+    context: typer.Context,
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="JSON Lines, also .gz; - is standard input.")],
+    as_json: AsJson = False,
+) -> None:
+    """Register many capabilities from JSON Lines.
+
+    Each line is a registration, or a row of a retrieval data set (`_id`, `type`, `name`, `description`). Good rows are
+    kept and bad ones are named with all their faults. Stop it when you like and run it again: it goes on from there.
+    """
+    began = time.monotonic()
+    with exit_codes():
+        local = Local(context.obj)
+        local.events.release_orphans()
+        importer = Importer(local.registry)
+        with bar("Registering", None) as advance:
+            for name in files:
+                with opened(name) as file:
+                    importer.take(name, file, advance)
+        indexed = _index(local)
+    seconds = time.monotonic() - began
+    report = importer.report
+    if as_json:
+        print_json(_report(report, indexed, seconds))
+    else:
+        _show_report(report, indexed, seconds)
+    if report.rejected:
+        raise typer.Exit(Exit.REFUSED)
+
+
+def _index(local: Local) -> int:
+    """Make everything announced findable; how many changes that took."""
+    handled = 0
+    with bar("Indexing", local.events.depth().waiting) as advance:
+
+        def count(done: int) -> None:
+            nonlocal handled
+            handled += done
+            advance(done)
+
+        drain(local, count)
+    return handled
+
+
+def _report(report: Report, indexed: int, seconds: float) -> dict[str, Any]:
+    return {
+        "rows": report.rows,
+        "new": report.placed[Placed.NEW],
+        "changed": report.placed[Placed.CHANGED],
+        "unchanged": report.placed[Placed.UNCHANGED],
+        "rejected": [_rejected(row) for row in report.rejected],
+        "indexed": indexed,
+        "seconds": round(seconds, 2),
+    }
+
+
+def _rejected(row: Rejected) -> dict[str, Any]:
+    return {"file": row.file, "line": row.line, "faults": [fault._asdict() for fault in row.faults]}
+
+
+def _show_report(report: Report, indexed: int, seconds: float) -> None:
+    for row in report.rejected:
+        reasons = "; ".join(str(fault) for fault in row.faults)
+        err.print(Text("rejected ", style="red") + plain(f"{row.file}:{row.line}: {reasons}"), soft_wrap=True)
+    counts = ", ".join(f"{report.placed[what]:,} {what}" for what in (Placed.NEW, Placed.CHANGED, Placed.UNCHANGED))
+    rate = f" ({indexed / seconds:,.0f} a second)" if indexed and seconds else ""
+    rejected = f"{len(report.rejected):,} rejected"
+    out.print(f"{report.rows:,} rows in {seconds:,.1f} s: {counts}, {rejected}; {indexed:,} indexed{rate}")
+
+
+def show(context: typer.Context, id: CapabilityId, as_json: AsJson = False) -> None:
+    """Show a capability: what its owner wrote, the profile made of it, and its earlier versions."""
+    with exit_codes():
+        local = Local(context.obj)
+        key = Id(id)
+        item, kept = local.registry.get([key]).get(key), local.profiles.get([key]).get(key)
+        if item is None and kept is None:
+            raise CapabilityNotFound(id)
+        shown = {
+            "id": id,
+            "registration": item,
+            "trust": local.trust.get([key]).get(key),
+            "profile": kept.profile.model_dump(mode="json") if kept else None,
+            "vector": len(kept.vector) if kept and kept.vector else None,
+            "versions": [version.model_dump(mode="json") for version in local.profiles.versions(key)],
+        }
+    if as_json:
+        print_json(shown)
+    else:
+        _show_capability(shown)
+
+
+def _show_capability(shown: dict[str, Any]) -> None:
+    out.print(plain(shown["id"]), style="bold cyan")
+    profile = shown["profile"]
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    for key, value in (shown["registration"] or {"registration": "removed"}).items():
+        table.add_row(key, plain(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)))
+    if profile:
+        table.add_row("trust", plain("none given" if shown["trust"] is None else shown["trust"]))
+        state = profile["status"] + (", enriched" if profile["enriched"] else ", as its owner wrote it")
+        table.add_row("status", plain((profile["error"] and f"{state}: {profile['error']}") or state))
+        summary = profile["enrichment"]["summary"]
+        table.add_row("summary", plain(summary or "none"))
+        table.add_row("vector", f"{shown['vector']} components" if shown["vector"] else "none")
+        indexed = "indexed" if profile["indexed_rev"] == profile["rev"] else "not indexed yet"
+        cause = f", {profile['cause']['time']} ({profile['cause']['event_id']})" if profile["cause"] else ""
+        table.add_row("revision", f"{profile['rev']}, {indexed}{cause}")
+        for version in reversed(shown["versions"]):
+            before = version["cause"] or {"time": "?", "event_id": "?"}
+            table.add_row("earlier", f"{version['rev']}, {version['status']}, {before['time']} ({before['event_id']})")
+    out.print(table)
+
+
+def remove(context: typer.Context, id: CapabilityId, as_json: AsJson = False) -> None:
+    """Take a capability out of the registry and the index; its versions are kept."""
+    with exit_codes():
+        local = Local(context.obj)
+        if not local.registry.remove(Id(id)):
+            raise CapabilityNotFound(id)
+        _settle(local)
+    if as_json:
+        print_json({"id": id, "removed": True})
+    else:
+        out.print(plain(f"{id}: removed"))
+
+
+def trust(
+    context: typer.Context,
+    id: CapabilityId,
+    value: Annotated[str, typer.Argument(metavar="N", help="0 (none) to 100 (full), or `none` to take it back.")],
+    as_json: AsJson = False,
+) -> None:
+    """Say as an operator how far a capability is to be trusted; owners cannot."""
+    with exit_codes():
+        given = _trust(value)
+        local = Local(context.obj)
+        if Id(id) not in local.registry.get([Id(id)]):
+            raise CapabilityNotFound(id)
+        local.trust.put(Id(id), given)
+        _settle(local)
+    if as_json:
+        print_json({"id": id, "trust": given})
+    else:
+        out.print(plain(f"{id}: trust {'taken back' if given is None else given}"))
+
+
+def _trust(text: str) -> int | None:
+    if text == "none":
+        return None
+    if not (text.isascii() and text.isdigit() and int(text) <= 100):
+        raise RequestInvalid([Fault("N", f"must be a whole number from 0 to 100, or none; not {text!r}")])
+    return int(text)
+
+
+def stats(context: typer.Context, as_json: AsJson = False) -> None:
+    """Count what is registered, findable and waiting."""
+    with exit_codes():
+        local = Local(context.obj)
+        counts = local.counts()
+    if as_json:
+        print_json(counts)
+        return
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim")
+    table.add_column()
+    for key, value in counts.items():
+        table.add_row(key.replace("_", " "), plain(_counted(value)))
+    out.print(table)
+
+
+def _counted(value: dict[str, int] | list[str] | int | str) -> str:
+    match value:
+        case dict():
+            return ", ".join(f"{count:,} {what}" for what, count in value.items()) or "none"
+        case list():
+            return "\n".join(value) or "none"
+        case int():
+            return f"{value:,}"
+    return value
+
+
+def reconcile(context: typer.Context, as_json: AsJson = False) -> None:
+    """Compare registry, profiles and index, and repair what has drifted apart. Safe at any time."""
+    with exit_codes():
+        local = Local(context.obj)
+        local.events.release_orphans()
+        redriven = local.events.redrive()
+        _index(local)
+        outcomes: Counter[str] = Counter()
+        ids = local.reconcile.everything()
+        with bar("Comparing", len(ids)) as advance:
+            for step in local.reconcile(ids):
+                outcomes.update(step.outcomes.values())
+                outcomes["reindexed"] += step.reindexed
+                outcomes["orphans"] += step.orphans
+                outcomes["purged"] += step.purged
+                advance(len(step.outcomes))
+    summary = {"compared": len(ids), "redriven": redriven, **{key: n for key, n in outcomes.items() if n}}
+    if as_json:
+        print_json(summary)
+    else:
+        out.print(", ".join(f"{n:,} {what}" for what, n in summary.items()))
+    if outcomes["degraded"]:
+        complain("some profiles have no vector: the encoder did not answer; run it again when it does")
+        raise typer.Exit(Exit.UNAVAILABLE)

@@ -1,0 +1,105 @@
+"""`mats search`."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from functions.discovery.handler import respond
+from local.cli.console import AsJson, Exit, complain, exit_codes, out, plain, print_json
+from local.envelope import proxy_request
+from mats.bootstrap import Local
+from mats.domain.capability import Kind
+from mats.settings import Settings
+
+_VERDICTS = {"match": "bold green", "weak": "bold yellow", "none": "bold red"}
+_NONE = {"none": "Nothing here serves this; the nearest are:", "weak": "No clear match; the nearest are:"}
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command()(search)
+
+
+def search(
+    context: typer.Context,
+    query: Annotated[str, typer.Argument(help="What is wanted, in plain words.")],
+    kind: Annotated[list[Kind] | None, typer.Option(help="Only this kind; may be given several times.")] = None,
+    namespace: Annotated[list[str] | None, typer.Option(help="Only this namespace and what is below it.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Only what carries this tag; of several, all.")] = None,
+    limit: Annotated[int | None, typer.Option(help="At most this many results.", show_default="15")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show which words matched where, and the stages.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Rank the capabilities that serve a request."""
+    settings: Settings = context.obj
+    wish = {
+        "query": query, "kinds": kind or [], "namespaces": namespace or [], "tags": tag or [], "explain": explain,
+    }  # fmt: skip
+    body = json.dumps(wish if limit is None else {**wish, "limit": limit}).encode("utf-8", "replace")
+    with exit_codes():
+        local = Local(settings)
+        event = proxy_request("POST", "/discover", {}, body, settings.audiences)
+        response = respond(event, local.discovery)
+    answer = json.loads(response.body)
+    if response.status != 200:
+        complain(answer["detail"])
+        raise typer.Exit(Exit.UNAVAILABLE if response.status >= 500 else Exit.REFUSED)
+    if as_json:
+        print_json(answer)
+        return
+    _show(answer, explain=explain, why_degraded=local.without_encoder)
+
+
+def _show(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> None:
+    results = answer["results"]
+    if not results:
+        out.print("Nothing found.", style="bold red")
+        return
+    out.print(Text(_NONE.get(answer["verdict"], "Found:"), style=_VERDICTS[answer["verdict"]]))
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    signals = [
+        name for name in ("llm", "retrieval", "bm25", "quality", "intent") if any(name in r["signals"] for r in results)
+    ]
+    table.add_column("#", justify="right", style="dim")
+    table.add_column("score", justify="right", style="bold")
+    for name in signals:
+        table.add_column(name, justify="right")
+    table.add_column("kind")
+    table.add_column("capability", overflow="fold", ratio=1)
+    for position, result in enumerate(results, start=1):
+        values = [f"{result['signals'][name]:.2f}" if name in result["signals"] else "–" for name in signals]
+        table.add_row(str(position), f"{result['score']:.2f}", *values, result["kind"], _capability(result, explain))
+    out.print(table)
+    out.print(_footer(answer, explain=explain, why_degraded=why_degraded))
+
+
+def _capability(result: dict[str, Any], explain: bool) -> Text:
+    text = Text.assemble(plain(result["id"]).append("", ""), style="")
+    text.stylize("bold cyan")
+    if result["lifecycle"] == "deprecated":
+        text.append("  deprecated", "red")
+    if result["summary"]:
+        text.append("\n").append_text(plain(result["summary"]))
+    if explain and result["why"]:
+        why = result["why"]
+        matched = ", ".join(why["matched"]) or "no word; close in meaning"
+        where = f" in {', '.join(why['fields'])}" if why["fields"] else ""
+        text.append("\n").append_text(Text(f"matched {matched}{where}", style="dim"))
+    return text
+
+
+def _footer(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> Text:
+    took = answer["took_ms"]
+    text = Text(f"{len(answer['results'])} results in {took['total']:.0f} ms", style="dim")
+    if explain:
+        stages = ", ".join(f"{stage} {ms:.1f}" for stage, ms in took.items() if stage != "total")
+        weights = ", ".join(f"{name} {share:.2f}" for name, share in answer["results"][0]["weights"].items())
+        text.append(f" ({stages}); weights of the first: {weights}")
+    if answer["degraded"]:
+        text.append(f"; without: {', '.join(answer['degraded'])}")
+    if why_degraded:
+        text.append(f" ({why_degraded})")
+    return text

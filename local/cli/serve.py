@@ -1,0 +1,115 @@
+"""`mats serve`."""
+
+import logging
+import logging.handlers
+import socket
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from local.cli.console import Exit, complain, err, exit_codes, out
+from local.cli.progress import bar
+from mats.bootstrap import Local
+from mats.domain.errors import StorageUnusable
+from mats.settings import Settings
+
+_HOST = "127.0.0.1"
+_SAMPLE = Path(__file__).parents[2] / "examples"
+_LOG_BYTES = 20_000_000
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command()(serve)
+
+
+def serve(
+    context: typer.Context,
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 takes a free one.", min=0, max=65_535)] = 8080,
+    sample: Annotated[bool, typer.Option("--sample", help="Load the sample registry if there is nothing yet.")] = False,
+) -> None:
+    """Answer requests over HTTP on this machine."""
+    settings: Settings = context.obj
+    listener = _listener(port)
+    with exit_codes():
+        local = Local(settings)
+        _log_to(settings.home / "mats.log")
+        if sample and next(iter(local.registry.ids()), None) is None:
+            _load_sample(local)
+        local.events.release_orphans()
+        _run(local, listener)
+
+
+def _listener(port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((_HOST, port))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        complain(f"port {port} on {_HOST} cannot be used ({reason}); choose another with `mats serve --port N`")
+        raise typer.Exit(Exit.UNAVAILABLE) from error
+    return listener
+
+
+def _run(local: Local, listener: socket.socket) -> None:
+    import uvicorn  # noqa: PLC0415 - only this command serves
+
+    from local.service import application  # noqa: PLC0415
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            _welcome(local, listener.getsockname()[1])
+
+    app = application(local)
+    config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=3, lifespan="on")
+    Server(config).run(sockets=[listener])
+
+
+def _welcome(local: Local, port: int) -> None:
+    count = sum(1 for _ in local.registry.ids())
+    url = f"http://{_HOST}:{port}"
+    out.print(
+        Text.assemble("mats is ready on ", (url, "bold cyan"), f" with {count:,} capabilities in {local.settings.home}")
+    )
+    if local.without_encoder:
+        err.print(Text(f"Searching by words only: {local.without_encoder}", style="yellow"))
+    home = "" if str(local.settings.home) == ".mats" else f"--home {local.settings.home} "
+    out.print(
+        "Try next:\n"
+        f'  curl -s {url}/discover -d \'{{"query": "refund a card payment", "limit": 3}}\'\n'
+        f'  .venv/bin/mats {home}search "turn an address into coordinates"\n'
+        f"  {url}/docs in a browser\n"
+        "Ctrl-C stops it.",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def _load_sample(local: Local) -> None:
+    from local.importing import Importer, opened, rows, trust_of  # noqa: PLC0415
+    from local.pump import drain  # noqa: PLC0415
+
+    importer = Importer(local.registry)
+    with opened(str(_SAMPLE / "registry.jsonl")) as file:
+        importer.take("registry.jsonl", file, lambda count: None)
+    with opened(str(_SAMPLE / "trust.jsonl")) as file:
+        for id, trust in trust_of(rows(file)):
+            local.trust.put(id, trust)
+    with bar("Loading the sample registry", local.events.depth().waiting) as advance:
+        drain(local, advance)
+
+
+def _log_to(path: Path) -> None:
+    """Decisions and faults go to a file that is turned over before it grows out of hand."""
+    try:
+        handler = logging.handlers.RotatingFileHandler(path, maxBytes=_LOG_BYTES, backupCount=3, encoding="utf-8")
+    except OSError as error:
+        raise StorageUnusable(f"{path} cannot be written: {error.strerror}") from error
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    logging.getLogger().addHandler(handler)
+    logging.getLogger("mats").setLevel(logging.INFO)

@@ -1,0 +1,47 @@
+"""The events that AWS would make, made here: API Gateway's proxy request, SQS batches of EventBridge events."""
+
+import base64
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from mats.domain.capability import parts
+from mats.ports import Event
+
+
+def proxy_request(
+    method: str, path: str, headers: Mapping[str, str], body: bytes, audiences: Iterable[str]
+) -> dict[str, Any]:
+    """What API Gateway hands to the discovery function; the audiences come from where an authorizer puts them."""
+    try:
+        text, encoded = body.decode(), False
+    except UnicodeDecodeError:
+        text, encoded = base64.b64encode(body).decode(), True
+    return {
+        "httpMethod": method,
+        "path": path,
+        "headers": dict(headers),
+        "body": text or None,
+        "isBase64Encoded": encoded,
+        "requestContext": {"authorizer": {"audiences": ",".join(audiences)}},
+    }
+
+
+def sqs_batch(events: Sequence[Event]) -> dict[str, Any]:
+    """What SQS hands to the enrichment function."""
+    return {"Records": [{"messageId": event.event_id, "body": json.dumps(_eventbridge(event))} for event in events]}
+
+
+def _eventbridge(event: Event) -> dict[str, Any]:
+    namespace, name = parts(event.id)
+    return {
+        "version": "0",
+        "id": event.event_id,
+        "detail-type": "CapabilityChanged",
+        "source": "mats.registry",
+        "account": "local",
+        "time": event.time,
+        "region": "local",
+        "resources": [],
+        "detail": {"table": event.source, "change": event.change, "namespace": namespace, "name": name},
+    }
