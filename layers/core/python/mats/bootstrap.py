@@ -52,8 +52,12 @@ JUDGED = Thresholds(match=0.7, weak=0.4)
 class Local:
     """The whole system over one folder; each part is made when it is first asked for."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, encoder: Encoder | None = None) -> None:
         """Open the registry of these settings, or make it.
+
+        Args:
+            settings: Where and how.
+            encoder: Used instead of the one the settings name.
 
         Raises:
             StorageUnusable: the message says what to do.
@@ -61,6 +65,7 @@ class Local:
         self.settings = settings
         self.without_encoder = ""
         """Why there is no encoder; empty if there is one or nobody has asked."""
+        self._given_encoder = encoder
         self.clock = SystemClock()
         self.database = Database(settings.home / DATABASE)
         announce = Announcer(self.clock, fresh_id)
@@ -79,14 +84,15 @@ class Local:
     @cached_property
     def encoder(self) -> Encoder | None:
         """The encoder; none if it is switched off or missing, which `without_encoder` explains."""
-        if self.settings.encoder == "none":
-            self.without_encoder = "MATS_ENCODER is none"
-            return None
+        if self._given_encoder:
+            return self._given_encoder
         try:
-            return _local_encoder(self.settings)
+            found = encoder(self.settings)
         except DependencyFailed as error:
             self.without_encoder = str(error)
             return None
+        self.without_encoder = "" if found else "MATS_ENCODER is none"
+        return found
 
     @cached_property
     def enrich(self) -> Enrich:
@@ -132,6 +138,12 @@ class Local:
             "encoder": self.settings.encoder,
         }
 
+    def close(self) -> None:
+        """Let go of the file and the threads."""
+        if "discovery" in self.__dict__:
+            self.discovery.discover.executor.shutdown()
+        self.database.close()
+
     @cached_property
     def reconcile(self) -> Reconcile:
         """The repair."""
@@ -155,7 +167,14 @@ def enrichment(settings: Settings) -> Enrich:
     return Local(settings).enrich
 
 
-def _local_encoder(settings: Settings) -> Encoder:
+def encoder(settings: Settings) -> Encoder | None:
+    """The encoder these settings name; none if they say `none`.
+
+    Raises:
+        DependencyFailed: it is not installed or cannot be fetched.
+    """
+    if settings.encoder == "none":
+        return None
     from mats.adapters.encoder.local import LocalEncoder  # noqa: PLC0415 - onnxruntime, for commands that encode
 
     return LocalEncoder.load(

@@ -1,0 +1,36 @@
+"""Plain BM25, the baseline of every comparison: name and description, nothing of ours."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import Stemmer
+from rank_bm25 import BM25Okapi
+
+from mats.domain.capability import Id
+from mats.domain.registration import Registration
+
+K1, B = 1.2, 0.75
+_STOP_WORDS = frozenset(
+    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they "
+    "this to was will with".split()
+)
+
+
+class PlainBm25:
+    """`rank_bm25.BM25Okapi` over lower-cased words without English stop words, Snowball-stemmed."""
+
+    def __init__(self, registrations: Sequence[Registration]) -> None:
+        self._stem = Stemmer.Stemmer("english").stemWords
+        self._ids = np.array([registration.id for registration in registrations], dtype=object)
+        self._index = BM25Okapi([self._terms(f"{r.name} {r.description}") for r in registrations], k1=K1, b=B)
+
+    def search(self, text: str, k: int) -> list[Id]:
+        """At most k ids by score, equal ones by id; what scores 0 is not found."""
+        scores = self._index.get_scores(self._terms(text))
+        order = np.lexsort((self._ids.astype(str), -scores))[:k]
+        return [Id(self._ids[row]) for row in order if scores[row] > 0]
+
+    def _terms(self, text: str) -> list[str]:
+        words: list[str] = self._stem([word for word in re.findall(r"\w+", text.lower()) if word not in _STOP_WORDS])
+        return words

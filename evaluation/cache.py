@@ -1,0 +1,49 @@
+"""Document vectors kept on disk by what was encoded, so that a second evaluation need not wait for them."""
+
+import hashlib
+import sqlite3
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+
+from mats.ports import Encoder, Vector
+
+
+class CachedEncoder:
+    """An encoder that remembers documents. Queries are always encoded: they are what is measured."""
+
+    def __init__(self, encoder: Encoder, folder: Path) -> None:
+        self._encoder = encoder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._kept = sqlite3.connect(folder / f"vectors-{encoder.name}.db", isolation_level=None)
+        self._kept.execute("CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB NOT NULL)")
+
+    @property
+    def name(self) -> str:
+        """The encoder's own."""
+        return self._encoder.name
+
+    @property
+    def dimension(self) -> int:
+        """The encoder's own."""
+        return self._encoder.dimension
+
+    def encode_query(self, text: str) -> Vector:
+        """Not remembered."""
+        return self._encoder.encode_query(text)
+
+    def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector]:
+        """From the cache where it is there."""
+        keys = [hashlib.sha256(text.encode()).digest() for text in texts]
+        known = {key: vector for key in keys if (vector := self._known(key)) is not None}
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        made = dict(zip(missing, self._encoder.encode_documents(list(missing.values())), strict=True))
+        self._kept.executemany(
+            "INSERT OR IGNORE INTO vectors VALUES (?, ?)", [(key, vector.tobytes()) for key, vector in made.items()]
+        )
+        known |= made
+        return [known[key] for key in keys]
+
+    def _known(self, key: bytes) -> Vector | None:
+        row = self._kept.execute("SELECT vector FROM vectors WHERE text = ?", (key,)).fetchone()
+        return None if row is None else array("f", row[0])

@@ -1,0 +1,91 @@
+"""Judged data sets in BEIR's layout: `corpus.jsonl`, `queries.jsonl`, `qrels.tsv`, each plain or `.gz`."""
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mats.domain.capability import Id
+from mats.domain.errors import Fault, Invalid, RegistrationInvalid
+from mats.domain.registration import Registration
+from mats.domain.rows import item_of
+
+
+class DatasetInvalid(Invalid):
+    """The folder does not hold a judged data set."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedQuery:
+    """A request and the capabilities that serve it."""
+
+    id: str
+    text: str
+    relevant: frozenset[Id]
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Registrations with judged queries. Gold that cannot be registered stays in the qrels: it counts as missed."""
+
+    name: str
+    registrations: Sequence[Registration]
+    queries: Sequence[JudgedQuery]
+    refused: Mapping[str, str]
+    digest: str
+    """SHA-256 over the three files, unpacked."""
+
+
+def load(folder: Path) -> Dataset:
+    """Read a data set.
+
+    Raises:
+        DatasetInvalid: a file is missing or cannot be read.
+    """
+    digest = hashlib.sha256()
+    rows = list(_json_lines(_text(folder, "corpus.jsonl", digest)))
+    texts = {row["_id"]: row["text"] for row in _json_lines(_text(folder, "queries.jsonl", digest))}
+    judged = list(csv.reader(io.StringIO(_text(folder, "qrels.tsv", digest)), delimiter="\t"))[1:]
+    ids, registrations, refused = _registered(rows)
+    gold: dict[str, set[Id]] = {}
+    for query, document, grade in judged:
+        if int(grade) > 0 and query in texts:
+            gold.setdefault(query, set()).add(ids.get(document, Id(document)))
+    queries = [JudgedQuery(query, texts[query], frozenset(relevant)) for query, relevant in sorted(gold.items())]
+    return Dataset(folder.resolve().name, registrations, queries, refused, digest.hexdigest())
+
+
+def _registered(rows: Sequence[Any]) -> tuple[dict[str, Id], list[Registration], dict[str, str]]:
+    """Ids by row, registrations, and what was refused and why."""
+    ids: dict[str, Id] = {}
+    registrations: list[Registration] = []
+    refused: dict[str, str] = {}
+    for row in rows:
+        name = row.get("_id") or f"{row.get('namespace')}/{row.get('name')}"
+        try:
+            registration = Registration.parse(item_of(row))
+        except RegistrationInvalid as error:
+            refused[name] = str(error)
+            continue
+        ids[name] = registration.id
+        registrations.append(registration)
+    return ids, registrations, refused
+
+
+def _text(folder: Path, name: str, digest: "hashlib._Hash") -> str:
+    plain, packed = folder / name, folder / f"{name}.gz"
+    try:
+        data = plain.read_bytes() if plain.exists() else gzip.decompress(packed.read_bytes())
+    except (OSError, EOFError) as error:
+        raise DatasetInvalid([Fault(str(folder), f"holds no readable {name} or {name}.gz")]) from error
+    digest.update(data)
+    return data.decode("utf-8", "replace")
+
+
+def _json_lines(text: str) -> Iterator[Any]:
+    return (json.loads(line) for line in text.split("\n") if line.strip())
