@@ -34,7 +34,8 @@ def _common(
     if version:
         typer.echo(f"mats {__version__}")
         raise typer.Exit
-    settings = Settings.from_env(os.environ)
+    with exit_codes():
+        settings = Settings.from_env(os.environ)
     context.obj = replace(settings, home=home) if home else settings
 
 
@@ -45,6 +46,5 @@ evaluate.add_to(app)
 
 
 def main() -> None:
-    """Run the command line; every error of ours is one line."""
-    with exit_codes():
-        app()
+    """Run the command line."""
+    app()

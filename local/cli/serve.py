@@ -3,6 +3,7 @@
 import logging
 import logging.handlers
 import socket
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -66,7 +67,8 @@ def _run(local: Local, listener: socket.socket) -> None:
 
     app = application(local)
     config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=3, lifespan="on")
-    Server(config).run(sockets=[listener])
+    with suppress(KeyboardInterrupt):  # the usual way to stop it
+        Server(config).run(sockets=[listener])
 
 
 def _welcome(local: Local, port: int) -> None:

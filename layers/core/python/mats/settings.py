@@ -5,6 +5,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
+MAX_K = 25
+"""The most candidates one rerank call judges."""
+
 
 class SettingsInvalid(ValueError):
     """Some environment variables cannot be used; the message names all of them."""
@@ -32,19 +35,13 @@ class Settings:
     log_queries: str = _setting("MATS_LOG_QUERIES", "text", "what logs say of a query: its `text` or its `hash`")
 
     def __post_init__(self) -> None:
-        faults = [
-            *(["MATS_K must be from 1 to 25"] if not 1 <= self.k <= 25 else []),
-            *(
-                [f"MATS_ENCODER_PRECISION must be int8 or fp32, not {self.encoder_precision!r}"]
-                if self.encoder_precision not in ("int8", "fp32")
-                else []
-            ),
-            *(
-                [f"MATS_LOG_QUERIES must be text or hash, not {self.log_queries!r}"]
-                if self.log_queries not in ("text", "hash")
-                else []
-            ),
-        ]
+        faults = []
+        if not 1 <= self.k <= MAX_K:
+            faults.append(f"MATS_K must be from 1 to {MAX_K}, not {self.k}")
+        if self.encoder_precision not in ("int8", "fp32"):
+            faults.append(f"MATS_ENCODER_PRECISION must be int8 or fp32, not {self.encoder_precision!r}")
+        if self.log_queries not in ("text", "hash"):
+            faults.append(f"MATS_LOG_QUERIES must be text or hash, not {self.log_queries!r}")
         if faults:
             raise SettingsInvalid("; ".join(faults))
 
@@ -65,9 +62,13 @@ class Settings:
                 given[setting.name] = _read(text, setting.default)
             except ValueError:
                 faults.append(f"{setting.metadata['variable']} must be a whole number, not {text!r}")
+        try:
+            settings = cls(**given)
+        except SettingsInvalid as error:
+            raise SettingsInvalid("; ".join([*faults, str(error)])) from error
         if faults:
             raise SettingsInvalid("; ".join(faults))
-        return cls(**given)
+        return settings
 
     def to_env(self) -> dict[str, str]:
         """The environment that gives these settings; defaults are left out."""

@@ -10,9 +10,6 @@ from mats.domain.capability import Kind
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.faults import faults_of
 
-MAX_K = 25
-"""The most candidates one rerank call judges."""
-
 _HINTS = {
     "k": "is not a known attribute; did you mean `limit`?",
     "text": "is not a known attribute; did you mean `query`?",
@@ -42,7 +39,7 @@ class Query(BaseModel):
     tags: Annotated[tuple[Label, ...], Field(max_length=50)] = Field(
         default=(), description="Carrying every one of these tags."
     )
-    limit: Annotated[int, Field(ge=1, le=MAX_K)] | None = Field(
+    limit: Annotated[int, Field(ge=1)] | None = Field(
         default=None, description="At most this many results; no more than the service looks at (15 by default)."
     )
     explain: bool = Field(default=False, description="Say for each result which words matched in which fields.")

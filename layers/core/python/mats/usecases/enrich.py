@@ -116,13 +116,13 @@ class Enrich:
             written = self.writer.describe(draft.registration)
         except ReplyUnusable as error:
             noted = raw.model_copy(update={"origin": origin, "notes": (f"not enriched: {error}",)}).sealed()
-            return replace(draft, target=replace(draft.target, profile=noted))
+            return replace(draft, outcome=Outcome.INDEXED, target=replace(draft.target, profile=noted))
         except DependencyFailed:
             return replace(draft, outcome=Outcome.DEGRADED)
         better = profile_of(
             draft.registration, trust=raw.trust, origin=origin, enrichment=written.enrichment, notes=written.notes
         )
-        return replace(draft, target=Stored(better))
+        return replace(draft, outcome=Outcome.INDEXED, target=Stored(better))
 
     def _encoded(self, drafts: Mapping[Id, _Draft]) -> dict[Id, _Draft]:
         """The drafts with a vector wherever one is missing; where the encoder fails they stay lexically findable."""

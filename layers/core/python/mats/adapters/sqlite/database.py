@@ -27,7 +27,7 @@ class Database:
         self.path = path
         self._opened: list[sqlite3.Connection] = []
         self._idle: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
-        with self._translated():
+        with self.explained():
             path.parent.mkdir(parents=True, exist_ok=True)
         with self._borrowed() as connection:
             self._prepare(connection)
@@ -69,7 +69,7 @@ class Database:
 
     def connect(self) -> sqlite3.Connection:
         """A connection of the caller's own; it is closed with the others."""
-        with self._translated():
+        with self.explained():
             connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             self._opened.append(connection)
             connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
@@ -92,21 +92,22 @@ class Database:
         except queue.Empty:
             connection = self.connect()
         try:
-            with self._translated():
+            with self.explained():
                 yield connection
         finally:
             self._idle.put(connection)
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def explained(self) -> Iterator[None]:
+        """Errors of SQLite and the system as errors of ours that say what to do."""
         try:
             yield
         except sqlite3.Error as error:
-            raise self._explained(error) from error
+            raise self._meaning(error) from error
         except OSError as error:
             raise StorageUnusable(f"{self.path.parent} cannot be used: {error.strerror or error}") from error
 
-    def _explained(self, error: sqlite3.Error) -> DependencyFailed:
+    def _meaning(self, error: sqlite3.Error) -> DependencyFailed:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         where = self.path
         match code:

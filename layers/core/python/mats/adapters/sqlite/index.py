@@ -19,6 +19,10 @@ from mats.ports import Hit, Stored, Vector
 _SCORE = f"-bm25(lexical, {', '.join(str(weight) for weight in FIELD_WEIGHTS.values())})"
 _COLUMNS = ", ".join(FIELD_WEIGHTS)
 _INSERT_TEXT = f"INSERT INTO lexical (rowid, {_COLUMNS}) VALUES (?, {', '.join('?' * len(FIELD_WEIGHTS))})"
+_CHANGED = (
+    "SELECT change, row, id, findable, kind, namespace, tags, visible_to, vector FROM entries "
+    "WHERE change > ? ORDER BY change"
+)
 
 
 class SqliteIndex:
@@ -109,31 +113,39 @@ class SqliteIndex:
 
     def _catch_up(self) -> None:
         """Take over what was written since, by this process or another; next to nothing when nothing was."""
-        with self._lock:
+        with self._lock, self._database.explained():
             version = self._watch.execute("PRAGMA data_version").fetchone()[0]
-            if version == self._version:
-                return
-            query = (
-                "SELECT change, row, id, findable, kind, namespace, tags, visible_to, vector FROM entries "
-                "WHERE change > ? ORDER BY change"
+            if version != self._version:
+                for row in self._watch.execute(_CHANGED, (self._change,)):
+                    self._take_over(*row)
+                self._version = version
+
+    def _take_over(
+        self,
+        change: int,
+        row: int,
+        id: Id,
+        findable: int,
+        kind: str | None,
+        namespace: str,
+        tags: str,
+        visible_to: str | None,
+        blob: bytes | None,
+    ) -> None:
+        """Bring one row of the matrix up to date."""
+        if findable and kind:
+            self._matrix.put(
+                row,
+                id,
+                kind=Kind(kind),
+                namespace=namespace,
+                tags=frozenset(json.loads(tags)),
+                visible_to=None if visible_to is None else frozenset(json.loads(visible_to)),
+                vector=None if blob is None else np.frombuffer(blob, np.float32),
             )
-            for change, row, id, findable, kind, namespace, tags, visible_to, blob in self._watch.execute(
-                query, (self._change,)
-            ):
-                if findable:
-                    self._matrix.put(
-                        row,
-                        id,
-                        kind=Kind(kind),
-                        namespace=namespace,
-                        tags=frozenset(json.loads(tags)),
-                        visible_to=None if visible_to is None else frozenset(json.loads(visible_to)),
-                        vector=None if blob is None else np.frombuffer(blob, np.float32),
-                    )
-                else:
-                    self._matrix.drop(row, id)
-                self._change = change
-            self._version = version
+        else:
+            self._matrix.drop(row, id)
+        self._change = change
 
 
 def _put(connection: sqlite3.Connection, entry: Stored) -> None:

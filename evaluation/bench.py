@@ -1,0 +1,169 @@
+"""Benchmarks: each prints JSON and keeps it under evaluation/results. `python -m evaluation.bench --help`."""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evaluation.datasets import Dataset, load
+from evaluation.metrics import estimate, per_query
+from evaluation.provenance import write
+from evaluation.synthetic import registrations as synthetic
+from evaluation.systems import Retriever, cached, registry_of, run_discover, run_plain, variant
+from mats import bootstrap
+from mats.domain.capability import Kind
+from mats.domain.query import Query
+from mats.settings import Settings
+from mats.usecases.discover import Discover
+
+SETS = ("tools", "models", "skills", "agents", "mcp-tools-closed", "multitool", "sparse-tools", "sparse-rotbench")
+FOUR_KINDS = {Kind.TOOL: "tools", Kind.MODEL: "models", Kind.SKILL: "skills", Kind.AGENT: "agents"}
+_COMPARED = ("match@1", "match@15")
+_WARM_UP = 50
+
+
+def main() -> None:
+    """Run the benchmarks named, all by default."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder of judged data sets")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; all by default")
+    arguments = parser.parse_args()
+    unknown = set(arguments.names) - BENCHMARKS.keys()
+    if unknown:
+        parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
+    for name in arguments.names or BENCHMARKS:
+        began = time.monotonic()
+        results = BENCHMARKS[name](arguments.data, Settings.from_env(os.environ))
+        path = write(f"bench-{name}", {**results, "seconds": round(time.monotonic() - began, 1)})
+        sys.stdout.write(json.dumps(results) + "\n")
+        sys.stderr.write(f"kept in {path}\n")
+
+
+def retrieval(data: Path, settings: Settings) -> dict[str, Any]:
+    """Hybrid and its parts over plain BM25, on every set, in one run."""
+    return {"k": settings.k, "sets": {name: _compared(load(data / name), settings) for name in SETS}}
+
+
+def _compared(dataset: Dataset, settings: Settings) -> dict[str, Any]:
+    runs = {Retriever.BM25: run_plain(dataset, settings.k)}
+    with registry_of(dataset.registrations, settings, encoder=cached(settings)) as local:
+        for retriever in (Retriever.LEXICAL, Retriever.NEURAL, Retriever.HYBRID):
+            runs[retriever] = run_discover(variant(local.discovery.discover, retriever), dataset.queries)
+    values = {retriever: per_query(run, dataset.queries) for retriever, run in runs.items()}
+    gains = {
+        measure: values[Retriever.HYBRID][measure] - values[Retriever.BM25][measure]
+        for measure in values[Retriever.BM25]
+    }
+    return {
+        "documents": len(dataset.registrations),
+        "queries": len(dataset.queries),
+        "data_sha256": dataset.digest,
+        "systems": {r: {m: asdict(estimate(v)) for m, v in measures.items()} for r, measures in values.items()},
+        "hybrid_over_bm25": {measure: asdict(estimate(gain)) for measure, gain in gains.items()},
+    }
+
+
+def mixed(data: Path, settings: Settings) -> dict[str, Any]:
+    """All four kinds in one registry: every set's queries with the `kinds` filter and without."""
+    sets = {kind: load(data / name) for kind, name in FOUR_KINDS.items()}
+    everything = [registration for dataset in sets.values() for registration in dataset.registrations]
+    results = {}
+    with registry_of(everything, settings, encoder=cached(settings)) as local:
+        for kind, dataset in sets.items():
+            runs = {
+                "without_filter": run_discover(local.discovery.discover, dataset.queries),
+                "with_filter": run_discover(local.discovery.discover, dataset.queries, kinds=[kind]),
+            }
+            results[kind] = {
+                name: {m: asdict(estimate(per_query(run, dataset.queries)[m])) for m in _COMPARED}
+                for name, run in runs.items()
+            }
+    return {"documents": len(everything), "kinds": results}
+
+
+def latency(data: Path, settings: Settings) -> dict[str, Any]:
+    """`discover` inside the process over the tools, one request after the other, encoder included."""
+    dataset = load(data / "tools")
+    with registry_of(dataset.registrations, settings, encoder=cached(settings)) as local:
+        return {
+            "documents": len(dataset.registrations),
+            **timed(local.discovery.discover, [query.text for query in dataset.queries]),
+        }
+
+
+def scale(data: Path, settings: Settings) -> dict[str, Any]:
+    """100,000 synthetic registrations: latency and resident memory of a process that serves them."""
+    count, texts = 100_000, [query.text for query in load(data / "tools").queries][:1_000]
+    with registry_of(synthetic(count), settings, encoder=cached(settings)) as built:
+        home = built.settings.home
+        return {"documents": count, **_in_child(home, settings, texts)}
+
+
+def _in_child(home: Path, settings: Settings, texts: Sequence[str]) -> dict[str, Any]:
+    """Measure in a process of its own, whose memory holds nothing but the service."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "evaluation.bench_child"],
+        env={**os.environ, **replace(settings, home=home).to_env()},
+        input=json.dumps(list(texts)),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    measured: dict[str, Any] = json.loads(ran.stdout)
+    return measured
+
+
+def timed(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
+    """Percentiles of the time a query takes, one after the other, after a warm-up."""
+    for text in texts[:_WARM_UP]:
+        discover(Query(query=text[:2_000]))
+    totals: list[float] = []
+    stages: dict[str, list[float]] = {}
+    for text in texts:
+        began = time.perf_counter()
+        shortlist = discover(Query(query=text[:2_000]))
+        totals.append((time.perf_counter() - began) * 1000)
+        for stage, ms in shortlist.took_ms.items():
+            stages.setdefault(stage, []).append(ms)
+    return {
+        "queries": len(totals),
+        "ms": {f"p{p}": round(float(np.percentile(totals, p)), 2) for p in (50, 95, 99)},
+        "stages_p50_ms": {stage: round(float(np.median(values)), 2) for stage, values in stages.items()},
+    }
+
+
+def import_(data: Path, settings: Settings) -> dict[str, Any]:
+    """Registering and indexing the tools end to end, encoder included and nothing cached."""
+    dataset = load(data / "tools")
+    encoder = bootstrap.encoder(settings)
+    peaks: list[int] = []
+    began = time.perf_counter()
+    with registry_of(
+        dataset.registrations, settings, encoder=encoder, progress=lambda count: peaks.append(_resident_mb())
+    ):
+        seconds = time.perf_counter() - began
+    return {
+        "documents": len(dataset.registrations),
+        "seconds": round(seconds, 1),
+        "per_second": round(len(dataset.registrations) / seconds, 1),
+        "resident_mb": {"at_a_tenth": peaks[len(peaks) // 10], "at_the_end": peaks[-1]},
+    }
+
+
+def _resident_mb() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+BENCHMARKS = {"retrieval": retrieval, "mixed": mixed, "latency": latency, "scale": scale, "import": import_}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+"""`python -m local.cli` is `mats`."""
+
+from local.cli.main import main
+
+main()

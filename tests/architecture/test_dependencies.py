@@ -1,0 +1,50 @@
+"""The tree keeps the shape that the documentation says it has."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CORE = ROOT / "layers/core/python/mats"
+
+
+def test_dependencies_point_inward(monkeypatch, capsys):
+    from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
+
+    monkeypatch.chdir(ROOT)
+    assert lint_imports(no_cache=True) == EXIT_STATUS_SUCCESS, capsys.readouterr().out
+
+
+def sources() -> list[Path]:
+    return [
+        path
+        for folder in (CORE, ROOT / "functions", ROOT / "local", ROOT / "evaluation")
+        for path in folder.rglob("*.py")
+    ]
+
+
+def test_only_the_settings_spell_an_environment_variable():
+    spelled = {p.relative_to(ROOT) for p in sources() if re.search(r"[\"'](MATS_[A-Z_]+)[\"']", p.read_text())}
+    assert spelled == {Path("layers/core/python/mats/settings.py")}
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_source_file_is_one_idea(path: Path):
+    assert len(path.read_text().splitlines()) <= 350
+
+
+def test_nothing_is_connected_or_read_when_a_module_is_imported():
+    at_import = re.compile(r"^[A-Za-z_]+ = .*(connect\(|environ|open\(|read_text\(|client\()", re.MULTILINE)
+    assert [p for p in sources() if at_import.search(p.read_text())] == []
+
+
+def test_no_tracked_text_names_a_machine_or_a_registry_host():
+    texts = [p for p in ROOT.rglob("*") if p.suffix in (".py", ".md", ".txt", ".toml", ".json", ".jsonl") and _ours(p)]
+    pattern = re.compile(r"/(?:root|home)/\w|(?:pypi|files\.pythonhosted|registry\.npmjs)\.(?:org|com)")
+    assert [p for p in texts if pattern.search(p.read_text(errors="replace"))] == []
+
+
+def _ours(path: Path) -> bool:
+    hidden = any(part.startswith(".") for part in path.relative_to(ROOT).parts)
+    return path.is_file() and not hidden and path != Path(__file__)

@@ -1,0 +1,79 @@
+"""What the local event path promises: announced with the change, delivered at least once, given up in the open."""
+
+import pytest
+
+from mats.adapters.sqlite import events as module
+from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.events import MAX_ATTEMPTS, SqliteEvents
+from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
+from tests.builders import a_registration
+from tests.fakes import CountingIds, FakeClock
+
+HERE = "1:here"
+
+
+@pytest.fixture
+def events(database: Database) -> SqliteEvents:
+    return SqliteEvents(database, HERE)
+
+
+@pytest.fixture
+def registry(database: Database) -> SqliteRegistry:
+    return SqliteRegistry(database, Announcer(FakeClock(), CountingIds()))
+
+
+def test_every_change_is_announced_once_and_in_order(database, registry, events):
+    first, second = a_registration(name="a"), a_registration(name="b")
+    registry.put([first, second])
+    registry.put([first])
+    registry.put([a_registration(name="a", description="changed")])
+    registry.remove(second.id)
+    SqliteTrust(database, registry.announce).put(first.id, 5)
+    taken = events.take(10)
+    assert [(e.source, e.change, e.id) for e in taken] == [
+        ("Registry", "INSERT", first.id),
+        ("Registry", "INSERT", second.id),
+        ("Registry", "MODIFY", first.id),
+        ("Registry", "REMOVE", second.id),
+        ("Trust", "MODIFY", first.id),
+    ]
+
+
+def test_what_is_taken_is_held_and_what_is_settled_is_gone(registry, events):
+    registry.put([a_registration(name=n) for n in "abc"])
+    taken = events.take(2)
+    assert len(events.take(10)) == 1
+    events.settle(taken, frozenset())
+    assert events.depth().waiting == 1
+
+
+def test_a_failed_event_comes_again_later_and_is_dead_after_five_times(registry, events, monkeypatch):
+    registry.put([a_registration(name="a")])
+    now = [1_000.0]
+    monkeypatch.setattr(module.time, "time", lambda: now[0])
+    for attempt in range(1, MAX_ATTEMPTS + 1):
+        (event,) = events.take(1)
+        assert event.attempts == attempt
+        events.settle([event], frozenset({event.event_id}), "it failed")
+        assert events.take(1) == []
+        now[0] += 3_600
+    assert events.depth() == (0, 1)
+    assert events.dead() == [(a_registration(name="a").id, "it failed")]
+    assert events.redrive() == 1
+    assert len(events.take(1)) == 1
+
+
+def test_what_an_ended_process_held_is_delivered_again(database, registry, events):
+    registry.put([a_registration(name="a")])
+    no_such_process = SqliteEvents(database, "4194305:gone")
+    no_such_process.take(1)
+    assert events.take(1) == []
+    events.release_orphans()
+    assert len(events.take(1)) == 1
+
+
+def test_what_a_running_process_holds_is_left_to_it(database, registry, events):
+    registry.put([a_registration(name="a")])
+    SqliteEvents(database, "1:init").take(1)
+    events.release_orphans()
+    assert events.take(1) == []

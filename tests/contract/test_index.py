@@ -1,0 +1,185 @@
+"""What every search index promises."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mats.domain.capability import Kind
+from mats.domain.profile import Status
+from mats.domain.query import Filter
+from mats.ports import SearchIndex, Stored
+from tests.builders import a_profile
+from tests.fakes import FakeEncoder
+
+ENCODER = FakeEncoder()
+EVERYTHING = Filter()
+
+
+def entry(name: str, description: str = "", *, rev: int = 1, encoded: bool = True, **about) -> Stored:
+    profile = a_profile(name=name, description=description, **about).model_copy(update={"rev": rev})
+    return Stored(profile, ENCODER.encode_query(f"{name} {description}") if encoded else None)
+
+
+def tombstone(name: str, *, rev: int) -> Stored:
+    return Stored(a_profile(name=name).model_copy(update={"status": Status.DELETED, "source": None, "rev": rev}))
+
+
+def names(hits) -> list[str]:
+    return [hit.id.rpartition("/")[2] for hit in hits]
+
+
+def lexical(index: SearchIndex, *terms: str, depth: int = 10, admitted: Filter = EVERYTHING) -> list[str]:
+    return names(index.lexical(terms, admitted, depth=depth))
+
+
+def neural(index: SearchIndex, text: str, *, depth: int = 10, admitted: Filter = EVERYTHING) -> list[str]:
+    return names(index.neural(ENCODER.encode_query(text), admitted, depth=depth))
+
+
+def test_a_clear_winner_comes_first_on_both_sides(index: SearchIndex):
+    index.put(
+        [entry("refund", "give money back"), entry("geocode", "address to coordinates"), entry("mail", "send mail")]
+    )
+    assert lexical(index, "address", "coordinates")[0] == "geocode"
+    assert neural(index, "address coordinates")[0] == "geocode"
+
+
+def test_words_are_found_by_their_stem_and_in_split_names(index: SearchIndex):
+    index.put([entry("createRefund_v2", "x"), entry("other", "y")])
+    assert lexical(index, "refunds") == ["createRefund_v2"]
+    assert lexical(index, "created") == ["createRefund_v2"]
+
+
+def test_negative_examples_are_no_evidence(index: SearchIndex):
+    index.put([entry("pay", "x", negative_examples=("cancel a subscription",)), entry("cancel", "x")])
+    assert lexical(index, "cancel", "subscription") == ["cancel"]
+
+
+def test_depth_cuts_both_lists(index: SearchIndex):
+    index.put([entry(f"tool-{n}", "same words") for n in range(9)])
+    assert len(lexical(index, "same", depth=4)) == 4
+    assert len(neural(index, "same", depth=4)) == 4
+
+
+def test_equal_scores_are_ordered_by_id(index: SearchIndex):
+    index.put([entry(name, "same words", encoded=False) for name in ("c", "a", "b")])
+    assert lexical(index, "same") == ["a", "b", "c"]
+
+
+def test_equal_cosines_are_ordered_by_id_whatever_is_cut(index: SearchIndex):
+    vector = ENCODER.encode_query("same")
+    index.put([Stored(a_profile(name=name).model_copy(update={"rev": 1}), vector) for name in ("d", "b", "c", "a")])
+    assert neural(index, "same", depth=2) == ["a", "b"]
+
+
+def test_without_terms_nothing_is_found_lexically(index: SearchIndex):
+    index.put([entry("a", "b")])
+    assert lexical(index) == []
+
+
+def test_an_entry_without_a_vector_is_found_by_words_only(index: SearchIndex):
+    index.put([entry("plain", "words", encoded=False)])
+    assert lexical(index, "words") == ["plain"]
+    assert neural(index, "words") == []
+    assert index.cosine_of(ENCODER.encode_query("words"), [entry("plain").profile.id]) == {}
+
+
+def test_a_newer_revision_replaces_text_vector_and_attributes(index: SearchIndex):
+    index.put([entry("tool", "old words")])
+    index.put([entry("tool", "new phrases", rev=2, tags=("fresh",))])
+    assert lexical(index, "old") == []
+    assert lexical(index, "new", admitted=Filter(tags=frozenset({"fresh"}))) == ["tool"]
+    assert neural(index, "new phrases", admitted=Filter(tags=frozenset({"fresh"}))) == ["tool"]
+
+
+@pytest.mark.parametrize("rev", [1, 2])
+def test_an_older_or_equal_revision_changes_nothing(index: SearchIndex, rev: int):
+    index.put([entry("tool", "right", rev=2)])
+    index.put([entry("tool", "wrong", rev=rev)])
+    assert lexical(index, "wrong") == []
+    assert lexical(index, "right") == ["tool"]
+
+
+def test_a_tombstone_is_found_nowhere_and_still_guards_against_older_revisions(index: SearchIndex):
+    index.put([entry("tool", "words")])
+    index.put([tombstone("tool", rev=2)])
+    index.put([entry("tool", "words", rev=1)])
+    id = entry("tool").profile.id
+    assert lexical(index, "words") == []
+    assert neural(index, "words") == []
+    assert index.fetch([id]) == {}
+    assert index.bm25_of(["words"], [id]) == {}
+    assert list(index.revisions()) == [(id, 2, False)]
+
+
+def test_a_capability_comes_back_after_its_tombstone(index: SearchIndex):
+    index.put([entry("tool", "words"), tombstone("tool", rev=2), entry("tool", "words", rev=3)])
+    assert lexical(index, "words") == ["tool"]
+    assert neural(index, "words") == ["tool"]
+
+
+def test_purging_forgets_tombstones_and_nothing_that_is_findable(index: SearchIndex):
+    index.put([entry("live", "words"), tombstone("gone", rev=1)])
+    index.purge([entry("live").profile.id, entry("gone").profile.id])
+    assert list(index.revisions()) == [(entry("live").profile.id, 1, True)]
+
+
+def test_filters_hold_on_both_sides(index: SearchIndex):
+    index.put(
+        [
+            entry("tool", "words", kind=Kind.TOOL, namespace="com.acme.pay", tags=("a", "b")),
+            entry("agent", "words", kind=Kind.AGENT, namespace="com.acme", tags=("a",)),
+            entry("secret", "words", kind=Kind.TOOL, namespace="com.acmepay", visible_to=("finance",)),
+        ]
+    )
+    cases = [
+        (Filter(), {"tool", "agent"}),
+        (Filter(kinds=frozenset({Kind.TOOL})), {"tool"}),
+        (Filter(namespaces=frozenset({"com.acme"})), {"tool", "agent"}),
+        (Filter(namespaces=frozenset({"com.acme.pay"})), {"tool"}),
+        (Filter(tags=frozenset({"a", "b"})), {"tool"}),
+        (Filter(audiences=frozenset({"finance"})), {"tool", "agent", "secret"}),
+        (Filter(kinds=frozenset({Kind.MODEL})), set()),
+    ]
+    for admitted, expected in cases:
+        assert set(lexical(index, "words", admitted=admitted)) == expected
+        assert set(neural(index, "words", admitted=admitted)) == expected
+
+
+def test_bm25_of_gives_what_the_search_gives_and_zero_to_the_rest(index: SearchIndex):
+    index.put([entry("a", "red blue"), entry("b", "red"), entry("c", "green")])
+    searched = {hit.id: hit.score for hit in index.lexical(["red", "blue"], Filter(), depth=10)}
+    ids = [entry(name).profile.id for name in "abc"]
+    assert index.bm25_of(["red", "blue"], ids) == pytest.approx({**searched, ids[2]: 0.0})
+
+
+def test_cosine_of_gives_what_the_search_gives(index: SearchIndex):
+    index.put([entry("a", "red blue"), entry("b", "red")])
+    vector = ENCODER.encode_query("red")
+    searched = {hit.id: hit.score for hit in index.neural(vector, Filter(), depth=10)}
+    assert index.cosine_of(vector, list(searched)) == pytest.approx(searched)
+
+
+def test_unknown_ids_are_left_out(index: SearchIndex):
+    id = entry("nobody").profile.id
+    assert index.fetch([id]) == {}
+    assert index.bm25_of(["x"], [id]) == {}
+    assert index.cosine_of(ENCODER.encode_query("x"), [id]) == {}
+
+
+@pytest.mark.parametrize(
+    "term",
+    ["AND", "OR", "NOT", "NEAR", "and", "near", "*", "^", ":", "name", "-", "(", ")", "{", "+", "\u202e", "𝔘", "１２"],
+)
+def test_words_that_are_operators_elsewhere_are_words(index: SearchIndex, term: str):
+    index.put([entry("a", "nothing of the sort")])
+    lexical(index, term)
+    lexical(index, "sort", term)
+
+
+@given(st.text(max_size=40))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_query_that_people_type_can_be_searched(index: SearchIndex, text: str):
+    from mats.domain.text import query_terms
+
+    index.lexical(query_terms(text), Filter(), depth=5)

@@ -1,0 +1,66 @@
+"""What every profile store promises."""
+
+from array import array
+from concurrent.futures import ThreadPoolExecutor
+
+from mats.domain.capability import Id
+from mats.domain.profile import Status
+from mats.ports import ProfileStore, Stored
+from tests.builders import a_profile
+
+
+def revision(rev: int, *, name: str = "pay", vector: "array[float] | None" = None, **changes) -> Stored:
+    return Stored(a_profile(name=name).model_copy(update={"rev": rev, **changes}), vector)
+
+
+def test_a_profile_and_its_vector_are_read_back_to_the_last_bit(profiles: ProfileStore):
+    kept = revision(1, vector=array("f", [0.1, -0.7, 1e-8]))
+    assert profiles.save([kept]) in ([], ())
+    assert profiles.get([kept.profile.id]) == {kept.profile.id: kept}
+
+
+def test_a_profile_without_a_vector_has_none(profiles: ProfileStore):
+    profiles.save([revision(1)])
+    assert profiles.get([revision(1).profile.id])[revision(1).profile.id].vector is None
+
+
+def test_a_revision_is_written_only_over_its_predecessor(profiles: ProfileStore):
+    first, id = revision(1, endpoint="first"), revision(1).profile.id
+    profiles.save([first])
+    for late in (revision(1, endpoint="again"), revision(3, endpoint="leap")):
+        assert list(profiles.save([late])) == [id]
+    assert profiles.get([id])[id].profile.endpoint == "first"
+
+
+def test_a_late_revision_does_not_hold_up_the_others(profiles: ProfileStore):
+    profiles.save([revision(1, name="a")])
+    assert list(profiles.save([revision(1, name="a"), revision(1, name="b")])) == [revision(1, name="a").profile.id]
+    assert revision(1, name="b").profile.id in profiles.get([revision(1, name="b").profile.id])
+
+
+def test_of_many_writers_of_one_revision_exactly_one_succeeds(profiles: ProfileStore):
+    with ThreadPoolExecutor(8) as pool:
+        outcomes = list(pool.map(lambda n: profiles.save([revision(1, endpoint=str(n))]), range(8)))
+    assert sum(not outcome for outcome in outcomes) == 1
+
+
+def test_earlier_revisions_are_kept_with_what_caused_them(profiles: ProfileStore):
+    for rev in (1, 2, 3):
+        profiles.save([revision(rev, endpoint=f"e{rev}")])
+    assert [(v.rev, v.endpoint) for v in profiles.versions(revision(1).profile.id)] == [(1, "e1"), (2, "e2")]
+
+
+def test_indexed_is_noted_of_the_current_revision_only(profiles: ProfileStore):
+    id = revision(1).profile.id
+    profiles.save([revision(1)])
+    profiles.mark_indexed({id: 1})
+    assert profiles.get([id])[id].profile.indexed_rev == 1
+    profiles.save([revision(2, indexed_rev=1)])
+    profiles.mark_indexed({id: 1})
+    profiles.mark_indexed({Id("com.acme/unknown"): 1})
+    assert profiles.get([id])[id].profile.indexed_rev == 1
+
+
+def test_tombstones_are_kept_and_listed(profiles: ProfileStore):
+    profiles.save([revision(1, name="b", status=Status.DELETED, source=None), revision(1, name="a")])
+    assert [id.rpartition("/")[2] for id in profiles.ids()] == ["a", "b"]

@@ -1,0 +1,70 @@
+"""What every registry and trust adapter promises."""
+
+from mats.domain.capability import Id, Kind
+from mats.ports import Placed, Registry, TrustBook
+from tests.builders import a_registration
+
+
+def test_what_was_put_is_read_back_as_written(registry: Registry):
+    written = a_registration(name="pay", description="Zahlt — 支付", tags=("a", "b"), visible_to=("finance",))
+    assert registry.put([written]) == {written.id: Placed.NEW}
+    assert type(written).parse(registry.get([written.id])[written.id]) == written
+
+
+def test_putting_the_same_again_changes_nothing(registry: Registry):
+    written = a_registration(name="pay")
+    registry.put([written])
+    assert registry.put([written]) == {written.id: Placed.UNCHANGED}
+
+
+def test_a_changed_registration_replaces_the_whole_item(registry: Registry):
+    registry.put([a_registration(name="pay", description="old", tags=("x",))])
+    changed = a_registration(name="pay", description="new")
+    assert registry.put([changed]) == {changed.id: Placed.CHANGED}
+    assert registry.get([changed.id])[changed.id] == changed.item()
+
+
+def test_the_kind_under_an_id_cannot_change(registry: Registry):
+    tool = a_registration(name="pay", kind=Kind.TOOL)
+    registry.put([tool])
+    assert registry.put([a_registration(name="pay", kind=Kind.AGENT)]) == {tool.id: Placed.OTHER_KIND}
+    assert registry.get([tool.id])[tool.id] == tool.item()
+
+
+def test_after_removal_the_id_is_free_for_any_kind(registry: Registry):
+    tool = a_registration(name="pay", kind=Kind.TOOL)
+    registry.put([tool])
+    assert registry.remove(tool.id)
+    assert registry.get([tool.id]) == {}
+    assert registry.put([a_registration(name="pay", kind=Kind.AGENT)]) == {tool.id: Placed.NEW}
+
+
+def test_removing_what_is_not_there_says_so(registry: Registry):
+    assert not registry.remove(Id("com.acme/nothing"))
+
+
+def test_ids_come_in_order(registry: Registry):
+    registry.put([a_registration(name=name) for name in ("b", "c", "a")])
+    assert [id.rpartition("/")[2] for id in registry.ids()] == ["a", "b", "c"]
+
+
+def test_thousands_are_read_in_one_call(registry: Registry):
+    many = [a_registration(name=f"tool-{n}") for n in range(2_000)]
+    registry.put(many)
+    assert len(registry.get([r.id for r in many])) == 2_000
+
+
+def test_names_that_look_like_queries_are_only_names(registry: Registry):
+    odd = a_registration(name="x'); DROP TABLE registry; --/ü%_")
+    registry.put([odd])
+    assert set(registry.get([odd.id])) == {odd.id}
+
+
+def test_trust_is_set_changed_and_taken_back(trust: TrustBook):
+    id = Id("com.acme/pay")
+    assert trust.get([id]) == {}
+    trust.put(id, 40)
+    trust.put(id, 0)
+    assert trust.get([id]) == {id: 0}
+    trust.put(id, None)
+    assert trust.get([id]) == {}

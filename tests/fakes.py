@@ -1,0 +1,271 @@
+"""Working stand-ins for every port, in memory. The contract suites run on them, too, so they keep their promises."""
+
+import hashlib
+import math
+from array import array
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mats.domain.capability import Id
+from mats.domain.errors import DependencyFailed
+from mats.domain.profile import Profile, lexical_fields
+from mats.domain.query import Filter
+from mats.domain.registration import Registration
+from mats.domain.text import stem, words
+from mats.ports import Hit, Item, Opinion, Placed, Stored, Vector, Written
+
+
+@dataclass
+class FakeClock:
+    """Stands still unless told to move."""
+
+    time: str = "2026-01-01T00:00:00+00:00"
+    ms: float = 0.0
+
+    def now(self) -> str:
+        return self.time
+
+    def elapsed_ms(self) -> float:
+        return self.ms
+
+
+@dataclass
+class CountingIds:
+    """1, 2, 3 …"""
+
+    given: int = 0
+
+    def __call__(self) -> str:
+        self.given += 1
+        return str(self.given)
+
+
+class MemoryRegistry:
+    """Items in a dict; anything may be put past the contract with `items[...]`."""
+
+    def __init__(self) -> None:
+        self.items: dict[Id, Item] = {}
+
+    def get(self, ids: Collection[Id]) -> Mapping[Id, Item]:
+        return {id: self.items[id] for id in ids if id in self.items}
+
+    def put(self, registrations: Sequence[Registration]) -> Mapping[Id, Placed]:
+        return {r.id: self._put(r) for r in registrations}
+
+    def _put(self, registration: Registration) -> Placed:
+        before, item = self.items.get(registration.id), registration.item()
+        if before and before["kind"] != item["kind"]:
+            return Placed.OTHER_KIND
+        if before == item:
+            return Placed.UNCHANGED
+        self.items[registration.id] = item
+        return Placed.CHANGED if before else Placed.NEW
+
+    def remove(self, id: Id) -> bool:
+        return self.items.pop(id, None) is not None
+
+    def ids(self) -> Iterator[Id]:
+        yield from sorted(self.items)
+
+
+class MemoryTrust:
+    """Trust in a dict."""
+
+    def __init__(self) -> None:
+        self.given: dict[Id, int] = {}
+
+    def get(self, ids: Collection[Id]) -> Mapping[Id, int]:
+        return {id: self.given[id] for id in ids if id in self.given}
+
+    def put(self, id: Id, trust: int | None) -> None:
+        if trust is None:
+            self.given.pop(id, None)
+        else:
+            self.given[id] = trust
+
+
+class MemoryProfiles:
+    """Profiles and their versions in dicts."""
+
+    def __init__(self) -> None:
+        self.kept: dict[Id, Stored] = {}
+        self.earlier: dict[Id, list[Profile]] = {}
+
+    def get(self, ids: Collection[Id]) -> Mapping[Id, Stored]:
+        return {id: self.kept[id] for id in ids if id in self.kept}
+
+    def save(self, changes: Sequence[Stored]) -> Collection[Id]:
+        late = []
+        for change in changes:
+            id, before = change.profile.id, self.kept.get(change.profile.id)
+            if (before.profile.rev if before else 0) != change.profile.rev - 1:
+                late.append(id)
+                continue
+            if before:
+                self.earlier.setdefault(id, []).append(before.profile)
+            self.kept[id] = change
+        return late
+
+    def mark_indexed(self, revs: Mapping[Id, int]) -> None:
+        for id, rev in revs.items():
+            entry = self.kept.get(id)
+            if entry and entry.profile.rev == rev:
+                marked = entry.profile.model_copy(update={"indexed_rev": rev})
+                self.kept[id] = replace(entry, profile=marked)
+
+    def versions(self, id: Id) -> Sequence[Profile]:
+        return self.earlier.get(id, [])
+
+    def ids(self) -> Iterator[Id]:
+        yield from sorted(self.kept)
+
+
+class MemoryIndex:
+    """Entries in a dict; the lexical score is the share of the terms that an entry holds."""
+
+    name = "memory"
+
+    def __init__(self) -> None:
+        self.entries: dict[Id, Stored] = {}
+
+    def put(self, entries: Sequence[Stored]) -> None:
+        for entry in entries:
+            before = self.entries.get(entry.profile.id)
+            if before is None or before.profile.rev < entry.profile.rev:
+                self.entries[entry.profile.id] = entry
+
+    def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
+        scores = {id: self._score(terms, entry) for id, entry in self._admitted(admitted).items()}
+        return _best({id: score for id, score in scores.items() if score > 0}, depth)
+
+    def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
+        return _best(self.cosine_of(vector, self._admitted(admitted)), depth)
+
+    def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:
+        return {id: self._score(terms, self.entries[id]) for id in ids if id in self._admitted(None)}
+
+    def cosine_of(self, vector: Vector, ids: Collection[Id]) -> Mapping[Id, float]:
+        found = {id: self.entries[id].vector for id in ids if id in self._admitted(None)}
+        return {
+            id: max(-1.0, min(1.0, sum(a * b for a, b in zip(vector, own, strict=True))))
+            for id, own in found.items()
+            if own is not None
+        }
+
+    def fetch(self, ids: Collection[Id]) -> Mapping[Id, Profile]:
+        return {id: self.entries[id].profile for id in ids if id in self._admitted(None)}
+
+    def revisions(self) -> Iterator[tuple[Id, int, bool]]:
+        for id, entry in sorted(self.entries.items()):
+            yield id, entry.profile.rev, entry.profile.findable
+
+    def purge(self, ids: Collection[Id]) -> None:
+        for id in ids:
+            if id in self.entries and not self.entries[id].profile.findable:
+                del self.entries[id]
+
+    def _admitted(self, wanted: Filter | None) -> dict[Id, Stored]:
+        return {
+            id: entry
+            for id, entry in self.entries.items()
+            if entry.profile.findable and (wanted is None or _passes(entry.profile, wanted))
+        }
+
+    @staticmethod
+    def _score(terms: Sequence[str], entry: Stored) -> float:
+        held = {stem(word) for text in lexical_fields(entry.profile).values() for word in words(text)}
+        return sum(stem(term) in held for term in terms) / len(terms) if terms else 0.0
+
+
+def _passes(profile: Profile, wanted: Filter) -> bool:
+    return (
+        wanted.sees(profile.visible_to)
+        and wanted.admits_kind(profile.kind)
+        and wanted.admits_namespace(profile.namespace)
+        and wanted.admits_tags(profile.tags)
+    )
+
+
+def _best(scores: Mapping[Id, float], depth: int) -> list[Hit]:
+    return [Hit(id, score) for id, score in sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))][:depth]
+
+
+@dataclass
+class FakeEncoder:
+    """Bags of hashed words: texts that share words are close."""
+
+    name: str = "fake-encoder"
+    dimension: int = 32
+    broken: bool = False
+    encoded: list[str] = field(default_factory=list)
+
+    def encode_query(self, text: str) -> Vector:
+        return self.encode_documents([text])[0]
+
+    def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector]:
+        if self.broken:
+            raise DependencyFailed("the encoder is down")
+        self.encoded.extend(texts)
+        return [self._vector(text) for text in texts]
+
+    def _vector(self, text: str) -> Vector:
+        components = [1e-3] * self.dimension
+        for word in words(text):
+            components[int.from_bytes(hashlib.md5(stem(word).encode()).digest()[:4]) % self.dimension] += 1.0
+        length = math.sqrt(sum(c * c for c in components))
+        return array("f", (c / length for c in components))
+
+
+@dataclass
+class ScriptedWriter:
+    """Writes what it is told to; an exception in the script is raised."""
+
+    script: Callable[[Registration], Written | Exception]
+    name: str = "fake-writer"
+    prompt: str = "prompt-1"
+    asked: list[Id] = field(default_factory=list)
+
+    def describe(self, registration: Registration) -> Written:
+        self.asked.append(registration.id)
+        written = self.script(registration)
+        if isinstance(written, Exception):
+            raise written
+        return written
+
+
+@dataclass
+class ScriptedReranker:
+    """Thinks what it is told to; an exception in the script is raised."""
+
+    script: Callable[[str, Sequence[Profile]], Opinion | Exception]
+    name: str = "fake-reranker"
+    prompt: str = "prompt-1"
+    asked: int = 0
+
+    def judge(self, query: str, candidates: Sequence[Profile]) -> Opinion:
+        self.asked += 1
+        opinion = self.script(query, candidates)
+        if isinstance(opinion, Exception):
+            raise opinion
+        return opinion
+
+
+class AtOnce(Executor):
+    """Runs what is submitted there and then."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+class Never(Executor):
+    """Takes work and never does it."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        return Future()

@@ -1,0 +1,190 @@
+"""The command as people and scripts use it."""
+
+import gzip
+import json
+
+import pytest
+
+from tests.conftest import ROOT
+
+
+def rows(*items: dict) -> bytes:
+    return b"".join(json.dumps(item).encode() + b"\n" for item in items)
+
+
+def tool(name: str, **about) -> dict:
+    return {"namespace": "com.acme", "name": name, "kind": "tool", **about}
+
+
+def test_a_capability_is_added_found_shown_trusted_and_removed(mats):
+    added = mats(
+        "add",
+        "--namespace",
+        "com.acme",
+        "--name",
+        "refund",
+        "--kind",
+        "tool",
+        "--description",
+        "Give money back",
+        "--json",
+    )
+    assert (added.code, added.json) == (0, {"id": "com.acme/refund", "placed": "new"})
+    found = mats("search", "money back", "--json")
+    assert [r["id"] for r in found.json["results"]] == ["com.acme/refund"]
+    assert set(found.json["degraded"]) == {"neural", "llm"}
+    assert mats("trust", "com.acme/refund", "80").code == 0
+    shown = mats("show", "com.acme/refund", "--json").json
+    assert (shown["trust"], shown["profile"]["trust"], shown["profile"]["rev"]) == (80, 80, 2)
+    assert [v["rev"] for v in shown["versions"]] == [1]
+    assert mats("remove", "com.acme/refund").code == 0
+    assert mats("search", "money back", "--json").json["results"] == []
+    assert mats("show", "com.acme/refund", "--json").json["profile"]["status"] == "deleted"
+
+
+def test_one_item_can_come_from_a_file_or_standard_input(mats, tmp_path):
+    file = tmp_path / "item.json"
+    file.write_text(json.dumps(tool("from-file"), indent=2))
+    assert mats("add", str(file)).code == 0
+    assert mats("add", "-", stdin=rows(tool("from-stdin"))).code == 0
+    assert mats("stats", "--json").json["registered"] == 2
+
+
+def test_every_fault_of_a_wrong_item_is_named_on_one_line(mats):
+    wrong = mats("add", "-", stdin=rows({"namespace": "Not OK", "name": "", "kind": "robot", "trust": 3}))
+    assert wrong.code == 1
+    for attribute in ("namespace", "name", "kind", "trust"):
+        assert attribute in wrong.err
+    assert wrong.err.strip().count("\n") == 0
+    assert "Traceback" not in wrong.err
+
+
+def test_an_import_keeps_the_good_rows_and_names_the_bad_with_their_lines(mats, tmp_path):
+    file = tmp_path / "many.jsonl.gz"
+    bad = [b"{not json}\n", b'{"namespace": "com.acme"}\n', b"\xff\xfe\n", b"[1, 2]\n", b"[" * 100_000 + b"\n"]
+    file.write_bytes(
+        gzip.compress(rows(tool("a")) + b"".join(bad) + b"\n" + rows(tool("b"), tool("a"), tool("b", tags=["x"])))
+    )
+    ran = mats("import", str(file), "--json")
+    assert ran.code == 1
+    report = ran.json
+    assert (report["rows"], report["new"], report["unchanged"]) == (9, 2, 1)
+    assert [r["line"] for r in report["rejected"]] == [2, 3, 4, 5, 6, 10]
+    assert {f["attribute"] for f in report["rejected"][1]["faults"]} == {"name", "kind"}
+    assert "line 8" in report["rejected"][5]["faults"][0]["message"]
+    assert "Traceback" not in ran.err
+
+
+def test_importing_again_changes_nothing(mats):
+    sample = str(ROOT / "examples/registry.jsonl")
+    first, second = mats("import", sample, "--json").json, mats("import", sample, "--json").json
+    assert first["new"] == first["rows"] >= 120
+    assert (second["unchanged"], second["indexed"]) == (second["rows"], 0)
+
+
+def test_a_row_of_a_retrieval_data_set_is_mapped(mats):
+    row = {
+        "_id": "src:Tool 1",
+        "type": "tool",
+        "name": "getWeather",
+        "description": "forecast",
+        "source": "src",
+        "parameters": {"city": {"type": "string", "description": "which town"}},
+        "provider": "Weather Ltd",
+    }
+    assert mats("import", "-", stdin=rows(row)).code == 0
+    found = mats("search", "town forecast", "--json", "--explain").json["results"][0]
+    assert (found["id"], found["provider"]) == ("src.src-tool-1/getWeather", "Weather Ltd")
+    assert found["why"] == {"matched": ["town", "forecast"], "fields": ["description", "parameters"]}
+
+
+def test_a_huge_line_is_rejected_and_the_next_is_taken(mats):
+    huge = rows(tool("huge", description="x" * 10_000_000))
+    report = mats("import", "-", "--json", stdin=huge + rows(tool("next"))).json
+    assert [r["line"] for r in report["rejected"]] == [1]
+    assert report["new"] == 1
+
+
+def test_what_is_not_there_is_one_line_and_exit_code_1(mats):
+    for command in (["show", "com.acme/none"], ["remove", "com.acme/none"], ["trust", "com.acme/none", "5"]):
+        ran = mats(*command)
+        assert ran.code == 1
+        assert "com.acme/none" in ran.err
+        assert "Traceback" not in ran.err
+    assert mats("import", "no-such-file.jsonl").code == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [["search"], ["search", "x", "--kind", "robot"], ["frobnicate"], ["trust", "a/b"]]
+)
+def test_wrong_usage_is_exit_code_2(mats, arguments):
+    assert mats(*arguments).code == 2
+
+
+@pytest.mark.parametrize("value", ["101", "-1", "high", "5.5", "٣"])
+def test_trust_is_a_whole_number_up_to_100(mats, value):
+    mats("add", "-", stdin=rows(tool("a")))
+    ran = mats("trust", "--", "com.acme/a", value)
+    assert ran.code == 1
+    assert "0 to 100" in ran.err
+
+
+def test_settings_that_cannot_be_used_are_named(mats):
+    ran = mats("stats", MATS_K="many", MATS_ENCODER_PRECISION="int4")
+    assert ran.code == 2
+    assert "MATS_K" in ran.err
+    assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "AND",
+        "OR NOT",
+        'a" OR "b',
+        "NEAR(a b)",
+        "name:*",
+        "^x",
+        "-",
+        "'",
+        "\\",
+        "🦆",
+        "\u202eabc",
+        "x" * 2_000,
+        "a\x01b",
+    ],
+)
+def test_any_query_gets_an_answer(mats, query):
+    mats("add", "-", stdin=rows(tool("a", description="a b c")))
+    ran = mats("search", "--json", "--", query)
+    assert ran.code == 0, ran.err
+    assert "verdict" in ran.json
+
+
+@pytest.mark.parametrize("query", ["", "   ", "x" * 2_001])
+def test_a_query_that_says_nothing_or_too_much_is_refused(mats, query):
+    ran = mats("search", "--json", "--", query)
+    assert ran.code == 1
+    assert "query" in ran.err
+
+
+def test_untrusted_text_cannot_steer_the_terminal(mats):
+    evil = tool("evil", description="\x1b[31mred\x1b[0m [bold]loud[/bold] \u202etxet money")
+    assert mats("add", "-", stdin=rows(evil)).code == 0
+    for ran in (mats("search", "money"), mats("show", "com.acme/evil")):
+        assert "\x1b[31m" not in ran.out
+        assert "\u202e" not in ran.out
+        assert "[bold]" in ran.out
+
+
+def test_a_caller_sees_only_what_its_audiences_may(mats):
+    mats("add", "-", stdin=rows(tool("secret", description="payroll", visible_to=["finance"])))
+    assert mats("search", "payroll", "--json").json["results"] == []
+    assert len(mats("search", "payroll", "--json", MATS_AUDIENCES="hr, finance").json["results"]) == 1
+
+
+def test_help_says_what_every_command_does(mats):
+    ran = mats("--help")
+    for command in ("serve", "add", "import", "search", "show", "remove", "trust", "stats", "reconcile", "evaluate"):
+        assert command in ran.out
+        assert mats(command, "--help").code == 0

@@ -1,0 +1,175 @@
+"""What breaks in real life: kills, full disks, damaged files, taken ports. Nothing acknowledged is lost."""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import socket
+import sqlite3
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.integration.conftest import Mats, wait_until
+
+ROWS = 5_000
+
+
+def registrations(count: int) -> bytes:
+    items = (
+        {"namespace": "org.many", "name": f"tool-{n}", "kind": "tool", "description": f"word{n} shared"}
+        for n in range(count)
+    )
+    return b"".join(json.dumps(item).encode() + b"\n" for item in items)
+
+
+def registered(home) -> int:
+    file = home / "mats.db"
+    if not file.exists():
+        return 0
+    connection = sqlite3.connect(file, timeout=10)
+    try:
+        return connection.execute("SELECT count(*) FROM registry").fetchone()[0]
+    except sqlite3.OperationalError:
+        return 0
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("when", ["registering", "indexing"])
+def test_a_killed_import_loses_nothing_acknowledged_and_running_it_again_completes_it(mats: Mats, tmp_path, when: str):
+    file = tmp_path / "many.jsonl"
+    file.write_bytes(registrations(ROWS))
+    process = mats.start("import", str(file))
+    reached = 256 if when == "registering" else ROWS
+    wait_until(lambda: registered(mats.home) >= reached)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    acknowledged = registered(mats.home)
+    assert acknowledged >= reached
+    again = mats("import", str(file), "--json")
+    assert again.code == 0, again.err
+    report = again.json
+    assert report["unchanged"] >= acknowledged
+    assert report["new"] + report["unchanged"] == ROWS
+    stats = mats("stats", "--json").json
+    assert stats["registered"] == stats["progress"]["indexed"] == ROWS
+    assert stats["changes"] == {"waiting": 0, "dead": 0}
+    for n in (0, 255, 256, ROWS - 1):
+        assert mats("search", f"word{n}", "--json", "--limit", "1").json["results"][0]["name"] == f"tool-{n}"
+
+
+def test_a_second_import_beside_the_first_ends_well(mats: Mats, tmp_path):
+    file = tmp_path / "many.jsonl"
+    file.write_bytes(registrations(600))
+    both = [mats.start("import", str(file), "--json") for _ in range(2)]
+    for process in both:
+        _, err = process.communicate()
+        assert process.returncode == 0, err.decode()
+    wait_until(lambda: mats("stats", "--json").json["changes"]["waiting"] == 0)
+    assert mats("stats", "--json").json["progress"]["indexed"] == 600
+
+
+def limited(bytes_: int):
+    """Files of the child can grow to so many bytes: what a full disk looks like to it."""
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, bytes_))
+
+    return limit
+
+
+def test_a_full_disk_is_one_clear_line_and_loses_nothing(mats: Mats, tmp_path):
+    file = tmp_path / "many.jsonl"
+    file.write_bytes(registrations(3_000))
+    process = mats.start("import", str(file), preexec_fn=limited(1_500_000))
+    _, err = process.communicate()
+    assert process.returncode == 3
+    assert b"free some space" in err
+    assert b"Traceback" not in err
+    acknowledged = registered(mats.home)
+    assert acknowledged > 0
+    again = mats("import", str(file), "--json")
+    assert again.code == 0
+    assert again.json["unchanged"] >= acknowledged
+    assert mats("stats", "--json").json["progress"]["indexed"] == 3_000
+
+
+@pytest.mark.parametrize("damage", ["not a database at all", "\0" * 8_192])
+def test_a_damaged_file_is_one_clear_line_and_is_left_as_it_is(mats: Mats, damage: str):
+    mats.home.mkdir()
+    (mats.home / "mats.db").write_text(damage)
+    for command in (["stats"], ["search", "x"], ["serve", "--port", "0"]):
+        ran = mats(*command)
+        assert ran.code == 3, ran
+        assert "restore a copy" in ran.err
+        assert "Traceback" not in ran.err
+    assert (mats.home / "mats.db").read_text() == damage
+
+
+def test_a_file_damaged_in_the_middle_is_said_to_be(mats: Mats):
+    mats("import", "-", stdin=registrations(500))
+    path = mats.home / "mats.db"
+    content = bytearray(path.read_bytes())
+    content[8_192 : len(content) // 2] = os.urandom(len(content) // 2 - 8_192)
+    path.write_bytes(content)
+    ran = mats("search", "word7")
+    assert ran.code == 3
+    assert "damaged" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_another_versions_file_is_refused_untouched(mats: Mats):
+    mats("stats")
+    connection = sqlite3.connect(mats.home / "mats.db")
+    connection.execute("PRAGMA user_version = 999")
+    connection.close()
+    ran = mats("stats")
+    assert ran.code == 3
+    assert "another version" in ran.err
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and shutil.which("setpriv") is None, reason="root writes everywhere")
+def test_a_read_only_registry_says_so(mats: Mats, tmp_path):
+    mats("add", "--namespace", "a", "--name", "b", "--kind", "tool")
+    for path in (*mats.home.iterdir(), mats.home):
+        path.chmod(stat.S_IREAD | stat.S_IEXEC | stat.S_IRGRP | stat.S_IXGRP | stat.S_IROTH | stat.S_IXOTH)
+    for parent in (tmp_path, *tmp_path.parents[:3]):
+        parent.chmod(0o755)
+    drop = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+    ran = subprocess.run(
+        [*drop, sys.executable, "-m", "local.cli", "add", "--namespace", "a", "--name", "c", "--kind", "tool"],
+        env={**mats.environment, "PYTHONDONTWRITEBYTECODE": "1"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    mats.home.chmod(0o755)
+    if "Permission denied" in ran.stderr and "mats" not in ran.stderr:
+        pytest.skip("the interpreter itself cannot be read without privileges")
+    assert ran.returncode == 3, ran.stderr
+    assert "read-only" in ran.stderr or "cannot be opened" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_home_that_is_a_file_says_so(mats: Mats):
+    mats.home.write_text("")
+    ran = mats("stats")
+    assert ran.code in (2, 3)
+    assert "Traceback" not in ran.err
+
+
+def test_a_port_in_use_is_one_line_that_says_what_to_do(mats: Mats):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        ran = mats("serve", "--port", str(taken.getsockname()[1]))
+    assert ran.code == 3
+    assert "--port" in ran.err
+    assert ran.err.strip().count("\n") == 0

@@ -1,0 +1,365 @@
+"""What is indexed of a registration, what is embedded, and how a change is recognised."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from mats.domain.explain import Why, explain
+from mats.domain.profile import (
+    FIELD_WEIGHTS,
+    Cause,
+    Enrichment,
+    Profile,
+    Recipe,
+    SourceText,
+    Status,
+    embedded_text,
+    lexical_fields,
+    profile_of,
+)
+from mats.domain.query import Filter
+from mats.domain.text import query_terms
+from tests.builders import a_profile, a_registration
+
+WRITTEN = Enrichment(
+    summary="Returns money to a payer.",
+    action="Reverse a captured charge.",
+    keywords=("chargeback",),
+    positive_examples=("undo the double booking of order 7",),
+)
+
+# negative examples
+
+MARK = "qzx"
+"""Begins no word of any language that these tests write."""
+
+marked = st.lists(st.text("abc ", max_size=12).map(lambda text: f"{MARK}{text}"), min_size=1, max_size=4)
+sentences = st.lists(st.text("defgh ", min_size=1, max_size=12).filter(str.strip), max_size=3)
+
+
+def _everything_positive(profile: Profile) -> str:
+    return "\n".join([*lexical_fields(profile).values(), embedded_text(profile)])
+
+
+@given(marked, sentences, sentences)
+def test_an_owners_negative_examples_are_neither_indexed_nor_embedded(negative, positive, tags):
+    profile = a_profile(negative_examples=negative, examples=positive, tags=tags)
+    assert profile.enrichment.negative_examples
+    assert MARK not in _everything_positive(profile)
+
+
+@given(marked, marked, sentences)
+def test_a_writers_negative_examples_are_neither_indexed_nor_embedded(negative, owners, positive):
+    enrichment = Enrichment(negative_examples=negative, positive_examples=positive, summary="s", action="a")
+    profile = a_profile(enrichment=enrichment, negative_examples=owners)
+    assert MARK not in _everything_positive(profile)
+
+
+@given(st.lists(st.text(max_size=20)), st.lists(st.text(max_size=20)), st.booleans())
+def test_negative_examples_change_nothing_that_is_positive(one, other, enriched):
+    def profile(negative):
+        return a_profile().model_copy(
+            update={"enriched": enriched, "enrichment": WRITTEN.model_copy(update={"negative_examples": negative})}
+        )
+
+    assert _everything_positive(profile(tuple(one))) == _everything_positive(profile(tuple(other)))
+
+
+# raw and enriched
+
+
+def test_a_raw_profile_speaks_with_the_owners_words_and_says_so():
+    profile = a_profile(
+        description="Moves files. Keeps a copy.", tags=["files"], examples=["move it"], negative_examples=["delete it"]
+    )
+    assert not profile.enriched
+    assert profile.enrichment == Enrichment(
+        summary="Moves files.",
+        keywords=("files",),
+        positive_examples=("move it",),
+        negative_examples=("delete it",),
+    )
+
+
+def test_a_profile_with_an_enrichment_is_enriched_even_if_that_says_nothing():
+    assert a_profile(enrichment=WRITTEN).enriched
+    assert a_profile(enrichment=Enrichment()).enriched
+    assert a_profile(enrichment=Enrichment()).enrichment == Enrichment()
+
+
+def test_a_raw_summary_is_not_indexed_beside_the_description_it_was_taken_from():
+    raw, enriched = a_profile(), a_profile(enrichment=WRITTEN)
+    assert lexical_fields(raw)["summary"] == ""
+    assert lexical_fields(enriched)["summary"] == WRITTEN.summary
+    assert embedded_text(raw).count("Gives money back") == 1
+
+
+def test_a_profile_carries_over_what_is_filtered_and_answered():
+    registration = a_registration(
+        version="3", endpoint="https://pay.acme.example", provider="Acme", tags=["money"], type_tags=["payment"],
+        lifecycle="deprecated", visible_to=["ops"],
+    )  # fmt: skip
+    profile = profile_of(registration, trust=70, origin="o", notes=("a link was dropped",))
+    for attribute in ("id", "kind", "version", "endpoint", "provider", "tags", "type_tags", "lifecycle", "visible_to"):
+        assert getattr(profile, attribute) == getattr(registration, attribute)
+    assert (profile.trust, profile.origin, profile.notes) == (70, "o", ("a link was dropped",))
+    assert (profile.rev, profile.indexed_rev, profile.status) == (0, 0, Status.ACTIVE)
+
+
+@pytest.mark.parametrize("trust", [-1, 101])
+def test_trust_is_within_zero_and_a_hundred(trust):
+    with pytest.raises(ValidationError, match="trust"):
+        a_profile(trust=trust)
+
+
+def test_a_profile_survives_being_stored_as_json():
+    profile = a_profile(enrichment=WRITTEN, trust=5, visible_to=["ops"], input_schema={"properties": {"id": {}}})
+    assert Profile.model_validate_json(profile.model_dump_json()) == profile
+
+
+@pytest.mark.parametrize(
+    ("profile", "findable"),
+    [
+        (a_profile(), True),
+        (a_profile().model_copy(update={"status": Status.REJECTED, "error": "kind: is required"}), True),
+        (Profile(namespace="a", name="b", status=Status.REJECTED), False),
+        (a_profile().model_copy(update={"status": Status.DELETED}), False),
+    ],
+    ids=["active", "rejected after a good one", "never good", "deleted"],
+)
+def test_what_has_content_and_is_not_deleted_is_findable(profile, findable):
+    assert profile.findable is findable
+
+
+# the content fingerprint
+
+
+def test_a_profile_is_made_with_its_own_content_fingerprint():
+    profile = a_profile()
+    assert profile.content == profile.content_fingerprint() == a_profile().content
+    assert len(profile.content) == 32
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"trust": 1},
+        {"endpoint": "https://acme.example"},
+        {"tags": ["money"]},
+        {"type_tags": ["payment"]},
+        {"visible_to": ["ops"]},
+        {"lifecycle": "deprecated"},
+        {"version": "2"},
+        {"provider": "Acme"},
+        {"description": "Other."},
+        {"examples": ["do it"]},
+        {"negative_examples": ["leave it"]},
+        {"input_schema": {"properties": {"id": {}}}},
+        {"enrichment": WRITTEN},
+        {"notes": ("dropped a number",)},
+        {"origin": "another"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_the_content_fingerprint_changes_with_everything_indexed_or_answered(change):
+    assert a_profile(**change).content != a_profile().content
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rev": 7},
+        {"indexed_rev": 7},
+        {"cause": Cause(event_id="e-1", time="2026-01-01T00:00:00+00:00")},
+        {"content": "stale"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_the_content_fingerprint_does_not_change_with_what_merely_counts(change):
+    profile = a_profile()
+    assert profile.model_copy(update=change).sealed().content == profile.content
+
+
+def test_no_trust_and_no_audience_are_not_the_same_as_none_at_all():
+    assert len({a_profile(trust=trust).content for trust in (None, 0, 100)}) == 3
+    assert len({a_profile(visible_to=seen).content for seen in (None, ["a"], ["a", "b"])}) == 3
+
+
+# the origin fingerprint
+
+RECIPE = Recipe(writer="nova", prompt="p1", encoder="minilm")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"description": "Other."},
+        {"name": "refund"},
+        {"kind": "agent"},
+        {"tags": ["money"]},
+        {"examples": ["do it"]},
+        {"negative_examples": ["leave it"]},
+        {"input_schema": {"properties": {"id": {}}}},
+        {"descriptor": {"title": "Refunds"}},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_the_origin_changes_with_what_the_writer_or_the_encoder_reads(change):
+    assert RECIPE.origin(a_registration(**change)) != RECIPE.origin(a_registration())
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        Recipe(writer="other", prompt="p1", encoder="minilm"),
+        Recipe(writer="nova", prompt="p2", encoder="minilm"),
+        Recipe(writer="nova", prompt="p1", encoder="other"),
+        Recipe(writer="", prompt="", encoder="minilm"),
+        Recipe(),
+    ],
+    ids=["writer", "prompt", "encoder", "no writer", "nothing"],
+)
+def test_the_origin_changes_with_the_recipe(recipe):
+    assert recipe.origin(a_registration()) != RECIPE.origin(a_registration())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"endpoint": "https://acme.example"},
+        {"visible_to": ["ops"]},
+        {"lifecycle": "deprecated"},
+        {"version": "2"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_the_origin_does_not_change_with_what_neither_of_them_reads(change):
+    assert RECIPE.origin(a_registration(**change)) == RECIPE.origin(a_registration())
+
+
+def test_the_origin_does_not_change_with_what_says_no_more_than_its_absence():
+    said = a_registration(tags=[], provider="", input_schema=None)
+    assert RECIPE.origin(said) == RECIPE.origin(a_registration())
+
+
+def test_parts_of_a_recipe_cannot_stand_for_each_other():
+    one, other = Recipe(writer="ab", prompt="c"), Recipe(writer="a", prompt="bc")
+    assert one.origin(a_registration()) != other.origin(a_registration())
+
+
+# what is indexed
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+profiles = st.builds(
+    lambda description, schema, descriptor, enrichment: a_profile(
+        description=description, input_schema=schema, descriptor=descriptor, enrichment=enrichment
+    ),
+    texts,
+    st.dictionaries(texts, texts, max_size=3),
+    st.dictionaries(texts, texts, max_size=3),
+    st.none() | st.builds(Enrichment, summary=texts, keywords=st.lists(texts, max_size=3)),
+)
+
+
+@given(profiles)
+def test_the_lexical_fields_are_those_that_have_weights_in_their_order(profile):
+    assert list(lexical_fields(profile)) == list(FIELD_WEIGHTS)
+
+
+def test_a_profile_without_content_has_all_fields_too():
+    nothing = Profile(namespace="a", name="b")
+    assert list(lexical_fields(nothing)) == list(FIELD_WEIGHTS)
+    assert embedded_text(nothing) == "b"
+
+
+def test_each_field_holds_what_it_is_named_for():
+    profile = a_profile(
+        enrichment=WRITTEN,
+        provider="Acme Bank",
+        type_tags=["payment"],
+        input_schema={"properties": {"amountCents": {"description": "How much to give back"}}},
+        descriptor={"title": "Refunds", "skills": [{"name": "partial refund", "description": "Some of it"}]},
+    )
+    assert lexical_fields(profile) == {
+        "name": "refund_payment refund payment refund payment",
+        "summary": "Returns money to a payer.",
+        "action": "Reverse a captured charge.",
+        "keywords": "chargeback",
+        "description": "Gives money back to the card it came from.",
+        "examples": "undo the double booking of order 7",
+        "parameters": "amount Cents partial refund How much to give back Some of it",
+        "other": "Acme Bank payment Refunds",
+    }
+
+
+def test_a_name_is_indexed_as_written_and_twice_as_words():
+    assert lexical_fields(a_profile(name="getUser"))["name"] == "getUser get User get User"
+
+
+def test_the_embedded_text_says_the_most_telling_first():
+    profile = a_profile(
+        enrichment=WRITTEN, provider="Acme Bank", input_schema={"properties": {"amount": {"description": "How much"}}}
+    )
+    telling = (
+        "refund_payment", WRITTEN.summary, WRITTEN.action, "Gives money back", "Acme Bank", "chargeback", "amount",
+        "undo the double booking", "How much",
+    )  # fmt: skip
+    places = [embedded_text(profile).index(part) for part in telling]
+    assert places == sorted(places)
+
+
+def test_the_embedded_text_of_a_bare_name_is_the_name():
+    assert embedded_text(a_profile(description=None)) == "refund_payment"
+
+
+def test_an_endless_registration_becomes_a_profile_of_bounded_size():
+    long = "very " * 19_000
+    many = {f"k{i}": 1 for i in range(9_000)}
+    registration = a_registration(
+        description=long, input_schema={"description": long}, descriptor={"title": long, **many}
+    )
+    source = SourceText.of(registration)
+    assert all(len(text) <= 20_000 for text in source.model_dump().values())
+    assert source.description.endswith("…")
+
+
+def test_control_characters_of_a_description_reach_no_index():
+    profile = a_profile(description="Moves\x00files\x1b[31m\nquickly", examples=["a"])
+    assert lexical_fields(profile)["description"] == "Moves files [31m quickly"
+    assert profile.enrichment.summary == "Moves files [31m quickly"
+
+
+# why
+
+
+def test_the_explanation_names_the_words_in_the_querys_order_and_the_fields_in_the_indexs():
+    profile = a_profile(examples=["undo a double card payment"], provider="Acme Bank")
+    assert explain(("bank", "card", "weather", "payments"), profile) == Why(
+        ("bank", "card", "payments"), ("name", "description", "positive_examples", "other")
+    )
+
+
+def test_words_match_by_stem_as_in_the_index():
+    profile = a_profile(description="", name="x", tags=["refunded"])
+    assert explain(("refunding",), profile) == Why(("refunding",), ("keywords",))
+
+
+@pytest.mark.parametrize(("asked", "name"), [("ids", "list_id"), ("id", "list_ids"), ("VMs", "stop_vm"), ("vm", "VMs")])
+def test_the_plural_of_a_two_letter_word_is_explained_like_any_other(asked, name):
+    assert explain(query_terms(asked), a_profile(description="", name=name)).fields == ("name",)
+
+
+def test_nothing_matched_explains_nothing():
+    assert explain(("weather",), a_profile()) == Why((), ())
+    assert explain((), a_profile()) == Why((), ())
+
+
+def test_a_negative_example_explains_nothing():
+    assert explain(("weather",), a_profile(negative_examples=["what is the weather"])) == Why((), ())
+
+
+def test_a_profile_is_seen_by_those_its_registration_names():
+    hidden = a_profile(visible_to=["ops"])
+    assert Filter(audiences=frozenset({"ops", "dev"})).sees(hidden.visible_to)
+    assert not Filter(audiences=frozenset({"dev"})).sees(hidden.visible_to)

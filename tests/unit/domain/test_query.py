@@ -1,0 +1,218 @@
+"""What may be asked, and whom it may find."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mats.domain.capability import Kind
+from mats.domain.errors import Fault, RequestInvalid
+from mats.domain.query import MAX_K, Filter, Query
+
+
+def _faults(body: object) -> dict[str, str]:
+    """What is wrong with a body, by attribute."""
+    with pytest.raises(RequestInvalid) as refused:
+        Query.parse(body)
+    return {fault.attribute: fault.message for fault in refused.value.faults}
+
+
+# what may be asked
+
+
+def test_a_query_needs_nothing_but_its_text():
+    assert Query.parse({"query": "refund a payment"}) == Query(
+        query="refund a payment", kinds=(), namespaces=(), tags=(), limit=None, explain=False
+    )
+
+
+def test_a_query_may_say_everything():
+    asked = Query.parse(
+        {"query": "q", "kinds": ["tool", "agent"], "namespaces": ["com.acme"], "tags": ["a", "b"], "limit": MAX_K,
+         "explain": True}
+    )  # fmt: skip
+    assert asked.kinds == (Kind.TOOL, Kind.AGENT)
+    assert (asked.namespaces, asked.tags, asked.limit, asked.explain) == (("com.acme",), ("a", "b"), 25, True)
+
+
+def test_a_kind_asked_for_twice_counts_once():
+    assert Query.parse({"query": "q", "kinds": ["tool", "tool", "agent", "tool"]}).kinds == (Kind.TOOL, Kind.AGENT)
+
+
+@pytest.mark.parametrize("text", ["x", "x" * 2_000, "返金", "أعد المال", "💸", "a\x00b", "' OR 1=1 --", '"NEAR('])
+def test_any_text_of_up_to_two_thousand_characters_may_be_asked(text):
+    assert Query.parse({"query": text}).query == text
+
+
+@pytest.mark.parametrize("limit", [1, 15, 25])
+def test_a_limit_is_from_one_to_the_most_one_call_judges(limit):
+    assert Query.parse({"query": "q", "limit": limit}).limit == limit
+
+
+# what may not
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t", "\u3000", "x" * 2_001, 3, None, ["q"], {"text": "q"}, "\ud800"])
+def test_a_text_that_is_blank_too_long_or_none_is_refused(text):
+    assert _faults({"query": text}).keys() == {"query"}
+
+
+def test_a_blank_query_is_told_so():
+    assert _faults({"query": " "}) == {"query": "must not be blank"}
+
+
+@pytest.mark.parametrize("limit", [0, -1, 26, 10**30, 1.5, "many", float("inf"), [1]])
+def test_a_limit_of_none_or_more_than_can_be_judged_is_refused(limit):
+    assert _faults({"query": "q", "limit": limit}).keys() == {"limit"}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "named"),
+    [(["robot"], "kinds.0"), (["tool", "Tool"], "kinds.1"), ([None], "kinds.0"), ("tool", "kinds"), (None, "kinds")],
+)
+def test_a_kind_that_is_none_of_the_four_is_refused_by_its_place(kinds, named):
+    assert _faults({"query": "q", "kinds": kinds}).keys() == {named}
+
+
+def test_a_refused_kind_is_told_the_four():
+    message = _faults({"query": "q", "kinds": ["robot"]})["kinds.0"]
+    assert all(kind in message for kind in Kind)
+
+
+@pytest.mark.parametrize("attribute", ["namespaces", "tags"])
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [([""], ".0"), (["a", "x" * 201], ".1"), ([1], ".0"), ("a", ""), ({"a": 1}, ""), (["x"] * 51, "")],
+)
+def test_a_list_of_labels_is_refused_by_the_place_of_its_fault(attribute, value, place):
+    assert _faults({"query": "q", attribute: value}).keys() == {attribute + place}
+
+
+@pytest.mark.parametrize(
+    ("attribute", "meant"),
+    [("k", "limit"), ("text", "query"), ("kind", "kinds"), ("Query", "query"), ("namespace", "namespaces")],
+)
+def test_an_unknown_key_is_an_error_and_suggests_the_near_one(attribute, meant):
+    assert f"`{meant}`" in _faults({"query": "q", attribute: "x"})[attribute]
+
+
+def test_audiences_cannot_be_asked_for():
+    assert _faults({"query": "q", "audiences": ["ops"]}).keys() == {"audiences"}
+
+
+def test_every_fault_of_a_request_is_named_at_once():
+    assert _faults({"text": "q", "kinds": ["robot"], "limit": 0, "explain": "perhaps"}).keys() == {
+        "query",
+        "text",
+        "kinds.0",
+        "limit",
+        "explain",
+    }
+
+
+@pytest.mark.parametrize("body", [None, [], "refund", 3, True, [{"query": "q"}]])
+def test_a_body_that_is_no_object_is_refused(body):
+    assert "JSON object" in _faults(body)[""]
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.dictionaries(st.sampled_from([*Query.model_fields, "k", "colour"]), json_values) | json_values)
+def test_whatever_json_holds_is_either_asked_or_refused_with_its_faults(body):
+    try:
+        faults = [Fault("none", "at all")] if Query.parse(body) else []
+    except RequestInvalid as refused:
+        faults = refused.faults
+    assert faults
+    assert all(fault.message for fault in faults)
+
+
+# who may answer
+
+
+def test_a_filter_holds_what_was_asked_and_who_asks():
+    query = Query.parse({"query": "q", "kinds": ["tool"], "namespaces": ["com.acme"], "tags": ["a"]})
+    assert Filter.of(query, ["ops"]) == Filter(
+        kinds=frozenset({Kind.TOOL}),
+        namespaces=frozenset({"com.acme"}),
+        tags=frozenset({"a"}),
+        audiences=frozenset({"ops"}),
+    )
+
+
+def test_an_empty_filter_admits_all_but_what_is_hidden():
+    everything = Filter()
+    assert everything.admits_kind(Kind.MODEL)
+    assert everything.admits_namespace("com.acme")
+    assert everything.admits_tags(())
+    assert everything.sees(None)
+    assert not everything.sees(("ops",))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "namespace", "admitted"),
+    [
+        ({"com.acme"}, "com.acme", True),
+        ({"com.acme"}, "com.acme.pay", True),
+        ({"com.acme"}, "com.acme.pay.eu", True),
+        ({"com.acme"}, "com.acmepay", False),
+        ({"com.acme"}, "com.acme-pay", False),
+        ({"com.acme"}, "com", False),
+        ({"com.acme.pay"}, "com.acme", False),
+        ({"com.acme"}, "org.com.acme", False),
+        ({"com"}, "com.acme", True),
+        ({"org", "com.acme"}, "com.acme.pay", True),
+        ({"org", "net"}, "com.acme", False),
+    ],
+)
+def test_a_namespace_admits_itself_and_what_lies_below_it_at_a_dot(wanted, namespace, admitted):
+    assert Filter(namespaces=frozenset(wanted)).admits_namespace(namespace) is admitted
+
+
+@pytest.mark.parametrize(
+    ("kinds", "kind", "admitted"),
+    [
+        ({Kind.TOOL}, Kind.TOOL, True),
+        ({Kind.TOOL}, Kind.AGENT, False),
+        ({Kind.TOOL, Kind.AGENT}, Kind.AGENT, True),
+        ({Kind.TOOL}, None, False),
+        (set(), None, True),
+    ],
+)
+def test_any_of_the_kinds_asked_for_will_do(kinds, kind, admitted):
+    assert Filter(kinds=frozenset(kinds)).admits_kind(kind) is admitted
+
+
+@pytest.mark.parametrize(
+    ("asked", "carried", "admitted"),
+    [
+        ({"a"}, ("a", "b"), True),
+        ({"a", "b"}, ("b", "a"), True),
+        ({"a", "c"}, ("a", "b"), False),
+        ({"a"}, ("A",), False),
+        ({"a"}, (), False),
+    ],
+)
+def test_every_tag_asked_for_must_be_there(asked, carried, admitted):
+    assert Filter(tags=frozenset(asked)).admits_tags(carried) is admitted
+
+
+@pytest.mark.parametrize(
+    ("audiences", "visible_to", "seen"),
+    [
+        (set(), None, True),
+        ({"ops"}, None, True),
+        ({"ops"}, ("ops",), True),
+        ({"ops", "dev"}, ("dev", "hr"), True),
+        ({"dev"}, ("ops",), False),
+        (set(), ("ops",), False),
+        ({"OPS"}, ("ops",), False),
+        ({"ops"}, (), False),
+    ],
+)
+def test_a_capability_exists_for_everyone_or_for_the_audiences_it_names(audiences, visible_to, seen):
+    assert Filter(audiences=frozenset(audiences)).sees(visible_to) is seen

@@ -1,0 +1,373 @@
+"""Fusion, the absolute scale, the blend and the order."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from mats.domain.capability import Id, Kind, Lifecycle
+from mats.domain.ranking import (
+    PAPER_WEIGHTS,
+    Scale,
+    Signal,
+    Standing,
+    Thresholds,
+    Verdict,
+    best_first,
+    blend,
+    fuse,
+    in_order,
+    intent,
+    quality,
+    shares,
+    standing_in,
+)
+
+LLM, BM25, QUALITY, INTENT, RETRIEVAL = Signal.LLM, Signal.BM25, Signal.QUALITY, Signal.INTENT, Signal.RETRIEVAL
+MEASURED = (LLM, BM25, QUALITY, INTENT)
+
+units = st.floats(0, 1)
+signals_of_one = st.dictionaries(st.sampled_from(MEASURED), units)
+some_signals = st.dictionaries(st.sampled_from(MEASURED), units, min_size=1)
+weights_of_all = st.fixed_dictionaries({signal: st.floats(0.01, 1) for signal in MEASURED})
+any_weights = st.just(PAPER_WEIGHTS) | weights_of_all
+
+ids = st.text("abc/.", min_size=1, max_size=3).map(Id)
+lexical_lists = st.dictionaries(ids, st.floats(1e-6, 100), max_size=6)
+neural_lists = st.dictionaries(ids, st.floats(-1, 1), max_size=6)
+scales = st.builds(
+    lambda c, lo, width: Scale(c=c, lo=lo, hi=lo + width), st.floats(0.1, 100), st.floats(-1, 0.9), st.floats(0.01, 1)
+)
+bm25_scores, cosines = st.floats(0, 1_000), st.floats(-1, 1)
+
+
+# blend
+
+
+@given(some_signals, any_weights)
+def test_a_blend_lies_between_its_weakest_and_its_strongest_signal(signals, weights):
+    assert min(signals.values()) <= blend(signals, weights) <= max(signals.values())
+
+
+@given(some_signals, any_weights, units, st.data())
+def test_a_stronger_signal_never_weakens_the_blend(signals, weights, value, data):
+    signal = data.draw(st.sampled_from(sorted(signals)))
+    weak, strong = sorted((signals[signal], value))
+    assert blend({**signals, signal: weak}, weights) <= blend({**signals, signal: strong}, weights)
+
+
+@given(st.dictionaries(st.sampled_from(MEASURED), st.floats(0.01, 1), min_size=1, max_size=3), any_weights, st.data())
+def test_an_absent_signal_is_not_a_zero(signals, weights, data):
+    absent = data.draw(st.sampled_from([signal for signal in MEASURED if signal not in signals]))
+    assert blend(signals, weights) > blend({**signals, absent: 0.0}, weights)
+
+
+@given(some_signals, any_weights, st.data())
+def test_a_signal_that_drops_out_counts_as_the_mean_of_the_others(signals, weights, data):
+    assume(len(signals) < len(MEASURED))
+    absent = data.draw(st.sampled_from([signal for signal in MEASURED if signal not in signals]))
+    mean = blend(signals, weights)
+    assert blend({**signals, absent: mean}, weights) == pytest.approx(mean)
+
+
+@given(
+    st.fixed_dictionaries(dict.fromkeys((LLM, BM25, QUALITY), units)),
+    st.fixed_dictionaries(dict.fromkeys((LLM, BM25, QUALITY), units)),
+    units,
+)
+def test_a_signal_missing_for_every_candidate_changes_no_order(one, other, same):
+    difference = blend(one, PAPER_WEIGHTS) - blend(other, PAPER_WEIGHTS)
+    assume(abs(difference) > 1e-9)
+    measured = blend({**one, INTENT: same}, PAPER_WEIGHTS) - blend({**other, INTENT: same}, PAPER_WEIGHTS)
+    assert (measured > 0) == (difference > 0)
+
+
+@pytest.mark.parametrize(
+    ("present", "expected"),
+    [
+        ((), 0.0),
+        ((LLM,), 0.8),
+        ((BM25,), 0.4),
+        ((QUALITY,), 0.6),
+        ((INTENT,), 1.0),
+        ((LLM, BM25), 42 / 55),
+        ((LLM, QUALITY), 58 / 80),
+        ((LLM, INTENT), 55 / 65),
+        ((BM25, QUALITY), 20 / 35),
+        ((BM25, INTENT), 17 / 20),
+        ((QUALITY, INTENT), 33 / 45),
+        ((LLM, BM25, QUALITY), 60 / 85),
+        ((LLM, BM25, INTENT), 57 / 70),
+        ((LLM, QUALITY, INTENT), 73 / 95),
+        ((BM25, QUALITY, INTENT), 35 / 50),
+        ((LLM, BM25, QUALITY, INTENT), 75 / 100),
+    ],
+    ids=lambda value: "+".join(value) or "nothing" if isinstance(value, tuple) else "",
+)
+def test_a_blend_is_what_one_gets_by_hand(present, expected):
+    values = {LLM: 0.8, BM25: 0.4, QUALITY: 0.6, INTENT: 1.0}
+    assert blend({signal: values[signal] for signal in present}, PAPER_WEIGHTS) == pytest.approx(expected)
+
+
+def test_the_model_and_bm25_alone_count_ten_to_one():
+    assert shares({LLM: 0.9, BM25: 0.5}, PAPER_WEIGHTS) == pytest.approx({LLM: 10 / 11, BM25: 1 / 11})
+
+
+# shares
+
+
+@given(some_signals, any_weights)
+def test_the_shares_of_what_was_measured_sum_to_one(signals, weights):
+    weighed = shares(signals, weights)
+    assert sum(weighed.values()) == pytest.approx(1)
+    assert weighed.keys() == signals.keys()
+
+
+@given(signals_of_one)
+def test_what_has_no_weight_has_no_share(signals):
+    only_model = {LLM: 0.5, BM25: 0.0}
+    assert shares(signals, only_model) == ({LLM: 1.0} if LLM in signals else {})
+
+
+def test_nothing_measured_shares_nothing_and_blends_to_zero():
+    assert shares({}, PAPER_WEIGHTS) == {}
+    assert blend({}, PAPER_WEIGHTS) == 0.0
+
+
+# the stand-in
+
+
+def test_retrieval_takes_over_the_whole_weight_of_a_missing_model():
+    assert standing_in(PAPER_WEIGHTS) == {RETRIEVAL: 0.50, BM25: 0.05, QUALITY: 0.30, INTENT: 0.15}
+
+
+@given(weights_of_all)
+def test_a_stand_in_changes_no_other_weight(weights):
+    stood_in = standing_in(weights)
+    assert LLM not in stood_in
+    assert stood_in[RETRIEVAL] == weights[LLM]
+    assert all(stood_in[signal] == weights[signal] for signal in (BM25, QUALITY, INTENT))
+
+
+@given(some_signals)
+def test_a_stand_in_blends_like_the_model_it_stands_in_for(signals):
+    renamed = {RETRIEVAL if signal is LLM else signal: value for signal, value in signals.items()}
+    assert blend(renamed, standing_in(PAPER_WEIGHTS)) == blend(signals, PAPER_WEIGHTS)
+
+
+def test_trust_does_not_outrank_relevance_when_the_model_is_missing():
+    relevant, trusted = {RETRIEVAL: 0.9, BM25: 0.8, QUALITY: 0.3}, {RETRIEVAL: 0.1, BM25: 0.1, QUALITY: 1.0}
+    assert blend(relevant, standing_in(PAPER_WEIGHTS)) > blend(trusted, standing_in(PAPER_WEIGHTS))
+    assert blend(relevant, PAPER_WEIGHTS) < blend(trusted, PAPER_WEIGHTS)
+
+
+# the two signals that are not judged
+
+
+@pytest.mark.parametrize(("trust", "expected"), [(None, None), (0, 0.0), (1, 0.01), (70, 0.7), (100, 1.0)])
+def test_quality_is_the_trust_in_hundredths_and_absent_without_one(trust, expected):
+    assert quality(trust) == expected
+
+
+@pytest.mark.parametrize(
+    ("inferred", "kind", "type_tags", "expected"),
+    [
+        ("payment", Kind.TOOL, ("payment", "finance"), 1.0),
+        ("tool", Kind.TOOL, ("tool",), 1.0),
+        ("tool", Kind.TOOL, ("payment",), 0.5),
+        ("agent", Kind.TOOL, ("payment",), 0.0),
+        ("travel", Kind.TOOL, ("payment",), 0.0),
+        ("travel", None, ("payment",), 0.0),
+        ("tool", Kind.TOOL, (), None),
+        (None, Kind.TOOL, ("payment",), None),
+        (None, Kind.TOOL, (), None),
+    ],
+)
+def test_intent_is_full_for_a_tag_half_for_a_kind_and_absent_where_nothing_was_measured(
+    inferred, kind, type_tags, expected
+):
+    assert intent(inferred, kind=kind, type_tags=type_tags) == expected
+
+
+# the order
+
+standings = st.lists(
+    st.builds(Standing, ids, st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.sampled_from(Lifecycle)),
+    unique_by=lambda standing: standing.id,
+    max_size=8,
+)
+
+
+def _precedes(one: Standing, other: Standing) -> bool:
+    if one.score != other.score:
+        return one.score > other.score
+    if one.lifecycle is not other.lifecycle:
+        return one.lifecycle is Lifecycle.ACTIVE
+    return one.id < other.id
+
+
+@given(standings, st.data())
+def test_the_order_does_not_depend_on_the_order_of_the_input(candidates, data):
+    assert in_order(data.draw(st.permutations(candidates))) == in_order(candidates)
+
+
+@given(standings)
+def test_the_order_is_total_and_loses_nobody(candidates):
+    standing = {candidate.id: candidate for candidate in candidates}
+    ordered = in_order(candidates)
+    assert sorted(ordered) == sorted(standing)
+    assert all(_precedes(standing[one], standing[other]) for one, other in pairwise(ordered))
+
+
+def test_a_deprecated_capability_ranks_below_an_equal_active_one():
+    old, new = Standing(Id("a/a"), 0.5, Lifecycle.DEPRECATED), Standing(Id("z/z"), 0.5, Lifecycle.ACTIVE)
+    assert in_order([old, new]) == ["z/z", "a/a"]
+
+
+def test_a_deprecated_capability_ranks_above_a_worse_active_one():
+    old, new = Standing(Id("z/z"), 0.6, Lifecycle.DEPRECATED), Standing(Id("a/a"), 0.5, Lifecycle.ACTIVE)
+    assert in_order([new, old]) == ["z/z", "a/a"]
+
+
+def test_equals_are_ordered_by_id():
+    equals = [Standing(Id(id), 0.5, Lifecycle.ACTIVE) for id in ("b/x", "a/z", "a/y")]
+    assert in_order(equals) == ["a/y", "a/z", "b/x"]
+
+
+@given(st.dictionaries(ids, st.sampled_from([0.0, 0.5, 1.0])), st.data())
+def test_best_first_puts_higher_scores_first_and_equal_ones_by_id(scores, data):
+    ordered = best_first(scores)
+    assert sorted(ordered) == sorted(scores)
+    assert all((-scores[a], a) < (-scores[b], b) for a, b in pairwise(ordered))
+    assert best_first(dict(data.draw(st.permutations(list(scores.items()))))) == ordered
+
+
+# fusion
+
+
+@given(lexical_lists, neural_lists, units)
+def test_a_fused_score_lies_between_zero_and_one(lexical, neural, share):
+    fused = fuse(lexical, neural, lexical_share=share)
+    assert fused.keys() == lexical.keys() | neural.keys()
+    assert all(0 <= score <= 1 for score in fused.values())
+
+
+@given(lexical_lists, neural_lists, units, st.data())
+def test_fusion_does_not_depend_on_the_order_of_either_list(lexical, neural, share, data):
+    other_lexical = dict(data.draw(st.permutations(list(lexical.items()))))
+    other_neural = dict(data.draw(st.permutations(list(neural.items()))))
+    assert fuse(other_lexical, other_neural, lexical_share=share) == fuse(lexical, neural, lexical_share=share)
+
+
+@given(st.dictionaries(ids, st.integers(1, 1_000), min_size=1), st.floats(0.05, 0.95))
+def test_without_a_neural_list_the_lexical_order_stands(lexical, share):
+    fused = fuse(lexical, {}, lexical_share=share)
+    assert best_first(fused) == best_first(lexical)
+    assert max(fused.values()) == pytest.approx(share)
+
+
+@given(st.dictionaries(ids, st.integers(-100, 100), min_size=1), st.floats(0.05, 0.95))
+def test_without_a_lexical_list_the_neural_order_stands(percent, share):
+    neural = {id: value / 100 for id, value in percent.items()}
+    fused = fuse({}, neural, lexical_share=share)
+    assert best_first(fused) == best_first(neural)
+    assert max(fused.values()) == pytest.approx(1 - share)
+
+
+def test_nothing_found_on_either_side_fuses_to_nothing():
+    assert fuse({}, {}, lexical_share=0.6) == {}
+
+
+def test_a_fusion_is_what_one_gets_by_hand():
+    lexical = {Id("a"): 4.0, Id("b"): 2.0}
+    neural = {Id("b"): 0.9, Id("c"): 0.7, Id("d"): 0.5}
+    fused = fuse(lexical, neural, lexical_share=0.6)
+    assert fused == pytest.approx({"a": 0.6 * 1, "b": 0.6 * 0.5 + 0.4 * 1, "c": 0.4 * 0.5, "d": 0.0})
+
+
+@given(lexical_lists, neural_lists, units)
+def test_what_a_list_lacks_counts_as_zero_there(lexical, neural, share):
+    fused = fuse(lexical, neural, lexical_share=share)
+    for id in lexical.keys() - neural.keys():
+        assert fused[id] == pytest.approx(share * lexical[id] / max(lexical.values()))
+    for id in neural.keys() - lexical.keys():
+        assert fused[id] <= 1 - share
+
+
+# the absolute scale
+
+
+@given(scales, st.none() | bm25_scores, st.none() | cosines)
+def test_retrieval_is_a_unit_value_or_absent_where_nothing_was_measured(scale, score, cosine):
+    measured = scale.retrieval(score, cosine)
+    if score is None and cosine is None:
+        assert measured is None
+    else:
+        assert measured is not None
+        assert 0 <= measured <= 1
+
+
+@given(scales, bm25_scores, cosines)
+def test_a_missing_side_leaves_retrieval_to_the_other(scale, score, cosine):
+    by_words, by_meaning = scale.retrieval(score, None), scale.retrieval(None, cosine)
+    assert by_words == scale.bm25(score)
+    assert scale.retrieval(score, cosine) == pytest.approx((by_words + by_meaning) / 2)
+
+
+@given(scales, bm25_scores, bm25_scores, st.none() | cosines)
+def test_a_higher_bm25_score_never_lowers_retrieval(scale, one, other, cosine):
+    low, high = sorted((one, other))
+    assert scale.retrieval(low, cosine) <= scale.retrieval(high, cosine)
+
+
+@given(scales, cosines, cosines, st.none() | bm25_scores)
+def test_a_higher_cosine_never_lowers_retrieval(scale, one, other, score):
+    low, high = sorted((one, other))
+    assert scale.retrieval(score, low) <= scale.retrieval(score, high)
+
+
+@given(scales, bm25_scores)
+def test_no_bm25_score_is_worth_everything(scale, score):
+    assert 0 <= scale.bm25(score) < 1
+
+
+@pytest.mark.parametrize(
+    ("score", "cosine", "expected"),
+    [
+        (20, None, 0.5),
+        (0, None, 0.0),
+        (60, None, 0.75),
+        (None, 0.2, 0.0),
+        (None, 0.5, 0.5),
+        (None, 0.8, 1.0),
+        (None, -1, 0.0),
+        (None, 1, 1.0),
+        (20, 0.8, 0.75),
+        (0, 0.2, 0.0),
+        (None, None, None),
+    ],
+)
+def test_retrieval_is_what_one_gets_by_hand(score, cosine, expected):
+    scale = Scale(c=20, lo=0.2, hi=0.8)
+    measured = scale.retrieval(score, cosine)
+    assert measured == (None if expected is None else pytest.approx(expected))
+
+
+# the verdict
+
+
+@pytest.mark.parametrize(
+    ("best", "verdict"),
+    [
+        (None, Verdict.NONE),
+        (0.0, Verdict.NONE),
+        (0.39, Verdict.NONE),
+        (0.4, Verdict.WEAK),
+        (0.69, Verdict.WEAK),
+        (0.7, Verdict.MATCH),
+        (1.0, Verdict.MATCH),
+    ],
+)
+def test_the_verdict_follows_the_most_relevant_candidate(best, verdict):
+    assert Thresholds(match=0.7, weak=0.4).verdict(best) is verdict

@@ -1,0 +1,343 @@
+"""What an owner may write, and what is said of the rest."""
+
+import json
+from types import MappingProxyType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mats.domain.capability import Kind, Lifecycle
+from mats.domain.errors import Fault, RegistrationInvalid
+from mats.domain.registration import MAX_DEPTH, MAX_ITEM_BYTES, Registration
+from tests.builders import an_item
+
+
+def _faults(item: object) -> dict[str, str]:
+    """What is wrong with an item, by attribute."""
+    with pytest.raises(RegistrationInvalid) as refused:
+        Registration.parse(item)
+    return {fault.attribute: fault.message for fault in refused.value.faults}
+
+
+def _nested(levels: int) -> dict:
+    """A descriptor that is this many levels deep, itself included."""
+    value: dict = {}
+    for _ in range(levels - 1):
+        value = {"deeper": value}
+    return value
+
+
+# what is fine
+
+
+def test_namespace_name_and_kind_are_enough():
+    registration = Registration.parse({"namespace": "com.acme", "name": "x", "kind": "agent"})
+    assert (registration.id, registration.kind) == ("com.acme/x", Kind.AGENT)
+    assert registration.lifecycle is Lifecycle.ACTIVE
+    assert registration.visible_to is None
+    assert registration.item() == {"namespace": "com.acme", "name": "x", "kind": "agent"}
+
+
+def test_an_attribute_that_is_null_counts_as_absent():
+    nothing_said = dict.fromkeys(["description", "tags", "input_schema", "lifecycle", "visible_to", "trust"])
+    assert Registration.parse({**an_item(), **nothing_said}) == Registration.parse(an_item(description=None))
+
+
+@pytest.mark.parametrize("attribute", ["namespace", "name", "kind"])
+def test_a_required_attribute_that_is_null_is_missing(attribute):
+    assert _faults(an_item(**{attribute: None})) == {attribute: "is required"}
+
+
+def test_string_sets_are_taken_in_a_fixed_order():
+    registration = Registration.parse(
+        an_item(tags={"refund", "card", "money"}, visible_to=frozenset({"ops", "dev"}), examples={"b", "a"})
+    )
+    assert registration.tags == ("card", "money", "refund")
+    assert registration.visible_to == ("dev", "ops")
+    assert registration.examples == ("a", "b")
+
+
+def test_lists_keep_the_order_they_were_written_in():
+    assert Registration.parse(an_item(tags=["refund", "card"])).tags == ("refund", "card")
+
+
+def test_any_mapping_is_an_item():
+    assert Registration.parse(MappingProxyType(an_item())) == Registration.parse(an_item())
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "استرداد_الدفع",
+        "החזר תשלום",
+        "払い戻し",
+        "возврат",
+        "ক্ষতিপূরণ",
+        "rück/erstattung",
+        "💸",
+        "a\u200fb",
+        "e\u0301",
+        "x" * 200,
+    ],
+)
+def test_a_name_may_be_of_any_script_and_direction(name):
+    assert Registration.parse(an_item(name=name, description=name, tags=[name])).name == name
+
+
+def test_space_around_a_text_is_not_part_of_it():
+    registration = Registration.parse(an_item(namespace=" com.acme ", name="\trefund\n", tags=[" card "]))
+    assert (registration.id, registration.tags) == ("com.acme/refund", ("card",))
+
+
+@pytest.mark.parametrize("attribute", ["descriptor", "input_schema"])
+def test_an_object_is_kept_as_it_was_written_spaces_and_all(attribute):
+    raw = {"properties": {"separator": {"enum": [" ", "\n", " | "]}}, " key ": 1, "key": 2}
+    assert getattr(Registration.parse(an_item(**{attribute: raw})), attribute) == raw
+
+
+def test_a_text_may_hold_line_breaks_where_a_name_may_not():
+    assert Registration.parse(an_item(description="First.\n\nSecond.\tThird.")).description.count("\n") == 2
+
+
+@pytest.mark.parametrize("namespace", ["a", "com.acme", "com.acme-pay.v2", "0.1", "-", "x" * 200])
+def test_a_namespace_is_dot_separated_labels(namespace):
+    assert Registration.parse(an_item(namespace=namespace)).namespace == namespace
+
+
+def test_thirty_two_levels_below_the_item_are_not_too_many():
+    assert Registration.parse(an_item(descriptor=_nested(MAX_DEPTH))).descriptor == _nested(MAX_DEPTH)
+
+
+def test_an_item_of_exactly_the_limit_is_taken():
+    empty = len(json.dumps(an_item(descriptor={"text": ""})).encode())
+    assert Registration.parse(an_item(descriptor={"text": "x" * (MAX_ITEM_BYTES - empty)}))
+
+
+def test_an_attribute_that_says_no_more_than_its_absence_is_not_written_out():
+    said = an_item(version="", tags=[], examples=[], lifecycle="active", descriptor=None)
+    assert Registration.parse(said).item() == an_item()
+
+
+# what is not
+
+
+def test_every_fault_is_named_at_once_with_its_attribute():
+    faults = _faults(
+        {
+            "namespace": "Com Acme",
+            "kind": "gadget",
+            "tags": ["fine", "", 3],
+            "examples": "one sentence",
+            "lifecycle": "retired",
+            "visible_to": [],
+            "input_schema": ["not an object"],
+            "endpoint": "x" * 2_049,
+            "colour": "red",
+        }
+    )
+    assert faults.keys() == {
+        "namespace",
+        "name",
+        "kind",
+        "tags.1",
+        "tags.2",
+        "examples",
+        "lifecycle",
+        "visible_to",
+        "input_schema",
+        "endpoint",
+        "colour",
+    }
+    assert faults["name"] == "is required"
+    assert "com.acme" in faults["namespace"]
+    assert all(kind in faults["kind"] for kind in Kind)
+
+
+def test_the_message_of_the_error_names_every_fault():
+    with pytest.raises(RegistrationInvalid, match=r"kind: .*; name: is required; namespace: is required"):
+        Registration.parse({"kind": "gadget"})
+
+
+@pytest.mark.parametrize("trust", [100, 0, "high", {"level": 3}])
+def test_trust_is_refused_and_the_owner_told_who_assigns_it(trust):
+    assert "operators" in _faults(an_item(trust=trust))["trust"]
+
+
+@pytest.mark.parametrize(
+    ("attribute", "meant"),
+    [
+        ("tag", "tags"),
+        ("descripton", "description"),
+        ("Name", "name"),
+        ("negative_example", "negative_examples"),
+        ("inputSchema", "input_schema"),
+        ("type", "kind"),
+        ("visibility", "visible_to"),
+        ("parameters", "input_schema"),
+    ],
+)
+def test_an_unknown_attribute_suggests_the_near_one(attribute, meant):
+    assert f"`{meant}`" in _faults(an_item(**{attribute: "x"}))[attribute]
+
+
+def test_an_unknown_attribute_near_to_nothing_suggests_nothing():
+    assert _faults(an_item(zzz="x")) == {"zzz": "is not a known attribute"}
+
+
+@pytest.mark.parametrize("character", ["\x00", "\x07", "\n", "\r", "\t", "\x1b", "\x7f", "\x85", "\u2028", "\u2029"])
+def test_a_control_character_within_a_name_is_refused(character):
+    assert "control characters" in _faults(an_item(name=f"refund{character}payment"))["name"]
+
+
+@pytest.mark.parametrize("name", ["", " ", "\n", "x" * 201, 7, ["x"], True])
+def test_a_name_that_is_empty_too_long_or_no_text_is_refused(name):
+    assert _faults(an_item(name=name)).keys() == {"name"}
+
+
+@pytest.mark.parametrize(
+    "namespace",
+    ["", ".", "com.", ".acme", "com..acme", "Com.acme", "com/acme", "com acme", "com_acme", "cøm", "١", "x" * 201, 1],
+)
+def test_a_namespace_of_other_letters_or_empty_labels_is_refused(namespace):
+    assert _faults(an_item(namespace=namespace)).keys() == {"namespace"}
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value"),
+    [
+        ("description", "x" * 100_001),
+        ("version", "x" * 101),
+        ("provider", "x" * 201),
+        ("tags", ["x"] * 101),
+        ("examples", ["x"] * 101),
+    ],
+)
+def test_what_is_longer_than_anyone_needs_is_refused(attribute, value):
+    assert _faults(an_item(**{attribute: value})).keys() == {attribute}
+
+
+def test_an_overlong_entry_is_named_by_its_place():
+    overlong = an_item(tags=["fine", "x" * 201], negative_examples=["x" * 2_001])
+    assert _faults(overlong).keys() == {"tags.1", "negative_examples.0"}
+
+
+@pytest.mark.parametrize("nobody", [[], (), set()])
+def test_a_capability_that_is_visible_to_nobody_is_refused(nobody):
+    assert "leave it out" in _faults(an_item(visible_to=nobody))["visible_to"]
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_a_number_that_json_cannot_express_is_refused(number):
+    assert "number" in _faults(an_item(descriptor={"deep": [number]}))[""]
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        an_item(description="\ud800"),
+        an_item(name="a\udfffb"),
+        an_item(tags=["\ud83d"]),
+        an_item(tags={"\ud83d"}),
+        an_item(descriptor={"\ud800": 1}),
+        {**an_item(), "\ud800": 1},
+    ],
+    ids=["text", "name", "list", "set", "key within", "attribute"],
+)
+def test_a_lone_surrogate_is_refused_and_the_refusal_can_be_printed(item):
+    faults = _faults(item)
+    assert faults
+    assert json.dumps(faults, ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize("attribute", ["descriptor", "input_schema"])
+def test_thirty_three_levels_below_the_item_are_too_many(attribute):
+    assert str(MAX_DEPTH) in _faults(an_item(**{attribute: _nested(MAX_DEPTH + 1)}))[""]
+
+
+def test_an_item_nested_beyond_recursion_is_refused_like_any_other():
+    endless: list = []
+    for _ in range(100_000):
+        endless = [endless]
+    assert str(MAX_DEPTH) in _faults(an_item(descriptor={"deep": endless}))[""]
+    while endless:  # taken apart by hand, or freeing it would recurse
+        endless = endless.pop()
+
+
+@pytest.mark.parametrize("letter", ["x", "é", "💸"])
+def test_an_item_of_more_than_the_limit_is_refused_with_its_size_in_bytes(letter):
+    text = letter * (MAX_ITEM_BYTES // len(letter.encode()))
+    message = _faults(an_item(descriptor={"text": text}))[""]
+    assert "400,000" in message
+    assert "bytes" in message
+
+
+@pytest.mark.parametrize("item", [None, "text", 3, True, [], [an_item()], b"{}"])
+def test_what_is_no_object_is_refused(item):
+    assert "JSON object" in _faults(item)[""]
+
+
+def test_an_item_whose_keys_are_no_text_is_refused():
+    assert "1" in _faults({**an_item(), 1: "x"})
+
+
+# there and back
+
+letters = st.characters(exclude_categories=["Cs"])
+printable = st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"])
+
+
+def _says_something(text: str) -> bool:
+    return bool(text.strip())
+
+
+words = st.lists(st.text(letters, max_size=20).filter(_says_something), max_size=4)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(letters),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(letters, max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+objects = st.none() | st.dictionaries(st.text(letters, max_size=8), json_values, max_size=3)
+items = st.fixed_dictionaries(
+    {
+        "namespace": st.from_regex(r"[a-z0-9-]{1,8}(\.[a-z0-9-]{1,8}){0,3}", fullmatch=True),
+        "name": st.text(printable, min_size=1, max_size=30).filter(_says_something),
+        "kind": st.sampled_from([kind.value for kind in Kind]),
+    },
+    optional={
+        "description": st.text(letters),
+        "version": st.text(letters, max_size=10),
+        "tags": words,
+        "type_tags": words,
+        "endpoint": st.text(letters, max_size=30),
+        "input_schema": objects,
+        "examples": words,
+        "negative_examples": words,
+        "provider": st.text(letters, max_size=10),
+        "lifecycle": st.sampled_from([lifecycle.value for lifecycle in Lifecycle]),
+        "descriptor": objects,
+        "visible_to": st.none() | words.filter(bool),
+    },
+)
+
+
+@given(items)
+def test_a_registration_written_out_and_read_again_is_the_same(item):
+    registration = Registration.parse(item)
+    assert Registration.parse(registration.item()) == registration
+
+
+@given(items)
+def test_a_registration_survives_being_sent_as_json(item):
+    registration = Registration.parse(item)
+    assert Registration.parse(json.loads(json.dumps(registration.item()))) == registration
+
+
+@given(st.dictionaries(st.sampled_from([*Registration.model_fields, "trust", "colour"]), json_values) | json_values)
+def test_whatever_json_holds_is_either_taken_or_refused_with_its_faults(item):
+    try:
+        faults = [Fault("none", "at all")] if Registration.parse(item) else []
+    except RegistrationInvalid as refused:
+        faults = refused.faults
+    assert faults
+    assert all(fault.message for fault in faults)

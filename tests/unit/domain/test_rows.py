@@ -1,0 +1,122 @@
+"""Rows of retrieval data sets, as registrations."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from mats.domain.profile import SourceText
+from mats.domain.registration import Registration
+from mats.domain.rows import item_of, namespace_of
+from tests.builders import an_item
+
+
+def _row(**entries):
+    return {"_id": "t-1", "type": "tool", "name": "convert_units", "source": "Lab Set", **entries}
+
+
+def test_a_judged_row_becomes_a_registration():
+    row = _row(description="Converts lengths.", provider="Metric Co", stars=5, parameters={"properties": {"to": {}}})
+    assert item_of(row) == {
+        "namespace": "lab-set.t-1",
+        "name": "convert_units",
+        "kind": "tool",
+        "description": "Converts lengths.",
+        "provider": "Metric Co",
+        "input_schema": {"properties": {"to": {}}},
+        "descriptor": {"stars": 5},
+    }
+    assert Registration.parse(item_of(row)).id == "lab-set.t-1/convert_units"
+
+
+def test_a_row_that_says_no_more_than_its_name_is_a_registration_all_the_same():
+    assert item_of({"_id": 7, "type": "agent", "name": "Planner"}) == {
+        "namespace": "7", "name": "Planner", "kind": "agent",
+    }  # fmt: skip
+
+
+def test_entries_that_say_nothing_are_left_out():
+    row = _row(description="", provider=None, parameters={}, skills=[], stars=None)
+    assert item_of(row) == {"namespace": "lab-set.t-1", "name": "convert_units", "kind": "tool"}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        an_item(),
+        an_item(type="tool", _id="7"),
+        {"_id": "7", "name": "no type"},
+        {"type": "tool", "name": "no id"},
+        {"_id": "7", "type": "tool"},
+        {},
+        None,
+        "a line",
+        3,
+        [1],
+    ],
+)
+def test_what_is_no_judged_row_is_left_as_it_is(other):
+    assert item_of(other) is other
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"to": {"type": "string", "description": "Unit to convert to"}},
+        [{"name": "to", "in": "query", "description": "Unit to convert to"}],
+        "to: Unit to convert to",
+    ],
+    ids=["object", "list", "text"],
+)
+def test_parameters_that_are_no_json_schema_go_to_the_descriptor_and_are_read_there(parameters):
+    item = item_of(_row(parameters=parameters))
+    assert item["descriptor"] == {"parameters": parameters}
+    assert "input_schema" not in item
+    source = SourceText.of(Registration.parse(item))
+    assert "Unit to convert to" in source.parameter_text
+
+
+def test_the_skills_of_an_agent_go_to_the_descriptor_and_are_read_there():
+    skills = [{"name": "Trip planning", "description": "Plans a journey.", "tags": ["travel"]}]
+    item = item_of(_row(type="agent", skills=skills))
+    assert item["descriptor"] == {"skills": skills}
+    source = SourceText.of(Registration.parse(item))
+    assert source.parameter_names == "Trip planning"
+    assert source.parameter_text == "Plans a journey. travel"
+
+
+def test_a_row_of_no_known_kind_is_refused_as_a_registration_would_be():
+    assert item_of(_row(type="gadget"))["kind"] == "gadget"
+
+
+def test_rows_of_one_name_are_different_capabilities():
+    one, other = (Registration.parse(item_of(_row(_id=id))).id for id in ("t-1", "t-2"))
+    assert one != other
+
+
+@pytest.mark.parametrize(
+    ("source", "id", "namespace"),
+    [
+        ("Lab Set", "T_1", "lab-set.t-1"),
+        ("lab.v2", "a/b#c", "lab-v2.a-b-c"),
+        (None, 42, "42"),
+        ("", "x", "x"),
+        ("--", "_x_", "x"),
+        ("Übung", "1", "bung.1"),
+    ],
+)
+def test_a_namespace_is_made_of_source_and_id(source, id, namespace):
+    assert namespace_of({"source": source, "_id": id}) == namespace
+
+
+@given(st.none() | st.text(), st.text(min_size=1) | st.integers())
+@example(source=None, id="単位換算")
+@example(source="lab", id="x" * 300)
+def test_the_namespace_of_a_row_is_one_that_a_registration_may_have(source, id):
+    row = {"_id": id, "type": "tool", "name": "x", "source": source}
+    assert Registration.parse(item_of(row)).namespace == namespace_of(row)
+
+
+@given(st.text("abc123", min_size=1, max_size=90), st.text("ABC-_ .:/é", max_size=90))
+def test_the_namespace_of_a_row_with_a_latin_id_is_one_that_a_registration_may_have(id, source):
+    row = {"_id": id, "type": "tool", "name": "x", "source": source}
+    assert Registration.parse(item_of(row)).namespace == namespace_of(row)

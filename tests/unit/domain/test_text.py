@@ -1,0 +1,336 @@
+"""Names split, schemas read, query terms chosen."""
+
+import json
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mats.domain.text import (
+    MAX_LEVELS,
+    STOP_WORDS,
+    Parameters,
+    clean,
+    clip,
+    first_sentence,
+    query_terms,
+    read_parameters,
+    split_identifier,
+    stem,
+    words,
+)
+
+# names
+
+
+@pytest.mark.parametrize(
+    ("name", "spoken"),
+    [
+        ("getUser_v2", "get User v 2"),
+        ("docs/read-file", "docs read file"),
+        ("refund_payment", "refund payment"),
+        ("com.acme.pay", "com acme pay"),
+        ("HTTPServer", "HTTP Server"),
+        ("parseHTML5Page", "parse HTML 5 Page"),
+        ("GPT4o", "GPT 4 o"),
+        ("titan-embed-v2:0", "titan embed v 2 0"),
+        ("@acme/mail#send", "acme mail send"),
+        ("back\\slash", "back slash"),
+        ("  two\twords\n", "two words"),
+        ("already spoken", "already spoken"),
+        ("lower", "lower"),
+        ("UPPER", "UPPER"),
+        ("résumé_parser", "résumé parser"),
+        ("払い戻し", "払い戻し"),
+        ("__", ""),
+        ("", ""),
+    ],
+)
+def test_a_name_is_split_into_its_words(name, spoken):
+    assert split_identifier(name) == spoken
+
+
+@given(st.text())
+def test_splitting_a_name_twice_is_splitting_it_once(name):
+    assert split_identifier(split_identifier(name)) == split_identifier(name)
+
+
+@given(st.text("aB1éß払_-/. "))
+def test_splitting_a_name_loses_no_letter(name):
+    assert "".join(split_identifier(name).split()) == "".join(c for c in name if c.isalnum())
+
+
+# query terms
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("refund a customer's card payment", ("refund", "customer", "s", "card", "payment")),
+        ("I would like to send the invoices", ("send", "invoices")),
+        ("refund, refunds, refunded & refunding", ("refund",)),
+        ("Payments or payment?", ("payments",)),
+        ("ROTATE secrets_manager keys", ("rotate", "secrets", "manager", "keys")),
+        ("转换 单位", ("转换", "单位")),
+        ("what is it", ("what", "is", "it")),
+        ("to be or not to be", ("to", "be", "or", "not")),
+        ("?!", ()),
+        ("", ()),
+    ],
+)
+def test_a_query_is_searched_by_its_content_words(text, terms):
+    assert query_terms(text) == terms
+
+
+queries = st.text() | st.lists(
+    st.sampled_from([*sorted(STOP_WORDS)[:20], "refund", "refunds", "Payment", "payments", "card", "e-mail"])
+).map(" ".join)
+
+
+@given(queries)
+def test_each_stem_is_searched_once(text):
+    stems = [stem(term) for term in query_terms(text)]
+    assert len(stems) == len(set(stems))
+
+
+@given(queries)
+def test_terms_are_words_of_the_query_in_its_order(text):
+    rest = iter(words(text))
+    assert all(term in rest for term in query_terms(text))
+
+
+@given(queries)
+def test_stop_words_are_searched_only_where_there_is_nothing_else(text):
+    terms, asked = query_terms(text), words(text)
+    if STOP_WORDS.issuperset(asked):
+        assert {stem(term) for term in terms} == {stem(word) for word in asked}
+    else:
+        assert STOP_WORDS.isdisjoint(terms)
+
+
+@given(queries)
+def test_no_content_word_is_forgotten(text):
+    searched = {stem(term) for term in query_terms(text)}
+    assert searched >= {stem(word) for word in words(text) if word not in STOP_WORDS}
+
+
+# schemas and descriptors
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "amount_cents": {"type": "integer", "description": "How much to give back", "minimum": 1},
+        "reason": {"type": "string", "enum": ["duplicate", "fraud"], "default": "duplicate"},
+    },
+    "required": ["amount_cents"],
+    "additionalProperties": False,
+}
+READ = Parameters(("amount_cents", "reason"), ("How much to give back", "duplicate", "fraud"))
+
+
+def test_a_json_schema_gives_its_parameters_and_what_is_said_of_them():
+    assert read_parameters(SCHEMA) == READ
+
+
+def test_a_schema_written_as_text_reads_like_the_schema_itself():
+    assert read_parameters(json.dumps(SCHEMA)) == READ
+
+
+def test_an_mcp_tool_gives_the_parameters_of_its_input_schema():
+    tool = {"name": "refund", "title": "Refund", "description": "Gives money back.", "inputSchema": SCHEMA}
+    names, texts = read_parameters(tool)
+    assert names == ("refund", *READ.names)
+    assert texts == ("Refund", "Gives money back.", *READ.texts)
+
+
+def test_openapi_parameters_are_named_by_their_name_entry():
+    parameters = [
+        {"name": "city", "in": "query", "required": True, "description": "Where to look", "schema": {"type": "string"}},
+        {
+            "name": "days",
+            "in": "query",
+            "description": "How far ahead",
+            "schema": {"type": "integer", "format": "int32"},
+        },
+    ]
+    expected = Parameters(("city", "days"), ("Where to look", "How far ahead"))
+    assert read_parameters(parameters) == expected
+    assert read_parameters({"parameters": parameters}) == expected
+
+
+def test_in_a_plain_object_every_key_is_a_name():
+    assert read_parameters({"city": "Where to look", "days": 3}) == Parameters(("city", "days"), ("Where to look",))
+
+
+def test_a_skill_of_an_agent_card_gives_its_name_tags_and_examples():
+    card = {
+        "skills": [
+            {
+                "id": "s-1",
+                "name": "Trip planning",
+                "description": "Plans a journey.",
+                "tags": ["travel"],
+                "examples": ["three days in Rome"],
+                "inputModes": ["text/plain"],
+            }
+        ]
+    }
+    assert read_parameters(card) == Parameters(("Trip planning",), ("Plans a journey.", "travel", "three days in Rome"))
+
+
+def test_parameters_within_parameters_are_found():
+    nested = {
+        "properties": {
+            "payee": {"type": "object", "properties": {"iban": {"description": "Account"}}},
+            "lines": {"type": "array", "items": {"anyOf": [{"properties": {"sku": {}}}, {"type": "null"}]}},
+        }
+    }
+    assert read_parameters(nested) == Parameters(("payee", "iban", "lines", "sku"), ("Account",))
+
+
+KEYWORDS = ["type", "description", "name", "properties", "items", "required", "enum", "format", "title", "id", "url"]
+
+
+def test_parameters_named_like_words_of_json_schema_are_parameters_all_the_same():
+    schema = {"type": "object", "properties": {word: {"type": "string"} for word in KEYWORDS}}
+    assert read_parameters(schema) == Parameters(tuple(KEYWORDS), ())
+
+
+def test_a_parameter_named_properties_does_not_make_parameters_of_what_is_said_of_it():
+    schema = {"properties": {"properties": {"type": "array", "description": "Which ones"}}}
+    assert read_parameters(schema) == Parameters(("properties",), ("Which ones",))
+
+
+@pytest.mark.parametrize("word", ["type", "description", "name", "title", "format", "id", "url"])
+def test_an_object_under_a_keyword_is_a_parameter_of_that_name(word):
+    assert read_parameters({"parameters": {word: {"type": "string", "description": "Whose it is"}}}) == Parameters(
+        (word,), ("Whose it is",)
+    )
+
+
+@pytest.mark.parametrize("nothing", ["", "  ", "N/A", "none", "null", "string", "Object", "true"])
+def test_a_text_that_says_nothing_is_left_out(nothing):
+    assert read_parameters({"properties": {"city": {"description": nothing}}}) == Parameters(("city",), ())
+
+
+def test_a_name_is_there_once_and_several_sources_follow_each_other():
+    one, other = {"properties": {"city": {"description": "a"}}}, {"properties": {"city": {"description": "b"}}}
+    assert read_parameters(one, other) == Parameters(("city",), ("a", "b"))
+
+
+@pytest.mark.parametrize("nothing", [None, 3, 2.5, True, [], {}, "", "[]", "3"])
+def test_what_says_nothing_reads_as_nothing(nothing):
+    assert read_parameters(nothing) == Parameters((), ())
+
+
+@pytest.mark.parametrize("text", ["not { JSON", "[" * 100_000, "9" * 5_000])
+def test_text_that_is_no_json_is_read_as_text(text):
+    assert read_parameters(text) == Parameters((), (text,))
+
+
+def test_reading_stops_quietly_where_nothing_worth_a_match_can_be():
+    bottom: object = {"buried": {}}
+    for _ in range(10 * MAX_LEVELS):
+        bottom = [bottom]
+    assert read_parameters({"city": bottom}) == Parameters(("city",), ())
+
+
+keys = st.sampled_from([*KEYWORDS, "parameters", "skills", "anyOf", "$defs", "inputSchema"]) | st.text(max_size=5)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(json_values)
+def test_any_json_value_can_be_read(value):
+    names, texts = read_parameters(value)
+    assert all(isinstance(text, str) for text in (*names, *texts))
+    assert len(names) == len(set(names))
+
+
+@given(st.dictionaries(keys, json_values) | st.lists(json_values))
+def test_any_json_reads_alike_as_value_and_as_text(value):
+    assert read_parameters(json.dumps(value)) == read_parameters(value)
+
+
+@given(st.dictionaries(st.text(), json_values))
+def test_every_property_of_a_schema_is_a_parameter(properties):
+    names, _ = read_parameters({"type": "object", "properties": properties})
+    assert set(properties) <= set(names)
+
+
+# cutting and cleaning
+
+
+@given(st.text(), st.integers(1, 60))
+def test_a_clipped_text_is_within_its_limit_and_begins_as_it_began(text, limit):
+    clipped = clip(text, limit)
+    assert len(clipped) <= limit
+    if len(text) <= limit:
+        assert clipped == text
+    else:
+        assert clipped.endswith("…")
+        assert text.startswith(clipped[:-1])
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        (18, "refund payments…"),
+        (11, "refund pay…"),
+        (7, "refund…"),
+        (8, "refund…"),
+        (1, "…"),
+        (26, "refund payments now please"),
+    ],
+)
+def test_a_text_is_cut_at_a_word_where_one_ends_near_the_limit(limit, expected):
+    assert clip("refund payments now please", limit) == expected
+
+
+@given(st.text())
+def test_a_clean_text_has_no_control_characters_and_single_spaces(text):
+    cleaned = clean(text)
+    assert all(unicodedata.category(c) not in ("Cc", "Cs") for c in cleaned)
+    assert cleaned == " ".join(cleaned.split())
+    assert clean(cleaned) == cleaned
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("plain", "plain"),
+        ("  a \n\n b\tc ", "a b c"),
+        ("a\x00b", "a b"),
+        ("a\ud800b", "a b"),
+        ("a\u00a0b\u2028c", "a b c"),
+        ("تحويل الأموال", "تحويل الأموال"),
+        ("\x1b\x07", ""),
+    ],
+)
+def test_cleaning_parts_words_where_a_control_character_stood(text, cleaned):
+    assert clean(text) == cleaned
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("Refunds a payment. Then sends mail.", "Refunds a payment."),
+        ("Works with version 2.5 only. Beware.", "Works with version 2.5 only."),
+        ("Really? Yes!", "Really?"),
+        ("No full stop at all", "No full stop at all"),
+        ("", ""),
+        ("退款。 发送邮件。", "退款。"),
+        ("退款。发送邮件。", "退款。"),
+    ],
+)
+def test_the_first_sentence_ends_where_it_ends(text, first):
+    assert first_sentence(text) == first
+
+
+@given(st.text(), st.integers(1, 300))
+def test_the_first_sentence_is_within_its_limit(text, limit):
+    assert len(first_sentence(text, limit)) <= limit

@@ -1,0 +1,85 @@
+"""Which capability a message tells of."""
+
+import json
+
+import pytest
+
+from mats.domain.profile import Cause
+from mats.edge.changes import MessageUnreadable, change_of
+from mats.ports import Change
+
+EVENT = {
+    "version": "0",
+    "id": "e-1",
+    "detail-type": "CapabilityChanged",
+    "source": "mats.registry",
+    "time": "2026-01-01T00:00:00+00:00",
+    "detail": {"table": "Registry", "change": "put", "namespace": "com.acme", "name": "docs/read"},
+}
+
+
+def _message(event: object) -> dict[str, str]:
+    return {"messageId": "m-1", "body": json.dumps(event)}
+
+
+def test_a_message_tells_which_capability_changed_and_what_brought_it_about():
+    assert change_of(_message(EVENT)) == Change(
+        id="com.acme/docs/read", cause=Cause(event_id="e-1", time="2026-01-01T00:00:00+00:00")
+    )
+
+
+def test_a_change_carries_the_key_and_never_the_content():
+    event = {**EVENT, "detail": {**EVENT["detail"], "item": {"description": "stale"}, "trust": 100}}
+    assert change_of(_message(event)) == change_of(_message(EVENT))
+
+
+def test_a_name_in_any_script_is_read():
+    event = {**EVENT, "detail": {"namespace": "com.acme", "name": "返金"}}
+    assert change_of(_message(event)).id == "com.acme/返金"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {},
+        {"body": None},
+        {"body": ""},
+        {"body": "no JSON"},
+        {"body": '{"detail":'},
+        {"body": "9" * 5_000},
+        _message(None),
+        _message([]),
+        _message("text"),
+        _message({}),
+        _message({**EVENT, "detail": None}),
+        _message({**EVENT, "detail": "com.acme/x"}),
+        _message({**EVENT, "detail": []}),
+        _message({**EVENT, "detail": {"name": "x"}}),
+        _message({**EVENT, "detail": {"namespace": "com.acme"}}),
+        _message({**EVENT, "id": None}),
+        _message({**EVENT, "time": 3}),
+        _message({key: value for key, value in EVENT.items() if key != "id"}),
+        _message({key: value for key, value in EVENT.items() if key != "time"}),
+    ],
+)
+def test_a_message_that_tells_of_no_change_is_unreadable(message):
+    with pytest.raises(MessageUnreadable):
+        change_of(message)
+
+
+@pytest.mark.parametrize("key", [None, 3, True, [], {}, "", "\ud800"], ids=repr)
+@pytest.mark.parametrize("part", ["namespace", "name"])
+def test_a_key_that_is_no_text_is_no_key(part, key):
+    with pytest.raises(MessageUnreadable):
+        change_of(_message({**EVENT, "detail": {**EVENT["detail"], part: key}}))
+
+
+def test_a_message_nested_beyond_reading_is_unreadable():
+    with pytest.raises(MessageUnreadable):
+        change_of({"body": "[" * 100_000 + "]" * 100_000})
+
+
+def test_an_unreadable_message_is_quoted_only_in_part():
+    with pytest.raises(MessageUnreadable) as refused:
+        change_of({"body": "x" * 100_000})
+    assert len(str(refused.value)) < 300

@@ -1,0 +1,283 @@
+"""Events in, responses out."""
+
+import base64
+import json
+from itertools import chain
+
+import pytest
+
+from mats.domain import errors
+from mats.domain.errors import Fault
+from mats.domain.query import Query
+from mats.edge import http
+from mats.edge.answer import Health, Problem
+
+
+def _sent(body: bytes) -> http.Event:
+    """An event with this body, as API Gateway hands over what may not be text."""
+    return {"body": base64.b64encode(body).decode(), "isBase64Encoded": True}
+
+
+# bodies
+
+
+def test_a_body_is_read_as_json():
+    assert http.body_of({"body": '{"query": "返金"}'}) == {"query": "返金"}
+    assert http.body_of({"body": "[1]", "isBase64Encoded": False}) == [1]
+
+
+def test_an_encoded_body_is_decoded_first():
+    assert http.body_of(_sent('{"query": "返金"}'.encode())) == {"query": "返金"}
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {},
+        {"body": None},
+        {"body": ""},
+        {"body": "query=refund"},
+        {"body": '{"query": "refund"'},
+        {"body": "{'query': 'refund'}"},
+        {"body": "{} {}"},
+        {"body": "\x00"},
+    ],
+)
+def test_a_body_that_is_no_json_is_unreadable_and_says_where(event):
+    with pytest.raises(http.BodyUnreadable, match=r"not JSON: .* at character \d+"):
+        http.body_of(event)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        _sent(b'{"query": "\xff"}'),
+        _sent('{"query": "é"}'.encode("latin-1")),
+        {"body": '{"query": "\ud800"}'},
+        {"body": "%%%", "isBase64Encoded": True},
+        {"body": "e30", "isBase64Encoded": True},
+    ],
+    ids=["byte", "latin-1", "surrogate", "no base64", "no padding"],
+)
+def test_a_body_that_is_no_utf8_is_unreadable(event):
+    with pytest.raises(http.BodyUnreadable, match="UTF-8"):
+        http.body_of(event)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_a_body_in_another_unicode_encoding_is_unreadable(encoding):
+    with pytest.raises(http.BodyUnreadable):
+        http.body_of(_sent('{"query": "refund"}'.encode(encoding)))
+
+
+def test_an_encoded_body_that_is_not_even_ascii_is_unreadable():
+    with pytest.raises(http.BodyUnreadable):
+        http.body_of({"body": "é", "isBase64Encoded": True})
+
+
+def test_a_number_too_long_to_read_is_unreadable():
+    with pytest.raises(http.BodyUnreadable):
+        http.body_of({"body": f'{{"query": "q", "limit": {"9" * 5_000}}}'})
+
+
+def test_a_body_of_exactly_the_limit_is_read():
+    empty = len('{"query": ""}')
+    body = f'{{"query": "{"x" * (http.MAX_BODY_BYTES - empty)}"}}'
+    assert http.body_of({"body": body}).keys() == {"query"}
+    assert http.body_of(_sent(body.encode())).keys() == {"query"}
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"body": "x" * (http.MAX_BODY_BYTES + 1)},
+        {"body": "é" * (http.MAX_BODY_BYTES // 2 + 1)},
+        _sent(b"x" * (http.MAX_BODY_BYTES + 1)),
+        _sent(b"\xff" * (http.MAX_BODY_BYTES + 1)),
+    ],
+    ids=["text", "bytes are counted", "encoded", "no text"],
+)
+def test_a_body_above_the_limit_is_refused_unread(event):
+    with pytest.raises(http.BodyTooLarge, match="at most 65,536"):
+        http.body_of(event)
+
+
+@pytest.mark.parametrize("depth", [5_000, 30_000])
+def test_a_body_nested_beyond_reading_is_unreadable(depth):
+    for body in ("[" * depth, "[" * depth + "]" * depth, '{"query":' * (depth // 5)):
+        with pytest.raises(http.BodyUnreadable):
+            http.body_of({"body": body})
+
+
+def test_a_body_nested_a_hundred_thousand_deep_is_refused_by_its_size():
+    with pytest.raises(http.BodyTooLarge):
+        http.body_of({"body": "[" * 100_000 + "]" * 100_000})
+
+
+# paths
+
+
+@pytest.mark.parametrize(
+    ("event", "path"),
+    [
+        ({"path": "/discover"}, "/discover"),
+        ({"path": "/capabilities/com.acme%2Frefund"}, "/capabilities/com.acme/refund"),
+        ({"path": "/capabilities/com.acme/docs/read"}, "/capabilities/com.acme/docs/read"),
+        ({"path": "/capabilities/a/%E8%BF%94%E9%87%91%20x"}, "/capabilities/a/返金 x"),
+        ({"path": "/capabilities/a/100%25"}, "/capabilities/a/100%"),
+        ({"path": "/capabilities/a/100%"}, "/capabilities/a/100%"),
+        ({"path": "/capabilities/a/x+y"}, "/capabilities/a/x+y"),
+        ({"path": "/%252F"}, "/%2F"),
+        ({"path": "/%FF"}, "/\ufffd"),
+        ({"path": ""}, "/"),
+        ({"path": None}, "/"),
+        ({}, "/"),
+    ],
+)
+def test_a_path_is_what_the_client_meant(event, path):
+    assert http.path_of(event) == path
+
+
+# audiences
+
+
+@pytest.mark.parametrize(
+    ("vouched", "audiences"),
+    [
+        ("ops", {"ops"}),
+        ("ops,dev", {"ops", "dev"}),
+        (" ops , dev ,,", {"ops", "dev"}),
+        ("ops,ops", {"ops"}),
+        ("", set()),
+        (",", set()),
+        (None, set()),
+    ],
+)
+def test_the_audiences_are_those_the_authorizer_vouches_for(vouched, audiences):
+    assert http.audiences_of({"requestContext": {"authorizer": {"audiences": vouched}}}) == audiences
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {},
+        {"requestContext": None},
+        {"requestContext": {}},
+        {"requestContext": {"authorizer": None}},
+        {"requestContext": {"authorizer": {}}},
+    ],
+)
+def test_a_caller_nobody_vouches_for_belongs_to_no_audience(event):
+    assert http.audiences_of(event) == frozenset()
+
+
+CLAIM = "ops"
+
+
+@pytest.mark.parametrize(
+    "claimed",
+    [
+        {"headers": {"audiences": CLAIM, "X-Mats-Audiences": CLAIM, "Authorization": CLAIM}},
+        {"multiValueHeaders": {"audiences": [CLAIM]}},
+        {"queryStringParameters": {"audiences": CLAIM}},
+        {"multiValueQueryStringParameters": {"audiences": [CLAIM]}},
+        {"pathParameters": {"audiences": CLAIM}, "path": f"/discover;audiences={CLAIM}"},
+        {"body": json.dumps({"query": "q", "requestContext": {"authorizer": {"audiences": CLAIM}}})},
+        {"body": json.dumps({"query": "q", "audiences": CLAIM, "visible_to": [CLAIM]})},
+        {"audiences": CLAIM, "authorizer": {"audiences": CLAIM}},
+    ],
+    ids=lambda claimed: next(iter(claimed)),
+)
+def test_nothing_a_client_sends_makes_it_part_of_an_audience(claimed):
+    assert http.audiences_of({**claimed, "requestContext": {}}) == frozenset()
+    assert http.audiences_of({**claimed, "requestContext": {"authorizer": {"audiences": "dev"}}}) == {"dev"}
+
+
+# answers and problems
+
+
+def test_an_answer_says_what_is_absent_too():
+    response = http.ok(Health(status="ok", index="sqlite", encoder=None, reranker=None))
+    assert (response.status, response.headers) == (200, {"Content-Type": "application/json"})
+    assert json.loads(response.body) == {"status": "ok", "index": "sqlite", "encoder": None, "reranker": None}
+
+
+FAULTS = [Fault("query", "is required"), Fault("kinds.0", "input should be one of four")]
+RETRY = {"Retry-After": "1"}
+EXPECTED = [
+    (http.BodyTooLarge([Fault("", "too long")]), 413, {}),
+    (http.BodyUnreadable([Fault("", "no JSON")]), 400, {}),
+    (errors.Invalid(FAULTS), 422, {}),
+    (errors.RequestInvalid(FAULTS), 422, {}),
+    (errors.RegistrationInvalid(FAULTS), 422, {}),
+    (errors.CapabilityNotFound("com.acme/x"), 404, {}),
+    (errors.DependencyFailed("the index did not answer"), 503, RETRY),
+    (errors.OutOfTime("lexical: 600 ms"), 503, RETRY),
+    (errors.StorageUnusable("the disk is full; make room"), 503, {}),
+    (errors.ReplyUnusable("no scores"), 500, {}),
+    (errors.Superseded("rev 3"), 500, {}),
+    (errors.CapabilityError("any"), 500, {}),
+]
+
+
+@pytest.mark.parametrize(("error", "status", "headers"), EXPECTED, ids=lambda value: type(value).__name__)
+def test_every_error_has_its_status_and_the_one_shape_of_a_problem(error, status, headers):
+    response = http.failed(error)
+    assert response.status == status
+    assert response.headers == {"Content-Type": "application/problem+json", **headers}
+    problem = Problem.model_validate_json(response.body)
+    assert (problem.status, problem.detail) == (status, str(error))
+    assert problem.title != "Error" or status not in (400, 404, 413, 422, 500, 503)
+
+
+def _with_subclasses(error: type[Exception]) -> set[type[Exception]]:
+    return {error, *chain.from_iterable(map(_with_subclasses, error.__subclasses__()))}
+
+
+def test_no_error_of_the_edge_or_the_domain_is_without_a_stated_status():
+    modules = {errors.__name__, http.__name__}
+    ours = {error for error in _with_subclasses(errors.CapabilityError) if error.__module__ in modules}
+    assert ours == {type(error) for error, _, _ in EXPECTED}
+
+
+def test_a_problem_names_every_fault_by_its_field():
+    body = json.loads(http.failed(errors.RequestInvalid(FAULTS)).body)
+    assert body == {
+        "type": "about:blank",
+        "title": "Unprocessable Content",
+        "status": 422,
+        "detail": "query: is required; kinds.0: input should be one of four",
+        "errors": [
+            {"field": "query", "message": "is required"},
+            {"field": "kinds.0", "message": "input should be one of four"},
+        ],
+    }
+
+
+def test_a_fault_of_the_whole_body_stands_in_the_detail_alone():
+    body = json.loads(http.failed(http.BodyUnreadable([Fault("", "no JSON")])).body)
+    assert (body["detail"], body["errors"]) == ("no JSON", [])
+
+
+@pytest.mark.parametrize("body", [{"query": "\ud800"}, {"query": "q", "\ud800": 1}, {"query": "q", "tags": ["\udfff"]}])
+def test_a_request_with_broken_unicode_gets_a_problem_that_can_be_sent(body):
+    with pytest.raises(errors.RequestInvalid) as refused:
+        Query.parse(body)
+    response = http.failed(refused.value)
+    assert response.status == 422
+    assert response.body.encode()
+
+
+def test_a_problem_may_say_more_in_its_headers():
+    response = http.problem(405, "use POST", headers={"Allow": "POST"})
+    assert response.headers == {"Content-Type": "application/problem+json", "Allow": "POST"}
+    assert json.loads(response.body)["title"] == "Method Not Allowed"
+
+
+def test_a_response_goes_back_as_api_gateway_expects_it():
+    assert http.Response(404, "{}", {"Content-Type": "application/problem+json"}).to_proxy() == {
+        "statusCode": 404,
+        "headers": {"Content-Type": "application/problem+json"},
+        "body": "{}",
+        "isBase64Encoded": False,
+    }

@@ -1,0 +1,300 @@
+"""What is promised at /openapi.json, and whether the answers keep it."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from mats.domain.capability import Lifecycle
+from mats.domain.errors import DependencyFailed, Fault, RequestInvalid
+from mats.domain.explain import Why
+from mats.domain.profile import Enrichment, Profile
+from mats.domain.query import Query
+from mats.domain.ranking import Signal, Verdict
+from mats.domain.shortlist import Candidate, Result, Shortlist, Usage
+from mats.edge import http, openapi
+from mats.edge.answer import Answer, Capability, Health, RankedCapability
+from tests.builders import a_profile
+
+DOCUMENT = json.loads(json.dumps(openapi.document(), allow_nan=False))
+
+# a reader of JSON Schema, no larger than what the document uses
+
+_IS: dict[str, Any] = {
+    "string": lambda v: isinstance(v, str),
+    "integer": lambda v: isinstance(v, int) and not isinstance(v, bool),
+    "number": lambda v: isinstance(v, int | float) and not isinstance(v, bool),
+    "boolean": lambda v: isinstance(v, bool),
+    "null": lambda v: v is None,
+    "array": lambda v: isinstance(v, list),
+    "object": lambda v: isinstance(v, dict),
+}
+_CHECKS: dict[str, Any] = {
+    "enum": lambda said, v, s: v in said,
+    "const": lambda said, v, s: v == said,
+    "minimum": lambda said, v, s: v >= said,
+    "maximum": lambda said, v, s: v <= said,
+    "minLength": lambda said, v, s: len(v) >= said,
+    "maxLength": lambda said, v, s: len(v) <= said,
+    "maxItems": lambda said, v, s: len(v) <= said,
+    "anyOf": lambda said, v, s: any(_conforms(v, option) for option in said),
+    "items": lambda said, v, s: all(_conforms(item, said) for item in v),
+    "required": lambda said, v, s: v.keys() >= set(said),
+    "properties": lambda said, v, s: all(_conforms(v[name], schema) for name, schema in said.items() if name in v),
+    "propertyNames": lambda said, v, s: all(_conforms(name, said) for name in v),
+    "additionalProperties": lambda said, v, s: _rest_conforms(said, v.keys() - s.get("properties", {}).keys(), v),
+    "$ref": lambda said, v, s: _conforms(v, _resolved(said)),
+}
+_SAYS = {"type", "title", "description", "default", "examples"}
+
+
+def _rest_conforms(said: Any, rest: set[str], value: dict[str, Any]) -> bool:
+    return not rest if said is False else said is True or all(_conforms(value[name], said) for name in rest)
+
+
+def _conforms(value: Any, schema: dict[str, Any]) -> bool:
+    if "type" in schema and not _IS[schema["type"]](value):
+        return False  # what else is said is said of values of that type
+    return all(_CHECKS[word](said, value, schema) for word, said in schema.items() if word not in _SAYS)
+
+
+def _resolved(ref: str) -> dict[str, Any]:
+    node: Any = DOCUMENT
+    for part in ref.removeprefix("#/").split("/"):
+        node = node[part]
+    return node
+
+
+def _refs(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        for key, value in node.items():
+            if key == "$ref":
+                yield value
+            else:
+                yield from _refs(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _refs(value)
+
+
+def _promised(path: str, method: str, status: int) -> dict[str, Any]:
+    """The schema of what a path answers with a status."""
+    (content,) = DOCUMENT["paths"][path][method]["responses"][str(status)]["content"].values()
+    return content["schema"]
+
+
+# what is answered
+
+
+def _result(profile: Profile, **overrides: Any) -> Result:
+    values = {
+        "candidate": Candidate(profile=profile, bm25=12.5, cosine=0.43),
+        "score": 0.841_764_7,
+        "signals": {Signal.LLM: 0.95, Signal.BM25: 0.384_615, Signal.QUALITY: 0.7},
+        "weights": {Signal.LLM: 10 / 17, Signal.BM25: 1 / 17, Signal.QUALITY: 6 / 17},
+        "relevance": 0.95,
+        "why": Why(("refund", "card"), ("name", "description")),
+    }
+    return Result(**{**values, **overrides})
+
+
+def _shortlist(*ranked: Result, **overrides: Any) -> Shortlist:
+    values = {
+        "query_id": "q-1",
+        "query": Query(query="refund"),
+        "verdict": Verdict.MATCH,
+        "intent": "tool",
+        "degraded": (),
+        "faults": (),
+        "ranked": ranked,
+        "shown": len(ranked),
+        "took_ms": {"encode": 6.123_4, "total": 9.0},
+        "usage": Usage(input_tokens=1_400, output_tokens=58, usd=0.00006),
+        "index": "sqlite",
+        "encoder": "minilm",
+        "reranker": "nova",
+        "prompt": "p1",
+    }
+    return Shortlist(**{**values, **overrides})
+
+
+ENRICHMENT = Enrichment(summary="Returns money.", action="Reverse a charge.", keywords=("refund",))
+FULL = _shortlist(
+    _result(a_profile(enrichment=ENRICHMENT, version="3", endpoint="https://a.example", lifecycle="deprecated")),
+    _result(a_profile(name="wire"), score=1.0, signals={}, weights={}, why=None, relevance=0.0),
+)
+BARE = _shortlist(
+    verdict=Verdict.NONE, intent=None, degraded=("llm", "neural"), encoder=None, reranker=None, prompt=None, took_ms={},
+    usage=Usage(),
+)  # fmt: skip
+
+
+# the document
+
+
+def test_the_document_is_openapi_in_plain_json():
+    assert DOCUMENT["openapi"].startswith("3.1")
+    assert DOCUMENT["info"]["version"]
+    assert DOCUMENT["paths"].keys() == {"/discover", "/capabilities/{id}", "/healthz"}
+
+
+def test_every_reference_leads_somewhere():
+    refs = set(_refs(DOCUMENT))
+    assert refs
+    assert all(_resolved(ref) for ref in refs)
+
+
+def test_no_schema_is_there_that_nothing_refers_to():
+    reachable = {ref.rpartition("/")[2] for ref in _refs(DOCUMENT)}
+    assert reachable == DOCUMENT["components"]["schemas"].keys()
+
+
+def test_every_operation_has_its_own_id_and_every_response_a_meaning():
+    operations = [operation for path in DOCUMENT["paths"].values() for operation in path.values()]
+    assert len({operation["operationId"] for operation in operations}) == len(operations)
+    assert all(response["description"] for o in operations for response in o["responses"].values())
+
+
+@pytest.mark.parametrize(
+    ("path", "method"), [("/discover", "post"), ("/capabilities/{id}", "get"), ("/healthz", "get")]
+)
+def test_every_failure_is_promised_as_a_problem(path, method):
+    responses = DOCUMENT["paths"][path][method]["responses"]
+    for status in responses.keys() - {"200"}:
+        assert responses[status]["content"].keys() == {"application/problem+json"}
+        assert _promised(path, method, status) == {"$ref": "#/components/schemas/Problem"}
+
+
+def test_the_request_is_promised_as_it_is_parsed():
+    schema = DOCUMENT["paths"]["/discover"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    request = _resolved(schema["$ref"])
+    assert request["required"] == ["query"]
+    assert request["additionalProperties"] is False
+    assert request["properties"].keys() == Query.model_fields.keys()
+
+
+@pytest.mark.parametrize(
+    ("body", "taken"),
+    [
+        ({"query": "refund"}, True),
+        ({"query": "refund", "kinds": ["tool"], "namespaces": ["com.acme"], "tags": ["a"], "limit": 25}, True),
+        ({"query": "refund", "limit": None, "explain": True}, True),
+        ({"query": ""}, False),
+        ({"query": "x" * 2_001}, False),
+        ({"query": "refund", "limit": 26}, False),
+        ({"query": "refund", "limit": 0}, False),
+        ({"query": "refund", "kinds": ["robot"]}, False),
+        ({"query": "refund", "tags": [""]}, False),
+        ({"query": "refund", "k": 3}, False),
+        ({}, False),
+    ],
+)
+def test_a_request_is_taken_if_and_only_if_the_document_says_so(body, taken):
+    assert _conforms(body, {"$ref": "#/components/schemas/Query"}) is taken
+    if taken:
+        assert Query.parse(body)
+    else:
+        with pytest.raises(RequestInvalid):
+            Query.parse(body)
+
+
+# the answers
+
+
+@pytest.mark.parametrize("shortlist", [FULL, BARE], ids=["full", "bare"])
+def test_an_answer_is_what_the_document_promises(shortlist):
+    response = http.ok(Answer.of(shortlist))
+    assert _conforms(json.loads(response.body), _promised("/discover", "post", 200))
+    assert Answer.model_validate_json(response.body) == Answer.of(shortlist)
+
+
+def test_an_answer_of_another_shape_would_be_noticed():
+    answer = json.loads(http.ok(Answer.of(FULL)).body)
+    promised = _promised("/discover", "post", 200)
+    assert not _conforms({**answer, "verdict": "perhaps"}, promised)
+    assert not _conforms({**answer, "extra": 1}, promised)
+    assert not _conforms({key: value for key, value in answer.items() if key != "results"}, promised)
+
+
+def test_an_answer_says_what_the_contract_shows():
+    answer = json.loads(http.ok(Answer.of(FULL)).body)
+    assert answer["verdict"] == "match"
+    assert answer["took_ms"] == {"encode": 6.1, "total": 9.0}
+    assert answer["cost"] == {"input_tokens": 1_400, "output_tokens": 58, "usd": 0.00006}
+    assert answer["versions"] == {"index": "sqlite", "prompt": "p1", "models": {"rerank": "nova", "embed": "minilm"}}
+    assert answer["results"][0] == {
+        "id": "com.acme.pay/refund_payment",
+        "kind": "tool",
+        "name": "refund_payment",
+        "namespace": "com.acme.pay",
+        "version": "3",
+        "score": 0.8418,
+        "signals": {"llm": 0.95, "bm25": 0.3846, "quality": 0.7},
+        "weights": {"llm": 0.5882, "bm25": 0.0588, "quality": 0.3529},
+        "relevance": 0.95,
+        "summary": "Returns money.",
+        "endpoint": "https://a.example",
+        "provider": "",
+        "lifecycle": Lifecycle.DEPRECATED,
+        "enriched": True,
+        "why": {"matched": ["refund", "card"], "fields": ["name", "description"]},
+    }
+
+
+def test_models_that_were_not_used_are_not_named():
+    assert Answer.of(BARE).versions.models == {}
+
+
+def test_a_caller_gets_no_more_than_was_asked_for():
+    shortlist = _shortlist(_result(a_profile()), _result(a_profile(name="wire")), shown=1)
+    assert [result.name for result in Answer.of(shortlist).results] == ["refund_payment"]
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        a_profile(),
+        a_profile(enrichment=ENRICHMENT, trust=0, tags=["a"], type_tags=["b"], notes=("dropped a link",)),
+        a_profile(examples=["do"], negative_examples=["leave"], visible_to=["ops"], provider="Acme"),
+    ],
+    ids=["bare", "enriched", "raw"],
+)
+def test_a_capability_is_shown_as_the_document_promises(profile):
+    shown = json.loads(http.ok(Capability.of(profile)).body)
+    assert _conforms(shown, _promised("/capabilities/{id}", "get", 200))
+    assert shown["description"] == profile.source.description
+    assert shown["trust"] == profile.trust
+
+
+def test_who_may_see_a_capability_is_shown_to_nobody():
+    assert "ops" not in http.ok(Capability.of(a_profile(visible_to=["ops"]))).body
+    assert "ops" not in http.ok(Answer.of(_shortlist(_result(a_profile(visible_to=["ops"]))))).body
+
+
+def test_a_profile_without_content_is_shown_to_nobody():
+    nothing = Profile(namespace="com.acme", name="x")
+    with pytest.raises(ValueError, match=r"com\.acme/x"):
+        Capability.of(nothing)
+    with pytest.raises(ValueError, match=r"com\.acme/x"):
+        RankedCapability.of(_result(nothing))
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "error"),
+    [
+        ("/discover", "post", RequestInvalid([Fault("query", "is required"), Fault("", "whole")])),
+        ("/discover", "post", http.BodyTooLarge([Fault("", "too long")])),
+        ("/discover", "post", http.BodyUnreadable([Fault("", "no JSON")])),
+        ("/discover", "post", DependencyFailed("later")),
+        ("/capabilities/{id}", "get", DependencyFailed("later")),
+    ],
+)
+def test_a_problem_is_what_the_document_promises(path, method, error):
+    response = http.failed(error)
+    assert _conforms(json.loads(response.body), _promised(path, method, response.status))
+
+
+def test_health_is_what_the_document_promises():
+    health = Health(status="ok", index="sqlite", encoder=None, reranker=None)
+    assert _conforms(json.loads(http.ok(health).body), _promised("/healthz", "get", 200))

@@ -1,0 +1,115 @@
+"""Settings from the environment and back."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as run
+from hypothesis import strategies as st
+
+from mats.domain.query import MAX_K
+from mats.settings import Settings, SettingsInvalid
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+paths = texts.map(Path)
+audiences = st.lists(texts.map(lambda text: text.replace(",", "").strip()).filter(bool), max_size=4).map(tuple)
+any_settings = st.builds(
+    Settings,
+    home=paths,
+    cache=st.none() | paths,
+    encoder=texts,
+    encoder_precision=st.sampled_from(["int8", "fp32"]),
+    query_prefix=texts,
+    k=st.integers(1, 25),
+    audiences=audiences,
+    log_queries=st.sampled_from(["text", "hash"]),
+)
+
+
+@run(deadline=None, derandomize=True)
+@given(any_settings)
+def test_settings_written_to_an_environment_and_read_again_are_the_same(settings):
+    assert Settings.from_env(settings.to_env()) == settings
+
+
+@run(deadline=None, derandomize=True)
+@given(any_settings)
+def test_an_environment_holds_texts_only_and_no_default(settings):
+    environment = settings.to_env()
+    defaults = {field.metadata["variable"]: field.default for field in fields(Settings)}
+    assert all(isinstance(text, str) for text in environment.values())
+    assert environment.keys() <= defaults.keys()
+    assert not any(text == str(defaults[variable]) for variable, text in environment.items() if defaults[variable])
+
+
+def test_as_many_candidates_may_be_looked_at_as_one_call_judges():
+    assert Settings(k=MAX_K).k == MAX_K
+    with pytest.raises(SettingsInvalid, match="MATS_K"):
+        Settings(k=MAX_K + 1)
+
+
+def test_an_empty_environment_gives_the_defaults():
+    assert Settings.from_env({}) == Settings(
+        home=Path(".mats"),
+        cache=None,
+        encoder="all-MiniLM-L6-v2",
+        encoder_precision="int8",
+        query_prefix="",
+        k=15,
+        audiences=(),
+        log_queries="text",
+    )
+    assert Settings().to_env() == {}
+
+
+def test_every_setting_has_a_variable_of_its_own_and_a_help_text():
+    variables = [field.metadata["variable"] for field in fields(Settings)]
+    assert len(set(variables)) == len(variables)
+    assert all(variable.startswith("MATS_") for variable in variables)
+    assert all(field.metadata["help"] for field in fields(Settings))
+
+
+def test_what_is_not_ours_is_not_read():
+    assert Settings.from_env({"PATH": "/bin", "K": "3", "mats_k": "3"}) == Settings()
+
+
+def test_an_environment_is_read_by_kind():
+    settings = Settings.from_env(
+        {
+            "MATS_HOME": "/srv/mats",
+            "MATS_CACHE": "/tmp/cache",
+            "MATS_ENCODER": "none",
+            "MATS_K": " 7 ",
+            "MATS_QUERY_PREFIX": "query: ",
+            "MATS_AUDIENCES": "ops, dev ,,",
+        }
+    )
+    assert (settings.home, settings.cache) == (Path("/srv/mats"), Path("/tmp/cache"))
+    assert (settings.encoder, settings.k, settings.query_prefix) == ("none", 7, "query: ")
+    assert settings.audiences == ("ops", "dev")
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({"MATS_K": "0"}, "MATS_K must be from 1 to 25, not 0"),
+        ({"MATS_K": "26"}, "MATS_K must be from 1 to 25, not 26"),
+        ({"MATS_K": "many"}, "MATS_K must be a whole number, not 'many'"),
+        ({"MATS_K": "1.5"}, "MATS_K must be a whole number, not '1.5'"),
+        ({"MATS_K": ""}, "MATS_K must be a whole number, not ''"),
+        ({"MATS_ENCODER_PRECISION": "fp16"}, "MATS_ENCODER_PRECISION must be int8 or fp32, not 'fp16'"),
+        ({"MATS_LOG_QUERIES": "never"}, "MATS_LOG_QUERIES must be text or hash, not 'never'"),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_named_with_what_would_do(environment, said):
+    with pytest.raises(SettingsInvalid) as refused:
+        Settings.from_env(environment)
+    assert str(refused.value) == said
+
+
+@pytest.mark.parametrize("k", ["0", "many"])
+def test_every_setting_that_cannot_be_used_is_named_at_once(k):
+    with pytest.raises(SettingsInvalid) as refused:
+        Settings.from_env({"MATS_K": k, "MATS_ENCODER_PRECISION": "fp16", "MATS_LOG_QUERIES": "never"})
+    assert all(name in str(refused.value) for name in ("MATS_K", "MATS_ENCODER_PRECISION", "MATS_LOG_QUERIES"))

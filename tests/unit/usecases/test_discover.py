@@ -1,0 +1,213 @@
+"""The online path, over fakes: what is answered, and what still is when a part fails."""
+
+from dataclasses import replace
+
+import pytest
+
+from mats.domain.capability import Kind
+from mats.domain.errors import DependencyFailed, ReplyUnusable, RequestInvalid
+from mats.domain.query import Query
+from mats.domain.ranking import PAPER_WEIGHTS, Scale, Signal, Thresholds, Verdict
+from mats.ports import Opinion, Stored
+from mats.usecases.discover import Discover, Retrieval
+from tests.builders import a_profile
+from tests.fakes import AtOnce, CountingIds, FakeClock, FakeEncoder, MemoryIndex, Never, ScriptedReranker
+
+ENCODER = FakeEncoder()
+
+
+def indexed(*profiles) -> MemoryIndex:
+    index = MemoryIndex()
+    index.put(
+        [
+            Stored(
+                profile.model_copy(update={"rev": 1}),
+                ENCODER.encode_query(f"{profile.name} {profile.source.description}"),
+            )
+            for profile in profiles
+        ]
+    )
+    return index
+
+
+def discover_over(index: MemoryIndex, **changes) -> Discover:
+    whole = Discover(
+        index=index,
+        encoder=ENCODER,
+        reranker=None,
+        scale=Scale(c=0.5, lo=0.0, hi=1.0),
+        weights=PAPER_WEIGHTS,
+        thresholds=Thresholds(match=0.6, weak=0.3),
+        judged_thresholds=Thresholds(match=0.7, weak=0.4),
+        clock=FakeClock(),
+        ids=CountingIds(),
+        executor=AtOnce(),
+    )
+    return replace(whole, **changes)
+
+
+REFUND = a_profile(name="refund", description="give money back to a customer")
+GEOCODE = a_profile(name="geocode", description="turn an address into coordinates")
+MAIL = a_profile(name="mail", description="send a message to a customer")
+THREE = (REFUND, GEOCODE, MAIL)
+
+
+def ids(shortlist) -> list[str]:
+    return [result.candidate.profile.name for result in shortlist.results]
+
+
+def scored(*scores: float, intent: str | None = None) -> ScriptedReranker:
+    return ScriptedReranker(lambda query, candidates: Opinion(scores=scores[: len(candidates)], intent=intent))
+
+
+def test_the_best_answer_comes_first_and_says_what_it_did_without():
+    shortlist = discover_over(indexed(*THREE))(Query(query="turn this address into coordinates"))
+    assert ids(shortlist)[0] == "geocode"
+    assert shortlist.degraded == ("llm",)
+    assert set(shortlist.results[0].signals) == {Signal.RETRIEVAL, Signal.BM25}
+    assert shortlist.results[0].weights[Signal.RETRIEVAL] == pytest.approx(0.5 / 0.55)
+
+
+def test_the_reranker_decides_when_there_is_one():
+    favourite = ScriptedReranker(
+        lambda query, candidates: Opinion(scores=tuple(0.9 if c.name == "mail" else 0.1 for c in candidates))
+    )
+    shortlist = discover_over(indexed(*THREE), reranker=favourite)(Query(query="money for a customer"))
+    assert ids(shortlist)[0] == "mail"
+    assert shortlist.degraded == ()
+    assert set(shortlist.results[0].signals) == {Signal.LLM, Signal.BM25}
+    assert shortlist.verdict is Verdict.MATCH
+    assert favourite.asked == 1
+
+
+@pytest.mark.parametrize("failure", [ReplyUnusable("nonsense"), DependencyFailed("throttled")])
+def test_a_failing_reranker_costs_its_signal_and_nothing_else(failure: Exception):
+    broken = ScriptedReranker(lambda query, candidates: failure)
+    with_it = discover_over(indexed(*THREE), reranker=broken)(Query(query="money for a customer"))
+    without = discover_over(indexed(*THREE))(Query(query="money for a customer"))
+    assert with_it.degraded == ("llm",)
+    assert [(r.candidate, r.score) for r in with_it.results] == [(r.candidate, r.score) for r in without.results]
+    assert str(failure) in with_it.faults[0]
+
+
+def test_candidates_beyond_a_cut_off_reply_keep_their_other_signals():
+    shortlist = discover_over(indexed(*THREE), reranker=scored(0.9))(Query(query="customer money address"))
+    judged = [result for result in shortlist.results if Signal.LLM in result.signals]
+    assert len(judged) == 1
+    assert all(Signal.RETRIEVAL not in result.signals for result in shortlist.results)
+
+
+def test_trust_is_quality_and_its_absence_is_not_zero():
+    trusted = REFUND.model_copy(update={"trust": 0})
+    shortlist = discover_over(indexed(trusted, GEOCODE))(Query(query="money back"))
+    by_name = {r.candidate.profile.name: r for r in shortlist.results}
+    assert by_name["refund"].signals[Signal.QUALITY] == 0.0
+    assert Signal.QUALITY not in by_name["geocode"].signals
+
+
+def test_intent_counts_where_there_are_type_tags():
+    tagged = REFUND.model_copy(update={"type_tags": ("payments",)})
+    judge = scored(0.5, 0.5, 0.5, intent="payments")
+    shortlist = discover_over(indexed(tagged, GEOCODE), reranker=judge)(Query(query="money back"))
+    by_name = {r.candidate.profile.name: r for r in shortlist.results}
+    assert by_name["refund"].signals[Signal.INTENT] == 1.0
+    assert Signal.INTENT not in by_name["geocode"].signals
+    assert shortlist.intent == "payments"
+
+
+def test_without_an_encoder_words_alone_answer():
+    shortlist = discover_over(indexed(*THREE), encoder=None)(Query(query="address coordinates"))
+    assert ids(shortlist) == ["geocode"]
+    assert shortlist.degraded == ("neural", "llm")
+
+
+def test_a_broken_encoder_costs_the_neural_side_only():
+    shortlist = discover_over(indexed(*THREE), encoder=FakeEncoder(broken=True))(Query(query="address coordinates"))
+    assert ids(shortlist) == ["geocode"]
+    assert "neural" in shortlist.degraded
+
+
+class WithoutWords(MemoryIndex):
+    def lexical(self, terms, admitted, *, depth):
+        raise DependencyFailed("down")
+
+
+class Down(WithoutWords):
+    def neural(self, vector, admitted, *, depth):
+        raise DependencyFailed("down")
+
+
+def test_a_broken_lexical_side_costs_itself_only():
+    index = WithoutWords()
+    index.entries = indexed(*THREE).entries
+    shortlist = discover_over(index)(Query(query="address coordinates"))
+    assert ids(shortlist)[0] == "geocode"
+    assert "lexical" in shortlist.degraded
+    assert Signal.BM25 not in shortlist.results[0].signals
+
+
+def test_only_when_both_sides_are_down_is_there_no_answer():
+    with pytest.raises(DependencyFailed):
+        discover_over(Down())(Query(query="anything"))
+
+
+def test_a_stage_that_never_answers_ends_with_its_budget():
+    budgetless = replace(discover_over(indexed(*THREE)).budgets, encode_ms=0, retrieve_ms=0)
+    with pytest.raises(DependencyFailed):
+        discover_over(indexed(*THREE), executor=Never(), budgets=budgetless)(Query(query="anything"))
+
+
+def test_filters_and_visibility_hold():
+    secret = a_profile(name="secret", description="give money back", visible_to=("finance",))
+    agent = a_profile(name="agent", kind=Kind.AGENT, description="give money back")
+    discover = discover_over(indexed(REFUND, secret, agent))
+    assert set(ids(discover(Query(query="money back")))) == {"refund", "agent"}
+    assert set(ids(discover(Query(query="money back"), ["finance"]))) == {"refund", "agent", "secret"}
+    assert ids(discover(Query(query="money back", kinds=(Kind.AGENT,)))) == ["agent"]
+
+
+def test_a_capability_hidden_between_search_and_fetch_stays_hidden():
+    class Late(MemoryIndex):
+        def fetch(self, wanted):
+            found = super().fetch(wanted)
+            return {id: p.model_copy(update={"visible_to": ("finance",)}) for id, p in found.items()}
+
+    index = Late()
+    index.entries = indexed(REFUND).entries
+    assert ids(discover_over(index)(Query(query="money back"))) == []
+
+
+def test_limit_cuts_the_answer_and_not_the_record():
+    shortlist = discover_over(indexed(*THREE))(Query(query="customer address money", limit=1))
+    assert len(shortlist.results) == 1
+    assert len(shortlist.ranked) == 3
+
+
+def test_more_results_than_candidates_cannot_be_asked_for():
+    with pytest.raises(RequestInvalid, match="limit"):
+        discover_over(indexed(*THREE), retrieval=Retrieval(k=2))(Query(query="money", limit=3))
+
+
+def test_an_empty_registry_answers_none():
+    shortlist = discover_over(MemoryIndex())(Query(query="anything"))
+    assert shortlist.results == ()
+    assert shortlist.verdict is Verdict.NONE
+
+
+def test_punctuation_alone_is_a_query_without_words():
+    shortlist = discover_over(indexed(*THREE))(Query(query="??? !!!"))
+    assert shortlist.degraded == ("llm",)
+
+
+def test_explain_names_the_words_that_matched_and_where():
+    shortlist = discover_over(indexed(*THREE))(Query(query="geocode an address", explain=True))
+    assert shortlist.results[0].why == (("geocode", "address"), ("name", "description"))
+
+
+def test_a_deprecated_capability_ranks_below_its_equal():
+    old = a_profile(name="a-old", description="give money back", lifecycle="deprecated")
+    new = a_profile(name="b-new", description="give money back")
+    index = MemoryIndex()
+    vector = ENCODER.encode_query("give money back")
+    index.put([Stored(p.model_copy(update={"rev": 1}), vector) for p in (old, new)])
+    assert ids(discover_over(index)(Query(query="give back"))) == ["b-new", "a-old"]

@@ -1,0 +1,296 @@
+"""The offline path, over fakes: what becomes of a registration, whatever is delivered, fails or comes twice."""
+
+from dataclasses import replace
+
+import pytest
+
+from mats.domain.capability import Id, Kind
+from mats.domain.errors import DependencyFailed, ReplyUnusable
+from mats.domain.profile import Cause, Enrichment, Status
+from mats.domain.query import Filter
+from mats.ports import Change, Written
+from mats.usecases.enrich import Enrich, Outcome
+from tests.builders import a_registration
+from tests.fakes import FakeEncoder, MemoryIndex, MemoryProfiles, MemoryRegistry, MemoryTrust, ScriptedWriter
+
+FIVE = Enrichment(
+    summary="Gives money back.",
+    action="Refund a payment",
+    keywords=("refund",),
+    positive_examples=("refund order 7",),
+    negative_examples=("cancel a subscription",),
+)
+
+
+class World:
+    """An Enrich over fakes, and the handles to look at them."""
+
+    def __init__(self, *, encoder: FakeEncoder | None = None, writer: ScriptedWriter | None = None) -> None:
+        self.registry, self.trust = MemoryRegistry(), MemoryTrust()
+        self.profiles, self.index = MemoryProfiles(), MemoryIndex()
+        self.enrich = Enrich(
+            registry=self.registry,
+            trust=self.trust,
+            profiles=self.profiles,
+            index=self.index,
+            encoder=encoder,
+            writer=writer,
+        )
+
+    def deliver(self, *ids: Id, event: str = "e1") -> dict[Id, Outcome]:
+        cause = Cause(event_id=event, time="2026-01-01T00:00:00+00:00")
+        return dict(self.enrich([Change(id, cause) for id in ids]))
+
+    def register(self, registration, *, event: str = "e1") -> Outcome:
+        self.registry.put([registration])
+        return self.deliver(registration.id, event=event)[registration.id]
+
+    def profile(self, id: Id):
+        return self.profiles.kept[id].profile
+
+    def found(self, *terms: str) -> list[Id]:
+        return [hit.id for hit in self.index.lexical(terms, Filter(), depth=10)]
+
+
+@pytest.fixture
+def encoder() -> FakeEncoder:
+    return FakeEncoder()
+
+
+@pytest.fixture
+def world(encoder: FakeEncoder) -> World:
+    return World(encoder=encoder)
+
+
+PAY = a_registration(name="pay", kind=Kind.TOOL, description="Sends money")
+
+
+def test_a_registration_becomes_findable_as_its_owner_wrote_it(world: World):
+    assert world.register(PAY) is Outcome.INDEXED
+    profile = world.profile(PAY.id)
+    assert (profile.rev, profile.indexed_rev, profile.enriched, profile.status) == (1, 1, False, Status.ACTIVE)
+    assert world.found("money") == [PAY.id]
+    assert world.profiles.kept[PAY.id].vector is not None
+
+
+def test_the_same_event_twice_costs_no_model_call_and_no_write(world: World, encoder: FakeEncoder):
+    world.register(PAY)
+    encoder.encoded.clear()
+    assert world.deliver(PAY.id, event="again") == {PAY.id: Outcome.UNCHANGED}
+    assert encoder.encoded == []
+    assert world.profile(PAY.id).rev == 1
+
+
+def test_a_changed_endpoint_is_indexed_without_a_model_call(world: World, encoder: FakeEncoder):
+    world.register(PAY)
+    encoder.encoded.clear()
+    assert world.register(PAY.model_copy(update={"endpoint": "https://pay.example"})) is Outcome.INDEXED
+    assert encoder.encoded == []
+    assert world.index.fetch([PAY.id])[PAY.id].endpoint == "https://pay.example"
+    assert world.profiles.kept[PAY.id].vector is not None
+
+
+def test_trust_reaches_the_profile_without_a_model_call(world: World, encoder: FakeEncoder):
+    world.register(PAY)
+    encoder.encoded.clear()
+    world.trust.put(PAY.id, 80)
+    assert world.deliver(PAY.id)[PAY.id] is Outcome.INDEXED
+    assert world.index.fetch([PAY.id])[PAY.id].trust == 80
+    assert encoder.encoded == []
+
+
+def test_a_changed_description_is_encoded_anew_and_keeps_the_earlier_version(world: World, encoder: FakeEncoder):
+    world.register(PAY, event="first")
+    world.register(PAY.model_copy(update={"description": "Moves funds"}), event="second")
+    assert world.found("money") == []
+    assert world.found("funds") == [PAY.id]
+    (earlier,) = world.profiles.versions(PAY.id)
+    assert earlier.cause.event_id == "first"
+    assert world.profile(PAY.id).cause.event_id == "second"
+
+
+def test_several_changes_of_one_capability_in_a_batch_are_one(world: World):
+    world.registry.put([PAY])
+    assert world.deliver(PAY.id, PAY.id, PAY.id) == {PAY.id: Outcome.INDEXED}
+    assert world.profile(PAY.id).rev == 1
+
+
+def test_a_removed_registration_leaves_a_tombstone(world: World):
+    world.register(PAY)
+    world.registry.remove(PAY.id)
+    assert world.deliver(PAY.id) == {PAY.id: Outcome.DELETED}
+    assert world.found("money") == []
+    assert world.profile(PAY.id).status is Status.DELETED
+    assert world.deliver(PAY.id) == {PAY.id: Outcome.UNCHANGED}
+
+
+def test_a_removed_capability_can_come_back_as_another_kind(world: World):
+    world.register(PAY)
+    world.registry.remove(PAY.id)
+    world.deliver(PAY.id)
+    assert world.register(a_registration(name="pay", kind=Kind.AGENT, description="An agent")) is Outcome.INDEXED
+    assert world.index.fetch([PAY.id])[PAY.id].kind is Kind.AGENT
+    assert world.profile(PAY.id).rev == 3
+
+
+def test_an_event_for_something_never_seen_is_no_work(world: World):
+    assert world.deliver(Id("com.acme/nothing")) == {Id("com.acme/nothing"): Outcome.UNCHANGED}
+    assert world.profiles.kept == {}
+
+
+def test_a_bad_item_stays_with_all_its_faults_readable(world: World):
+    world.registry.items[PAY.id] = {"namespace": "com.acme", "name": "pay", "kind": "toool", "tags": 5}
+    assert world.deliver(PAY.id) == {PAY.id: Outcome.REJECTED}
+    profile = world.profile(PAY.id)
+    assert profile.status is Status.REJECTED
+    assert "kind" in profile.error
+    assert "tags" in profile.error
+    assert PAY.id in world.registry.items
+    assert world.found("money") == []
+
+
+def test_a_bad_change_leaves_the_last_good_profile_findable_beside_the_error(world: World):
+    world.register(PAY)
+    world.registry.items[PAY.id] = {**PAY.item(), "tags": 5}
+    assert world.deliver(PAY.id) == {PAY.id: Outcome.REJECTED}
+    assert world.found("money") == [PAY.id]
+    assert "tags" in world.profile(PAY.id).error
+    assert world.register(PAY.model_copy(update={"version": "2"})) is Outcome.INDEXED
+    assert world.profile(PAY.id).error == ""
+
+
+def test_the_kind_under_an_id_cannot_change_behind_the_registrys_back(world: World):
+    world.register(PAY)
+    world.registry.items[PAY.id] = {**PAY.item(), "kind": "agent"}
+    assert world.deliver(PAY.id) == {PAY.id: Outcome.REJECTED}
+    assert world.profile(PAY.id).kind is Kind.TOOL
+
+
+def test_one_bad_item_does_not_hold_up_its_batch(world: World):
+    bad, good = a_registration(name="bad"), a_registration(name="good")
+    world.registry.items[bad.id] = {"kind": 1}
+    world.registry.put([good])
+    assert world.deliver(bad.id, good.id) == {bad.id: Outcome.REJECTED, good.id: Outcome.INDEXED}
+
+
+def test_a_failing_encoder_leaves_it_findable_by_words_and_asks_for_another_delivery(encoder: FakeEncoder):
+    encoder.broken = True
+    world = World(encoder=encoder)
+    outcome = world.register(PAY)
+    assert outcome is Outcome.DEGRADED
+    assert not outcome.done
+    assert world.found("money") == [PAY.id]
+    assert world.deliver(PAY.id) == {PAY.id: Outcome.DEGRADED}
+    encoder.broken = False
+    assert world.deliver(PAY.id) == {PAY.id: Outcome.INDEXED}
+    assert world.profiles.kept[PAY.id].vector is not None
+
+
+def test_without_an_encoder_everything_is_findable_by_words(world: World):
+    lexical_only = World(encoder=None)
+    assert lexical_only.register(PAY) is Outcome.INDEXED
+    assert lexical_only.found("money") == [PAY.id]
+
+
+def test_an_encoder_that_arrives_later_encodes_what_there_is(encoder: FakeEncoder):
+    world = World(encoder=None)
+    world.register(PAY)
+    world.enrich = replace(world.enrich, encoder=encoder)
+    assert world.deliver(PAY.id) == {PAY.id: Outcome.INDEXED}
+    assert world.profiles.kept[PAY.id].vector is not None
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize("step", ["save", "put", "mark_indexed"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_kill_around_any_write_heals_when_the_event_comes_again(world: World, monkeypatch, step: str, when: str):
+    owner = world.index if step == "put" else world.profiles
+    original = getattr(owner, step)
+
+    def killed(*arguments):
+        if when == "after":
+            original(*arguments)
+        raise Killed
+
+    monkeypatch.setattr(owner, step, killed)
+    with pytest.raises(Killed):
+        world.register(PAY)
+    monkeypatch.setattr(owner, step, original)
+    assert world.deliver(PAY.id)[PAY.id] in (Outcome.INDEXED, Outcome.UNCHANGED)
+    assert world.found("money") == [PAY.id]
+    profile = world.profile(PAY.id)
+    assert profile.rev == profile.indexed_rev == 1
+
+
+def test_an_index_that_is_down_loses_nothing(world: World, monkeypatch):
+    def down(entries):
+        raise DependencyFailed("the index is down")
+
+    monkeypatch.setattr(world.index, "put", down)
+    with pytest.raises(DependencyFailed):
+        world.register(PAY)
+    monkeypatch.undo()
+    assert world.deliver(PAY.id) == {PAY.id: Outcome.INDEXED}
+    assert world.found("money") == [PAY.id]
+
+
+def test_a_run_that_was_overtaken_asks_for_another_delivery(world: World, monkeypatch):
+    world.register(PAY)
+    stale = dict(world.profiles.kept)
+    world.register(PAY.model_copy(update={"description": "newer"}))
+    world.registry.put([PAY.model_copy(update={"description": "newest"})])
+    monkeypatch.setattr(world.profiles, "get", lambda ids: stale)
+    assert world.deliver(PAY.id) == {PAY.id: Outcome.SUPERSEDED}
+    monkeypatch.undo()
+    assert world.found("newer") == [PAY.id]
+    assert world.deliver(PAY.id) == {PAY.id: Outcome.INDEXED}
+    assert world.found("newest") == [PAY.id]
+
+
+def test_a_writer_improves_what_is_findable_already(encoder: FakeEncoder):
+    writer = ScriptedWriter(lambda registration: Written(enrichment=FIVE, notes=("dropped a url",)))
+    world = World(encoder=encoder, writer=writer)
+    assert world.register(PAY) is Outcome.INDEXED
+    profile = world.profile(PAY.id)
+    assert (profile.enriched, profile.rev, profile.indexed_rev) == (True, 2, 2)
+    assert profile.enrichment == FIVE
+    assert profile.notes == ("dropped a url",)
+    assert [v.enriched for v in world.profiles.versions(PAY.id)] == [False]
+    assert world.found("refund") == [PAY.id]
+    assert world.found("subscription") == []
+
+
+def test_the_writer_is_asked_once_per_origin(encoder: FakeEncoder):
+    writer = ScriptedWriter(lambda registration: Written(enrichment=FIVE))
+    world = World(encoder=encoder, writer=writer)
+    world.register(PAY)
+    world.deliver(PAY.id)
+    world.register(PAY.model_copy(update={"endpoint": "https://elsewhere.example"}))
+    world.trust.put(PAY.id, 7)
+    world.deliver(PAY.id)
+    assert writer.asked == [PAY.id]
+    assert world.profile(PAY.id).enriched
+    assert world.profile(PAY.id).trust == 7
+
+
+def test_a_failing_writer_leaves_the_raw_profile_findable_and_is_asked_again(encoder: FakeEncoder):
+    replies = [DependencyFailed("throttled"), Written(enrichment=FIVE)]
+    world = World(encoder=encoder, writer=ScriptedWriter(lambda registration: replies.pop(0)))
+    assert world.register(PAY) is Outcome.DEGRADED
+    assert world.found("money") == [PAY.id]
+    assert not world.profile(PAY.id).enriched
+    assert world.deliver(PAY.id) == {PAY.id: Outcome.INDEXED}
+    assert world.profile(PAY.id).enriched
+
+
+def test_a_useless_reply_leaves_the_raw_profile_with_the_reason_and_is_not_paid_for_twice(encoder: FakeEncoder):
+    writer = ScriptedWriter(lambda registration: ReplyUnusable("cut off"))
+    world = World(encoder=encoder, writer=writer)
+    assert world.register(PAY) is Outcome.INDEXED
+    assert world.deliver(PAY.id) == {PAY.id: Outcome.UNCHANGED}
+    assert world.profile(PAY.id).notes == ("not enriched: cut off",)
+    assert world.found("money") == [PAY.id]
+    assert writer.asked == [PAY.id]

@@ -1,0 +1,103 @@
+"""The repair, over fakes: whatever drifted apart is in step afterwards."""
+
+from mats.domain.capability import Id
+from mats.domain.profile import Status
+from mats.domain.query import Filter
+from mats.usecases.reconcile import Reconcile
+from tests.builders import a_registration
+from tests.fakes import CountingIds, FakeClock, FakeEncoder
+from tests.unit.usecases.test_enrich import World
+
+PAY = a_registration(name="pay", description="Sends money")
+
+
+def repair(world: World, *, time: str = "2026-01-01T00:00:00+00:00"):
+    reconcile = Reconcile(
+        enrich=world.enrich,
+        registry=world.registry,
+        profiles=world.profiles,
+        index=world.index,
+        clock=FakeClock(time),
+        ids=CountingIds(),
+    )
+    return list(reconcile(reconcile.everything()))
+
+
+def healthy() -> World:
+    world = World(encoder=FakeEncoder())
+    world.register(PAY)
+    return world
+
+
+def in_step(world: World) -> bool:
+    profile = world.profile(PAY.id)
+    return world.found("money") == [PAY.id] and profile.rev == profile.indexed_rev
+
+
+def test_what_is_in_step_is_left_alone():
+    world = healthy()
+    (step,) = repair(world)
+    assert (step.reindexed, step.orphans, step.purged) == (0, 0, 0)
+    assert world.profile(PAY.id).rev == 1
+
+
+def test_an_event_that_was_lost_is_made_up_for():
+    world = World(encoder=FakeEncoder())
+    world.registry.put([PAY])
+    repair(world)
+    assert in_step(world)
+
+
+def test_a_lost_removal_is_made_up_for():
+    world = healthy()
+    world.registry.remove(PAY.id)
+    repair(world)
+    assert world.found("money") == []
+    assert world.profile(PAY.id).status is Status.DELETED
+
+
+def test_an_index_that_lost_everything_is_filled_from_the_profiles():
+    world = healthy()
+    world.index.entries.clear()
+    (step,) = repair(world)
+    assert step.reindexed == 1
+    assert in_step(world)
+
+
+def test_profiles_that_were_lost_come_back_from_the_registry():
+    world = healthy()
+    world.register(PAY.model_copy(update={"version": "2"}))
+    world.profiles.kept.clear()
+    (step,) = repair(world)
+    assert step.orphans == 1
+    assert in_step(world)
+
+
+def test_an_entry_that_nobody_vouches_for_is_taken_out():
+    world = healthy()
+    world.registry.items.clear()
+    world.profiles.kept.clear()
+    repair(world)
+    assert world.index.lexical(["money"], Filter(), depth=5) == []
+    assert world.profiles.kept == {}
+
+
+def test_tombstones_are_forgotten_after_a_week_and_not_before():
+    world = healthy()
+    world.registry.remove(PAY.id)
+    world.deliver(PAY.id)
+    repair(world, time="2026-01-07T23:00:00+00:00")
+    assert list(world.index.revisions()) == [(PAY.id, 2, False)]
+    repair(world, time="2026-01-09T00:00:00+00:00")
+    assert list(world.index.revisions()) == []
+    (again,) = repair(world, time="2026-01-10T00:00:00+00:00")
+    assert (again.reindexed, again.purged) == (0, 0)
+
+
+def test_repairing_goes_page_by_page():
+    world = World(encoder=FakeEncoder())
+    world.registry.put([a_registration(name=f"tool-{n}") for n in range(130)])
+    steps = repair(world)
+    assert [len(step.outcomes) for step in steps] == [64, 64, 2]
+    assert len(world.profiles.kept) == 130
+    assert Id(f"{PAY.namespace}/tool-7") in world.index.entries
