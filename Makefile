@@ -9,7 +9,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup test check format bench readme lock clean
+.PHONY: help run setup test check format bench calibrate readme lock clean
 
 run: setup ## Serve the sample registry on 127.0.0.1:8080 (PORT=N for another)
 	@$(BIN)/mats serve --sample --port $(PORT)
@@ -42,6 +42,9 @@ format: setup ## Format the code and sort its imports
 bench: setup ## Measure what the README claims, on the judged data sets in DATA (BENCH="latency scale" for some)
 	@$(BIN)/python -m evaluation.bench --data $(DATA) $(BENCH)
 	@$(MAKE) --no-print-directory readme
+
+calibrate: setup ## Fit score constants and verdict thresholds on DATA
+	@$(BIN)/python -m evaluation.calibrate --data $(DATA)
 
 readme: setup ## Render the README's table from evaluation/results
 	@$(BIN)/python -m evaluation.report

@@ -18,7 +18,11 @@ _STOP_WORDS = frozenset(
 
 
 class PlainBm25:
-    """`rank_bm25.BM25Okapi` over lower-cased words without English stop words, Snowball-stemmed."""
+    """`rank_bm25.BM25Okapi` over lower-cased words of two letters or more, Snowball-stemmed.
+
+    Lucene's English stop words are left out. Of the usual readings of "plain BM25" this is a strong one: words of one
+    letter cost it 2 points of Match@1 on the tools.
+    """
 
     def __init__(self, registrations: Sequence[Registration]) -> None:
         self._stem = Stemmer.Stemmer("english").stemWords
@@ -32,5 +36,7 @@ class PlainBm25:
         return [Id(self._ids[row]) for row in order if scores[row] > 0]
 
     def _terms(self, text: str) -> list[str]:
-        words: list[str] = self._stem([word for word in re.findall(r"\w+", text.lower()) if word not in _STOP_WORDS])
+        words: list[str] = self._stem(
+            [word for word in re.findall(r"\b\w\w+\b", text.lower()) if word not in _STOP_WORDS]
+        )
         return words

@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -14,14 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.datasets import Dataset, load
+from evaluation.datasets import Dataset, JudgedQuery, load
 from evaluation.metrics import estimate, per_query
 from evaluation.provenance import write
+from evaluation.sample import lines, sample_registry
 from evaluation.synthetic import registrations as synthetic
 from evaluation.systems import Retriever, cached, registry_of, run_discover, run_plain, variant
 from mats import bootstrap
-from mats.domain.capability import Kind
+from mats.domain.capability import Id, Kind
 from mats.domain.query import Query
+from mats.edge.answer import Answer
 from mats.settings import Settings
 from mats.usecases.discover import Discover
 
@@ -159,11 +162,48 @@ def import_(data: Path, settings: Settings) -> dict[str, Any]:
     }
 
 
+def answer(data: Path, settings: Settings) -> dict[str, Any]:
+    """The README's question, asked of the sample registry."""
+    query = Query(query="turn a street address into coordinates", limit=2, explain=True)
+    with sample_registry(settings, encoder=bootstrap.encoder(settings)) as local:
+        local.discovery.discover(query)
+        shortlist = local.discovery.discover(query)
+    return {"query": query.model_dump(exclude_defaults=True), "answer": Answer.of(shortlist).model_dump(mode="json")}
+
+
+def sample(data: Path, settings: Settings) -> dict[str, Any]:
+    """The sample's judged queries: measures, and what becomes of those that nothing serves."""
+    judged = [
+        JudgedQuery(row["id"], row["text"], frozenset(map(Id, row["relevant"]))) for row in lines("queries.jsonl")
+    ]
+    good, foreign = [q for q in judged if q.relevant], [q for q in judged if not q.relevant]
+    with sample_registry(settings, encoder=bootstrap.encoder(settings)) as local:
+        discover = local.discovery.discover
+        values = per_query(run_discover(discover, good), good)
+        verdicts = {
+            name: Counter(str(discover(Query(query=query.text)).verdict) for query in queries)
+            for name, queries in (("served", good), ("unserved", foreign))
+        }
+    return {
+        "queries": len(judged),
+        "measures": {measure: asdict(estimate(value)) for measure, value in values.items()},
+        "verdicts": {name: dict(sorted(counts.items())) for name, counts in verdicts.items()},
+    }
+
+
 def _resident_mb() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
-BENCHMARKS = {"retrieval": retrieval, "mixed": mixed, "latency": latency, "scale": scale, "import": import_}
+BENCHMARKS = {
+    "retrieval": retrieval,
+    "mixed": mixed,
+    "latency": latency,
+    "scale": scale,
+    "import": import_,
+    "sample": sample,
+    "answer": answer,
+}
 
 if __name__ == "__main__":
     main()

@@ -101,6 +101,8 @@ def parse(row: Row) -> Registration:
         raise RegistrationInvalid(
             [Fault("", f"is not JSON: {error.msg} at character {error.pos + 1}{hint}")]
         ) from error
+    except ValueError as error:
+        raise RegistrationInvalid([Fault("", f"cannot be read: {error}")]) from error
     except RecursionError as error:
         raise RegistrationInvalid([Fault("", "is nested too deeply")]) from error
     return Registration.parse(item_of(value))

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import settings as run
 from hypothesis import strategies as st
 
-from mats.domain.query import MAX_K
-from mats.settings import Settings, SettingsInvalid
+from mats.settings import MAX_K, Settings, SettingsInvalid
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 paths = texts.map(Path)

@@ -309,8 +309,8 @@ def test_the_embedded_text_says_the_most_telling_first():
     assert places == sorted(places)
 
 
-def test_the_embedded_text_of_a_bare_name_is_the_name():
-    assert embedded_text(a_profile(description=None)) == "refund_payment"
+def test_the_embedded_text_of_a_bare_name_is_the_name_as_written_and_as_words():
+    assert embedded_text(a_profile(description=None)) == "refund_payment. refund payment"
 
 
 def test_an_endless_registration_becomes_a_profile_of_bounded_size():

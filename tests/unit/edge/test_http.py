@@ -30,6 +30,11 @@ def test_an_encoded_body_is_decoded_first():
     assert http.body_of(_sent('{"query": "返金"}'.encode())) == {"query": "返金"}
 
 
+def test_a_byte_order_mark_before_a_body_is_passed_over():
+    assert http.body_of({"body": '\ufeff{"query": "refund"}'}) == {"query": "refund"}
+    assert http.body_of(_sent(b'\xef\xbb\xbf{"query": "refund"}')) == {"query": "refund"}
+
+
 @pytest.mark.parametrize(
     "event",
     [

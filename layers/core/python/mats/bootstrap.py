@@ -195,4 +195,7 @@ def calibrated(encoder: str) -> Calibration:
     table = json.loads(resources.files("mats").joinpath("calibration.json").read_text("utf-8"))
     known = next((key for key in table["encoders"] if encoder.startswith(key)), "default") if encoder else "none"
     row = table["encoders"].get(known) or table["default"]
-    return Calibration(Scale(c=row["c"], lo=row["lo"], hi=row["hi"]), Thresholds(match=row["match"], weak=row["weak"]))
+    return Calibration(
+        Scale(c=row["c"], lo=row["lo"], hi=row["hi"], lexical_share=row["lexical_share"]),
+        Thresholds(match=row["match"], weak=row["weak"]),
+    )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from mats.domain.profile import Profile, lexical_fields
 from mats.domain.text import stem, words
 
-_PREFIX = 3
+_PREFIX = 2
 """Words that share a stem share at least these first letters; comparing them first saves most stemming."""
 
 

@@ -197,7 +197,7 @@ def fingerprint(value: object) -> str:
 
 FIELD_WEIGHTS: Mapping[str, float] = {
     "name": 1.0, "summary": 1.0, "action": 1.0, "keywords": 1.0, "description": 1.0, "examples": 1.0,
-    "parameters": 1.2, "other": 1.0,
+    "parameters": 1.2, "other": 0.5,
 }  # fmt: skip
 """The lexical fields of every index in column order, and what a word in each counts: docs/decisions/0003."""
 
@@ -225,10 +225,13 @@ def lexical_fields(profile: Profile) -> dict[str, str]:
 def embedded_text(profile: Profile) -> str:
     """What the encoder reads: most telling first, so that an encoder's own cut-off takes the least telling."""
     source, written = profile.source or SourceText(), profile.enrichment
+    spoken = split_identifier(profile.name)
     parts = (
         profile.name,
+        spoken if spoken.lower() != profile.name.lower() else "",
         f"{written.summary} {written.action}".strip() if profile.enriched else "",
-        " ".join((source.description[:700], source.other[:300])).strip(),
+        source.description[:700],
+        source.other[:300],
         " ".join(written.keywords)[:200],
         source.parameter_names[:200],
         " ".join(written.positive_examples)[:300],

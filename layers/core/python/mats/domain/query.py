@@ -39,10 +39,12 @@ class Query(BaseModel):
     tags: Annotated[tuple[Label, ...], Field(max_length=50)] = Field(
         default=(), description="Carrying every one of these tags."
     )
-    limit: Annotated[int, Field(ge=1)] | None = Field(
+    limit: Annotated[int, Field(ge=1, strict=True)] | None = Field(
         default=None, description="At most this many results; no more than the service looks at (15 by default)."
     )
-    explain: bool = Field(default=False, description="Say for each result which words matched in which fields.")
+    explain: Annotated[bool, Field(strict=True)] = Field(
+        default=False, description="Say for each result which words matched in which fields."
+    )
 
     @field_validator("query")
     @classmethod

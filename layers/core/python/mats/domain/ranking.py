@@ -53,22 +53,25 @@ class Scale:
         c: The BM25 score that is worth one half.
         lo: The cosine worth nothing.
         hi: The cosine worth everything.
+        lexical_share: What the BM25 side counts for in `retrieval`, in [0, 1].
     """
 
     c: float
     lo: float
     hi: float
+    lexical_share: float = 0.5
 
     def bm25(self, score: float) -> float:
         """A BM25 score as b / (b + c), in [0, 1)."""
         return score / (score + self.c)
 
     def retrieval(self, score: float | None, cosine: float | None) -> float | None:
-        """The mean of what could be measured of the two, in [0, 1]; none if neither could."""
-        sides = [] if score is None else [self.bm25(score)]
-        if cosine is not None:
-            sides.append(_unit(cosine, self.lo, self.hi))
-        return sum(sides) / len(sides) if sides else None
+        """The weighted mean of the two sides, in [0, 1]; of one if only that was measured, none if neither was."""
+        lexical = None if score is None else self.bm25(score)
+        neural = None if cosine is None else _unit(cosine, self.lo, self.hi)
+        if lexical is None or neural is None:
+            return neural if lexical is None else lexical
+        return self.lexical_share * lexical + (1 - self.lexical_share) * neural
 
 
 class Signal(StrEnum):

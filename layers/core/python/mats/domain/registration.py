@@ -6,7 +6,16 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+)
 
 from mats.domain.capability import Id, Kind, Lifecycle, capability_id
 from mats.domain.errors import Fault, RegistrationInvalid
@@ -32,8 +41,9 @@ def _as_list(value: object) -> object:
     return sorted(value) if isinstance(value, set | frozenset) and all(isinstance(v, str) for v in value) else value
 
 
-Short = Annotated[str, Field(min_length=1, max_length=200)]
-Sentence = Annotated[str, Field(min_length=1, max_length=2_000)]
+Text = Annotated[str, StringConstraints(strip_whitespace=True)]
+Short = Annotated[Text, Field(min_length=1, max_length=200)]
+Sentence = Annotated[Text, Field(min_length=1, max_length=2_000)]
 Words = Annotated[tuple[Short, ...], Field(max_length=100), BeforeValidator(_as_list)]
 Sentences = Annotated[tuple[Sentence, ...], Field(max_length=100), BeforeValidator(_as_list)]
 
@@ -41,20 +51,20 @@ Sentences = Annotated[tuple[Sentence, ...], Field(max_length=100), BeforeValidat
 class Registration(BaseModel):
     """A valid Registry item. Only `namespace`, `name` and `kind` are required: registries are sparse."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
-    namespace: Annotated[str, Field(max_length=200)]
-    name: Annotated[str, Field(min_length=1, max_length=200)]
+    namespace: Annotated[Text, Field(max_length=200)]
+    name: Annotated[Text, Field(min_length=1, max_length=200)]
     kind: Kind
-    description: Annotated[str, Field(max_length=100_000)] = ""
-    version: Annotated[str, Field(max_length=100)] = ""
+    description: Annotated[Text, Field(max_length=100_000)] = ""
+    version: Annotated[Text, Field(max_length=100)] = ""
     tags: Words = ()
     type_tags: Words = ()
-    endpoint: Annotated[str, Field(max_length=2_048)] = ""
+    endpoint: Annotated[Text, Field(max_length=2_048)] = ""
     input_schema: dict[str, JsonValue] | None = None
     examples: Sentences = ()
     negative_examples: Sentences = ()
-    provider: Annotated[str, Field(max_length=200)] = ""
+    provider: Annotated[Text, Field(max_length=200)] = ""
     lifecycle: Lifecycle = Lifecycle.ACTIVE
     descriptor: dict[str, JsonValue] | None = None
     visible_to: Words | None = None

@@ -1,5 +1,6 @@
 """Rows that people import: registrations as they are, or judged-corpus rows mapped to one."""
 
+import hashlib
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -36,8 +37,17 @@ def item_of(row: object) -> object:
 
 def namespace_of(row: Mapping[str, Any]) -> str:
     """`source.id`, each in the letters that a namespace may have."""
-    labels = [_label(str(part)) for part in (row.get("source") or "", row["_id"])]
-    return ".".join(label for label in labels if label)
+    source = _label(str(row.get("source") or ""))[:90].strip("-")
+    return f"{source}.{_of_id(str(row['_id']))}".lstrip(".")
+
+
+def _of_id(text: str) -> str:
+    """The label of an `_id`; of one without letters, or too long, as much as fits and what tells it from others."""
+    label = _label(text)
+    if 0 < len(label) <= 100:
+        return label
+    mark = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:12]
+    return f"{label[:80]}-{mark}".lstrip("-")
 
 
 def _label(text: str) -> str:

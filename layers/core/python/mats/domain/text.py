@@ -68,7 +68,7 @@ def clip(text: str, limit: int) -> str:
 
 def first_sentence(text: str, limit: int = 300) -> str:
     """The first sentence of a text, at most `limit` characters."""
-    return clip(re.split(r"(?<=[.!?。])\s", text, maxsplit=1)[0], limit)
+    return clip(re.split(r"(?<=[.!?])\s|(?<=[。！？])", text, maxsplit=1)[0], limit)
 
 
 def split_identifier(name: str) -> str:
@@ -127,9 +127,9 @@ def _walk(node: object, level: int, *, named: bool = False) -> Iterator[tuple[bo
 
 def _names_something(key: str, value: object) -> bool:
     """Whether a key is a parameter or field of the capability, not a word of the description language."""
-    if key in _STRUCTURE or key == "name":
+    if key in _STRUCTURE:
         return False
-    return isinstance(value, Mapping) or (key not in _TEXT and key not in _SKIPPED)
+    return isinstance(value, Mapping) or (key != "name" and key not in _TEXT and key not in _SKIPPED)
 
 
 def words(text: str) -> list[str]:

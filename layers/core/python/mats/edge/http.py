@@ -67,11 +67,13 @@ def body_of(event: Event) -> Any:
         data = base64.b64decode(raw, validate=True) if event.get("isBase64Encoded") else raw.encode()
         if len(data) > MAX_BODY_BYTES:
             raise BodyTooLarge([Fault("", f"the body is {len(data):,} bytes; at most {MAX_BODY_BYTES:,} are read")])
-        return json.loads(data)
+        return json.loads(data.decode("utf-8-sig"))
     except (UnicodeError, binascii.Error) as error:
         raise BodyUnreadable([Fault("", "the body is not UTF-8 text")]) from error
     except json.JSONDecodeError as error:
         raise BodyUnreadable([Fault("", f"the body is not JSON: {error.msg} at character {error.pos}")]) from error
+    except ValueError as error:  # a number too long to read, base64 that is none
+        raise BodyUnreadable([Fault("", f"the body cannot be read: {error}")]) from error
     except RecursionError as error:
         raise BodyUnreadable([Fault("", "the body is nested too deeply")]) from error
 

@@ -27,6 +27,7 @@ def document() -> dict[str, Any]:
             "/discover": {
                 "post": {
                     "operationId": "discover",
+                    "tags": ["discovery"],
                     "summary": "Rank capabilities for a request",
                     "requestBody": {"required": True, "content": _json(Query)},
                     "responses": {
@@ -38,6 +39,7 @@ def document() -> dict[str, Any]:
             "/capabilities/{id}": {
                 "get": {
                     "operationId": "getCapability",
+                    "tags": ["discovery"],
                     "summary": "Show one capability",
                     "parameters": [
                         {
@@ -54,6 +56,7 @@ def document() -> dict[str, Any]:
             "/healthz": {
                 "get": {
                     "operationId": "health",
+                    "tags": ["operation"],
                     "summary": "Whether the service can answer",
                     "responses": {"200": _answer("It can.", Health), **_problems("503")},
                 }

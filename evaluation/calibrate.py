@@ -1,0 +1,161 @@
+"""Fit what makes scores absolute, and the verdict's thresholds for a registry without an LLM.
+
+The scale is the one of a grid that puts gold first most often (`scale.py`). The thresholds are fitted on one half of the
+queries and tested on the other. In scope are the judged queries; out of scope are the same queries asked of a registry
+without their gold, and gibberish. `weak` is the highest threshold at which at most 5 % of good queries are told `none`;
+`match` is the lowest from which at least 80 % of what is called a match has its gold among the candidates.
+"""
+
+import argparse
+import json
+import os
+import random
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evaluation.bench import FOUR_KINDS, SETS
+from evaluation.datasets import Dataset, JudgedQuery, load
+from evaluation.metrics import SEED, Values
+from evaluation.provenance import write
+from evaluation.scale import fit, measured
+from evaluation.systems import cached, registry_of
+from mats import bootstrap
+from mats.domain.query import Query
+from mats.domain.ranking import Scale
+from mats.settings import Settings
+from mats.usecases.discover import Discover
+
+_TOLD_NONE = 0.05
+_MATCH_PRECISION = 0.8
+_GIBBERISH = 300
+_TABLE = Path(bootstrap.__file__).with_name("calibration.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The best relevance per query: of good ones with whether gold was found, and of those out of scope."""
+
+    good: Values
+    found: Values
+    foreign: Values
+
+
+def main() -> None:
+    """Fit, test, and write both the results and the table that the service reads."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder of judged data sets")
+    data, settings = parser.parse_args().data, Settings.from_env(os.environ)
+    table = json.loads(_TABLE.read_text(encoding="utf-8"))
+    fitted, grid = _fitted_scale(data, settings)
+    table["default"] |= asdict(fitted)
+    _TABLE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    report: dict[str, Any] = {}
+    for key, encoder in (("all-MiniLM-L6-v2", cached(settings)), ("none", None)):
+        halves = _halves([_scores(load(data / name), settings, encoder) for name in FOUR_KINDS.values()])
+        weak, match = _weak(halves[0]), _match(halves[0])
+        table["encoders"][key] = {**table["default"], "weak": round(weak, 3), "match": round(max(weak, match), 3)}
+        report[key] = {
+            **table["encoders"][key],
+            "fitted": _judged(halves[0], weak, match),
+            "tested": _judged(halves[1], weak, match),
+        }
+    write("calibration", {"scale": asdict(fitted), "sets": SETS, "grid": grid, "verdict": report})
+    _TABLE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    sys.stdout.write(json.dumps(report) + "\n")
+
+
+def _fitted_scale(data: Path, settings: Settings) -> tuple[Scale, list[dict[str, Any]]]:
+    sets = []
+    for name in SETS:
+        dataset = load(data / name)
+        with registry_of(dataset.registrations, settings, encoder=cached(settings)) as local:
+            sets.append(measured(local.discovery.discover, dataset.queries))
+    return fit(sets)
+
+
+def _scores(dataset: Dataset, settings: Settings, encoder: Any) -> Scores:
+    if encoder is None:
+        settings = Settings(encoder="none", cache=settings.cache)
+    gold = {id for query in dataset.queries for id in query.relevant}
+    bereft = [r for r in dataset.registrations if r.id not in gold]
+    with registry_of(dataset.registrations, settings, encoder=encoder) as local:
+        answers = [_best(local.discovery.discover, query) for query in dataset.queries]
+        nonsense = [_best(local.discovery.discover, query)[0] for query in _nonsense(dataset.name)]
+    with registry_of(bereft, settings, encoder=encoder) as local:
+        foreign = [_best(local.discovery.discover, query)[0] for query in dataset.queries]
+    best, found = zip(*answers, strict=True)
+    return Scores(np.array(best), np.array(found), np.array([*foreign, *nonsense]))
+
+
+def _best(discover: Discover, query: JudgedQuery) -> tuple[float, float]:
+    """The relevance of the most relevant candidate, and whether gold is among them (1 or 0)."""
+    ranked = discover(Query(query=query.text[:2_000])).ranked
+    best = max((result.relevance for result in ranked), default=0.0)
+    return best, float(any(result.candidate.profile.id in query.relevant for result in ranked))
+
+
+def _nonsense(seed: str) -> list[JudgedQuery]:
+    """Words of random letters, two to eight a query."""
+    chance = random.Random(f"{SEED}-{seed}")
+    letters = "abcdefghijklmnopqrstuvwxyz"
+
+    def word() -> str:
+        return "".join(chance.choice(letters) for _ in range(chance.randint(3, 9)))
+
+    texts = [" ".join(word() for _ in range(chance.randint(2, 8))) for _ in range(_GIBBERISH)]
+    return [JudgedQuery(f"nonsense-{i}", text, frozenset()) for i, text in enumerate(texts)]
+
+
+def _halves(sets: Sequence[Scores]) -> tuple[list[Scores], list[Scores]]:
+    """Every other query of every set, and the rest; each set keeps its own, so that none drowns the others."""
+    return [_slice(s, 0) for s in sets], [_slice(s, 1) for s in sets]
+
+
+def _slice(scores: Scores, start: int) -> Scores:
+    return Scores(scores.good[start::2], scores.found[start::2], scores.foreign[start::2])
+
+
+def _weak(sets: Sequence[Scores]) -> float:
+    """The highest threshold that tells at most 5 % of good queries `none`, on average over the sets."""
+    candidates = np.linspace(0, 1, 1_001)
+    told = np.array([np.mean([(s.good < t).mean() for s in sets]) for t in candidates])
+    return float(candidates[told <= _TOLD_NONE][-1])
+
+
+def _match(sets: Sequence[Scores]) -> float:
+    """The lowest threshold from which at least 80 % of what is called a match has its gold, out-of-scope included."""
+    for threshold in np.linspace(0, 1, 1_001):
+        matched = [(s.found[s.good >= threshold].sum(), (s.good >= threshold).sum()) for s in sets]
+        rates = [hits / total for hits, total in matched if total]
+        if rates and np.mean(rates) >= _MATCH_PRECISION:
+            return float(threshold)
+    return 1.0
+
+
+def _judged(sets: Sequence[Scores], weak: float, match: float) -> dict[str, Any]:
+    """False reject and false accept at the thresholds and along the curve, means over the sets."""
+    curve = [round(float(t), 2) for t in np.linspace(0, 1, 21)]
+    return {
+        "good_told_none": _mean([(s.good < weak).mean() for s in sets]),
+        "foreign_told_none": _mean([(s.foreign < weak).mean() for s in sets]),
+        "foreign_called_match": _mean([(s.foreign >= match).mean() for s in sets]),
+        "good_called_match": _mean([(s.good >= match).mean() for s in sets]),
+        "curve": {
+            "threshold": curve,
+            "false_reject": [_mean([(s.good < t).mean() for s in sets]) for t in curve],
+            "false_accept": [_mean([(s.foreign >= t).mean() for s in sets]) for t in curve],
+        },
+    }
+
+
+def _mean(values: Sequence[Any]) -> float:
+    return round(float(np.mean(values)), 4)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""Render the README's tables from evaluation/results; nothing is measured here and no number is typed."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from evaluation.provenance import RESULTS
+
+README = Path(__file__).parents[1] / "README.md"
+_MARKS = "<!-- {name}: rendered by `make readme` -->", "<!-- end of {name} -->"
+_MODEL = "all-MiniLM-L6-v2"
+
+
+def main() -> None:
+    """Bring the README up to date."""
+    before = README.read_text(encoding="utf-8")
+    after = rendered(before)
+    README.write_text(after, encoding="utf-8")
+    sys.stderr.write("README.md is up to date\n" if after == before else "README.md rendered anew\n")
+
+
+def rendered(readme: str) -> str:
+    """The README with its answer and its tables as the results have them."""
+    return _placed(_placed(readme, "answer", _answer()), "results", tables())
+
+
+def _placed(readme: str, name: str, text: str) -> str:
+    start, end = (mark.format(name=name) for mark in _MARKS)
+    head, rest = readme.split(start)
+    _, tail = rest.split(end)
+    return f"{head}{start}\n{text}\n{end}{tail}"
+
+
+def _answer() -> str:
+    """The real answer to the README's question, without what is empty."""
+    answer = _read("bench-answer")["answer"]
+    for result in answer["results"]:
+        for key in [key for key, value in result.items() if value in ("", None)]:
+            del result[key]
+    return f"```json\n{json.dumps(answer, indent=1, ensure_ascii=False)}\n```"
+
+
+def tables() -> str:
+    """Retrieval, then speed."""
+    return "\n\n".join((_retrieval(_read("bench-retrieval")), _speed(), _origin()))
+
+
+def _retrieval(results: dict[str, Any]) -> str:
+    lines = [
+        "| data set | capabilities | queries | plain BM25 @1 / @15 | mats, no LLM @1 / @15 | gain @1 | gain @15 |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for name, one in results["sets"].items():
+        plain, ours, gain = one["systems"]["bm25"], one["systems"]["hybrid"], one["hybrid_over_bm25"]
+        lines.append(
+            f"| {name} | {one['documents']:,} | {one['queries']:,} | {_pair(plain)} | **{_pair(ours)}** "
+            f"| {_points(gain['match@1'])} | {_points(gain['match@15'])} |"
+        )
+    return "\n".join(lines)
+
+
+def _pair(system: dict[str, Any]) -> str:
+    return f"{100 * system['match@1']['mean']:.1f} / {100 * system['match@15']['mean']:.1f}"
+
+
+def _points(gain: dict[str, float]) -> str:
+    """Percentage points with their 95 % interval."""
+    return f"{100 * gain['mean']:+.1f} [{100 * gain['low']:+.1f}, {100 * gain['high']:+.1f}]"
+
+
+def _speed() -> str:
+    small, large, taken = _read("bench-latency"), _read("bench-scale"), _read("bench-import")
+    memory = taken["resident_mb"]
+    return "\n".join(
+        (
+            "| what | measured |",
+            "|---|---|",
+            f"| one answer over {small['documents']:,} tools, {_MODEL} included | p50 {small['ms']['p50']:.1f} ms, "
+            f"p99 {small['ms']['p99']:.1f} ms |",
+            f"| one answer over {large['documents']:,} capabilities | p50 {large['ms']['p50']:.1f} ms, "
+            f"p99 {large['ms']['p99']:.1f} ms, {large['resident_mb']:,} MB resident |",
+            f"| registering {taken['documents']:,} tools end to end | {taken['per_second']:.0f} a second, "
+            f"{memory['at_the_end']:,} MB resident at the end, {memory['at_a_tenth']:,} MB at a tenth |",
+        )
+    )
+
+
+def _origin() -> str:
+    source = _read("bench-retrieval")["provenance"]
+    machine = source["machine"]
+    return (
+        f"Match@k in %, bootstrap 95 % intervals over queries; measured at commit {source['commit']} "
+        f"on {machine['cores']} cores ({machine['cpu']}), Python {source['python']}."
+    )
+
+
+def _read(name: str) -> dict[str, Any]:
+    results: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    return results
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""Thousands of real capabilities with judged queries, where they are at hand."""
+
+import json
+
+import pytest
+
+from evaluation.datasets import load
+from mats.domain.capability import Kind
+from tests.integration.conftest import Mats
+
+SETS = ("tools", "models", "skills", "agents", "mcp-tools")
+
+
+@pytest.fixture(scope="module")
+def whole(data, encoder, tmp_path_factory) -> Mats:
+    """All five sets in one registry, by words only: what is tested here does not depend on vectors."""
+    mats = Mats(tmp_path_factory.mktemp("whole") / "home")
+    ran = mats("import", *(str(data / name / "corpus.jsonl.gz") for name in SETS), "--json")
+    report = ran.json
+    assert report["rows"] == 19_174
+    assert len(report["rejected"]) < 10
+    assert report["indexed"] == report["new"]
+    return mats
+
+
+def test_everything_that_can_be_registered_is_findable(whole: Mats):
+    stats = whole("stats", "--json").json
+    assert stats["progress"]["indexed"] == stats["registered"] > 19_000
+    assert set(stats["kinds"]) == {kind.value for kind in Kind}
+    assert stats["changes"] == {"waiting": 0, "dead": 0}
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_the_kind_filter_gives_that_kind_and_fills_the_list(whole: Mats, kind: Kind):
+    results = whole("search", "analyse the sentiment of customer reviews", "--kind", kind, "--json").json["results"]
+    assert len(results) == 15
+    assert {r["kind"] for r in results} == {kind}
+
+
+def test_ids_are_unique_over_all_sets(data):
+    ids = [r.id for name in SETS for r in load(data / name).registrations]
+    assert len(ids) == len(set(ids))
+
+
+def test_evaluate_prints_the_measures_that_scripts_rely_on(data, tmp_path):
+    mats = Mats(tmp_path / "home", encoder="all-MiniLM-L6-v2")
+    measured = {}
+    for retriever in ("bm25", "lexical", "neural", "hybrid"):
+        ran = mats("evaluate", str(data / "agents"), "--retriever", retriever, "--json")
+        assert ran.code == 0, ran.err
+        measured[retriever] = json.loads(ran.out)["metrics"]
+        assert set(measured[retriever]) == {"match@1", "match@3", "match@5", "match@15", "mrr", "recall@15"}
+    assert measured["hybrid"]["match@15"] > measured["bm25"]["match@15"] + 0.15
+
+
+def test_a_folder_without_a_data_set_is_one_line(tmp_path):
+    ran = Mats(tmp_path / "home")("evaluate", str(tmp_path))
+    assert ran.code == 1
+    assert "corpus.jsonl" in ran.err
+    assert "Traceback" not in ran.err
