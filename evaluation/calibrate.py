@@ -1,9 +1,9 @@
 """Fit what makes scores absolute, and the verdict's thresholds for a registry without an LLM.
 
-The scale is the one of a grid that puts gold first most often (`scale.py`). The thresholds are fitted on one half of the
-queries and tested on the other. In scope are the judged queries; out of scope are the same queries asked of a registry
-without their gold, and gibberish. `weak` is the highest threshold at which at most 5 % of good queries are told `none`;
-`match` is the lowest from which at least 80 % of what is called a match has its gold among the candidates.
+The scale is the one of a grid that puts gold first most often (`scale.py`). The thresholds are fitted on one half of
+the queries and tested on the other. In scope are the judged queries; out of scope are the same queries asked of a
+registry without their gold, and gibberish. `weak` is the highest threshold at which at most 5 % of good queries are
+told `none`; `match` is the lowest from which at least 80 % of what is called a match has its gold among the candidates.
 """
 
 import argparse

@@ -4,6 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("repeatable", deadline=None, derandomize=True)
+settings.load_profile("repeatable")  # no stopwatch, the same examples in every run
 
 ROOT = Path(__file__).parents[1]
 REQUIRED = os.environ.get("MATS_REQUIRE_SERVERS") == "1"

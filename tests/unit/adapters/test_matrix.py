@@ -1,0 +1,80 @@
+"""The matrix in memory: changed in place, row by row, never rebuilt."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mats.adapters.sqlite.matrix import Matrix
+from mats.domain.capability import Id, Kind
+from mats.domain.query import Filter
+
+
+def unit(*components: float) -> np.ndarray:
+    vector = np.array(components, np.float32)
+    return vector / np.linalg.norm(vector)
+
+
+def put(matrix: Matrix, row: int, vector=None, *, name: str | None = None) -> None:
+    matrix.put(
+        row, Id(name or f"n/{row}"), kind=Kind.TOOL, namespace="n", tags=frozenset(), visible_to=None, vector=vector
+    )
+
+
+def nearest(matrix: Matrix, vector, depth: int = 10) -> list[str]:
+    return [id for id, _ in matrix.nearest(vector, matrix.admitted(Filter()), depth)]
+
+
+def test_a_change_touches_its_row_and_nothing_else():
+    matrix = Matrix()
+    for row in range(1, 6):
+        put(matrix, row, unit(row, 1))
+    vectors = matrix._vectors
+    put(matrix, 3, unit(-1, 0))
+    assert matrix._vectors is vectors
+    assert nearest(matrix, unit(-1, 0))[0] == "n/3"
+
+
+def test_room_grows_by_doubling_so_that_most_registrations_copy_nothing():
+    matrix, rooms = Matrix(), set()
+    for row in range(1, 5_000):
+        put(matrix, row, unit(1, row))
+        rooms.add(len(matrix._vectors))
+    assert len(rooms) <= 4
+
+
+def test_a_dropped_row_is_found_no_more_and_can_be_used_again():
+    matrix = Matrix()
+    put(matrix, 1, unit(1, 0))
+    matrix.drop(1, Id("n/1"))
+    assert nearest(matrix, unit(1, 0)) == []
+    put(matrix, 1, unit(0, 1), name="n/other")
+    assert nearest(matrix, unit(0, 1)) == ["n/other"]
+
+
+def test_vectors_of_another_encoder_void_the_old_ones_instead_of_being_compared():
+    matrix = Matrix()
+    put(matrix, 1, unit(1, 0))
+    put(matrix, 2, unit(1, 0, 0))
+    assert nearest(matrix, unit(1, 0, 0)) == ["n/2"]
+    assert nearest(matrix, unit(1, 0)) == []
+
+
+def test_a_row_without_a_vector_may_come_first():
+    matrix = Matrix()
+    put(matrix, 2_000)
+    put(matrix, 1, unit(1, 0))
+    assert nearest(matrix, unit(1, 0)) == ["n/1"]
+
+
+@given(st.lists(st.tuples(st.integers(1, 30), st.none() | st.integers(0, 3)), max_size=60), st.integers(1, 8))
+def test_it_agrees_with_looking_at_every_row(changes, depth):
+    matrix, rows = Matrix(), {}
+    for row, angle in changes:
+        if angle is None:
+            matrix.drop(row, Id(f"n/{row}"))
+            rows.pop(row, None)
+        else:
+            put(matrix, row, unit(1, angle))
+            rows[row] = unit(1, angle)
+    expected = sorted(rows, key=lambda row: (-round(float(rows[row] @ unit(1, 0)), 6), f"n/{row}"))
+    assert nearest(matrix, unit(1, 0), depth) == [f"n/{row}" for row in expected[:depth]]

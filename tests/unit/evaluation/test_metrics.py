@@ -1,0 +1,116 @@
+"""The measures against arithmetic by hand, and the run formats they read."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from evaluation.baseline import PlainBm25
+from evaluation.datasets import DatasetInvalid, JudgedQuery, load
+from evaluation.metrics import MEASURES, estimate, per_query
+from evaluation.scale import Measured, fit
+from mats.domain.capability import Id
+from tests.builders import a_registration
+
+
+def query(id: str, *relevant: str) -> JudgedQuery:
+    return JudgedQuery(id, id, frozenset(map(Id, relevant)))
+
+
+def test_every_measure_is_what_its_name_says():
+    queries = [query("q1", "a", "b"), query("q2", "c"), query("q3", "z")]
+    run = {"q1": ["x", "a", "y", "b"], "q2": ["c"], "q3": []}
+    values = {name: list(v) for name, v in per_query(run, queries).items()}
+    assert values == {
+        "match@1": [0, 1, 0],
+        "match@3": [1, 1, 0],
+        "match@5": [1, 1, 0],
+        "match@15": [1, 1, 0],
+        "mrr": [0.5, 1, 0],
+        "recall@15": [1, 1, 0],
+    }
+    assert values.keys() == MEASURES.keys()
+
+
+def test_recall_is_the_share_of_the_gold_found():
+    values = per_query({"q": ["a", "x"]}, [query("q", "a", "b", "c", "d")])
+    assert list(values["recall@15"]) == [0.25]
+
+
+def test_our_order_counts_and_not_the_evaluators_tie_rule():
+    for order in (["a", "b", "c"], ["c", "b", "a"]):
+        assert list(per_query({"q": order}, [query("q", order[0])])["match@1"]) == [1]
+
+
+def test_an_interval_holds_its_mean_and_repeats():
+    values = np.array([0.0, 1.0] * 50)
+    first, second = estimate(values), estimate(values)
+    assert first == second
+    assert first.low < first.mean == 0.5 < first.high
+
+
+@pytest.mark.parametrize("values", [[1.0], [0.0, 0.0, 0.0]])
+def test_an_interval_of_what_does_not_vary_is_a_point(values):
+    e = estimate(np.array(values))
+    assert e.low == e.mean == e.high
+
+
+def test_the_scale_with_the_most_gold_in_front_is_chosen():
+    lexical_is_right = Measured(np.array([1.0, 0.0]), np.array([30.0, 1.0]), np.array([0.4, 0.5]))
+    scale, grid = fit([[lexical_is_right]])
+    assert max(row["match@1"] for row in grid) == 1.0
+    assert scale.retrieval(30.0, 0.4) > scale.retrieval(1.0, 0.5)
+
+
+def written(folder, *, corpus, queries, qrels, packed=True):
+    texts = {
+        "corpus.jsonl": "\n".join(json.dumps(row) for row in corpus),
+        "queries.jsonl": "\n".join(json.dumps(row) for row in queries),
+        "qrels.tsv": "query-id\tcorpus-id\tscore\n" + "\n".join("\t".join(map(str, row)) for row in qrels),
+    }
+    for name, text in texts.items():
+        if packed:
+            (folder / f"{name}.gz").write_bytes(gzip.compress(text.encode()))
+        else:
+            (folder / name).write_text(text)
+    return folder
+
+
+CORPUS = [{"_id": "d1", "type": "tool", "name": "pay", "source": "s"}, {"_id": "d2", "type": "tool", "name": ""}]
+QUERIES = [{"_id": "q1", "text": "pay"}, {"_id": "q2", "text": "unjudged"}]
+QRELS = [("q1", "d1", 1), ("q1", "d2", 1), ("q1", "d3", 0), ("q9", "d1", 1)]
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_data_set_is_read_plain_or_packed(tmp_path, packed):
+    dataset = load(written(tmp_path, corpus=CORPUS, queries=QUERIES, qrels=QRELS, packed=packed))
+    assert [r.id for r in dataset.registrations] == ["s.d1/pay"]
+    assert list(dataset.refused) == ["d2"]
+    assert dataset.queries == [JudgedQuery("q1", "pay", frozenset({Id("s.d1/pay"), Id("d2")}))]
+
+
+def test_the_same_data_has_the_same_digest_however_it_is_packed(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    one = written(tmp_path / "a", corpus=CORPUS, queries=QUERIES, qrels=QRELS)
+    other = written(tmp_path / "b", corpus=CORPUS, queries=QUERIES, qrels=QRELS, packed=False)
+    assert load(one).digest == load(other).digest
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(DatasetInvalid, match=r"corpus\.jsonl"):
+        load(tmp_path)
+
+
+def test_plain_bm25_finds_stems_in_names_and_descriptions_and_nothing_else():
+    index = PlainBm25(
+        [
+            a_registration(name="refund", description="gives money back"),
+            a_registration(name="geocode", description="addresses"),
+            a_registration(name="other", description="x y", examples=("refund",)),
+        ]
+    )
+    assert [id.rpartition("/")[2] for id in index.search("refunding money", 5)] == ["refund"]
+    assert [id.rpartition("/")[2] for id in index.search("the address", 5)] == ["geocode"]
+    assert index.search("nothing here", 5) == []

@@ -1,0 +1,8 @@
+"""The README says what the results say."""
+
+from evaluation.report import README, rendered
+
+
+def test_the_readme_is_as_the_results_have_it():
+    readme = README.read_text(encoding="utf-8")
+    assert rendered(readme) == readme, "stale; run `make readme`"
