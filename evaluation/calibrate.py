@@ -12,7 +12,7 @@ import os
 import random
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from evaluation.systems import cached, registry_of
 from mats import bootstrap
 from mats.domain.query import Query
 from mats.domain.ranking import Scale
+from mats.ports import Encoder
 from mats.settings import Settings
 from mats.usecases.discover import Discover
 
@@ -52,15 +53,15 @@ def main() -> None:
     data, settings = parser.parse_args().data, Settings.from_env(os.environ)
     table = json.loads(_TABLE.read_text(encoding="utf-8"))
     fitted, grid = _fitted_scale(data, settings)
-    table["default"] |= asdict(fitted)
-    _TABLE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    table["scale"] = asdict(fitted)
     report: dict[str, Any] = {}
-    for key, encoder in (("all-MiniLM-L6-v2", cached(settings)), ("none", None)):
-        halves = _halves([_scores(load(data / name), settings, encoder) for name in FOUR_KINDS.values()])
+    for key, encoder in ((settings.encoder, cached(settings)), ("none", None)):
+        sets = [_scores(load(data / name), settings, encoder, fitted) for name in FOUR_KINDS.values()]
+        halves = _halves(sets)
         weak, match = _weak(halves[0]), _match(halves[0])
-        table["encoders"][key] = {**table["default"], "weak": round(weak, 3), "match": round(max(weak, match), 3)}
+        table["thresholds"][key] = {"weak": round(weak, 3), "match": round(max(weak, match), 3)}
         report[key] = {
-            **table["encoders"][key],
+            **table["thresholds"][key],
             "fitted": _judged(halves[0], weak, match),
             "tested": _judged(halves[1], weak, match),
         }
@@ -78,16 +79,18 @@ def _fitted_scale(data: Path, settings: Settings) -> tuple[Scale, list[dict[str,
     return fit(sets)
 
 
-def _scores(dataset: Dataset, settings: Settings, encoder: Any) -> Scores:
+def _scores(dataset: Dataset, settings: Settings, encoder: Encoder | None, scale: Scale) -> Scores:
     if encoder is None:
         settings = Settings(encoder="none", cache=settings.cache)
     gold = {id for query in dataset.queries for id in query.relevant}
     bereft = [r for r in dataset.registrations if r.id not in gold]
     with registry_of(dataset.registrations, settings, encoder=encoder) as local:
-        answers = [_best(local.discovery.discover, query) for query in dataset.queries]
-        nonsense = [_best(local.discovery.discover, query)[0] for query in _nonsense(dataset.name)]
+        discover = replace(local.discovery.discover, scale=scale)
+        answers = [_best(discover, query) for query in dataset.queries]
+        nonsense = [_best(discover, query)[0] for query in _nonsense(dataset.name)]
     with registry_of(bereft, settings, encoder=encoder) as local:
-        foreign = [_best(local.discovery.discover, query)[0] for query in dataset.queries]
+        discover = replace(local.discovery.discover, scale=scale)
+        foreign = [_best(discover, query)[0] for query in dataset.queries]
     best, found = zip(*answers, strict=True)
     return Scores(np.array(best), np.array(found), np.array([*foreign, *nonsense]))
 

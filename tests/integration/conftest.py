@@ -106,9 +106,9 @@ def _decoded(content: bytes) -> Any:
 
 
 @contextmanager
-def serving(mats: Mats, *arguments: str) -> Iterator[Service]:
+def serving(mats: Mats, *arguments: str, **more: Any) -> Iterator[Service]:
     """A service on a free port; told to stop at the end."""
-    process = mats.start("serve", "--port", "0", *arguments)
+    process = mats.start("serve", "--port", "0", *arguments, **more)
     try:
         assert process.stdout is not None
         assert process.stderr is not None

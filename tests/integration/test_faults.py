@@ -14,7 +14,7 @@ import sys
 import pytest
 
 from tests.conftest import ROOT
-from tests.integration.conftest import Mats, wait_until
+from tests.integration.conftest import Mats, serving, wait_until
 
 ROWS = 5_000
 
@@ -98,6 +98,16 @@ def test_a_full_disk_is_one_clear_line_and_loses_nothing(mats: Mats, tmp_path):
     assert again.code == 0
     assert again.json["unchanged"] >= acknowledged
     assert mats("stats", "--json").json["progress"]["indexed"] == 3_000
+
+
+def test_a_full_disk_does_not_stop_the_service_from_answering(mats: Mats):
+    assert mats("import", "-", stdin=registrations(300)).code == 0
+    size = (mats.home / "mats.db").stat().st_size
+    with serving(mats, preexec_fn=limited(size // 2)) as service:
+        assert mats("trust", "org.many/tool-1", "50").code == 0
+        assert mats("search", "word7", "--json").code == 0
+        status, answer = service.request("/discover", {"query": "word7"})
+        assert (status, answer["results"][0]["name"]) == (200, "tool-7")
 
 
 @pytest.mark.parametrize("damage", ["not a database at all", "\0" * 8_192])

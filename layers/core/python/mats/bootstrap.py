@@ -17,7 +17,7 @@ from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
 from mats.domain.errors import DependencyFailed
 from mats.domain.ranking import PAPER_WEIGHTS, Scale, Thresholds
 from mats.ports import Encoder, SearchIndex
-from mats.settings import Settings
+from mats.settings import DEFAULT_ENCODER, Settings
 from mats.usecases.discover import Discover, Retrieval
 from mats.usecases.enrich import Enrich
 from mats.usecases.look_up import LookUp
@@ -109,7 +109,7 @@ class Local:
     @cached_property
     def discovery(self) -> Discovery:
         """The online path."""
-        calibration = calibrated(self.encoder.name if self.encoder else "")
+        calibration = calibrated(self.encoder.name if self.encoder else "none")
         discover = Discover(
             index=self.index,
             encoder=self.encoder,
@@ -191,11 +191,11 @@ def user_cache() -> Path:
 
 
 def calibrated(encoder: str) -> Calibration:
-    """The constants for an encoder, by the start of its name; an unknown one gets the default's."""
+    """The constants for an encoder, by the start of its name.
+
+    One that was never measured has the default encoder's until `make calibrate` has run with it.
+    """
     table = json.loads(resources.files("mats").joinpath("calibration.json").read_text("utf-8"))
-    known = next((key for key in table["encoders"] if encoder.startswith(key)), "default") if encoder else "none"
-    row = table["encoders"].get(known) or table["default"]
-    return Calibration(
-        Scale(c=row["c"], lo=row["lo"], hi=row["hi"], lexical_share=row["lexical_share"]),
-        Thresholds(match=row["match"], weak=row["weak"]),
-    )
+    thresholds = table["thresholds"]
+    known = next((key for key in thresholds if encoder.startswith(key)), DEFAULT_ENCODER)
+    return Calibration(Scale(**table["scale"]), Thresholds(**thresholds[known]))

