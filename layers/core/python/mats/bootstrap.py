@@ -141,7 +141,7 @@ class Local:
     def close(self) -> None:
         """Let go of the file and the threads."""
         if "discovery" in self.__dict__:
-            self.discovery.discover.executor.shutdown()
+            self.discovery.discover.executor.shutdown(wait=False, cancel_futures=True)
         self.database.close()
 
     @cached_property
