@@ -3,7 +3,7 @@
 The scale is the one of a grid that puts gold first most often (`scale.py`). The thresholds are fitted on one half of
 the queries and tested on the other. In scope are the judged queries; out of scope are the same queries asked of a
 registry without their gold, and gibberish. `weak` is the highest threshold at which at most 5 % of good queries are
-told `none`; `match` is the lowest from which at least 80 % of what is called a match has its gold among the candidates.
+told `none`; `match` is the lowest from which at least 80 % of the good queries it accepts have gold in their list.
 """
 
 import argparse
@@ -52,16 +52,16 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of judged data sets")
     data, settings = parser.parse_args().data, Settings.from_env(os.environ)
     table = json.loads(_TABLE.read_text(encoding="utf-8"))
-    fitted, grid = _fitted_scale(data, settings)
-    table["scale"] = asdict(fitted)
+    index, fitted, grid = _fitted_scale(data, settings)
     report: dict[str, Any] = {}
     for key, encoder in ((settings.encoder, cached(settings)), ("none", None)):
         sets = [_scores(load(data / name), settings, encoder, fitted) for name in FOUR_KINDS.values()]
         halves = _halves(sets)
         weak, match = _weak(halves[0]), _match(halves[0])
-        table["thresholds"][key] = {"weak": round(weak, 3), "match": round(max(weak, match), 3)}
+        thresholds = {"weak": round(weak, 3), "match": round(max(weak, match), 3)}
+        table[f"{index}/{key}"] = {"scale": asdict(fitted), "thresholds": thresholds}
         report[key] = {
-            **table["thresholds"][key],
+            **thresholds,
             "fitted": _judged(halves[0], weak, match),
             "tested": _judged(halves[1], weak, match),
         }
@@ -70,13 +70,16 @@ def main() -> None:
     sys.stdout.write(json.dumps(report) + "\n")
 
 
-def _fitted_scale(data: Path, settings: Settings) -> tuple[Scale, list[dict[str, Any]]]:
+def _fitted_scale(data: Path, settings: Settings) -> tuple[str, Scale, list[dict[str, Any]]]:
+    """The index it was fitted on, the scale, the whole grid."""
     sets = []
+    index = ""
     for name in SETS:
         dataset = load(data / name)
         with registry_of(dataset.registrations, settings, encoder=cached(settings)) as local:
+            index = local.index.name
             sets.append(measured(local.discovery.discover, dataset.queries))
-    return fit(sets)
+    return index, *fit(sets)
 
 
 def _scores(dataset: Dataset, settings: Settings, encoder: Encoder | None, scale: Scale) -> Scores:
@@ -131,7 +134,7 @@ def _weak(sets: Sequence[Scores]) -> float:
 
 
 def _match(sets: Sequence[Scores]) -> float:
-    """The lowest threshold from which at least 80 % of what is called a match has its gold, out-of-scope included."""
+    """The lowest threshold from which at least 80 % of the good queries it calls a match have gold in their list."""
     for threshold in np.linspace(0, 1, 1_001):
         matched = [(s.found[s.good >= threshold].sum(), (s.good >= threshold).sum()) for s in sets]
         rates = [hits / total for hits, total in matched if total]

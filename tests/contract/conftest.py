@@ -10,7 +10,7 @@ from mats.adapters.sqlite.index import SqliteIndex
 from mats.adapters.sqlite.profiles import SqliteProfiles
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
 from mats.ports import ProfileStore, Registry, SearchIndex, TrustBook
-from tests.fakes import CountingIds, FakeClock, MemoryIndex, MemoryProfiles, MemoryRegistry, MemoryTrust
+from tests.fakes import CountingIds, FakeClock, FakeEncoder, MemoryIndex, MemoryProfiles, MemoryRegistry, MemoryTrust
 
 ADAPTERS = ["memory", "sqlite"]
 
@@ -54,4 +54,4 @@ def profiles(make) -> ProfileStore:
 
 @pytest.fixture
 def index(make) -> SearchIndex:
-    return make(MemoryIndex, SqliteIndex)
+    return make(MemoryIndex, lambda db: SqliteIndex(db, encoder=FakeEncoder().name))

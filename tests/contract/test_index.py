@@ -16,7 +16,8 @@ EVERYTHING = Filter()
 
 
 def entry(name: str, description: str = "", *, rev: int = 1, encoded: bool = True, **about) -> Stored:
-    profile = a_profile(name=name, description=description, **about).model_copy(update={"rev": rev})
+    made_by = ENCODER.name if encoded else ""
+    profile = a_profile(name=name, description=description, **about).model_copy(update={"rev": rev, "encoder": made_by})
     return Stored(profile, ENCODER.encode_query(f"{name} {description}") if encoded else None)
 
 
@@ -68,7 +69,7 @@ def test_equal_scores_are_ordered_by_id(index: SearchIndex):
 
 def test_equal_cosines_are_ordered_by_id_whatever_is_cut(index: SearchIndex):
     vector = ENCODER.encode_query("same")
-    index.put([Stored(a_profile(name=name).model_copy(update={"rev": 1}), vector) for name in ("d", "b", "c", "a")])
+    index.put([Stored(entry(name).profile, vector) for name in ("d", "b", "c", "a")])
     assert neural(index, "same", depth=2) == ["a", "b"]
 
 

@@ -200,6 +200,8 @@ standings = st.lists(
 
 
 def _precedes(one: Standing, other: Standing) -> bool:
+    if one.judged is not other.judged:
+        return one.judged
     if one.score != other.score:
         return one.score > other.score
     if one.lifecycle is not other.lifecycle:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mats.domain.capability import Kind
-from mats.domain.errors import DependencyFailed, ReplyUnusable, RequestInvalid
+from mats.domain.errors import DependencyFailed, ReplyUnusable, RequestInvalid, StorageUnusable
 from mats.domain.query import Query
 from mats.domain.ranking import PAPER_WEIGHTS, Scale, Signal, Thresholds, Verdict
 from mats.ports import Opinion, Stored
@@ -38,6 +38,7 @@ def discover_over(index: MemoryIndex, **changes) -> Discover:
         scale=Scale(c=0.5, lo=0.0, hi=1.0),
         weights=PAPER_WEIGHTS,
         thresholds=Thresholds(match=0.6, weak=0.3),
+        lexical_thresholds=Thresholds(match=0.6, weak=0.3),
         judged_thresholds=Thresholds(match=0.7, weak=0.4),
         clock=FakeClock(),
         ids=CountingIds(),
@@ -97,6 +98,21 @@ def test_candidates_beyond_a_cut_off_reply_keep_their_other_signals():
     assert all(Signal.RETRIEVAL not in result.signals for result in shortlist.results)
 
 
+def test_what_a_cut_off_reply_did_not_reach_stands_behind_what_it_reached_whatever_its_trust():
+    trusted = [profile.model_copy(update={"trust": 100}) for profile in THREE]
+    shortlist = discover_over(indexed(*trusted), reranker=scored(0.0))(Query(query="customer money address"))
+    assert [Signal.LLM in result.signals for result in shortlist.results] == [True, False, False]
+    assert shortlist.verdict is Verdict.NONE
+
+
+@pytest.mark.parametrize("scores", [(), (0.5, 0.5, 0.5, 0.5)])
+def test_no_scores_or_more_than_candidates_void_the_opinion(scores):
+    judge = ScriptedReranker(lambda query, candidates: Opinion(scores=scores))
+    shortlist = discover_over(indexed(*THREE), reranker=judge)(Query(query="customer money address"))
+    assert shortlist.degraded == ("llm",)
+    assert Signal.RETRIEVAL in shortlist.results[0].signals
+
+
 def test_trust_is_quality_and_its_absence_is_not_zero():
     trusted = REFUND.model_copy(update={"trust": 0})
     shortlist = discover_over(indexed(trusted, GEOCODE))(Query(query="money back"))
@@ -144,6 +160,33 @@ def test_a_broken_lexical_side_costs_itself_only():
     assert ids(shortlist)[0] == "geocode"
     assert "lexical" in shortlist.degraded
     assert Signal.BM25 not in shortlist.results[0].signals
+
+
+def test_a_measurement_that_fails_is_missing_for_all_and_said_to_be():
+    class Unmeasured(MemoryIndex):
+        def bm25_of(self, terms, ids):
+            raise DependencyFailed("down")
+
+    index = Unmeasured()
+    index.entries = indexed(*THREE).entries
+    shortlist = discover_over(index)(Query(query="address coordinates"))
+    assert "bm25" in shortlist.degraded
+    assert all(Signal.BM25 not in result.signals for result in shortlist.results)
+
+
+def test_entries_without_vectors_of_this_encoder_are_said_to_lack_the_neural_side():
+    index = MemoryIndex()
+    index.put([Stored(REFUND.model_copy(update={"rev": 1}))])
+    assert "neural" in discover_over(index)(Query(query="money back")).degraded
+
+
+def test_an_operators_message_reaches_the_caller():
+    class Damaged(Down):
+        def lexical(self, terms, admitted, *, depth):
+            raise StorageUnusable("restore a copy")
+
+    with pytest.raises(StorageUnusable, match="restore a copy"):
+        discover_over(Damaged())(Query(query="anything"))
 
 
 def test_only_when_both_sides_are_down_is_there_no_answer():

@@ -263,6 +263,94 @@ def test_a_writer_improves_what_is_findable_already(encoder: FakeEncoder):
     assert world.found("subscription") == []
 
 
+def overtaken(meanwhile) -> World:
+    """A world in which something happens, and is handled by another run, while the writer thinks."""
+    encoder = FakeEncoder()
+    world = World(encoder=encoder)
+
+    def think(registration):
+        if not world.happened:
+            world.happened = True
+            meanwhile(world)
+            raw = replace(world.enrich, writer=None)
+            raw([Change(PAY.id, Cause(event_id="other", time="2026-01-01T00:00:00+00:00"))])
+        return Written(enrichment=FIVE)
+
+    world.happened = False
+    world.enrich = replace(world.enrich, writer=ScriptedWriter(think))
+    return world
+
+
+def test_a_capability_removed_while_the_writer_thinks_stays_removed():
+    world = overtaken(lambda world: world.registry.remove(PAY.id))
+    assert world.register(PAY) is Outcome.SUPERSEDED
+    assert world.profile(PAY.id).status is Status.DELETED
+    assert world.deliver(PAY.id)[PAY.id].done
+    assert world.found("money") == []
+
+
+def test_a_capability_hidden_while_the_writer_thinks_stays_hidden():
+    hidden = PAY.model_copy(update={"visible_to": ("board",)})
+    world = overtaken(lambda world: world.registry.put([hidden]))
+    assert world.register(PAY) is Outcome.SUPERSEDED
+    assert world.found("money") == []
+    world.deliver(PAY.id)
+    assert world.profile(PAY.id).visible_to == ("board",)
+
+
+def test_trust_given_while_the_writer_thinks_stays_given():
+    world = overtaken(lambda world: world.trust.put(PAY.id, 0))
+    assert world.register(PAY) is Outcome.SUPERSEDED
+    world.deliver(PAY.id)
+    assert (world.profile(PAY.id).trust, world.profile(PAY.id).enriched) == (0, True)
+
+
+def test_a_change_between_reading_the_item_and_reading_the_profile_is_not_overwritten(world: World, monkeypatch):
+    world.register(PAY)
+    newer = PAY.model_copy(update={"visible_to": ("board",), "description": "newer money"})
+    read = world.registry.get
+
+    def overtake(ids):
+        before = dict(read(ids))
+        monkeypatch.undo()
+        world.registry.put([newer])
+        world.deliver(PAY.id)
+        return before
+
+    monkeypatch.setattr(world.registry, "get", overtake)
+    world.deliver(PAY.id)
+    assert world.profile(PAY.id).visible_to == ("board",)
+
+
+def test_trust_reaches_a_capability_whose_latest_registration_is_invalid(world: World):
+    world.register(PAY)
+    world.trust.put(PAY.id, 100)
+    world.deliver(PAY.id)
+    world.registry.items[PAY.id] = {**PAY.item(), "tags": 5}
+    world.deliver(PAY.id)
+    world.trust.put(PAY.id, 0)
+    world.deliver(PAY.id)
+    assert world.index.fetch([PAY.id])[PAY.id].trust == 0
+
+
+def test_a_process_without_the_writer_does_not_undo_its_work(encoder: FakeEncoder):
+    world = World(encoder=encoder, writer=ScriptedWriter(lambda registration: Written(enrichment=FIVE)))
+    world.register(PAY)
+    world.enrich = replace(world.enrich, writer=None)
+    world.trust.put(PAY.id, 9)
+    assert world.deliver(PAY.id)[PAY.id] is Outcome.INDEXED
+    assert (world.profile(PAY.id).enriched, world.profile(PAY.id).trust) == (True, 9)
+    world.register(PAY.model_copy(update={"description": "something else"}))
+    assert not world.profile(PAY.id).enriched
+
+
+def test_another_encoder_encodes_anew_and_says_whose_vector_it_is(world: World):
+    world.register(PAY)
+    world.enrich = replace(world.enrich, encoder=FakeEncoder(name="better"))
+    assert world.deliver(PAY.id)[PAY.id] is Outcome.INDEXED
+    assert world.profile(PAY.id).encoder == "better"
+
+
 def test_the_writer_is_asked_once_per_origin(encoder: FakeEncoder):
     writer = ScriptedWriter(lambda registration: Written(enrichment=FIVE))
     world = World(encoder=encoder, writer=writer)

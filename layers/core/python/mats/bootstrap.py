@@ -1,6 +1,7 @@
 """Wiring: the only production module that imports adapters."""
 
 import json
+import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,14 +17,15 @@ from mats.adapters.sqlite.profiles import SqliteProfiles
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
 from mats.domain.errors import DependencyFailed
 from mats.domain.ranking import PAPER_WEIGHTS, Scale, Thresholds
-from mats.ports import Encoder, SearchIndex
-from mats.settings import DEFAULT_ENCODER, Settings
+from mats.ports import Encoder, Reranker, SearchIndex, Writer
+from mats.settings import Settings
 from mats.usecases.discover import Discover, Retrieval
 from mats.usecases.enrich import Enrich
 from mats.usecases.look_up import LookUp
 from mats.usecases.reconcile import Reconcile
 
 DATABASE = "mats.db"
+LOGGER = logging.getLogger("mats")
 _STAGE_THREADS = 256
 """Threads are made as they are needed; a waiting one costs next to nothing."""
 
@@ -52,12 +54,21 @@ JUDGED = Thresholds(match=0.7, weak=0.4)
 class Local:
     """The whole system over one folder; each part is made when it is first asked for."""
 
-    def __init__(self, settings: Settings, *, encoder: Encoder | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        encoder: Encoder | None = None,
+        writer: Writer | None = None,
+        reranker: Reranker | None = None,
+    ) -> None:
         """Open the registry of these settings, or make it.
 
         Args:
             settings: Where and how.
             encoder: Used instead of the one the settings name.
+            writer: The enrichment LLM, if there is one.
+            reranker: The discovery LLM, if there is one.
 
         Raises:
             StorageUnusable: the message says what to do.
@@ -66,6 +77,8 @@ class Local:
         self.without_encoder = ""
         """Why there is no encoder; empty if there is one or nobody has asked."""
         self._given_encoder = encoder
+        self.writer = writer
+        self.reranker = reranker
         self.clock = SystemClock()
         self.database = Database(settings.home / DATABASE)
         announce = Announcer(self.clock, fresh_id)
@@ -79,7 +92,7 @@ class Local:
         """The search index."""
         from mats.adapters.sqlite.index import SqliteIndex  # noqa: PLC0415 - numpy, for commands that search
 
-        return SqliteIndex(self.database)
+        return SqliteIndex(self.database, encoder=self.encoder.name if self.encoder else "")
 
     @cached_property
     def encoder(self) -> Encoder | None:
@@ -103,20 +116,21 @@ class Local:
             profiles=self.profiles,
             index=self.index,
             encoder=self.encoder,
-            writer=None,
+            writer=self.writer,
         )
 
     @cached_property
     def discovery(self) -> Discovery:
         """The online path."""
-        calibration = calibrated(self.encoder.name if self.encoder else "none")
+        calibration = calibrated(self.index.name, self.encoder.name if self.encoder else "none")
         discover = Discover(
             index=self.index,
             encoder=self.encoder,
-            reranker=None,
+            reranker=self.reranker,
             scale=calibration.scale,
             weights=PAPER_WEIGHTS,
             thresholds=calibration.thresholds,
+            lexical_thresholds=calibrated(self.index.name, "none").thresholds,
             judged_thresholds=JUDGED,
             clock=self.clock,
             ids=fresh_id,
@@ -190,12 +204,16 @@ def user_cache() -> Path:
     return Path.home() / ".cache" / "mats"
 
 
-def calibrated(encoder: str) -> Calibration:
-    """The constants for an encoder, by the start of its name.
+def calibrated(index: str, encoder: str) -> Calibration:
+    """The constants for an index and an encoder, by the start of `index/encoder`.
 
-    One that was never measured has the default encoder's until `make calibrate` has run with it.
+    A pair that was never measured has the first one's, which the log says, until `make calibrate` has run with it.
     """
     table = json.loads(resources.files("mats").joinpath("calibration.json").read_text("utf-8"))
-    thresholds = table["thresholds"]
-    known = next((key for key in thresholds if encoder.startswith(key)), DEFAULT_ENCODER)
-    return Calibration(Scale(**table["scale"]), Thresholds(**thresholds[known]))
+    wanted = f"{index}/{encoder}"
+    known = next((key for key in table if wanted.startswith(key)), None)
+    if known is None:
+        known = next(iter(table))
+        LOGGER.warning("no calibration for %s; using that of %s", wanted, known)
+    row = table[known]
+    return Calibration(Scale(**row["scale"]), Thresholds(**row["thresholds"]))

@@ -92,8 +92,9 @@ class Cause(_Frozen):
 class Profile(_Frozen):
     """One capability as it is found: made from the latest valid registration, without its vector.
 
-    `rev` grows by one with every change and is the external version in the index; `indexed_rev` follows it once the
-    index has acknowledged. A rejected registration leaves the last good content in place beside the `error`.
+    `encoder` names what made the vector kept beside it; empty if there is none. `rev` grows by one with every change
+    and is the external version in the index; `indexed_rev` follows it once the index has acknowledged. A rejected
+    registration leaves the last good content in place beside the `error`.
     """
 
     namespace: str
@@ -112,6 +113,7 @@ class Profile(_Frozen):
     lifecycle: Lifecycle = Lifecycle.ACTIVE
     visible_to: tuple[str, ...] | None = None
     trust: Trust | None = None
+    encoder: str = ""
     notes: tuple[str, ...] = ()
     origin: str = ""
     content: str = ""
@@ -183,10 +185,18 @@ class Recipe:
 
     def origin(self, registration: Registration) -> str:
         """The `origin` fingerprint: equal means that neither the writer nor the encoder would see anything new."""
-        read = registration.model_dump(
-            mode="json", exclude={"version", "endpoint", "lifecycle", "visible_to"}, exclude_defaults=True
-        )
-        return fingerprint([SCHEMA, self.writer, self.prompt, self.encoder, read])
+        return f"{_text_fingerprint(registration)}-{fingerprint([self.writer, self.prompt, self.encoder])}"
+
+
+def same_text(origin: str, registration: Registration) -> bool:
+    """Whether an origin is of this registration's text, whatever models it names."""
+    return origin.startswith(f"{_text_fingerprint(registration)}-")
+
+
+def _text_fingerprint(registration: Registration) -> str:
+    """What a writer and an encoder can read of a registration."""
+    unread = {"version", "endpoint", "lifecycle", "visible_to"}
+    return fingerprint([SCHEMA, registration.model_dump(mode="json", exclude=unread, exclude_defaults=True)])
 
 
 def fingerprint(value: object) -> str:

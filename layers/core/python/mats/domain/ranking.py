@@ -139,11 +139,19 @@ class Standing(NamedTuple):
     id: Id
     score: float
     lifecycle: Lifecycle
+    judged: bool = True
+    """False for one that a cut-off judgement did not reach, while it reached others."""
 
 
 def in_order(standings: Sequence[Standing]) -> list[Id]:
-    """Highest score first; of equals the active before the deprecated, then by id. Independent of the input's order."""
-    return [s.id for s in sorted(standings, key=lambda s: (-s.score, s.lifecycle is Lifecycle.DEPRECATED, s.id))]
+    """Highest score first; of equals the active before the deprecated, then by id. Independent of the input's order.
+
+    What the judge did not reach stands behind what it did: scores with and without its signal cannot be compared.
+    """
+    return [
+        s.id
+        for s in sorted(standings, key=lambda s: (not s.judged, -s.score, s.lifecycle is Lifecycle.DEPRECATED, s.id))
+    ]
 
 
 class Verdict(StrEnum):

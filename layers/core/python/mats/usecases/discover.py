@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from mats.domain.capability import Id
-from mats.domain.errors import DependencyFailed, Fault, ReplyUnusable, RequestInvalid
+from mats.domain.errors import DependencyFailed, Fault, ReplyUnusable, RequestInvalid, StorageUnusable
 from mats.domain.explain import explain
 from mats.domain.profile import Profile
 from mats.domain.query import Filter, Query
@@ -58,6 +58,11 @@ class _Trace:
     took_ms: dict[str, float] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    storage: StorageUnusable | None = None
+
+    @property
+    def why(self) -> str:
+        return "; ".join(self.faults)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +75,7 @@ class Discover:
     scale: Scale
     weights: Weights
     thresholds: Thresholds
+    lexical_thresholds: Thresholds
     judged_thresholds: Thresholds
     clock: Clock
     ids: Ids
@@ -90,14 +96,15 @@ class Discover:
         found = self._retrieve(query, terms, Filter.of(query, audiences), trace)
         candidates, opinion = self._judged(query, found, trace)
         ranked = self._ranked(candidates, opinion)
-        best = max((result.relevance for result in ranked), default=None)
+        judged = [result for result in ranked if Signal.LLM in result.signals]
+        best = max((result.relevance for result in judged or ranked), default=None)
         if query.explain:
             ranked = [replace(result, why=explain(terms, result.candidate.profile)) for result in ranked]
         trace.took_ms["total"] = self.clock.elapsed_ms() - began
         return Shortlist(
             query_id=self.ids(),
             query=query,
-            verdict=(self.judged_thresholds if opinion.scores else self.thresholds).verdict(best),
+            verdict=self._thresholds(opinion, found).verdict(best),
             intent=opinion.intent,
             degraded=tuple(trace.degraded),
             faults=tuple(trace.faults),
@@ -126,10 +133,12 @@ class Discover:
         lexical = _finish(lexical_stage, trace)
         neural = _finish(neural_stage, trace) if neural_stage else None
         if lexical is None and neural is None:
-            raise DependencyFailed("the search index did not answer; try again")
+            raise trace.storage or DependencyFailed(f"the search index did not answer; try again ({trace.why})")
+        if vector is not None and not neural and lexical:
+            trace.degraded.append("neural")  # there are entries, and none has a vector of this encoder
         fused = fuse(_scores(lexical), _scores(neural), lexical_share=self.retrieval.lexical_share)
         ids = best_first(fused)[: self.retrieval.k]
-        fetched = self._start("fetch", lambda: self.index.fetch(ids)).result()[0]
+        fetched, trace.took_ms["fetch"] = self._start("fetch", lambda: self.index.fetch(ids)).result()
         profiles = [fetched[id] for id in ids if id in fetched and admitted.sees(fetched[id].visible_to)]
         return _Found(profiles, terms if lexical is not None else None, vector, _scores(lexical), _scores(neural))
 
@@ -145,10 +154,7 @@ class Discover:
         """The candidates fully measured and the reranker's opinion of them; the index measures while it thinks."""
         measuring = self._start("measure", lambda: found.measured_by(self.index))
         opinion = self._opinion(query, found.profiles, trace)
-        try:
-            bm25, cosine = measuring.result()[0]
-        except DependencyFailed:
-            bm25, cosine = found.lexical, found.neural
+        bm25, cosine = _finish(measuring, trace, lost="bm25") or ({}, found.neural)
         candidates = [
             Candidate(profile=profile, bm25=bm25.get(profile.id), cosine=cosine.get(profile.id))
             for profile in found.profiles
@@ -162,7 +168,19 @@ class Discover:
             trace.degraded.extend(["llm"] if reranker is None else [])
             return Opinion()
         stage = self._start("rerank", lambda: reranker.judge(query.query, profiles), budget_ms=self.budgets.rerank_ms)
-        return _finish(stage, trace, lost="llm") or Opinion()
+        opinion = _finish(stage, trace, lost="llm")
+        if opinion and 0 < len(opinion.scores) <= len(profiles):
+            return opinion
+        if opinion:
+            trace.degraded.append("llm")
+            trace.faults.append(f"rerank: {len(opinion.scores)} scores for {len(profiles)} candidates")
+        return Opinion(usage=opinion.usage) if opinion else Opinion()
+
+    def _thresholds(self, opinion: Opinion, found: "_Found") -> Thresholds:
+        """On which scale the relevance of this answer is."""
+        if opinion.scores:
+            return self.judged_thresholds
+        return self.thresholds if found.neural else self.lexical_thresholds
 
     def _ranked(self, candidates: Sequence[Candidate], opinion: Opinion) -> list[Result]:
         weights = self.weights if opinion.scores else standing_in(self.weights)
@@ -171,7 +189,12 @@ class Discover:
             c.profile.id: self._result(c, judged.get(position), opinion.intent, weights)
             for position, c in enumerate(candidates)
         }
-        order = in_order([Standing(id, r.score, r.candidate.profile.lifecycle) for id, r in results.items()])
+        order = in_order(
+            [
+                Standing(id, r.score, r.candidate.profile.lifecycle, judged=Signal.LLM in r.signals or not judged)
+                for id, r in results.items()
+            ]
+        )
         return [results[id] for id in order]
 
     def _result(self, candidate: Candidate, llm: float | None, inferred: str | None, weights: Weights) -> Result:
@@ -228,6 +251,8 @@ def _finish(stage: Stage[T], trace: _Trace, *, lost: str = "") -> T | None:
     except (DependencyFailed, ReplyUnusable) as error:
         trace.degraded.append(lost or stage.name)
         trace.faults.append(f"{stage.name}: {error}")
+        if isinstance(error, StorageUnusable):
+            trace.storage = error
         return None
     return value
 

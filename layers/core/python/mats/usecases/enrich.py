@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from mats.domain.capability import Id, parts
 from mats.domain.errors import DependencyFailed, Fault, RegistrationInvalid, ReplyUnusable
-from mats.domain.profile import Cause, Profile, Recipe, Status, embedded_text, profile_of
+from mats.domain.profile import Cause, Profile, Recipe, Status, embedded_text, profile_of, same_text
 from mats.domain.registration import Registration
 from mats.ports import Change, Encoder, Item, ProfileStore, Registry, SearchIndex, Stored, TrustBook, Vector, Writer
 
@@ -63,13 +63,15 @@ class Enrich:
             DependencyFailed: a store or the index did not answer; nothing is lost, deliver all again.
         """
         causes = {change.id: change.cause for change in changes}
-        items, trust, kept = self.registry.get(causes), self.trust.get(causes), self.profiles.get(causes)
+        kept = self.profiles.get(causes)  # first: whoever writes from here on makes this run late, never overwritten
+        items, trust = self.registry.get(causes), self.trust.get(causes)
         drafts = {id: self._draft(id, items.get(id), trust.get(id), kept.get(id)) for id in causes}
         drafts = self._keep(self._encoded(drafts), kept, causes)
         unread = {id: draft for id, draft in drafts.items() if draft.unread and draft.outcome.done}
         for id, draft in unread.items():
             written = self._encoded({id: self._read(draft)})
-            drafts |= self._keep(written, self.profiles.get([id]), causes)
+            before = {id: draft.target if draft.outcome is Outcome.INDEXED else kept[id]}
+            drafts |= self._keep(written, before, causes)
         return {id: draft.outcome for id, draft in drafts.items()}
 
     def _draft(self, id: Id, item: Item | None, trust: int | None, kept: Stored | None) -> _Draft:
@@ -82,16 +84,30 @@ class Enrich:
             registration = _parsed(item, kept)
         except RegistrationInvalid as error:
             last_good = kept or Stored(Profile(namespace=namespace, name=name))
-            rejected = last_good.profile.model_copy(update={"status": Status.REJECTED, "error": str(error)})
+            rejected = last_good.profile.model_copy(
+                update={"status": Status.REJECTED, "error": str(error), "trust": trust}
+            )
             return _Draft(Outcome.REJECTED, replace(last_good, profile=rejected.sealed()))
         raw, final = self._raw.origin(registration), self._recipe.origin(registration)
-        if kept and kept.profile.origin in (raw, final):  # no model would see anything new: carry over what they made
-            before = kept.profile
+        before = kept.profile if kept else None
+        if kept and before and (before.origin in (raw, final) or self._enriched_elsewhere(before, registration)):
             made = before.enrichment if before.enriched else None
             profile = profile_of(registration, trust=trust, origin=before.origin, enrichment=made, notes=before.notes)
-            return _Draft(Outcome.INDEXED, Stored(profile, kept.vector), registration, unread=before.origin != final)
+            vector = kept.vector if before.encoder == self._raw.encoder else None
+            return _Draft(
+                Outcome.INDEXED, self._stored(profile, vector), registration, unread=before.origin == raw != final
+            )
         profile = profile_of(registration, trust=trust, origin=raw)
         return _Draft(Outcome.INDEXED, Stored(profile), registration, unread=raw != final)
+
+    def _enriched_elsewhere(self, before: Profile, registration: Registration) -> bool:
+        """Whether a writer that this process does not have has read this very text: its work is not undone."""
+        return self.writer is None and before.enriched and same_text(before.origin, registration)
+
+    def _stored(self, profile: Profile, vector: Vector | None) -> Stored:
+        """A profile with its vector, saying whose that is."""
+        maker = self._raw.encoder if vector is not None else ""
+        return Stored(profile.model_copy(update={"encoder": maker}).sealed(), vector)
 
     @property
     def _recipe(self) -> Recipe:
@@ -137,7 +153,7 @@ class Enrich:
         except DependencyFailed:
             return encoded | {id: replace(drafts[id], outcome=Outcome.DEGRADED) for id in missing}
         for id, vector in zip(missing, vectors, strict=True):
-            encoded[id] = replace(drafts[id], target=replace(drafts[id].target, vector=vector))
+            encoded[id] = replace(drafts[id], target=self._stored(drafts[id].target.profile, vector))
         return encoded
 
     def _keep(
@@ -155,7 +171,7 @@ class Enrich:
         if entries:
             self.index.put(entries)
             self.profiles.mark_indexed({entry.profile.id: entry.profile.rev for entry in entries})
-        written = {entry.profile.id for entry in entries}
+        written = {entry.profile.id: entry for entry in entries}
         return {id: _told(draft, id, written=written, late=late) for id, draft in drafts.items()}
 
 
@@ -192,9 +208,10 @@ def _next_revision(target: Stored, kept: Stored | None, cause: Cause) -> Stored:
     return replace(target, profile=numbered)
 
 
-def _told(draft: _Draft, id: Id, *, written: Collection[Id], late: Collection[Id]) -> _Draft:
-    """The draft with what became of it."""
+def _told(draft: _Draft, id: Id, *, written: Mapping[Id, Stored], late: Collection[Id]) -> _Draft:
+    """The draft with what became of it; what was written stands as its target, with its revision."""
     if id in late:
         return replace(draft, outcome=Outcome.SUPERSEDED)
-    untouched = id not in written and draft.outcome.done
-    return replace(draft, outcome=Outcome.UNCHANGED) if untouched else draft
+    if id in written:
+        return replace(draft, target=written[id])
+    return replace(draft, outcome=Outcome.UNCHANGED) if draft.outcome.done else draft

@@ -20,7 +20,7 @@ _SCORE = f"-bm25(lexical, {', '.join(str(weight) for weight in FIELD_WEIGHTS.val
 _COLUMNS = ", ".join(FIELD_WEIGHTS)
 _INSERT_TEXT = f"INSERT INTO lexical (rowid, {_COLUMNS}) VALUES (?, {', '.join('?' * len(FIELD_WEIGHTS))})"
 _CHANGED = (
-    "SELECT change, row, id, findable, kind, namespace, tags, visible_to, vector FROM entries "
+    "SELECT change, row, id, findable, kind, namespace, tags, visible_to, encoder, vector FROM entries "
     "WHERE change > ? ORDER BY change"
 )
 
@@ -28,13 +28,16 @@ _CHANGED = (
 class SqliteIndex:
     """The search index port over SQLite. Safe to share between threads; sees what other processes write."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, encoder: str = "") -> None:
+        """Over a file, for the vectors of one encoder; those of any other cannot be compared and are left out."""
         self._database = database
+        self._encoder = encoder
         self._matrix = Matrix()
         self._lock = threading.RLock()
         self._watch = database.connect()
         self._version = -1
         self._change = 0
+        self._purge = 0
         self._catch_up()
 
     @property
@@ -59,7 +62,8 @@ class SqliteIndex:
             if not everything:
                 connection.create_function("admitted", 1, _reader(mask))
             rows = connection.execute(query, (_any_of(terms), depth)).fetchall()
-        hits = [Hit(id, score) for row, score in rows if (id := self._matrix.id_of(row)) is not None]
+        with self._lock:
+            hits = [Hit(id, score) for row, score in rows if (id := self._matrix.id_of(row)) is not None]
         return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
@@ -70,8 +74,9 @@ class SqliteIndex:
 
     def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:
         """The BM25 score of each of these."""
-        self._catch_up()
-        rows = self._matrix.rows(ids)
+        with self._lock:
+            self._catch_up()
+            rows = self._matrix.rows(ids)
         scores = dict.fromkeys(rows.values(), 0.0)
         if terms and rows:
             query = f"SELECT rowid, {_SCORE} FROM lexical WHERE lexical MATCH ? AND rowid IN {IN}"
@@ -101,8 +106,10 @@ class SqliteIndex:
 
     def purge(self, ids: Collection[Id]) -> None:
         """Forget the tombstones among these."""
+        query = f"DELETE FROM entries WHERE NOT findable AND id IN {IN}"
         with self._database.writing() as connection:
-            connection.execute(f"DELETE FROM entries WHERE NOT findable AND id IN {IN}", (as_json(ids),))
+            if connection.execute(query, (as_json(ids),)).rowcount:
+                connection.execute("UPDATE counter SET purge = purge + 1")
 
     def _admitted(self, wanted: Filter) -> tuple[Mask, bool]:
         """Which rows pass the filter, and whether those are all there are."""
@@ -116,6 +123,9 @@ class SqliteIndex:
         with self._lock, self._database.explained():
             version = self._watch.execute("PRAGMA data_version").fetchone()[0]
             if version != self._version:
+                purge = self._watch.execute("SELECT purge FROM counter").fetchone()[0]
+                if purge != self._purge:
+                    self._matrix, self._change, self._purge = Matrix(), 0, purge
                 for row in self._watch.execute(_CHANGED, (self._change,)):
                     self._take_over(*row)
                 self._version = version
@@ -130,6 +140,7 @@ class SqliteIndex:
         namespace: str,
         tags: str,
         visible_to: str | None,
+        encoder: str,
         blob: bytes | None,
     ) -> None:
         """Bring one row of the matrix up to date."""
@@ -141,7 +152,7 @@ class SqliteIndex:
                 namespace=namespace,
                 tags=frozenset(json.loads(tags)),
                 visible_to=None if visible_to is None else frozenset(json.loads(visible_to)),
-                vector=None if blob is None else np.frombuffer(blob, np.float32),
+                vector=np.frombuffer(blob, np.float32) if blob and encoder == self._encoder else None,
             )
         else:
             self._matrix.drop(row, id)
@@ -165,6 +176,7 @@ def _put(connection: sqlite3.Connection, entry: Stored) -> None:
         "tags": json.dumps(profile.tags),
         "visible_to": None if profile.visible_to is None else json.dumps(profile.visible_to),
         "profile": profile.model_dump_json(),
+        "encoder": profile.encoder,
         "vector": to_blob(entry.vector) if profile.findable else None,
     }
     row = connection.execute(

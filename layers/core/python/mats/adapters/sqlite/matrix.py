@@ -66,8 +66,8 @@ class Matrix:
         self._kinds[row], self._namespaces[row] = kind, namespace
         self._tags[row], self._audiences[row] = tags, visible_to
         if vector is not None:
-            if vector.shape != self._vectors.shape[1:]:  # the first vector, or another encoder's: the old ones are void
-                self._vectors, self._encoded[:] = np.zeros((_FIRST_ROOM, len(vector)), np.float32), False
+            if not self._vectors.size:
+                self._vectors = np.zeros((_FIRST_ROOM, len(vector)), np.float32)
             self._vectors = _with_room(self._vectors, row)
             self._vectors[row] = vector
         self._encoded[row], self._findable[row] = vector is not None, True

@@ -21,14 +21,15 @@ CREATE TABLE IF NOT EXISTS profile_versions (
     id TEXT NOT NULL, rev INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (id, rev)
 );
 
--- The search index. `change` numbers every write, so that a process can catch up with the others.
+-- The search index. `change` numbers every write, so that a process can catch up with the others; after a `purge`,
+-- which leaves no rows to catch up with, it starts over.
 CREATE TABLE IF NOT EXISTS entries (
-    row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, rev INTEGER NOT NULL, findable INTEGER NOT NULL,
+    row INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, rev INTEGER NOT NULL, findable INTEGER NOT NULL,
     change INTEGER NOT NULL, kind TEXT, namespace TEXT NOT NULL, tags TEXT NOT NULL, visible_to TEXT,
-    profile TEXT NOT NULL, vector BLOB
+    profile TEXT NOT NULL, encoder TEXT NOT NULL, vector BLOB
 );
-CREATE TABLE IF NOT EXISTS counter (change INTEGER NOT NULL);
-INSERT INTO counter SELECT 0 WHERE NOT EXISTS (SELECT * FROM counter);
+CREATE TABLE IF NOT EXISTS counter (change INTEGER NOT NULL, purge INTEGER NOT NULL);
+INSERT INTO counter SELECT 0, 0 WHERE NOT EXISTS (SELECT * FROM counter);
 CREATE INDEX IF NOT EXISTS entries_change ON entries (change);
 CREATE VIRTUAL TABLE IF NOT EXISTS lexical USING fts5 (
     name, summary, action, keywords, description, examples, parameters, other, tokenize = 'porter unicode61'

@@ -1,0 +1,39 @@
+"""Two processes over one file: what one writes the other sees, purges included."""
+
+from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.index import SqliteIndex
+from mats.domain.query import Filter
+from tests.contract.test_index import ENCODER, entry, lexical, neural, tombstone
+
+
+def encoded(name: str, text: str, *, rev: int = 1, encoder: str = "ours"):
+    made = entry(name, text, rev=rev)
+    return type(made)(made.profile.model_copy(update={"encoder": encoder}), made.vector)
+
+
+def test_what_one_writes_the_other_finds(database: Database):
+    one, other = SqliteIndex(database, encoder="ours"), SqliteIndex(database, encoder="ours")
+    one.put([encoded("a", "red words")])
+    assert lexical(other, "red") == neural(other, "red words") == ["a"]
+    one.put([tombstone("a", rev=2)])
+    assert lexical(other, "red") == neural(other, "red words") == []
+
+
+def test_what_one_purges_the_other_forgets(database: Database):
+    one, other = SqliteIndex(database, encoder="ours"), SqliteIndex(database, encoder="ours")
+    one.put([encoded("a", "red words"), encoded("b", "blue words")])
+    assert lexical(other, "words") == ["a", "b"]
+    one.put([tombstone("a", rev=2)])
+    one.purge([entry("a").profile.id])
+    one.put([encoded("c", "red words")])
+    assert lexical(other, "words") == ["b", "c"]
+    assert set(neural(other, "words")) == {"b", "c"}
+    assert other.bm25_of(["red"], [entry("a").profile.id]) == {}
+
+
+def test_vectors_of_another_encoder_are_left_out_and_their_words_are_not(database: Database):
+    index = SqliteIndex(database, encoder="ours")
+    index.put([encoded("a", "red words"), encoded("b", "red words", encoder="theirs")])
+    assert neural(index, "red words") == ["a"]
+    assert lexical(index, "red") == ["a", "b"]
+    assert index.neural(ENCODER.encode_query("red"), Filter(), depth=5)[0].score > 0
