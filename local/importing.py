@@ -3,6 +3,7 @@
 import gzip
 import json
 import sys
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -67,7 +68,7 @@ def opened(name: str) -> Iterator[IO[bytes]]:
         else:
             with Path(name).open("rb") as file:
                 yield file
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise FileUnreadable([Fault(name, f"cannot be read: {reason}")]) from error
 
@@ -116,6 +117,14 @@ class Importer:
     report: Report = field(default_factory=Report)
     _seen: dict[Id, tuple[str, int, str]] = field(default_factory=dict)
     """File, line and fingerprint of the row first seen under each id."""
+
+    def take_file(self, name: str, acknowledged: Callable[[int], None]) -> None:
+        """Register every good row of a file by name; one that cannot be read (any further) is reported like a row."""
+        try:
+            with opened(name) as file:
+                self.take(name, file, acknowledged)
+        except FileUnreadable as error:
+            self.report.rejected.append(Rejected(name, 0, error.faults))
 
     def take(self, name: str, file: IO[bytes], acknowledged: Callable[[int], None]) -> None:
         """Register every good row of a file; `acknowledged` hears how many rows are safe, a batch at a time.

@@ -2,31 +2,51 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from functions.enrichment.handler import respond
 from local.envelope import sqs_batch
 from mats.bootstrap import Local
 from mats.domain.errors import DependencyFailed
+from mats.ports import Event
 
 BATCH = 64
 """Messages per call: enough for the encoder to sort them by length."""
 _POLL_S = 0.25
+_AFTER_FAULT_S = 5
 
 LOGGER = logging.getLogger("mats.pump")
 
 
-def drain(local: Local, done: Callable[[int], None] = lambda count: None) -> None:
-    """Handle what waits and is due, a batch at a time, telling `done` how many each time.
+def drain(
+    local: Local, done: Callable[[int], None] = lambda count: None, *, stopped: Callable[[], bool] = lambda: False
+) -> int:
+    """Handle what waits and is due, a batch at a time, telling `done` how many each time; how many failed.
 
     Raises:
         StorageUnusable: the registry cannot be written; what waits goes on waiting.
     """
-    while taken := local.events.take(BATCH):
-        response = respond(sqs_batch(taken), local.enrich)
-        failed = frozenset(failure["itemIdentifier"] for failure in response["batchItemFailures"])
+    failures = 0
+    local.events.release_orphans()
+    while not stopped() and (taken := local.events.take(BATCH)):
+        failed = _handle(local, taken)
         local.events.settle(taken, failed, "its profile could not be brought up to date; see the log")
         done(len(taken) - len(failed))
+        failures += len(failed)
+    return failures
+
+
+def _handle(local: Local, taken: Sequence[Event]) -> frozenset[str]:
+    """The events that are not done, by event id. A bug of ours costs the one event that meets it, not its batch."""
+    try:
+        response = respond(sqs_batch(taken), local.enrich)
+    except DependencyFailed:
+        raise
+    except Exception:
+        LOGGER.exception("a bug of ours while handling %s", ", ".join(event.id for event in taken[:5]))
+        alone = [_handle(local, [event]) for event in taken] if len(taken) > 1 else [{taken[0].event_id}]
+        return frozenset().union(*alone)
+    return frozenset(failure["itemIdentifier"] for failure in response["batchItemFailures"])
 
 
 class Pump(threading.Thread):
@@ -41,10 +61,10 @@ class Pump(threading.Thread):
         """Drain, wait, drain again; a storage that fails is tried again, the service goes on answering."""
         while not self._stopped.wait(_POLL_S):
             try:
-                drain(self._local)
+                drain(self._local, stopped=self._stopped.is_set)
             except DependencyFailed as error:
                 LOGGER.error("changes wait: %s", error)
-                self._stopped.wait(5)
+                self._stopped.wait(_AFTER_FAULT_S)
 
     def stop(self) -> None:
         """End after the batch at hand."""

@@ -28,7 +28,10 @@ def respond(event: http.Event, discovery: Discovery) -> http.Response:
     try:
         return _routed(event, discovery)
     except CapabilityError as error:
-        return http.failed(error)
+        response = http.failed(error)
+        if response.status >= 500:
+            log.LOGGER.error("no answer at %s: %s", http.path_of(event), error)
+        return response
 
 
 def _routed(event: http.Event, discovery: Discovery) -> http.Response:
@@ -68,6 +71,7 @@ def _discovered(event: http.Event, discovery: Discovery) -> http.Response:
 
 def _health(discovery: Discovery) -> Health:
     discover = discovery.discover
+    discover.index.fetch([])  # raises if the index does not answer
     return Health(
         status="ok",
         index=discover.index.name,

@@ -2,6 +2,7 @@
 
 import json
 import time
+import unicodedata
 from collections import Counter
 from typing import Annotated, Any
 
@@ -15,14 +16,22 @@ from local.importing import Importer, Rejected, Report, Row, opened, parse
 from local.pump import drain
 from mats.bootstrap import Local
 from mats.domain.capability import Id, Kind
-from mats.domain.errors import CapabilityNotFound, Fault, RequestInvalid
+from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, RequestInvalid
 from mats.domain.registration import Registration
 from mats.ports import Placed
 
 _SETTLE_S = 10
 """How long a command waits for a running service to finish what both could have done."""
 
-CapabilityId = Annotated[str, typer.Argument(metavar="ID", help="namespace/name")]
+
+def _id(text: str) -> str:
+    """An id as typed, if it is text at all."""
+    if any(unicodedata.category(c) == "Cs" for c in text):
+        raise typer.BadParameter("is not valid text")
+    return text
+
+
+CapabilityId = Annotated[str, typer.Argument(metavar="ID", help="namespace/name", parser=_id)]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -61,11 +70,11 @@ def add(
         if placed is Placed.OTHER_KIND:
             message = f"{registration.id} is of another kind; remove it first, its kind cannot change"
             raise RequestInvalid([Fault("kind", message)])
-        _settle(local)
-    if as_json:
-        print_json({"id": registration.id, "placed": placed})
-    else:
-        out.print(plain(f"{registration.id}: {placed}, findable now"))
+        _settle(local, registration.id)
+        if as_json:
+            print_json({"id": registration.id, "placed": placed})
+        else:
+            out.print(plain(f"{registration.id}: {placed}, findable now"))
 
 
 def _one(file: str | None, given: dict[str, Any]) -> Registration:
@@ -79,13 +88,19 @@ def _one(file: str | None, given: dict[str, Any]) -> Registration:
     return Registration.parse({**item.item(), **given}) if given else item
 
 
-def _settle(local: Local) -> None:
-    """Have everything announced handled, here or by a service that is running."""
+def _settle(local: Local, id: Id) -> None:
+    """Have the changes of a capability handled, here or by a service that is running.
+
+    Raises:
+        DependencyFailed: they are safe, but could not be handled yet.
+    """
     deadline = time.monotonic() + _SETTLE_S
-    drain(local)
-    while local.events.depth().waiting and time.monotonic() < deadline:
+    drain(local, stopped=lambda: not local.events.unfinished(id))
+    while local.events.unfinished(id):
+        if time.monotonic() > deadline:
+            raise DependencyFailed(f"{id}: the change is safe but not findable yet; `mats reconcile` tries again")
         time.sleep(0.05)
-        drain(local)
+        drain(local, stopped=lambda: not local.events.unfinished(id))
 
 
 def import_(
@@ -101,19 +116,18 @@ def import_(
     began = time.monotonic()
     with exit_codes():
         local = Local(context.obj)
-        local.events.release_orphans()
         importer = Importer(local.registry)
         with bar("Registering", None) as advance:
             for name in files:
-                with opened(name) as file:
-                    importer.take(name, file, advance)
+                importer.take_file(name, advance)
         indexed = _index(local)
-    seconds = time.monotonic() - began
-    report = importer.report
-    if as_json:
-        print_json(_report(report, indexed, seconds))
-    else:
-        _show_report(report, indexed, seconds)
+        seconds = time.monotonic() - began
+        report = importer.report
+        if as_json:
+            print_json(_report(report, indexed, seconds))
+        else:
+            _show_report(report, indexed, seconds)
+        _complain_of_waiting(local)
     if report.rejected:
         raise typer.Exit(Exit.REFUSED)
 
@@ -130,6 +144,18 @@ def _index(local: Local) -> int:
 
         drain(local, count)
     return handled
+
+
+def _complain_of_waiting(local: Local) -> None:
+    """Say what could not be made findable.
+
+    Raises:
+        DependencyFailed: there is something.
+    """
+    depth = local.events.depth()
+    mine = depth.dead + (0 if local.events.held_elsewhere() else depth.waiting)
+    if mine:
+        raise DependencyFailed(f"{mine:,} changes are safe but not findable yet; `mats reconcile` tries again")
 
 
 def _report(report: Report, indexed: int, seconds: float) -> dict[str, Any]:
@@ -210,11 +236,11 @@ def remove(context: typer.Context, id: CapabilityId, as_json: AsJson = False) ->
         local = Local(context.obj)
         if not local.registry.remove(Id(id)):
             raise CapabilityNotFound(id)
-        _settle(local)
-    if as_json:
-        print_json({"id": id, "removed": True})
-    else:
-        out.print(plain(f"{id}: removed"))
+        _settle(local, Id(id))
+        if as_json:
+            print_json({"id": id, "removed": True})
+        else:
+            out.print(plain(f"{id}: removed"))
 
 
 def trust(
@@ -230,11 +256,11 @@ def trust(
         if Id(id) not in local.registry.get([Id(id)]):
             raise CapabilityNotFound(id)
         local.trust.put(Id(id), given)
-        _settle(local)
-    if as_json:
-        print_json({"id": id, "trust": given})
-    else:
-        out.print(plain(f"{id}: trust {'taken back' if given is None else given}"))
+        _settle(local, Id(id))
+        if as_json:
+            print_json({"id": id, "trust": given})
+        else:
+            out.print(plain(f"{id}: trust {'taken back' if given is None else given}"))
 
 
 def _trust(text: str) -> int | None:
@@ -276,7 +302,6 @@ def reconcile(context: typer.Context, as_json: AsJson = False) -> None:
     """Compare registry, profiles and index, and repair what has drifted apart. Safe at any time."""
     with exit_codes():
         local = Local(context.obj)
-        local.events.release_orphans()
         redriven = local.events.redrive()
         _index(local)
         outcomes: Counter[str] = Counter()

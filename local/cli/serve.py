@@ -18,6 +18,7 @@ from mats.settings import Settings
 
 _HOST = "127.0.0.1"
 _SAMPLE = Path(__file__).parents[2] / "examples"
+_BACKLOG = 2_048
 _LOG_BYTES = 20_000_000
 
 
@@ -39,8 +40,10 @@ def serve(
         _log_to(settings.home / "mats.log")
         if sample and next(iter(local.registry.ids()), None) is None:
             _load_sample(local)
-        local.events.release_orphans()
-        _run(local, listener)
+        try:
+            _run(local, listener)
+        finally:
+            local.close()
 
 
 def _listener(port: int) -> socket.socket:
@@ -48,6 +51,7 @@ def _listener(port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((_HOST, port))
+        listener.listen(_BACKLOG)  # from here on nobody else can
     except OSError as error:
         reason = error.strerror or str(error)
         complain(f"port {port} on {_HOST} cannot be used ({reason}); choose another with `mats serve --port N`")
@@ -77,6 +81,12 @@ def _welcome(local: Local, port: int) -> None:
     out.print(
         Text.assemble("mats is ready on ", (url, "bold cyan"), f" with {count:,} capabilities in {local.settings.home}")
     )
+    unencoded = local.unencoded()
+    if unencoded and not local.without_encoder:
+        hint = (
+            f"{unencoded:,} capabilities have no vector of this encoder and are found by words only: run mats reconcile"
+        )
+        err.print(Text(hint, style="yellow"), soft_wrap=True)
     if local.without_encoder:
         err.print(Text(f"Searching by words only: {local.without_encoder}", style="yellow"))
     home = "" if str(local.settings.home) == ".mats" else f"--home {local.settings.home} "
@@ -97,8 +107,7 @@ def _load_sample(local: Local) -> None:
     from local.pump import drain  # noqa: PLC0415
 
     importer = Importer(local.registry)
-    with opened(str(_SAMPLE / "registry.jsonl")) as file:
-        importer.take("registry.jsonl", file, lambda count: None)
+    importer.take_file(str(_SAMPLE / "registry.jsonl"), lambda count: None)
     with opened(str(_SAMPLE / "trust.jsonl")) as file:
         for id, trust in trust_of(rows(file)):
             local.trust.put(id, trust)

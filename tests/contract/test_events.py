@@ -47,7 +47,7 @@ def test_what_is_taken_is_held_and_what_is_settled_is_gone(registry, events):
     assert events.depth().waiting == 1
 
 
-def test_a_failed_event_comes_again_later_and_is_dead_after_five_times(registry, events, monkeypatch):
+def test_a_failed_event_comes_again_later_and_is_dead_in_the_end(registry, events, monkeypatch):
     registry.put([a_registration(name="a")])
     now = [1_000.0]
     monkeypatch.setattr(module.time, "time", lambda: now[0])

@@ -1,5 +1,6 @@
 """What breaks in real life: kills, full disks, damaged files, taken ports. Nothing acknowledged is lost."""
 
+import gzip
 import json
 import os
 import resource
@@ -13,7 +14,7 @@ import sys
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, skip_or_fail
 from tests.integration.conftest import Mats, serving, wait_until
 
 ROWS = 5_000
@@ -144,8 +145,9 @@ def test_another_versions_file_is_refused_untouched(mats: Mats):
     assert "another version" in ran.err
 
 
-@pytest.mark.skipif(os.geteuid() == 0 and shutil.which("setpriv") is None, reason="root writes everywhere")
 def test_a_read_only_registry_says_so(mats: Mats, tmp_path):
+    if os.geteuid() == 0 and shutil.which("setpriv") is None:
+        skip_or_fail("setpriv, and root writes everywhere")
     mats("add", "--namespace", "a", "--name", "b", "--kind", "tool")
     for path in (*mats.home.iterdir(), mats.home):
         path.chmod(stat.S_IREAD | stat.S_IEXEC | stat.S_IRGRP | stat.S_IXGRP | stat.S_IROTH | stat.S_IXOTH)
@@ -162,7 +164,7 @@ def test_a_read_only_registry_says_so(mats: Mats, tmp_path):
     )
     mats.home.chmod(0o755)
     if "Permission denied" in ran.stderr and "mats" not in ran.stderr:
-        pytest.skip("the interpreter itself cannot be read without privileges")
+        skip_or_fail("interpreter that an unprivileged user may run")
     assert ran.returncode == 3, ran.stderr
     assert "read-only" in ran.stderr or "cannot be opened" in ran.stderr
     assert "Traceback" not in ran.stderr
@@ -183,3 +185,47 @@ def test_a_port_in_use_is_one_line_that_says_what_to_do(mats: Mats):
     assert ran.code == 3
     assert "--port" in ran.err
     assert ran.err.strip().count("\n") == 0
+
+
+def test_two_services_on_one_port_are_one_service_and_one_clear_line(mats: Mats):
+    with serving(mats) as service:
+        ran = mats("serve", "--port", service.url.rpartition(":")[2])
+        assert ran.code == 3
+        assert ran.err.strip().count("\n") == 0
+        assert service.request("/healthz")[0] == 200
+
+
+def test_a_damaged_archive_is_reported_and_the_other_files_are_taken(mats: Mats, tmp_path):
+    good, bad, missing = tmp_path / "good.jsonl", tmp_path / "bad.jsonl.gz", tmp_path / "missing.jsonl"
+    good.write_bytes(registrations(5))
+    packed = gzip.compress(registrations(2_000))
+    bad.write_bytes(packed[:200] + b"\0\0\0\0" + packed[204:])
+    ran = mats("import", str(bad), str(missing), str(good), "--json")
+    assert ran.code == 1
+    assert "Traceback" not in ran.err
+    assert {row["file"] for row in ran.json["rejected"]} >= {str(bad), str(missing)}
+    assert mats("search", "word4", "--json").json["results"][0]["name"] == "tool-4"
+
+
+def test_a_service_whose_file_is_damaged_says_so_and_lives(mats: Mats):
+    assert mats("import", "-", stdin=registrations(300)).code == 0
+    with serving(mats) as service:
+        for file in mats.home.glob("mats.db*"):
+            file.write_bytes(b"no database" * 1_000)
+        status, problem = service.request("/discover", {"query": "word7"})
+        assert status == 503
+        assert "damaged" in problem["detail"] or "disk" in problem["detail"]
+        assert service.request("/healthz")[0] == 503
+        assert service.request("/openapi.json")[0] == 200
+
+
+def test_after_a_killed_import_another_command_takes_its_own_change_and_no_more(mats: Mats, tmp_path):
+    file = tmp_path / "many.jsonl"
+    file.write_bytes(registrations(ROWS))
+    process = mats.start("import", str(file))
+    wait_until(lambda: registered(mats.home) >= ROWS)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert mats("trust", "org.many/tool-1", "50").code == 0
+    shown = mats("show", "org.many/tool-1", "--json").json
+    assert shown["profile"]["trust"] == 50

@@ -220,7 +220,6 @@ EXPECTED = [
     (errors.OutOfTime("lexical: 600 ms"), 503, RETRY),
     (errors.StorageUnusable("the disk is full; make room"), 503, {}),
     (errors.ReplyUnusable("no scores"), 500, {}),
-    (errors.Superseded("rev 3"), 500, {}),
     (errors.CapabilityError("any"), 500, {}),
 ]
 

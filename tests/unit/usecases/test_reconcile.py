@@ -73,6 +73,21 @@ def test_profiles_that_were_lost_come_back_from_the_registry():
     assert in_step(world)
 
 
+def test_an_index_ahead_of_restored_profiles_is_brought_back_to_them():
+    world = healthy()
+    restored = dict(world.profiles.kept)
+    for trust in (50, 100):
+        world.trust.put(PAY.id, trust)
+        world.deliver(PAY.id)
+    world.trust.given.clear()
+    world.profiles.kept = restored
+    (step,) = repair(world)
+    assert (step.orphans, step.reindexed) == (1, 1)
+    assert world.index.fetch([PAY.id])[PAY.id].trust is None
+    (again,) = repair(world)
+    assert (again.orphans, again.reindexed) == (0, 0)
+
+
 def test_an_entry_that_nobody_vouches_for_is_taken_out():
     world = healthy()
     world.registry.items.clear()

@@ -147,10 +147,17 @@ class Local:
             "registered": sum(1 for _ in self.registry.ids()),
             **self.profiles.counts(),
             "changes": depth._asdict(),
+            "vectors": self.profiles.vectors() or "none",
             "given_up": [f"{id}: {reason}" for id, reason in self.events.dead()],
-            "bytes": self.database.path.stat().st_size,
-            "encoder": self.settings.encoder,
+            "bytes": sum(file.stat().st_size for file in self.database.path.parent.glob(f"{DATABASE}*")),
+            "encoder": self.encoder.name if self.encoder else f"none: {self.without_encoder}",
         }
+
+    def unencoded(self) -> int:
+        """How many findable capabilities have no vector of this encoder: the neural side cannot find them."""
+        counts = self.profiles.vectors()
+        mine = counts.get(self.encoder.name, 0) if self.encoder else 0
+        return self.profiles.counts()["progress"]["indexed"] - mine
 
     def close(self) -> None:
         """Let go of the file and the threads."""

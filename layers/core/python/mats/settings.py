@@ -58,8 +58,8 @@ class Settings:
         faults = []
         for setting in fields(cls):
             text = environment.get(setting.metadata["variable"])
-            if text is None:
-                continue
+            if text is None or (text == "" and not isinstance(setting.default, int | str | tuple)):
+                continue  # no folder has no name: set to nothing is not set
             try:
                 given[setting.name] = _read(text, setting.default)
             except ValueError:

@@ -6,7 +6,6 @@ CapabilityError
 │   └── RequestInvalid       the caller's mistake
 ├── CapabilityNotFound       the caller's mistake: no such capability, or not for this caller
 ├── ReplyUnusable            a model's mistake; the pipeline carries on without that reply
-├── Superseded               nobody's mistake: another run wrote first; read again and retry
 └── DependencyFailed         somebody else's mistake; retry
     ├── OutOfTime            the dependency did not answer within its budget
     └── StorageUnusable      the operator's to mend: the message says how; a retry alone will not help
@@ -56,10 +55,6 @@ class CapabilityNotFound(CapabilityError):
 
 class ReplyUnusable(CapabilityError):
     """A model answered something that cannot be used."""
-
-
-class Superseded(CapabilityError):
-    """Another run wrote a newer revision first."""
 
 
 class DependencyFailed(CapabilityError):

@@ -62,9 +62,13 @@ class Reconcile:
         return {id: rev for id, rev, _ in self.index.revisions()}
 
     def _drop_orphans(self, page: list[Id], indexed: Mapping[Id, int]) -> int:
-        """Take out of the index what no profile vouches for; if it is registered, it comes back with its profile."""
+        """Take out of the index what no profile vouches for: of a lost profile, or ahead of one that was restored.
+
+        If it is registered, it comes back with its profile.
+        """
         known = self.profiles.get(page)
-        orphans = [id for id in page if id in indexed and id not in known]
+        kept = {id: entry.profile.rev for id, entry in known.items()}
+        orphans = [id for id in page if indexed.get(id, 0) > kept.get(id, 0)]
         gone = [_tombstone(id, indexed[id] + 1) for id in orphans]
         if gone:
             self.index.put(gone)

@@ -99,6 +99,12 @@ class LocalEncoder:
         return self._vectors(texts)
 
     def _vectors(self, texts: Sequence[str]) -> list[Vector]:
+        try:
+            return self._encoded(texts)
+        except RuntimeError as error:  # what onnxruntime raises, out of memory included
+            raise DependencyFailed(f"the encoder failed: {error}") from error
+
+    def _encoded(self, texts: Sequence[str]) -> list[Vector]:
         encodings = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
         vectors: list[Vector] = [array("f")] * len(encodings)
         for batch in _by_length(encodings):

@@ -7,12 +7,17 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mats.adapters.sqlite.database import Database
+from mats.domain.capability import Id
 from mats.ports import Event
 
+_LONGEST_WAIT_S = 300
 HELD_S = 300
 """A batch not settled within this time is given to somebody else, as a queue's visibility timeout does."""
-MAX_ATTEMPTS = 5
-"""After as many failures an event is dead: kept aside, shown by `mats stats`, taken up again by `mats reconcile`."""
+MAX_ATTEMPTS = 10
+"""Over a quarter of an hour, each wait longer than the last. After as many failures an event is dead.
+
+It is kept aside, shown by `mats stats`, and taken up again by `mats reconcile`.
+"""
 
 
 class Depth(NamedTuple):
@@ -33,6 +38,11 @@ class SqliteEvents:
     def take(self, most: int) -> Sequence[Event]:
         """At most this many events, oldest first, held for this process until settled."""
         now = time.time()
+        with self.database.reading() as connection:
+            if not connection.execute(
+                "SELECT 1 FROM events WHERE dead IS NULL AND due <= ? LIMIT 1", (now,)
+            ).fetchone():
+                return []
         with self.database.writing() as connection:
             rows = connection.execute(
                 "UPDATE events SET holder = ?, due = ?, attempts = attempts + 1 WHERE seq IN "
@@ -43,7 +53,7 @@ class SqliteEvents:
         return sorted(Event(*row) for row in rows)
 
     def settle(self, taken: Sequence[Event], failed: frozenset[str], reason: str = "") -> None:
-        """Forget those that are done; the failed ones (by event id) come again later, or are dead after five times."""
+        """Forget what is done; what failed (by event id) comes again later, or is dead after MAX_ATTEMPTS."""
         with self.database.writing() as connection:
             for event in taken:
                 if event.event_id not in failed:
@@ -53,22 +63,36 @@ class SqliteEvents:
                         "UPDATE events SET dead = ?, holder = NULL WHERE seq = ?", (reason or "failed", event.seq)
                     )
                 else:
-                    due = time.time() + 2.0**event.attempts
+                    due = time.time() + min(2.0**event.attempts, _LONGEST_WAIT_S)
                     connection.execute("UPDATE events SET due = ?, holder = NULL WHERE seq = ?", (due, event.seq))
 
     def release_orphans(self) -> None:
         """Take back what processes hold that have ended; their work is done again."""
-        with self.database.writing() as connection:
+        with self.database.reading() as connection:
             holders = connection.execute("SELECT DISTINCT holder FROM events WHERE holder IS NOT NULL").fetchall()
-            for (holder,) in holders:
-                if holder != self.holder and not _alive(int(holder.partition(":")[0])):
-                    connection.execute("UPDATE events SET holder = NULL, due = 0 WHERE holder = ?", (holder,))
+        ended = [h for (h,) in holders if h != self.holder and not _alive(int(h.partition(":")[0]))]
+        if ended:
+            with self.database.writing() as connection:
+                connection.executemany(
+                    "UPDATE events SET holder = NULL, due = 0 WHERE holder = ?", [(holder,) for holder in ended]
+                )
+
+    def unfinished(self, id: Id) -> bool:
+        """Whether a change of this capability waits, is being handled, or has been given up."""
+        with self.database.reading() as connection:
+            return connection.execute("SELECT 1 FROM events WHERE id = ? LIMIT 1", (id,)).fetchone() is not None
 
     def depth(self) -> Depth:
         """How many events wait or are being handled, and how many are dead."""
         with self.database.reading() as connection:
             row = connection.execute("SELECT count(*) - count(dead), count(dead) FROM events").fetchone()
         return Depth(*row)
+
+    def held_elsewhere(self) -> bool:
+        """Whether another process is handling events."""
+        with self.database.reading() as connection:
+            query = "SELECT 1 FROM events WHERE holder IS NOT NULL AND holder != ? LIMIT 1"
+            return connection.execute(query, (self.holder,)).fetchone() is not None
 
     def dead(self) -> Sequence[tuple[str, str]]:
         """Id and reason of each dead event, oldest first."""

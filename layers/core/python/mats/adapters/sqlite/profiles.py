@@ -72,6 +72,15 @@ class SqliteProfiles:
         with self.database.reading() as connection:
             yield from [Id(row[0]) for row in connection.execute("SELECT id FROM profiles ORDER BY id")]
 
+    def vectors(self) -> dict[str, int]:
+        """How many active profiles have a vector, by the encoder that made it."""
+        query = (
+            "SELECT json_extract(body, '$.encoder'), count(*) FROM profiles "
+            "WHERE status = 'active' AND vector IS NOT NULL GROUP BY 1"
+        )
+        with self.database.reading() as connection:
+            return dict(connection.execute(query).fetchall())
+
     def counts(self) -> dict[str, dict[str, int]]:
         """Profiles by kind, by status, and by how far they have come."""
         with self.database.reading() as connection:
