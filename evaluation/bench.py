@@ -23,8 +23,10 @@ from evaluation.synthetic import registrations as synthetic
 from evaluation.systems import Retriever, cached, registry_of, run_discover, run_plain, variant
 from mats import bootstrap
 from mats.domain.capability import Id, Kind
+from mats.domain.profile import embedded_text, profile_of
 from mats.domain.query import Query
 from mats.edge.answer import Answer
+from mats.ports import Encoder
 from mats.settings import Settings
 from mats.usecases.discover import Discover
 
@@ -162,6 +164,43 @@ def import_(data: Path, settings: Settings) -> dict[str, Any]:
     }
 
 
+def encoders(data: Path, settings: Settings) -> dict[str, Any]:
+    """The local encoder in both precisions: documents a second, time of a query, closeness to float32."""
+    dataset = load(data / "tools")
+    texts = [embedded_text(profile_of(r, trust=None, origin="")) for r in dataset.registrations[::10]]
+    queries = [query.text[:2_000] for query in dataset.queries[:200]]
+    exact = np.array(_encoder(settings, "fp32").encode_documents(texts))
+    results = {}
+    for precision in ("fp32", "int8"):
+        encoder = _encoder(settings, precision)
+        began = time.perf_counter()
+        vectors = np.array(encoder.encode_documents(texts))
+        seconds = time.perf_counter() - began
+        cosines = (vectors * exact).sum(axis=1)
+        results[precision] = {
+            "documents_per_second": round(len(texts) / seconds, 1),
+            "query_ms": {f"p{p}": round(float(np.percentile(_query_ms(encoder, queries), p)), 2) for p in (50, 95)},
+            "cosine_to_fp32": {"mean": round(float(cosines.mean()), 4), "least": round(float(cosines.min()), 4)},
+        }
+    return {"documents": len(texts), "queries": len(queries), "encoders": results}
+
+
+def _encoder(settings: Settings, precision: str) -> Encoder:
+    encoder = bootstrap.encoder(replace(settings, encoder_precision=precision))
+    if encoder is None:
+        raise SystemExit("there is no encoder to measure: MATS_ENCODER is none")
+    return encoder
+
+
+def _query_ms(encoder: Encoder, queries: Sequence[str]) -> list[float]:
+    times = []
+    for query in queries:
+        began = time.perf_counter()
+        encoder.encode_query(query)
+        times.append((time.perf_counter() - began) * 1000)
+    return times
+
+
 def answer(data: Path, settings: Settings) -> dict[str, Any]:
     """The README's question, asked of the sample registry."""
     query = Query(query="turn a street address into coordinates", limit=2, explain=True)
@@ -201,6 +240,7 @@ BENCHMARKS = {
     "latency": latency,
     "scale": scale,
     "import": import_,
+    "encoders": encoders,
     "sample": sample,
     "answer": answer,
 }

@@ -33,12 +33,22 @@ def _placed(readme: str, name: str, text: str) -> str:
 
 
 def _answer() -> str:
-    """The real answer to the README's question, without what is empty."""
+    """The real answer to the README's question, laid out for reading, without what is empty."""
     answer = _read("bench-answer")["answer"]
-    for result in answer["results"]:
-        for key in [key for key, value in result.items() if value in ("", None)]:
-            del result[key]
-    return f"```json\n{json.dumps(answer, indent=1, ensure_ascii=False)}\n```"
+    answer["results"] = [
+        {key: value for key, value in result.items() if value not in ("", None)} for result in answer["results"]
+    ]
+    return f"```json\n{_laid_out(answer)}\n```"
+
+
+def _laid_out(value: Any, indent: str = "") -> str:
+    """JSON with a line for each entry of an answer and of a result, and what is inside those on one line."""
+    if isinstance(value, dict) and ("results" in value or "score" in value):
+        entries = (f"{indent}  {json.dumps(key)}: {_laid_out(inner, indent + '  ')}" for key, inner in value.items())
+        return "{\n" + ",\n".join(entries) + f"\n{indent}}}"
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return "[" + ", ".join(_laid_out(inner, indent) for inner in value) + "]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def tables() -> str:

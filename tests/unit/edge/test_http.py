@@ -7,7 +7,7 @@ from itertools import chain
 import pytest
 
 from mats.domain import errors
-from mats.domain.errors import Fault
+from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.query import Query
 from mats.edge import http
 from mats.edge.answer import Health, Problem
@@ -107,11 +107,17 @@ def test_a_body_above_the_limit_is_refused_unread(event):
         http.body_of(event)
 
 
-@pytest.mark.parametrize("depth", [5_000, 30_000])
-def test_a_body_nested_beyond_reading_is_unreadable(depth):
-    for body in ("[" * depth, "[" * depth + "]" * depth, '{"query":' * (depth // 5)):
+def test_a_body_nested_beyond_reading_is_unreadable():
+    for body in ("[" * 30_000, "[" * 30_000 + "]" * 30_000, '{"query":' * 6_000):
         with pytest.raises(http.BodyUnreadable):
             http.body_of({"body": body})
+
+
+@pytest.mark.parametrize("depth", [500, 5_000, 9_000])
+def test_a_body_nested_as_deep_as_some_interpreters_read_is_no_query(depth):
+    for body in ("[" * depth + "]" * depth, '{"query":' * (depth // 2) + "1" + "}" * (depth // 2)):
+        with pytest.raises(RequestInvalid):
+            Query.parse(http.body_of({"body": body}))
 
 
 def test_a_body_nested_a_hundred_thousand_deep_is_refused_by_its_size():
