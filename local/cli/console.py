@@ -21,6 +21,16 @@ err = Console(stderr=True)
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts instead of tables.")]
 
 
+def _id(text: str) -> str:
+    """An id as typed, if it is text at all."""
+    if any(unicodedata.category(c) == "Cs" for c in text):
+        raise typer.BadParameter("is not valid text")
+    return text
+
+
+CapabilityId = Annotated[str, typer.Argument(metavar="ID", help="namespace/name", parser=_id)]
+
+
 class Exit(IntEnum):
     """What a script can tell from the exit code."""
 

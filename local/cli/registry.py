@@ -1,16 +1,13 @@
-"""The commands that change and show the registry."""
+"""The commands that change the registry."""
 
-import json
 import time
-import unicodedata
 from collections import Counter
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
-from local.cli.console import AsJson, Exit, complain, err, exit_codes, out, plain, print_json
+from local.cli.console import AsJson, CapabilityId, Exit, complain, err, exit_codes, out, plain, print_json
 from local.cli.progress import bar
 from local.importing import Importer, Rejected, Report, Row, opened, parse
 from local.pump import drain
@@ -24,24 +21,12 @@ _SETTLE_S = 10
 """How long a command waits for a running service to finish what both could have done."""
 
 
-def _id(text: str) -> str:
-    """An id as typed, if it is text at all."""
-    if any(unicodedata.category(c) == "Cs" for c in text):
-        raise typer.BadParameter("is not valid text")
-    return text
-
-
-CapabilityId = Annotated[str, typer.Argument(metavar="ID", help="namespace/name", parser=_id)]
-
-
 def add_to(app: typer.Typer) -> None:
     """Register the commands."""
     app.command()(add)
     app.command(name="import")(import_)
-    app.command()(show)
     app.command()(remove)
     app.command()(trust)
-    app.command()(stats)
     app.command()(reconcile)
 
 
@@ -184,52 +169,6 @@ def _show_report(report: Report, indexed: int, seconds: float) -> None:
     out.print(f"{report.rows:,} rows in {seconds:,.1f} s: {counts}, {rejected}; {indexed:,} indexed{rate}")
 
 
-def show(context: typer.Context, id: CapabilityId, as_json: AsJson = False) -> None:
-    """Show a capability: what its owner wrote, the profile made of it, and its earlier versions."""
-    with exit_codes():
-        local = Local(context.obj)
-        key = Id(id)
-        item, kept = local.registry.get([key]).get(key), local.profiles.get([key]).get(key)
-        if item is None and kept is None:
-            raise CapabilityNotFound(id)
-        shown = {
-            "id": id,
-            "registration": item,
-            "trust": local.trust.get([key]).get(key),
-            "profile": kept.profile.model_dump(mode="json") if kept else None,
-            "vector": len(kept.vector) if kept and kept.vector else None,
-            "versions": [version.model_dump(mode="json") for version in local.profiles.versions(key)],
-        }
-    if as_json:
-        print_json(shown)
-    else:
-        _show_capability(shown)
-
-
-def _show_capability(shown: dict[str, Any]) -> None:
-    out.print(plain(shown["id"]), style="bold cyan")
-    profile = shown["profile"]
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="dim")
-    table.add_column(overflow="fold")
-    for key, value in (shown["registration"] or {"registration": "removed"}).items():
-        table.add_row(key, plain(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)))
-    if profile:
-        table.add_row("trust", plain("none given" if shown["trust"] is None else shown["trust"]))
-        state = profile["status"] + (", enriched" if profile["enriched"] else ", as its owner wrote it")
-        table.add_row("status", plain((profile["error"] and f"{state}: {profile['error']}") or state))
-        summary = profile["enrichment"]["summary"]
-        table.add_row("summary", plain(summary or "none"))
-        table.add_row("vector", f"{shown['vector']} components" if shown["vector"] else "none")
-        indexed = "indexed" if profile["indexed_rev"] == profile["rev"] else "not indexed yet"
-        cause = f", {profile['cause']['time']} ({profile['cause']['event_id']})" if profile["cause"] else ""
-        table.add_row("revision", f"{profile['rev']}, {indexed}{cause}")
-        for version in reversed(shown["versions"]):
-            before = version["cause"] or {"time": "?", "event_id": "?"}
-            table.add_row("earlier", f"{version['rev']}, {version['status']}, {before['time']} ({before['event_id']})")
-    out.print(table)
-
-
 def remove(context: typer.Context, id: CapabilityId, as_json: AsJson = False) -> None:
     """Take a capability out of the registry and the index; its versions are kept."""
     with exit_codes():
@@ -269,33 +208,6 @@ def _trust(text: str) -> int | None:
     if not (text.isascii() and text.isdigit() and int(text) <= 100):
         raise RequestInvalid([Fault("N", f"must be a whole number from 0 to 100, or none; not {text!r}")])
     return int(text)
-
-
-def stats(context: typer.Context, as_json: AsJson = False) -> None:
-    """Count what is registered, findable and waiting."""
-    with exit_codes():
-        local = Local(context.obj)
-        counts = local.counts()
-    if as_json:
-        print_json(counts)
-        return
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="dim")
-    table.add_column()
-    for key, value in counts.items():
-        table.add_row(key.replace("_", " "), plain(_counted(value)))
-    out.print(table)
-
-
-def _counted(value: dict[str, int] | list[str] | int | str) -> str:
-    match value:
-        case dict():
-            return ", ".join(f"{count:,} {what}" for what, count in value.items()) or "none"
-        case list():
-            return "\n".join(value) or "none"
-        case int():
-            return f"{value:,}"
-    return value
 
 
 def reconcile(context: typer.Context, as_json: AsJson = False) -> None:

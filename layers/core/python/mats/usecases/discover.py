@@ -129,16 +129,20 @@ class Discover:
         depth = self.retrieval.depth
         lexical_stage = self._start("lexical", lambda: self.index.lexical(terms, admitted, depth=depth))
         vector = self._vector(query.query, trace)
+        deadline_ms = self.clock.elapsed_ms() + self.budgets.retrieve_ms
         neural_stage = vector and self._start("neural", lambda: self.index.neural(vector, admitted, depth=depth))
         lexical = _finish(lexical_stage, trace)
         neural = _finish(neural_stage, trace) if neural_stage else None
         if lexical is None and neural is None:
             raise trace.storage or DependencyFailed(f"the search index did not answer; try again ({trace.why})")
-        if vector is not None and not neural and lexical:
+        if neural is not None and not neural and lexical:
             trace.degraded.append("neural")  # there are entries, and none has a vector of this encoder
         fused = fuse(_scores(lexical), _scores(neural), lexical_share=self.retrieval.lexical_share)
         ids = best_first(fused)[: self.retrieval.k]
-        fetched, trace.took_ms["fetch"] = self._start("fetch", lambda: self.index.fetch(ids)).result()
+        left_ms = deadline_ms - self.clock.elapsed_ms()  # one budget for all that retrieval takes after encoding
+        fetched, trace.took_ms["fetch"] = self._start(
+            "fetch", lambda: self.index.fetch(ids), budget_ms=left_ms
+        ).result()
         profiles = [fetched[id] for id in ids if id in fetched and admitted.sees(fetched[id].visible_to)]
         return _Found(profiles, terms if lexical is not None else None, vector, _scores(lexical), _scores(neural))
 

@@ -1,0 +1,66 @@
+"""The in-process queue: nothing it is given is lost, and nothing can stop it for good."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from local.pump import drain
+from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.events import SqliteEvents
+from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
+from mats.domain.errors import DependencyFailed
+from mats.usecases.enrich import Outcome
+from tests.builders import a_registration
+from tests.fakes import CountingIds, FakeClock
+
+
+@pytest.fixture
+def events(tmp_path):
+    database = Database(tmp_path / "mats.db")
+    registry = SqliteRegistry(database, Announcer(FakeClock(), CountingIds()))
+    registry.put([a_registration(name=f"tool-{n}") for n in range(100)])
+    yield SqliteEvents(database, "1:here")
+    database.close()
+
+
+def over(events, enrich):
+    return SimpleNamespace(events=events, enrich=enrich)
+
+
+def indexed(changes):
+    return {change.id: Outcome.INDEXED for change in changes}
+
+
+def test_everything_waiting_is_handled(events):
+    counted = []
+    assert drain(over(events, indexed), counted.append) == 0
+    assert sum(counted) == 100
+    assert events.depth() == (0, 0)
+
+
+def test_it_ends_after_the_batch_at_hand_when_told_to(events):
+    handled = []
+    drain(over(events, indexed), handled.append, stopped=lambda: bool(handled))
+    assert handled == [64]
+    assert events.depth().waiting == 36
+
+
+def test_what_fails_waits_and_is_counted(events):
+    def down(changes):
+        raise DependencyFailed("down")
+
+    assert drain(over(events, down)) == 100
+    assert events.depth().waiting == 100
+
+
+def test_a_bug_costs_the_one_event_that_meets_it(events):
+    poison = a_registration(name="tool-7").id
+
+    def buggy(changes):
+        if poison in [change.id for change in changes]:
+            raise ZeroDivisionError
+        return indexed(changes)
+
+    assert drain(over(events, buggy)) == 1
+    assert events.depth().waiting == 1
+    assert events.unfinished(poison)
