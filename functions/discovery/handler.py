@@ -10,7 +10,7 @@ from mats import bootstrap
 from mats.bootstrap import Discovery
 from mats.domain.capability import Id
 from mats.domain.errors import CapabilityError
-from mats.domain.query import Query
+from mats.domain.query import Filter, Query
 from mats.edge import http, log, openapi
 from mats.edge.answer import Answer, Capability, Health
 from mats.settings import Settings
@@ -71,7 +71,7 @@ def _discovered(event: http.Event, discovery: Discovery) -> http.Response:
 
 def _health(discovery: Discovery) -> Health:
     discover = discovery.discover
-    discover.index.fetch([])  # raises if the index does not answer
+    discover.index.lexical(["health"], Filter(), depth=1)  # raises if the index does not answer
     return Health(
         status="ok",
         index=discover.index.name,

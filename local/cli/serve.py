@@ -64,42 +64,46 @@ def _run(local: Local, listener: socket.socket) -> None:
 
     from local.service import application  # noqa: PLC0415
 
+    app = application(local)
+    greeting, warning = _greeting(local, listener.getsockname()[1]), _warning(local)
+
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            _welcome(local, listener.getsockname()[1])
+            err.print(warning, end="", soft_wrap=True)
+            out.print(greeting, soft_wrap=True)
 
-    app = application(local)
     config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=3, lifespan="on")
     with suppress(KeyboardInterrupt):  # the usual way to stop it
         Server(config).run(sockets=[listener])
 
 
-def _welcome(local: Local, port: int) -> None:
-    count = sum(1 for _ in local.registry.ids())
+def _greeting(local: Local, port: int) -> Text:
+    """Where it answers, and what to try next."""
     url = f"http://{_HOST}:{port}"
-    out.print(
-        Text.assemble("mats is ready on ", (url, "bold cyan"), f" with {count:,} capabilities in {local.settings.home}")
-    )
-    unencoded = local.unencoded()
-    if unencoded and not local.without_encoder:
-        hint = (
-            f"{unencoded:,} capabilities have no vector of this encoder and are found by words only: run mats reconcile"
-        )
-        err.print(Text(hint, style="yellow"), soft_wrap=True)
-    if local.without_encoder:
-        err.print(Text(f"Searching by words only: {local.without_encoder}", style="yellow"))
+    count = sum(1 for _ in local.registry.ids())
     home = "" if str(local.settings.home) == ".mats" else f"--home {local.settings.home} "
-    out.print(
+    return Text.assemble(
+        "mats is ready on ",
+        (url, "bold cyan"),
+        f" with {count:,} capabilities in {local.settings.home}\n"
         "Try next:\n"
         f'  curl -s {url}/discover -d \'{{"query": "refund a card payment", "limit": 3}}\'\n'
         f'  .venv/bin/mats {home}search "turn an address into coordinates"\n'
         f"  {url}/docs in a browser\n"
         "Ctrl-C stops it.",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
     )
+
+
+def _warning(local: Local) -> Text:
+    """What the meaning side of the search lacks, if it lacks anything."""
+    unencoded = local.unencoded()
+    if local.without_encoder:
+        return Text(f"Searching by words only: {local.without_encoder}\n", style="yellow")
+    if unencoded:
+        lack = f"{unencoded:,} capabilities have no vector of this encoder and are found by words only"
+        return Text(f"{lack}: run mats reconcile\n", style="yellow")
+    return Text()
 
 
 def _load_sample(local: Local) -> None:

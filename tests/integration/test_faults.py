@@ -210,8 +210,9 @@ def test_a_damaged_archive_is_reported_and_the_other_files_are_taken(mats: Mats,
 def test_a_service_whose_file_is_damaged_says_so_and_lives(mats: Mats):
     assert mats("import", "-", stdin=registrations(300)).code == 0
     with serving(mats) as service:
-        for file in mats.home.glob("mats.db*"):
-            file.write_bytes(b"no database" * 1_000)
+        for file in (mats.home / "mats.db", mats.home / "mats.db-wal"):
+            with file.open("r+b") as damaged:  # in place: what is shared with the process keeps its size
+                damaged.write(b"no database" * (file.stat().st_size // 11))
         status, problem = service.request("/discover", {"query": "word7"})
         assert status == 503
         assert "damaged" in problem["detail"] or "disk" in problem["detail"]
