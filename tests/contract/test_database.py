@@ -1,0 +1,55 @@
+"""What the file's errors become: one line that says what to do."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from mats.adapters.sqlite.database import Database
+from mats.domain.errors import DependencyFailed, StorageUnusable
+
+
+def test_a_file_that_may_only_be_read_says_so(tmp_path: Path, monkeypatch):
+    Database(tmp_path / "mats.db").close()
+    connect = sqlite3.connect
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda path, **options: connect(f"file:{path}?mode=ro", uri=True, **options)
+    )
+    database = Database(tmp_path / "mats.db")
+    with pytest.raises(StorageUnusable, match="read-only"), database.writing() as connection:
+        connection.execute("DELETE FROM registry")
+    database.close()
+
+
+def test_a_file_that_another_process_holds_can_be_tried_again(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr("mats.adapters.sqlite.database._BUSY_MS", 1)
+    one, other = Database(tmp_path / "mats.db"), Database(tmp_path / "mats.db")
+    with one.writing(), pytest.raises(DependencyFailed, match="try again") as refused, other.writing():
+        pass
+    assert not isinstance(refused.value, StorageUnusable)
+    one.close()
+    other.close()
+
+
+def test_a_block_that_raises_leaves_nothing_behind(tmp_path: Path):
+    database = Database(tmp_path / "mats.db")
+
+    def half_done() -> None:
+        with database.writing() as connection:
+            connection.execute("INSERT INTO trust VALUES ('a/b', 1)")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        half_done()
+    with database.reading() as connection:
+        assert connection.execute("SELECT count(*) FROM trust").fetchone() == (0,)
+    database.close()
+
+
+def test_connections_are_used_again(tmp_path: Path):
+    database = Database(tmp_path / "mats.db")
+    for _ in range(50):
+        with database.reading() as connection:
+            connection.execute("SELECT 1")
+    assert len(database._opened) == 1
+    database.close()
