@@ -39,11 +39,13 @@ _TABLE = Path(bootstrap.__file__).with_name("calibration.json")
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The best relevance per query: of good ones with whether gold was found, and of those out of scope."""
+    """The best relevance per query: of good ones, with whether gold was found, and of the two kinds out of scope."""
 
     good: Values
     found: Values
-    foreign: Values
+    bereft: Values
+    """The same queries, asked of a registry without their gold."""
+    gibberish: Values
 
 
 def main() -> None:
@@ -93,9 +95,9 @@ def _scores(dataset: Dataset, settings: Settings, encoder: Encoder | None, scale
         nonsense = [_best(discover, query)[0] for query in _nonsense(dataset.name)]
     with registry_of(bereft, settings, encoder=encoder) as local:
         discover = replace(local.discovery.discover, scale=scale)
-        foreign = [_best(discover, query)[0] for query in dataset.queries]
+        without = [_best(discover, query)[0] for query in dataset.queries]
     best, found = zip(*answers, strict=True)
-    return Scores(np.array(best), np.array(found), np.array([*foreign, *nonsense]))
+    return Scores(np.array(best), np.array(found), np.array(without), np.array(nonsense))
 
 
 def _best(discover: Discover, query: JudgedQuery) -> tuple[float, float]:
@@ -123,7 +125,7 @@ def _halves(sets: Sequence[Scores]) -> tuple[list[Scores], list[Scores]]:
 
 
 def _slice(scores: Scores, start: int) -> Scores:
-    return Scores(scores.good[start::2], scores.found[start::2], scores.foreign[start::2])
+    return Scores(scores.good[start::2], scores.found[start::2], scores.bereft[start::2], scores.gibberish[start::2])
 
 
 def _weak(sets: Sequence[Scores]) -> float:
@@ -144,19 +146,15 @@ def _match(sets: Sequence[Scores]) -> float:
 
 
 def _judged(sets: Sequence[Scores], weak: float, match: float) -> dict[str, Any]:
-    """False reject and false accept at the thresholds and along the curve, means over the sets."""
+    """What each kind of query is told, and the shares below each threshold of a curve; means over the sets."""
     curve = [round(float(t), 2) for t in np.linspace(0, 1, 21)]
-    return {
-        "good_told_none": _mean([(s.good < weak).mean() for s in sets]),
-        "foreign_told_none": _mean([(s.foreign < weak).mean() for s in sets]),
-        "foreign_called_match": _mean([(s.foreign >= match).mean() for s in sets]),
-        "good_called_match": _mean([(s.good >= match).mean() for s in sets]),
-        "curve": {
-            "threshold": curve,
-            "false_reject": [_mean([(s.good < t).mean() for s in sets]) for t in curve],
-            "false_accept": [_mean([(s.foreign >= t).mean() for s in sets]) for t in curve],
-        },
+    kinds = {kind: [getattr(s, kind) for s in sets] for kind in ("good", "bereft", "gibberish")}
+    told = {
+        kind: {"none": _mean([(v < weak).mean() for v in each]), "match": _mean([(v >= match).mean() for v in each])}
+        for kind, each in kinds.items()
     }
+    below = {kind: [_mean([(v < t).mean() for v in each]) for t in curve] for kind, each in kinds.items()}
+    return {"told": told, "curve": {"threshold": curve, "below": below}}
 
 
 def _mean(values: Sequence[Any]) -> float:

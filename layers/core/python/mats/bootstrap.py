@@ -48,7 +48,7 @@ class Calibration:
 
 
 JUDGED = Thresholds(match=0.7, weak=0.4)
-"""For the reranker's own scale, where 0.7 means "does most of it" in the prompt."""
+"""For relevance as a reranker judges it, which is absolute by itself; not fitted to any one model."""
 
 
 class Local:
