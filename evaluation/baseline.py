@@ -9,12 +9,9 @@ from rank_bm25 import BM25Okapi
 
 from mats.domain.capability import Id
 from mats.domain.registration import Registration
+from mats.domain.text import LUCENE_STOP_WORDS
 
 K1, B = 1.2, 0.75
-_STOP_WORDS = frozenset(
-    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they "
-    "this to was will with".split()
-)
 
 
 class PlainBm25:
@@ -37,6 +34,6 @@ class PlainBm25:
 
     def _terms(self, text: str) -> list[str]:
         words: list[str] = self._stem(
-            [word for word in re.findall(r"\b\w\w+\b", text.lower()) if word not in _STOP_WORDS]
+            [word for word in re.findall(r"\b\w\w+\b", text.lower()) if word not in LUCENE_STOP_WORDS]
         )
         return words

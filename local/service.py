@@ -22,7 +22,7 @@ from mats.edge import http
 _THREADS = 256
 """Requests answered at once; each mostly waits for a model."""
 _LONGEST_BODY = 4 * http.MAX_BODY_BYTES
-"""Reading stops here, well past what the handler refuses anyway."""
+"""What is kept of a body, well past what the handler refuses anyway."""
 
 _PAGES = Path(__file__).parent / "static"
 

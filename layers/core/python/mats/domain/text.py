@@ -13,17 +13,20 @@ import snowballstemmer
 MAX_LEVELS = 64
 """How deep a descriptor is read; what lies deeper is not worth a match."""
 
-_LUCENE_STOP_WORDS = (
-    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they "
-    "this to was will with"
+LUCENE_STOP_WORDS = frozenset(
+    (
+        "a an and are as at be but by for if in into is it no not of on or such that the their then there these they "
+        "this to was will with"
+    ).split()
 )
+"""Lucene's English list."""
 _FUNCTION_WORDS = (
     "i me my mine we us our you your he his she her them who whom what which when where why how am were been being do "
     "does did doing have has had having can could would should shall may might must please some any all just so than "
     "too very up out about from im ve ll re don here more most other each both once now also like someone only own "
     "same again"
 )
-STOP_WORDS = frozenset(f"{_LUCENE_STOP_WORDS} {_FUNCTION_WORDS}".split())
+STOP_WORDS = LUCENE_STOP_WORDS.union(_FUNCTION_WORDS.split())
 """Words a query is searched without: Lucene's English list, then the words people wrap a request in."""
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])")

@@ -14,7 +14,7 @@ _LONGEST_WAIT_S = 300
 HELD_S = 300
 """A batch not settled within this time is given to somebody else, as a queue's visibility timeout does."""
 MAX_ATTEMPTS = 10
-"""Over a quarter of an hour, each wait longer than the last. After as many failures an event is dead.
+"""Over nearly a quarter of an hour, each wait longer than the last. After as many failures an event is dead.
 
 It is kept aside, shown by `mats stats`, and taken up again by `mats reconcile`.
 """
@@ -116,5 +116,5 @@ def _alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True
+        pass  # it is there, and somebody else's
     return True
