@@ -32,17 +32,18 @@ class CachedEncoder:
         """Not remembered."""
         return self._encoder.encode_query(text)
 
-    def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector]:
+    def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
         """From the cache where it is there."""
         keys = [hashlib.sha256(text.encode()).digest() for text in texts]
         known = {key: vector for key in keys if (vector := self._known(key)) is not None}
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-        made = dict(zip(missing, self._encoder.encode_documents(list(missing.values())), strict=True))
+        vectors = self._encoder.encode_documents(list(missing.values()))
+        made = {key: vector for key, vector in zip(missing, vectors, strict=True) if vector is not None}
         self._kept.executemany(
             "INSERT OR IGNORE INTO vectors VALUES (?, ?)", [(key, vector.tobytes()) for key, vector in made.items()]
         )
         known |= made
-        return [known[key] for key in keys]
+        return [known.get(key) for key in keys]
 
     def _known(self, key: bytes) -> Vector | None:
         row = self._kept.execute("SELECT vector FROM vectors WHERE text = ?", (key,)).fetchone()

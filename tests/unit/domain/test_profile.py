@@ -297,13 +297,19 @@ def test_a_name_is_indexed_as_written_and_twice_as_words():
     assert lexical_fields(a_profile(name="getUser"))["name"] == "getUser get User get User"
 
 
-def test_the_embedded_text_says_the_most_telling_first():
+def test_the_embedded_text_of_a_raw_profile_puts_what_its_owner_described_first():
+    profile = a_profile(provider="Acme Bank", tags=["chargeback"], examples=["undo the double booking"])
+    places = [embedded_text(profile).index(part) for part in ("Gives money", "Acme Bank", "chargeback", "undo")]
+    assert places == sorted(places)
+
+
+def test_the_embedded_text_says_the_five_fields_first():
     profile = a_profile(
         enrichment=WRITTEN, provider="Acme Bank", input_schema={"properties": {"amount": {"description": "How much"}}}
     )
     telling = (
-        "refund_payment", WRITTEN.summary, WRITTEN.action, "Gives money back", "Acme Bank", "chargeback", "amount",
-        "undo the double booking", "How much",
+        "refund_payment", WRITTEN.summary, WRITTEN.action, "chargeback", "undo the double booking", "Gives money back",
+        "Acme Bank", "amount", "How much",
     )  # fmt: skip
     places = [embedded_text(profile).index(part) for part in telling]
     assert places == sorted(places)

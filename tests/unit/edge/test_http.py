@@ -225,6 +225,7 @@ EXPECTED = [
     (errors.DependencyFailed("the index did not answer"), 503, RETRY),
     (errors.OutOfTime("lexical: 600 ms"), 503, RETRY),
     (errors.StorageUnusable("the disk is full; make room"), 503, {}),
+    (errors.NotPermitted("access to the model was denied"), 503, {}),
     (errors.ReplyUnusable("no scores"), 500, {}),
     (errors.CapabilityError("any"), 500, {}),
 ]

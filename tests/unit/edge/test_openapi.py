@@ -12,7 +12,8 @@ from mats.domain.explain import Why
 from mats.domain.profile import Enrichment, Profile
 from mats.domain.query import Query
 from mats.domain.ranking import Signal, Verdict
-from mats.domain.shortlist import Candidate, Result, Shortlist, Usage
+from mats.domain.shortlist import Candidate, Result, Shortlist
+from mats.domain.usage import Usage
 from mats.edge import http, openapi
 from mats.edge.answer import Answer, Capability, Health, RankedCapability
 from tests.builders import a_profile
@@ -236,6 +237,7 @@ def test_an_answer_says_what_the_contract_shows():
         "endpoint": "https://a.example",
         "provider": "",
         "lifecycle": Lifecycle.DEPRECATED,
+        "suspicious": [],
         "enriched": True,
         "why": {"matched": ["refund", "card"], "fields": ["name", "description"]},
     }

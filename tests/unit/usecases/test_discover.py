@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mats.domain.capability import Kind
-from mats.domain.errors import DependencyFailed, ReplyUnusable, RequestInvalid, StorageUnusable
+from mats.domain.errors import DependencyFailed, NotPermitted, RequestInvalid, StorageUnusable
 from mats.domain.query import Query
 from mats.domain.ranking import PAPER_WEIGHTS, Scale, Signal, Thresholds, Verdict
 from mats.ports import Opinion, Stored
@@ -43,6 +43,7 @@ def discover_over(index: MemoryIndex, **changes) -> Discover:
         clock=FakeClock(),
         ids=CountingIds(),
         executor=AtOnce(),
+        models=AtOnce(),
     )
     return replace(whole, **changes)
 
@@ -81,14 +82,14 @@ def test_the_reranker_decides_when_there_is_one():
     assert favourite.asked == 1
 
 
-@pytest.mark.parametrize("failure", [ReplyUnusable("nonsense"), DependencyFailed("throttled")])
-def test_a_failing_reranker_costs_its_signal_and_nothing_else(failure: Exception):
+@pytest.mark.parametrize("failure", [Opinion(void="nonsense"), DependencyFailed("busy"), NotPermitted("no access")])
+def test_a_failing_reranker_costs_its_signal_and_nothing_else(failure: Opinion | Exception):
     broken = ScriptedReranker(lambda query, candidates: failure)
     with_it = discover_over(indexed(*THREE), reranker=broken)(Query(query="money for a customer"))
     without = discover_over(indexed(*THREE))(Query(query="money for a customer"))
     assert with_it.degraded == ("llm",)
     assert [(r.candidate, r.score) for r in with_it.results] == [(r.candidate, r.score) for r in without.results]
-    assert str(failure) in with_it.faults[0]
+    assert (failure.void if isinstance(failure, Opinion) else str(failure)) in with_it.faults[0]
 
 
 def test_candidates_beyond_a_cut_off_reply_keep_their_other_signals():

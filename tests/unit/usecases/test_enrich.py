@@ -11,13 +11,13 @@ from mats.domain.query import Filter
 from mats.ports import Change, Written
 from mats.usecases.enrich import Enrich, Outcome
 from tests.builders import a_registration
-from tests.fakes import FakeEncoder, MemoryIndex, MemoryProfiles, MemoryRegistry, MemoryTrust, ScriptedWriter
+from tests.fakes import AtOnce, FakeEncoder, MemoryIndex, MemoryProfiles, MemoryRegistry, MemoryTrust, ScriptedWriter
 
 FIVE = Enrichment(
     summary="Gives money back.",
     action="Refund a payment",
     keywords=("refund",),
-    positive_examples=("refund order 7",),
+    positive_examples=("refund an order",),
     negative_examples=("cancel a subscription",),
 )
 
@@ -35,6 +35,7 @@ class World:
             index=self.index,
             encoder=encoder,
             writer=writer,
+            readers=AtOnce(),
         )
 
     def deliver(self, *ids: Id, event: str = "e1") -> dict[Id, Outcome]:

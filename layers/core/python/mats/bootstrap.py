@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mats.adapters.clock import SystemClock, fresh_id
 from mats.adapters.sqlite.database import Database
@@ -16,18 +16,24 @@ from mats.adapters.sqlite.events import SqliteEvents
 from mats.adapters.sqlite.profiles import SqliteProfiles
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
 from mats.domain.errors import DependencyFailed
+from mats.domain.prompt import Prompt
 from mats.domain.ranking import PAPER_WEIGHTS, Scale, Thresholds
+from mats.domain.usage import Prices, Usage
 from mats.ports import Encoder, Reranker, SearchIndex, Writer
-from mats.settings import Settings
-from mats.usecases.discover import Discover, Retrieval
+from mats.settings import TITAN, Settings
+from mats.usecases.discover import Budgets, Discover, Retrieval
 from mats.usecases.enrich import Enrich
 from mats.usecases.look_up import LookUp
 from mats.usecases.reconcile import Reconcile
+
+if TYPE_CHECKING:
+    from mats.adapters.bedrock.models import Bedrock
 
 DATABASE = "mats.db"
 LOGGER = logging.getLogger("mats")
 _STAGE_THREADS = 256
 """Threads are made as they are needed; a waiting one costs next to nothing."""
+_BUDGETS = Budgets()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +73,8 @@ class Local:
         Args:
             settings: Where and how.
             encoder: Used instead of the one the settings name.
-            writer: The enrichment LLM, if there is one.
-            reranker: The discovery LLM, if there is one.
+            writer: Used instead of the one the settings name, if they name one.
+            reranker: Used instead of the one the settings name, if they name one.
 
         Raises:
             StorageUnusable: the message says what to do.
@@ -76,9 +82,7 @@ class Local:
         self.settings = settings
         self.without_encoder = ""
         """Why there is no encoder; empty if there is one or nobody has asked."""
-        self._given_encoder = encoder
-        self.writer = writer
-        self.reranker = reranker
+        self._given_encoder, self._given_writer, self._given_reranker = encoder, writer, reranker
         self.clock = SystemClock()
         self.database = Database(settings.home / DATABASE)
         announce = Announcer(self.clock, fresh_id)
@@ -100,12 +104,45 @@ class Local:
         if self._given_encoder:
             return self._given_encoder
         try:
-            found = encoder(self.settings)
+            found = encoder(self.settings, self.bedrock)
         except DependencyFailed as error:
             self.without_encoder = str(error)
             return None
         self.without_encoder = "" if found else "MATS_ENCODER is none"
         return found
+
+    @cached_property
+    def bedrock(self) -> "Bedrock | None":
+        """The models on Bedrock, if the settings turn them on.
+
+        Raises:
+            NotPermitted: AWS's own settings cannot be used.
+        """
+        return bedrock(self.settings)
+
+    @cached_property
+    def writer(self) -> Writer | None:
+        """The enrichment LLM, if there is one."""
+        model = self.settings.writer_model
+        if self._given_writer or self.bedrock is None or model == "none":
+            return self._given_writer
+        return self.bedrock.writer(model, prompt("enrich"))
+
+    @cached_property
+    def reranker(self) -> Reranker | None:
+        """The discovery LLM, if there is one."""
+        model = self.settings.rerank_model
+        if self._given_reranker or self.bedrock is None or model == "none":
+            return self._given_reranker
+        return self.bedrock.reranker(model, prompt("rerank"))
+
+    def spent(self) -> dict[str, Usage]:
+        """What this process has spent, by model."""
+        return self.bedrock.meter.totals() if self.bedrock else {}
+
+    @cached_property
+    def _readers(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(self.settings.writer_calls, thread_name_prefix="writer")
 
     @cached_property
     def enrich(self) -> Enrich:
@@ -117,6 +154,7 @@ class Local:
             index=self.index,
             encoder=self.encoder,
             writer=self.writer,
+            readers=self._readers,
         )
 
     @cached_property
@@ -135,7 +173,10 @@ class Local:
             clock=self.clock,
             ids=fresh_id,
             executor=ThreadPoolExecutor(_STAGE_THREADS, thread_name_prefix="stage"),
+            models=ThreadPoolExecutor(_STAGE_THREADS, thread_name_prefix="model"),
             retrieval=Retrieval(k=self.settings.k),
+            budgets=_BUDGETS,
+            shuffle=self.settings.candidate_order == "shuffled",
         )
         return Discovery(discover, LookUp(self.index), log_queries=self.settings.log_queries == "text")
 
@@ -161,8 +202,11 @@ class Local:
 
     def close(self) -> None:
         """Let go of the file and the threads."""
+        pools = [self.__dict__["_readers"]] if "_readers" in self.__dict__ else []
         if "discovery" in self.__dict__:
-            self.discovery.discover.executor.shutdown(wait=False, cancel_futures=True)
+            pools += [self.discovery.discover.executor, self.discovery.discover.models]
+        for pool in pools:
+            pool.shutdown(wait=False, cancel_futures=True)
         self.database.close()
 
     @cached_property
@@ -188,14 +232,50 @@ def enrichment(settings: Settings) -> Enrich:
     return Local(settings).enrich
 
 
-def encoder(settings: Settings) -> Encoder | None:
+def bedrock(settings: Settings) -> "Bedrock | None":
+    """The models on Bedrock, if the settings turn them on.
+
+    Raises:
+        DependencyFailed: boto3 is not installed.
+    """
+    if not settings.bedrock:
+        return None
+    try:
+        from mats.adapters.bedrock.models import Bedrock  # noqa: PLC0415 - boto3, for those who use Bedrock
+    except ModuleNotFoundError as error:
+        raise DependencyFailed(
+            f"Bedrock needs {error.name}, which is not installed: pip install 'mats[aws]'"
+        ) from error
+    prices = Prices.parse(json.loads(_resource("prices.json")))
+    return Bedrock(
+        prices,
+        region=settings.region,
+        rerank_ms=_BUDGETS.rerank_ms,
+        encode_ms=_BUDGETS.encode_ms,
+        concurrency=settings.writer_calls,
+    )
+
+
+def prompt(name: str) -> Prompt:
+    """A prompt of `prompts/`."""
+    return Prompt.parse(_resource(f"prompts/{name}.md"))
+
+
+def _resource(path: str) -> str:
+    return resources.files("mats").joinpath(path).read_text("utf-8")
+
+
+def encoder(settings: Settings, models: "Bedrock | None" = None) -> Encoder | None:
     """The encoder these settings name; none if they say `none`.
 
     Raises:
-        DependencyFailed: it is not installed or cannot be fetched.
+        DependencyFailed: it is not installed, cannot be fetched, or AWS's own settings cannot be used.
     """
     if settings.encoder == "none":
         return None
+    if settings.encoder.startswith(TITAN):
+        models = models or bedrock(settings)
+        return models.encoder(settings.encoder) if models else None
     from mats.adapters.encoder.local import LocalEncoder  # noqa: PLC0415 - onnxruntime, for commands that encode
 
     return LocalEncoder.load(
@@ -216,7 +296,7 @@ def calibrated(index: str, encoder: str) -> Calibration:
 
     A pair that was never measured has the first one's, which the log says, until `make calibrate` has run with it.
     """
-    table = json.loads(resources.files("mats").joinpath("calibration.json").read_text("utf-8"))
+    table = json.loads(_resource("calibration.json"))
     wanted = f"{index}/{encoder}"
     known = next((key for key in table if wanted.startswith(key)), None)
     if known is None:

@@ -10,7 +10,7 @@ from mats.domain.capability import Id
 from mats.domain.profile import Cause, Enrichment, Profile
 from mats.domain.query import Filter
 from mats.domain.registration import Registration
-from mats.domain.shortlist import Usage
+from mats.domain.usage import Usage
 
 if TYPE_CHECKING:
     Vector: TypeAlias = array[float]
@@ -181,18 +181,18 @@ class Encoder(Protocol):
         """
         ...
 
-    def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """The vectors of documents, in the order given.
+    def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
+        """The vectors of documents, in the order given; None for one that the model did not answer.
 
         Raises:
-            DependencyFailed: the model did not answer.
+            DependencyFailed: it answered none.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What a writer made of a registration, and what was dropped on the way."""
+    """What a writer made of a registration, and what there is to say about it."""
 
     enrichment: Enrichment
     notes: tuple[str, ...] = ()
@@ -213,7 +213,9 @@ class Writer(Protocol):
         ...
 
     def describe(self, registration: Registration) -> Written:
-        """The five fields of a registration.
+        """The five fields of a registration, as the model put them; nothing is held against the registration yet.
+
+        Safe to call from several threads.
 
         Raises:
             ReplyUnusable: the model answered nonsense; the raw profile stays.
@@ -224,11 +226,17 @@ class Writer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
-    """A reranker's judgement: scores in [0, 1] for a prefix of the candidates, and the capability type it inferred."""
+    """A reranker's judgement: scores in [0, 1] for a prefix of the candidates, and the capability type it inferred.
+
+    `void` says why there are no scores, `clipped` how many were out of range, `cut_off` that the reply ended early.
+    """
 
     scores: tuple[float, ...] = ()
     intent: str | None = None
     usage: Usage = field(default_factory=Usage)
+    clipped: int = 0
+    cut_off: bool = False
+    void: str = ""
 
 
 class Reranker(Protocol):
@@ -245,10 +253,11 @@ class Reranker(Protocol):
         ...
 
     def judge(self, query: str, candidates: Sequence[Profile]) -> Opinion:
-        """How well each candidate serves the query, in the order given.
+        """How well each candidate serves the query, in the order given, in one call.
+
+        Safe to call from several threads.
 
         Raises:
-            ReplyUnusable: nothing usable in the reply.
             DependencyFailed: the model did not answer.
         """
         ...

@@ -9,6 +9,8 @@ DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 """Comes with the installation; every constant is fitted to it."""
 MAX_K = 25
 """The most candidates one rerank call judges."""
+TITAN = "amazon.titan-embed-text-v2"
+"""What the id of the one encoder on Bedrock starts with."""
 
 
 class SettingsInvalid(ValueError):
@@ -27,8 +29,22 @@ class Settings:
     cache: Path | None = _setting(
         "MATS_CACHE", None, "folder for built encoder graphs; default: the user's cache folder"
     )
+    bedrock: bool = _setting("MATS_BEDROCK", False, "1: ask models on Amazon Bedrock, with AWS's own credentials")
+    region: str = _setting("AWS_REGION", "", "AWS region; default: the one AWS's own configuration names")
+    rerank_model: str = _setting(
+        "MATS_RERANK_MODEL", "amazon.nova-micro-v1:0", "Converse model id or ARN that judges candidates, or `none`"
+    )
+    writer_model: str = _setting(
+        "MATS_WRITER_MODEL", "amazon.nova-lite-v1:0", "Converse model id or ARN that describes registrations, or `none`"
+    )
+    writer_calls: int = _setting("MATS_WRITER_CALLS", 4, "descriptions written at once, 1 to 64")
+    candidate_order: str = _setting(
+        "MATS_CANDIDATE_ORDER", "retrieval", "order in which candidates are judged: `retrieval` or `shuffled`"
+    )
     encoder: str = _setting(
-        "MATS_ENCODER", DEFAULT_ENCODER, "sentence encoder: a name on the Hugging Face hub, a folder, or `none`"
+        "MATS_ENCODER",
+        DEFAULT_ENCODER,
+        "sentence encoder: a name on the Hugging Face hub, a folder, `amazon.titan-embed-text-v2:0`, or `none`",
     )
     encoder_precision: str = _setting("MATS_ENCODER_PRECISION", "int8", "int8 (fast) or fp32 (exact)")
     query_prefix: str = _setting("MATS_QUERY_PREFIX", "", "what the encoder wants in front of queries, as BGE does")
@@ -42,6 +58,12 @@ class Settings:
             faults.append(f"MATS_K must be from 1 to {MAX_K}, not {self.k}")
         if self.encoder_precision not in ("int8", "fp32"):
             faults.append(f"MATS_ENCODER_PRECISION must be int8 or fp32, not {self.encoder_precision!r}")
+        if not 1 <= self.writer_calls <= 64:
+            faults.append(f"MATS_WRITER_CALLS must be from 1 to 64, not {self.writer_calls}")
+        if self.candidate_order not in ("retrieval", "shuffled"):
+            faults.append(f"MATS_CANDIDATE_ORDER must be retrieval or shuffled, not {self.candidate_order!r}")
+        if self.encoder.startswith(TITAN) and not self.bedrock:
+            faults.append(f"MATS_ENCODER={self.encoder} is on Bedrock, so MATS_BEDROCK must be 1")
         if self.log_queries not in ("text", "hash"):
             faults.append(f"MATS_LOG_QUERIES must be text or hash, not {self.log_queries!r}")
         if faults:
@@ -62,8 +84,8 @@ class Settings:
                 continue  # no folder has no name: set to nothing is not set
             try:
                 given[setting.name] = _read(text, setting.default)
-            except ValueError:
-                faults.append(f"{setting.metadata['variable']} must be a whole number, not {text!r}")
+            except ValueError as error:
+                faults.append(f"{setting.metadata['variable']} must be {error}, not {text!r}")
         try:
             settings = cls(**given)
         except SettingsInvalid as error:
@@ -78,8 +100,17 @@ class Settings:
         return {s.metadata["variable"]: _written(getattr(self, s.name)) for s in changed}
 
 
+_TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}
+
+
 def _read(text: str, default: object) -> object:
+    if isinstance(default, bool):
+        if text.lower() not in _TRUTH:
+            raise ValueError("1 or 0")
+        return _TRUTH[text.lower()]
     if isinstance(default, int):
+        if not text.strip().lstrip("+-").isdecimal():
+            raise ValueError("a whole number")
         return int(text)
     if isinstance(default, tuple):
         return tuple(part.strip() for part in text.split(",") if part.strip())
@@ -87,4 +118,6 @@ def _read(text: str, default: object) -> object:
 
 
 def _written(value: object) -> str:
+    if isinstance(value, bool):
+        return str(int(value))
     return ",".join(value) if isinstance(value, tuple) else str(value)

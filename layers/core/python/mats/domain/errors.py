@@ -8,6 +8,7 @@ CapabilityError
 ├── ReplyUnusable            a model's mistake; the pipeline carries on without that reply
 └── DependencyFailed         somebody else's mistake; retry
     ├── OutOfTime            the dependency did not answer within its budget
+    ├── NotPermitted         the operator's to mend: credentials, policies, regions; a retry alone will not help
     └── StorageUnusable      the operator's to mend: the message says how; a retry alone will not help
 """
 
@@ -63,6 +64,10 @@ class DependencyFailed(CapabilityError):
 
 class OutOfTime(DependencyFailed):
     """A stage did not answer within its budget."""
+
+
+class NotPermitted(DependencyFailed):
+    """The dependency refuses us until an operator mends credentials, policies or settings."""
 
 
 class StorageUnusable(DependencyFailed):

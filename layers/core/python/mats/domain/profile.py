@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.capability import Id, Kind, Lifecycle, capability_id
 from mats.domain.registration import Registration
+from mats.domain.suspicion import suspicions
 from mats.domain.text import clean, clip, first_sentence, read_parameters, split_identifier
 
 SCHEMA = 1
@@ -43,6 +44,10 @@ class Enrichment(_Frozen):
     keywords: tuple[str, ...] = ()
     positive_examples: tuple[str, ...] = ()
     negative_examples: tuple[str, ...] = ()
+
+    def texts(self) -> tuple[str, ...]:
+        """All that is said in them, field by field."""
+        return (self.summary, self.action, *self.keywords, *self.positive_examples, *self.negative_examples)
 
 
 class SourceText(_Frozen):
@@ -94,7 +99,7 @@ class Profile(_Frozen):
 
     `encoder` names what made the vector kept beside it; empty if there is none. `rev` grows by one with every change
     and is the external version in the index; `indexed_rev` follows it once the index has acknowledged. A rejected
-    registration leaves the last good content in place beside the `error`.
+    registration leaves the last good content in place beside the `error`. `suspicious` holds the reasons to look twice.
     """
 
     namespace: str
@@ -114,6 +119,7 @@ class Profile(_Frozen):
     visible_to: tuple[str, ...] | None = None
     trust: Trust | None = None
     encoder: str = ""
+    suspicious: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     origin: str = ""
     content: str = ""
@@ -170,6 +176,7 @@ def profile_of(
         enrichment=enrichment or as_written(registration),
         source=SourceText.of(registration),
         trust=trust,
+        suspicious=suspicions(registration, enrichment.texts() if enrichment else ()),
         origin=origin,
         notes=notes,
     ).sealed()
@@ -233,18 +240,18 @@ def lexical_fields(profile: Profile) -> dict[str, str]:
 
 
 def embedded_text(profile: Profile) -> str:
-    """What the encoder reads: most telling first, so that an encoder's own cut-off takes the least telling."""
+    """What the encoder reads, most telling first, so that an encoder's own cut-off takes the least telling.
+
+    The five fields come first where a writer filled them; negative examples are nowhere here.
+    """
     source, written = profile.source or SourceText(), profile.enrichment
     spoken = split_identifier(profile.name)
-    parts = (
-        profile.name,
-        spoken if spoken.lower() != profile.name.lower() else "",
-        f"{written.summary} {written.action}".strip() if profile.enriched else "",
-        source.description[:700],
-        source.other[:300],
-        " ".join(written.keywords)[:200],
-        source.parameter_names[:200],
-        " ".join(written.positive_examples)[:300],
-        source.parameter_text[:500],
-    )
-    return ". ".join(part for part in parts if part)
+    names = (profile.name, spoken if spoken.lower() != profile.name.lower() else "")
+    keywords, examples = " ".join(written.keywords), " ".join(written.positive_examples)
+    if profile.enriched:
+        said = [f"{written.summary} {written.action}".strip(), keywords[:300], examples[:600]]
+        said += [source.description[:700], source.other[:300], source.parameter_names[:200]]
+    else:
+        said = [source.description[:700], source.other[:300]]
+        said += [keywords[:200], source.parameter_names[:200], examples[:300]]
+    return ". ".join(part for part in (*names, *said, source.parameter_text[:500]) if part)

@@ -7,15 +7,7 @@ from mats.domain.explain import Why
 from mats.domain.profile import Profile
 from mats.domain.query import Query
 from mats.domain.ranking import Signal, Verdict
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """What a model call cost."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    usd: float = 0.0
+from mats.domain.usage import Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +28,17 @@ class Result:
     signals: Mapping[Signal, float]
     weights: Mapping[Signal, float]
     relevance: float
+    suspicious: tuple[str, ...] = ()
     why: Why | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What the reranker's reply was like: how many candidates it scored, how many scores were out of range."""
+
+    scored: int = 0
+    clipped: int = 0
+    cut_off: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,7 @@ class Shortlist:
     encoder: str | None
     reranker: str | None
     prompt: str | None
+    judged: Judged = Judged()
 
     @property
     def results(self) -> tuple[Result, ...]:

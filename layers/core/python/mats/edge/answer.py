@@ -38,6 +38,7 @@ class RankedCapability(_Answer):
     provider: str = ""
     lifecycle: Lifecycle = Lifecycle.ACTIVE
     enriched: bool = Field(description="Whether an LLM wrote the profile, or the registration speaks for itself.")
+    suspicious: list[str] = Field(description="Reasons to look twice at this one; they change no score.")
     why: Why | None = None
 
     @classmethod
@@ -61,16 +62,17 @@ class RankedCapability(_Answer):
             provider=profile.provider,
             lifecycle=profile.lifecycle,
             enriched=profile.enriched,
+            suspicious=list(result.suspicious),
             why=Why(matched=list(result.why.matched), fields=list(result.why.fields)) if result.why else None,
         )
 
 
 class Cost(_Answer):
-    """What the models of this answer cost."""
+    """What the reranker's call cost; embedding the query, less than a hundredth of that, is not in it."""
 
     input_tokens: int
     output_tokens: int
-    usd: float
+    usd: float | None = Field(description="None if the price of the model is not known.")
 
 
 class Versions(_Answer):
@@ -138,6 +140,7 @@ class Capability(_Answer):
     type_tags: list[str]
     lifecycle: Lifecycle
     trust: int | None
+    suspicious: list[str] = Field(description="Reasons to look twice at what its owner wrote.")
     notes: list[str]
     rev: int
 

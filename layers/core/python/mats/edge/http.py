@@ -16,6 +16,7 @@ from mats.domain.errors import (
     DependencyFailed,
     Fault,
     Invalid,
+    NotPermitted,
     RequestInvalid,
     StorageUnusable,
 )
@@ -98,7 +99,7 @@ def failed(error: CapabilityError) -> Response:
     """The problem an error of ours is."""
     status = _status(error)
     faults = error.faults if isinstance(error, Invalid) else ()
-    headers = {"Retry-After": "1"} if status == 503 and not isinstance(error, StorageUnusable) else {}
+    headers = {"Retry-After": "1"} if status == 503 and not isinstance(error, NotPermitted | StorageUnusable) else {}
     return problem(status, str(error), faults, headers)
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+from dataclasses import asdict
 from typing import Any
 
 from mats.domain.shortlist import Result, Shortlist
@@ -35,6 +36,7 @@ def _record(shortlist: Shortlist, *, spell_out: bool) -> dict[str, Any]:
         "input_tokens": shortlist.usage.input_tokens,
         "output_tokens": shortlist.usage.output_tokens,
         "usd": shortlist.usage.usd,
+        "judged": asdict(shortlist.judged),
         "index": shortlist.index,
         "models": {"rerank": shortlist.reranker, "embed": shortlist.encoder},
         "prompt": shortlist.prompt,
@@ -52,4 +54,5 @@ def _candidate(result: Result, position: int) -> dict[str, Any]:
         "signals": {signal: round(value, 4) for signal, value in result.signals.items()},
         "bm25": result.candidate.bm25,
         "cosine": result.candidate.cosine,
+        "suspicious": result.suspicious,
     }

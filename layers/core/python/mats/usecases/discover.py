@@ -1,13 +1,14 @@
 """Answer a query with ranked capabilities: retrieve k, rerank once, blend. Nothing is invoked."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from mats.domain.capability import Id
-from mats.domain.errors import DependencyFailed, Fault, ReplyUnusable, RequestInvalid, StorageUnusable
+from mats.domain.errors import DependencyFailed, Fault, RequestInvalid, StorageUnusable
 from mats.domain.explain import explain
+from mats.domain.judging import shuffled
 from mats.domain.profile import Profile
 from mats.domain.query import Filter, Query
 from mats.domain.ranking import (
@@ -25,9 +26,11 @@ from mats.domain.ranking import (
     shares,
     standing_in,
 )
-from mats.domain.shortlist import Candidate, Result, Shortlist
+from mats.domain.shortlist import Candidate, Judged, Result, Shortlist
+from mats.domain.suspicion import copies
 from mats.domain.text import query_terms
 from mats.ports import Clock, Encoder, Hit, Ids, Opinion, Reranker, SearchIndex, Vector
+from mats.usecases.breaker import Breaker
 from mats.usecases.budget import Stage, start
 
 T = TypeVar("T")
@@ -64,10 +67,18 @@ class _Trace:
     def why(self) -> str:
         return "; ".join(self.faults)
 
+    def lose(self, part: str, why: str) -> None:
+        self.degraded.append(part)
+        self.faults.append(why)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discover:
-    """Answer queries. A stage that fails or is late leaves its signal out of the answer, which says so."""
+    """Answer queries. A stage that fails or is late leaves its signal out of the answer, which says so.
+
+    Stages that ask a model run on `models`, so that those a model leaves hanging take no thread from the index. With
+    `shuffle`, candidates are put to the reranker in an order that the query decides, not in that of retrieval.
+    """
 
     index: SearchIndex
     encoder: Encoder | None
@@ -80,8 +91,11 @@ class Discover:
     clock: Clock
     ids: Ids
     executor: Executor
+    models: Executor
+    breaker: Breaker = field(default_factory=Breaker)
     retrieval: Retrieval = Retrieval()
     budgets: Budgets = Budgets()
+    shuffle: bool = False
 
     def __call__(self, query: Query, audiences: Collection[str] = ()) -> Shortlist:
         """The shortlist for a query asked by a caller who belongs to these audiences.
@@ -94,8 +108,8 @@ class Discover:
         began, trace = self.clock.elapsed_ms(), _Trace()
         terms = query_terms(query.query)
         found = self._retrieve(query, terms, Filter.of(query, audiences), trace)
-        candidates, opinion = self._judged(query, found, trace)
-        ranked = self._ranked(candidates, opinion)
+        candidates, opinion, scores = self._judged(query, found, trace)
+        ranked = self._ranked(candidates, scores, opinion.intent)
         judged = [result for result in ranked if Signal.LLM in result.signals]
         best = max((result.relevance for result in judged or ranked), default=None)
         if query.explain:
@@ -116,6 +130,7 @@ class Discover:
             encoder=self.encoder.name if self.encoder else None,
             reranker=self.reranker.name if self.reranker else None,
             prompt=self.reranker.prompt if self.reranker else None,
+            judged=Judged(scored=len(scores), clipped=opinion.clipped, cut_off=opinion.cut_off),
         )
 
     def _limit(self, query: Query) -> int:
@@ -151,34 +166,46 @@ class Discover:
         if encoder is None:
             trace.degraded.append("neural")
             return None
-        stage = self._start("encode", lambda: encoder.encode_query(text), budget_ms=self.budgets.encode_ms)
+        stage = self._ask("encode", lambda: encoder.encode_query(text), budget_ms=self.budgets.encode_ms)
         return _finish(stage, trace, lost="neural")
 
-    def _judged(self, query: Query, found: "_Found", trace: _Trace) -> tuple[list[Candidate], Opinion]:
-        """The candidates fully measured and the reranker's opinion of them; the index measures while it thinks."""
+    def _judged(
+        self, query: Query, found: "_Found", trace: _Trace
+    ) -> tuple[list[Candidate], Opinion, Mapping[Id, float]]:
+        """The candidates fully measured, what the reranker said and its scores; the index measures while it thinks."""
         measuring = self._start("measure", lambda: found.measured_by(self.index))
-        opinion = self._opinion(query, found.profiles, trace)
+        order = shuffled(len(found.profiles), query.query) if self.shuffle else range(len(found.profiles))
+        put = [found.profiles[position] for position in order]
+        opinion = self._opinion(query, put, trace)
+        scores = {profile.id: score for profile, score in zip(put, opinion.scores, strict=False)}
         bm25, cosine = _finish(measuring, trace, lost="bm25") or ({}, found.neural)
         candidates = [
             Candidate(profile=profile, bm25=bm25.get(profile.id), cosine=cosine.get(profile.id))
             for profile in found.profiles
         ]
-        return candidates, opinion
+        return candidates, opinion, scores
 
     def _opinion(self, query: Query, profiles: Sequence[Profile], trace: _Trace) -> Opinion:
-        """What the reranker thinks; an empty opinion if there is none to ask or it failed."""
+        """What the reranker thinks; one without scores if there is none to ask, it failed or made no sense."""
         reranker = self.reranker
         if reranker is None or not profiles:
             trace.degraded.extend(["llm"] if reranker is None else [])
             return Opinion()
-        stage = self._start("rerank", lambda: reranker.judge(query.query, profiles), budget_ms=self.budgets.rerank_ms)
+        if not self.breaker.admits(self.clock.elapsed_ms()):
+            trace.lose("llm", "rerank: not asked, because it failed several times in a row")
+            return Opinion()
+        stage = self._ask("rerank", lambda: reranker.judge(query.query, profiles), budget_ms=self.budgets.rerank_ms)
         opinion = _finish(stage, trace, lost="llm")
-        if opinion and 0 < len(opinion.scores) <= len(profiles):
-            return opinion
-        if opinion:
-            trace.degraded.append("llm")
-            trace.faults.append(f"rerank: {len(opinion.scores)} scores for {len(profiles)} candidates")
-        return Opinion(usage=opinion.usage) if opinion else Opinion()
+        if opinion is None:
+            self.breaker.failed(self.clock.elapsed_ms())
+            return Opinion()
+        self.breaker.answered()
+        if opinion.void or not 0 < len(opinion.scores) <= len(profiles):
+            void = opinion.void or f"{len(opinion.scores)} scores for {len(profiles)} candidates"
+            trace.lose("llm", f"rerank: {void}")
+            return replace(opinion, scores=(), intent=None)
+        trace.faults.extend(_faults(opinion, len(profiles)))
+        return opinion
 
     def _thresholds(self, opinion: Opinion, found: "_Found") -> Thresholds:
         """On which scale the relevance of this answer is."""
@@ -186,12 +213,15 @@ class Discover:
             return self.judged_thresholds
         return self.thresholds if found.neural else self.lexical_thresholds
 
-    def _ranked(self, candidates: Sequence[Candidate], opinion: Opinion) -> list[Result]:
-        weights = self.weights if opinion.scores else standing_in(self.weights)
-        judged = dict(enumerate(opinion.scores))
+    def _ranked(
+        self, candidates: Sequence[Candidate], judged: Mapping[Id, float], inferred: str | None
+    ) -> list[Result]:
+        weights = self.weights if judged else standing_in(self.weights)
+        alike = copies({c.profile.id: c.profile.source.description for c in candidates if c.profile.source})
+        results = {c.profile.id: self._result(c, judged.get(c.profile.id), inferred, weights) for c in candidates}
         results = {
-            c.profile.id: self._result(c, judged.get(position), opinion.intent, weights)
-            for position, c in enumerate(candidates)
+            id: replace(result, suspicious=(*result.suspicious, alike[id])) if id in alike else result
+            for id, result in results.items()
         }
         order = in_order(
             [
@@ -218,7 +248,11 @@ class Discover:
             signals=signals,
             weights=shares(signals, weights),
             relevance=llm if llm is not None else retrieval or 0.0,
+            suspicious=profile.suspicious,
         )
+
+    def _ask(self, name: str, work: Callable[[], T], *, budget_ms: float) -> Stage[T]:
+        return start(name, work, budget_ms=budget_ms, executor=self.models, clock=self.clock)
 
     def _start(self, name: str, work: Callable[[], T], *, budget_ms: float | None = None) -> Stage[T]:
         budget = self.budgets.retrieve_ms if budget_ms is None else budget_ms
@@ -252,13 +286,20 @@ def _finish(stage: Stage[T], trace: _Trace, *, lost: str = "") -> T | None:
     """What the stage gave, its time noted; None if it failed, which the answer says."""
     try:
         value, trace.took_ms[stage.name] = stage.result()
-    except (DependencyFailed, ReplyUnusable) as error:
-        trace.degraded.append(lost or stage.name)
-        trace.faults.append(f"{stage.name}: {error}")
+    except DependencyFailed as error:
+        trace.lose(lost or stage.name, f"{stage.name}: {error}")
         if isinstance(error, StorageUnusable):
             trace.storage = error
         return None
     return value
+
+
+def _faults(opinion: Opinion, candidates: int) -> Iterator[str]:
+    """What was wrong with a reply that could be used all the same."""
+    if opinion.cut_off:
+        yield f"rerank: the reply was cut off after {len(opinion.scores)} of {candidates} scores"
+    if opinion.clipped:
+        yield f"rerank: {opinion.clipped} scores were out of range and clipped"
 
 
 def _scores(hits: Sequence[Hit] | None) -> dict[Id, float]:

@@ -6,11 +6,13 @@ event is delivered again, and an older run can never overwrite a newer one.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from mats.domain.capability import Id, parts
 from mats.domain.errors import DependencyFailed, Fault, RegistrationInvalid, ReplyUnusable
+from mats.domain.grounding import grounded
 from mats.domain.profile import Cause, Profile, Recipe, Status, embedded_text, profile_of, same_text
 from mats.domain.registration import Registration
 from mats.ports import Change, Encoder, Item, ProfileStore, Registry, SearchIndex, Stored, TrustBook, Vector, Writer
@@ -55,6 +57,8 @@ class Enrich:
     index: SearchIndex
     encoder: Encoder | None
     writer: Writer | None
+    readers: Executor
+    """Where the writer is asked; its threads are how many calls run at once."""
 
     def __call__(self, changes: Sequence[Change]) -> Mapping[Id, Outcome]:
         """What became of each capability named; several changes of one are one.
@@ -68,10 +72,11 @@ class Enrich:
         drafts = {id: self._draft(id, items.get(id), trust.get(id), kept.get(id)) for id in causes}
         drafts = self._keep(self._encoded(drafts), kept, causes)
         unread = {id: draft for id, draft in drafts.items() if draft.unread and draft.outcome.done}
-        for id, draft in unread.items():
-            written = self._encoded({id: self._read(draft)})
-            before = {id: draft.target if draft.outcome is Outcome.INDEXED else kept[id]}
-            drafts |= self._keep(written, before, causes)
+        reading = {self.readers.submit(self._read, draft): id for id, draft in unread.items()}
+        for read in as_completed(reading):  # kept one by one: what was paid for is not lost with its batch
+            id = reading[read]
+            before = {id: drafts[id].target if drafts[id].outcome is Outcome.INDEXED else kept[id]}
+            drafts |= self._keep(self._encoded({id: read.result()}), before, causes)
         return {id: draft.outcome for id, draft in drafts.items()}
 
     def _draft(self, id: Id, item: Item | None, trust: int | None, kept: Stored | None) -> _Draft:
@@ -135,9 +140,9 @@ class Enrich:
             return replace(draft, outcome=Outcome.INDEXED, target=replace(draft.target, profile=noted))
         except DependencyFailed:
             return replace(draft, outcome=Outcome.DEGRADED)
-        better = profile_of(
-            draft.registration, trust=raw.trust, origin=origin, enrichment=written.enrichment, notes=written.notes
-        )
+        true = grounded(written.enrichment, draft.registration)
+        notes = (*written.notes, *true.notes)
+        better = profile_of(draft.registration, trust=raw.trust, origin=origin, enrichment=true.enrichment, notes=notes)
         return replace(draft, outcome=Outcome.INDEXED, target=Stored(better))
 
     def _encoded(self, drafts: Mapping[Id, _Draft]) -> dict[Id, _Draft]:
@@ -147,13 +152,14 @@ class Enrich:
         if not self.encoder or not missing:
             return encoded
         try:
-            vectors: Sequence[Vector] = self.encoder.encode_documents(
-                [embedded_text(drafts[id].target.profile) for id in missing]
-            )
+            vectors = self.encoder.encode_documents([embedded_text(drafts[id].target.profile) for id in missing])
         except DependencyFailed:
             return encoded | {id: replace(drafts[id], outcome=Outcome.DEGRADED) for id in missing}
         for id, vector in zip(missing, vectors, strict=True):
-            encoded[id] = replace(drafts[id], target=self._stored(drafts[id].target.profile, vector))
+            if vector is None:
+                encoded[id] = replace(drafts[id], outcome=Outcome.DEGRADED)
+            else:
+                encoded[id] = replace(drafts[id], target=self._stored(drafts[id].target.profile, vector))
         return encoded
 
     def _keep(

@@ -1,0 +1,1 @@
+"""Amazon Bedrock through `bedrock-runtime`: Converse for the two LLM roles, InvokeModel for Titan's vectors."""

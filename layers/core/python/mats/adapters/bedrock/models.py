@@ -1,0 +1,45 @@
+"""The models of one process: each with the client that its waiting time asks for."""
+
+from functools import cached_property
+
+from mats.adapters.bedrock.reranker import BedrockReranker
+from mats.adapters.bedrock.runtime import Meter, Runtime
+from mats.adapters.bedrock.titan import TitanEncoder
+from mats.adapters.bedrock.writer import BedrockWriter
+from mats.domain.prompt import Prompt
+from mats.domain.usage import Prices
+
+_CONNECTIONS = 256
+"""As many as requests are answered at once."""
+_WRITING_S = 60
+
+
+class Bedrock:
+    """Makes writer, reranker and encoder, and counts what they spend. No call is made before one is used."""
+
+    def __init__(self, prices: Prices, *, region: str, rerank_ms: float, encode_ms: float, concurrency: int) -> None:
+        """Take the region (empty: AWS's own configuration names it), budgets, and how many documents go at once."""
+        self.meter = Meter(prices)
+        self._region = region
+        self._rerank_ms, self._encode_ms, self._concurrency = rerank_ms, encode_ms, concurrency
+
+    @cached_property
+    def _offline(self) -> Runtime:
+        """Waits long and tries twice; whoever delivers the event again does the rest of the waiting."""
+        return Runtime(self.meter, timeout_s=_WRITING_S, attempts=2, connections=self._concurrency, region=self._region)
+
+    def writer(self, model: str, prompt: Prompt) -> BedrockWriter:
+        """The enrichment LLM."""
+        return BedrockWriter(runtime=self._offline, name=model, text=prompt)
+
+    def reranker(self, model: str, prompt: Prompt) -> BedrockReranker:
+        """The discovery LLM: one attempt, within its budget."""
+        online = Runtime(self.meter, timeout_s=self._rerank_ms / 1000, connections=_CONNECTIONS, region=self._region)
+        return BedrockReranker(runtime=online, name=model, text=prompt)
+
+    def encoder(self, model: str, *, dimension: int = 1024) -> TitanEncoder:
+        """Titan: one attempt within its budget for a query, more for documents."""
+        online = Runtime(self.meter, timeout_s=self._encode_ms / 1000, connections=_CONNECTIONS, region=self._region)
+        return TitanEncoder(
+            model=model, dimension=dimension, online=online, offline=self._offline, concurrency=self._concurrency
+        )

@@ -1,0 +1,57 @@
+"""The discovery LLM."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mats.adapters.bedrock.runtime import Reply, Runtime
+from mats.domain.fence import encoded, visible
+from mats.domain.judging import cards, judgement, known_type
+from mats.domain.profile import Profile
+from mats.domain.prompt import Prompt, filled
+from mats.ports import Opinion
+
+_TOKENS_AROUND, _TOKENS_PER_SCORE = 80, 6
+"""Room for a reply about twice as long as a complete one: a cap, not an aim."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BedrockReranker:
+    """Judges all candidates of a query in one Converse call."""
+
+    runtime: Runtime
+    name: str
+    text: Prompt
+
+    @property
+    def prompt(self) -> str:
+        """The hash of `prompts/rerank.md`."""
+        return self.text.hash
+
+    def judge(self, query: str, candidates: Sequence[Profile]) -> Opinion:
+        """How well each candidate serves the query, in the order given; `void` says why if the reply is unusable.
+
+        Raises:
+            DependencyFailed: the model did not answer.
+        """
+        request = filled(self.text.request, {"query": encoded(visible(query)), "candidates": cards(candidates)})
+        most = _TOKENS_AROUND + _TOKENS_PER_SCORE * len(candidates)
+        reply = self.runtime.converse(self.name, self.text, request, max_tokens=most)
+        if reply.refused:
+            return Opinion(void=f"the model refused ({reply.stop})", usage=reply.usage)
+        found = judgement(_spoken(reply), len(candidates), ended_early=reply.cut_off)
+        return Opinion(
+            scores=found.scores,
+            intent=known_type(found.type, candidates),
+            usage=reply.usage,
+            clipped=found.clipped,
+            cut_off=found.cut_off,
+            void=found.void,
+        )
+
+
+def _spoken(reply: Reply) -> str:
+    """The reply as a text: the tool's arguments, else the words; arguments may themselves be a text."""
+    if not reply.tool:
+        return reply.text
+    return reply.arguments if isinstance(reply.arguments, str) else json.dumps(reply.arguments)

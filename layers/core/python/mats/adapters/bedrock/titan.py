@@ -1,0 +1,85 @@
+"""Titan Embed Text V2: vectors of unit length."""
+
+import math
+from array import array
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from mats.adapters.bedrock.runtime import Runtime
+from mats.domain.errors import DependencyFailed
+from mats.ports import Vector
+
+_MOST_BYTES = 8_000
+"""Titan reads 8,192 tokens and 50,000 characters; no tokenizer makes more tokens than bytes."""
+
+
+class TitanEncoder:
+    """Encodes one text a call; documents several at once."""
+
+    def __init__(self, *, model: str, dimension: int, online: Runtime, offline: Runtime, concurrency: int) -> None:
+        """Use `online` for queries and `offline` for documents, of which `concurrency` are encoded at once."""
+        self._model, self._dimension = model, dimension
+        self._online, self._offline = online, offline
+        self._pool = ThreadPoolExecutor(concurrency, thread_name_prefix="titan")
+
+    @property
+    def name(self) -> str:
+        """Model and dimension."""
+        return f"{self._model}-{self._dimension}"
+
+    @property
+    def dimension(self) -> int:
+        """1024, 512 or 256."""
+        return self._dimension
+
+    def encode_query(self, text: str) -> Vector:
+        """The vector of a query.
+
+        Raises:
+            DependencyFailed: there is none, or it is none that could be compared.
+        """
+        return self._encoded(self._online, text)
+
+    def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
+        """The vectors of documents, in the order given; None for one that the model did not answer.
+
+        Raises:
+            DependencyFailed: it answered none of them.
+        """
+        results = list(self._pool.map(self._attempted, texts))
+        failed = [result for result in results if isinstance(result, DependencyFailed)]
+        if failed and len(failed) == len(results):
+            raise failed[0]
+        return [None if isinstance(result, DependencyFailed) else result for result in results]
+
+    def _attempted(self, text: str) -> Vector | DependencyFailed:
+        try:
+            return self._encoded(self._offline, text)
+        except DependencyFailed as error:
+            return error
+
+    def _encoded(self, runtime: Runtime, text: str) -> Vector:
+        body = {"inputText": _clipped(text), "dimensions": self._dimension, "normalize": True}
+        answer = runtime.invoke(self._model, body)
+        return self._unit(answer.get("embedding") if isinstance(answer, dict) else None)
+
+    def _unit(self, components: object) -> Vector:
+        """The components as a vector of length 1.
+
+        Raises:
+            DependencyFailed: too many, too few, not numbers, not finite, or all zero.
+        """
+        if not isinstance(components, list) or len(components) != self._dimension:
+            got = f"{len(components)} components" if isinstance(components, list) else "no vector"
+            raise DependencyFailed(f"{self._model} answered {got} instead of {self._dimension}")
+        if not all(isinstance(c, int | float) and math.isfinite(c) for c in components):
+            raise DependencyFailed(f"{self._model} answered a vector with components that are not finite numbers")
+        length = math.sqrt(sum(c * c for c in components))
+        if length == 0 or not math.isfinite(length):
+            raise DependencyFailed(f"{self._model} answered a vector without direction")
+        return array("f", (c / length for c in components))
+
+
+def _clipped(text: str) -> str:
+    """The beginning that Titan can read: what is embedded stands in order of value, so the least telling goes."""
+    return text.encode()[:_MOST_BYTES].decode(errors="ignore")

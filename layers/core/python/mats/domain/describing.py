@@ -1,0 +1,80 @@
+"""What a writer reads of a registration, and how its reply is understood."""
+
+import json
+from typing import Any
+
+from mats.domain.errors import ReplyUnusable
+from mats.domain.fence import encoded, fitted, visible
+from mats.domain.profile import Enrichment, SourceText
+from mats.domain.registration import Registration
+
+_LONGEST_TEXT = 800
+_LONGEST_ENTRY = 300
+_MOST_ENTRIES = 20
+"""A reply beyond these is not what was asked for; the prompt asks for a quarter of it."""
+_TEXTS = ("summary", "action")
+_LISTS = ("keywords", "positive_examples", "negative_examples")
+
+
+def brief(registration: Registration) -> str:
+    """What the writer reads, as JSON: the owner's words, each part within its room (bytes)."""
+    source = SourceText.of(registration)
+    parts: dict[str, tuple[str, int]] = {
+        "name": (registration.name, 400),
+        "provider": (registration.provider, 200),
+        "description": (source.description, 6_000),
+        "type_tags": (", ".join(registration.type_tags), 400),
+        "tags": (", ".join(registration.tags), 400),
+        "examples": ("\n".join(registration.examples[:10]), 1_500),
+        "negative_examples": ("\n".join(registration.negative_examples[:10]), 800),
+        "parameters": (source.parameter_names, 1_000),
+        "about_parameters": (source.parameter_text, 3_000),
+        "other": (source.other, 1_000),
+    }
+    shown = {key: fitted(visible(text), room) for key, (text, room) in parts.items() if text}
+    return encoded({"kind": registration.kind, **shown})
+
+
+def enrichment(reply: object) -> Enrichment:
+    """The five fields of a reply, cleaned; entries that say nothing or say it twice are left out.
+
+    Raises:
+        ReplyUnusable: the message says what is wrong, in words of ours that can go into a second prompt.
+    """
+    if not isinstance(reply, dict):
+        raise ReplyUnusable("it is not an object with the five fields")
+    if missing := [field for field in (*_TEXTS, *_LISTS) if field not in reply]:
+        raise ReplyUnusable(f"it lacks {', '.join(missing)}")
+    texts = {field: _text(field, reply[field]) for field in _TEXTS}
+    lists = {field: _entries(field, reply[field]) for field in _LISTS}
+    read = Enrichment.model_validate({**texts, **lists})
+    if read == Enrichment():
+        raise ReplyUnusable("all five fields are empty")
+    return read
+
+
+def from_text(text: str) -> object:
+    """The first JSON object of a text, for models that do not answer through a tool; None if there is none."""
+    try:
+        value, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def _text(field: str, value: Any, longest: int = _LONGEST_TEXT) -> str:
+    if not isinstance(value, str):
+        raise ReplyUnusable(f"{field} is not text")
+    text = visible(value)
+    if len(text) > longest:
+        raise ReplyUnusable(f"{field} is far too long")
+    return text
+
+
+def _entries(field: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise ReplyUnusable(f"{field} is not a list")
+    if len(value) > _MOST_ENTRIES:
+        raise ReplyUnusable(f"{field} has far too many entries")
+    texts = [_text(field, entry, _LONGEST_ENTRY) for entry in value]
+    return tuple(dict.fromkeys(text for text in texts if text))

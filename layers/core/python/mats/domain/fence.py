@@ -1,0 +1,63 @@
+"""How untrusted text reaches a model: as JSON between tags that nothing in it can close.
+
+Every `<`, `>` and `&` is written as a JSON escape and every line break is one, so the text of a stranger can neither
+close its fence nor begin a line of its own. What no reader can see never gets there at all.
+"""
+
+import json
+import unicodedata
+from typing import Any
+
+_ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+_UNSEEN = frozenset({"Cf", "Cs", "Co", "Cn"})
+_BREAKS = frozenset({"Cc", "Zl", "Zp"})
+
+
+def visible(text: str) -> str:
+    """The text as a person would see it: nothing hidden, no direction marks, whitespace runs as one space."""
+    if text.isascii() and text.isprintable():
+        return " ".join(text.split())
+    kept = (" " if unicodedata.category(c) in _BREAKS else "" if is_hidden(c) else c for c in text)
+    return " ".join("".join(kept).split())
+
+
+def is_hidden(character: str) -> bool:
+    """Whether a character takes no room on a page: formatting, private, unassigned, or a variation selector."""
+    return unicodedata.category(character) in _UNSEEN or _is_variation_selector(character)
+
+
+def _is_variation_selector(character: str) -> bool:
+    return "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
+
+
+def encoded(value: Any) -> str:
+    """Compact JSON on one line without `<`, `>` or `&`."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
+
+
+def size(text: str) -> int:
+    """Bytes of UTF-8. No tokenizer makes more tokens than that, so a limit in bytes is one in tokens, too."""
+    return len(text.encode())
+
+
+def fitted(text: str, room: int) -> str:
+    """As much of the beginning as takes at most `room` bytes once encoded as a JSON string, quotes not counted.
+
+    Cut at a word where one ends in the last fifth; what is cut ends in an ellipsis.
+    """
+    if _encoded_size(text) <= room:
+        return text
+    low, high = 0, min(len(text), room)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if _encoded_size(text[:middle]) <= room - len("…".encode()):
+            low = middle
+        else:
+            high = middle - 1
+    space = text.rfind(" ", 0, low + 1)
+    cut = text[: space if space > low * 4 // 5 else low].rstrip()
+    return f"{cut}…" if cut else ""
+
+
+def _encoded_size(text: str) -> int:
+    return size(encoded(text)) - 2

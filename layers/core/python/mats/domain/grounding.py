@@ -1,0 +1,153 @@
+"""What a writer may not invent: URLs, identifiers and numbers must stand in the registration.
+
+A sentence of `summary` or `action` that holds one that does not is dropped, and so is an entry of a list: a text with a
+hole in it would say something else. Of a registration that is nothing but a name, `summary` and `action` may say only
+what the name says; keywords and examples may be inferred from it.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from mats.domain.capability import Kind
+from mats.domain.profile import Enrichment
+from mats.domain.registration import Registration
+from mats.domain.text import STOP_WORDS, clip, split_identifier, stem, words
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
+_TOKEN = re.compile(r"[^\s,;!?\"'“”‘’`()\[\]{}<>|]+")
+_URL = re.compile(r"\w+://|www\.|[^\s@]+@[^\s@]+\.\w", re.IGNORECASE)
+_IDENTIFIER = re.compile(
+    r"\w_\w"  # get_user
+    r"|[a-z][A-Z]"  # getUser
+    r"|\w::\w|^[/~.]+/?\w|\w/\w+/\w"  # std::sort, /v1/users, a/b/c
+    r"|^@\w|^#\w"  # a handle, an anchor
+    r"|\w{2}\.\w{2}"  # com.acme, report.pdf
+)
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_GROUPING = re.compile(r",(?=\d{3}(?!\d))")
+_SAYS_LITTLE = frozenset(
+    stem(word)
+    for word in (
+        "a agent api capability call data do does for function get given gives handle help let make model perform "
+        "performs process provide provides related request result run service skill something support task tool use "
+        "used user using work"
+    ).split()
+)
+"""Words that may stand in the summary of a bare name though the name does not say them."""
+_READABLE = re.compile(r"(?=.*[aeiouy])[a-z]{3,}|[^\W\d_a-z]{2,}")
+_NOTE = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a registration says, in the forms that a claim is looked up in."""
+
+    literal: str
+    spoken: str
+    numbers: frozenset[str]
+
+    @classmethod
+    def of(cls, registration: Registration) -> Self:
+        """Every name and text of a registration."""
+        text = json.dumps(registration.item(), ensure_ascii=False)
+        literal = text.replace("\\/", "/").lower()
+        return cls(literal, _spoken(text), frozenset(_numbers(text)))
+
+    def invented(self, text: str) -> Iterator[str]:
+        """What a text should have had from here and has not."""
+        for token in _TOKEN.findall(text):
+            bare = token.strip(".:…-–—*")
+            if bare and not self._holds(bare):
+                yield bare
+        yield from (number for number in _numbers(text) if number not in self.numbers)
+
+    def _holds(self, token: str) -> bool:
+        named = re.search(rf"(?<!\w){re.escape(token.lower())}(?![\w-])", self.literal) is not None
+        if named or _URL.search(token):
+            return named
+        if _IDENTIFIER.search(token) or _mixes(token):
+            return f" {_spoken(token)} " in f" {self.spoken} "
+        return True
+
+
+def _mixes(token: str) -> bool:
+    """Letters and digits in one token: an order number, a version, a hash."""
+    return any(c.isdigit() for c in token) and any(c.isalpha() for c in token)
+
+
+def _spoken(text: str) -> str:
+    """Words and numbers of a text, names taken apart: `getUser_v2` and `get user v2` are alike."""
+    return " ".join(words(split_identifier(text)))
+
+
+def _numbers(text: str) -> Iterator[str]:
+    """The numbers of a text, digits ungrouped."""
+    return (_GROUPING.sub("", number) for number in _NUMBER.findall(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Grounded:
+    """What is left of an enrichment, and a note for each thing that was dropped."""
+
+    enrichment: Enrichment
+    notes: tuple[str, ...] = ()
+
+
+def grounded(written: Enrichment, registration: Registration) -> Grounded:
+    """The enrichment without what the registration does not say."""
+    evidence, notes = Evidence.of(registration), list[str]()
+
+    def kept(field: str, text: str) -> bool:
+        invented = list(dict.fromkeys(evidence.invented(text)))
+        if invented:
+            notes.append(_note(field, text, f"{', '.join(invented)} is not in the registration"))
+        return not invented
+
+    claims = {field: _sentences(field, getattr(written, field), kept) for field in ("summary", "action")}
+    for field, text in claims.items():
+        if beyond := _beyond_a_bare_name(text, registration):
+            notes.append(_note(field, text, beyond))
+            claims[field] = ""
+    lists = {
+        field: tuple(entry for entry in getattr(written, field) if kept(field, entry))
+        for field in ("keywords", "positive_examples", "negative_examples")
+    }
+    return Grounded(Enrichment.model_validate({**claims, **lists}), tuple(notes))
+
+
+def _note(field: str, text: str, why: str) -> str:
+    return f"dropped from {field}: {clip(text, _NOTE)!r} ({clip(why, 2 * _NOTE)})"
+
+
+def _sentences(field: str, text: str, kept: Callable[[str, str], bool]) -> str:
+    return " ".join(sentence for sentence in _SENTENCE_END.split(text) if sentence and kept(field, sentence))
+
+
+def is_bare(registration: Registration) -> bool:
+    """Whether an owner wrote nothing of what it does but its name."""
+    said = registration.item().keys() & {
+        "tags", "type_tags", "input_schema", "examples", "negative_examples", "descriptor",
+    }  # fmt: skip
+    described = _spoken(registration.description) not in ("", _spoken(registration.name))
+    return not said and not described
+
+
+def _beyond_a_bare_name(text: str, registration: Registration) -> str:
+    """What is wrong with a claim about a registration that is nothing but a name; empty if nothing is."""
+    if not text or not is_bare(registration):
+        return ""
+    if is_opaque(registration.name):
+        return "nothing but the name is known, and it says nothing"
+    names = f"{registration.name} {registration.provider}"
+    known = {stem(word) for word in words(f"{split_identifier(names)} {names}")} | {stem(kind) for kind in Kind}
+    said = (word for word in words(text) if word not in STOP_WORDS)
+    beyond = next((word for word in said if stem(word) not in known | _SAYS_LITTLE), "")
+    return f"nothing but the name is known, and it does not say {beyond}" if beyond else ""
+
+
+def is_opaque(name: str) -> bool:
+    """Whether a name has fewer than two words that could be read aloud, as `xq7_proc` or `svc-41` has."""
+    return sum(_READABLE.fullmatch(word) is not None for word in words(split_identifier(name))) < 2

@@ -1,0 +1,52 @@
+"""A prompt: text under review in `prompts/`, parsed once, whose hash is part of whatever a model makes with it."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+_SECTION = re.compile(r"^## (\w+)\n", re.MULTILINE)
+_PLACE = re.compile(r"\{(\w+)\}")
+_SECTIONS = {"system", "request", "tool"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """What a model is told, what it is asked, and the one tool it must answer through.
+
+    `tool` has `name`, `description` and `schema`, whose top level holds `type`, `properties` and `required` only.
+    `parts` are the further texts of the file by section name.
+    """
+
+    system: str
+    request: str
+    tool: Mapping[str, Any]
+    parts: Mapping[str, str]
+    hash: str
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The prompt in a Markdown file of sections `## system`, `## request`, `## tool` (JSON) and others.
+
+        Raises:
+            ValueError: a section is missing or the tool is not JSON.
+        """
+        _, *found = _SECTION.split(text)
+        sections = {name: body.strip() for name, body in zip(found[::2], found[1::2], strict=True)}
+        if missing := _SECTIONS - sections.keys():
+            raise ValueError(f"a prompt needs the sections {', '.join(sorted(missing))}")
+        tool = json.loads(sections["tool"].removeprefix("```json").removesuffix("```"))
+        return cls(
+            system=sections["system"],
+            request=sections["request"],
+            tool=tool,
+            parts={name: body for name, body in sections.items() if name not in _SECTIONS},
+            hash=hashlib.sha256(text.encode()).hexdigest()[:12],
+        )
+
+
+def filled(template: str, places: Mapping[str, str]) -> str:
+    """The template with each `{name}` replaced, all at once: what is filled in is never looked at for places again."""
+    return _PLACE.sub(lambda place: places[place[1]], template)

@@ -1,0 +1,1 @@
+"""Stand-ins for the services that the real adapters talk to."""
