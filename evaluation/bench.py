@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from evaluation import bench_llm
 from evaluation.datasets import Dataset, JudgedQuery, load
 from evaluation.metrics import estimate, per_query
 from evaluation.provenance import write
@@ -243,6 +244,8 @@ BENCHMARKS = {
     "encoders": encoders,
     "sample": sample,
     "answer": answer,
+    "rerank": bench_llm.rerank,
+    "load": bench_llm.load,
 }
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ from mats.ports import Event
 
 BATCH = 64
 """Messages per call: enough for the encoder to sort them by length."""
+BATCH_TO_WRITE = 16
+"""Messages per call where a writer takes seconds for each: done long before anybody else would be given them."""
 _POLL_S = 0.25
 _AFTER_FAULT_S = 5
 
@@ -28,7 +30,8 @@ def drain(
     """
     failures = 0
     local.events.release_orphans()
-    while not stopped() and (taken := local.events.take(BATCH)):
+    batch = BATCH_TO_WRITE if local.writer else BATCH
+    while not stopped() and (taken := local.events.take(batch)):
         failed = _handle(local, taken)
         local.events.settle(taken, failed, "its profile could not be brought up to date; see the log")
         done(len(taken) - len(failed))

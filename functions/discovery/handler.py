@@ -64,8 +64,9 @@ def _described() -> http.Response:
 
 
 def _discovered(event: http.Event, discovery: Discovery) -> http.Response:
-    shortlist = discovery.discover(Query.parse(http.body_of(event)), http.audiences_of(event))
-    log.decided(shortlist, spell_out=discovery.log_queries)
+    audiences = http.audiences_of(event)
+    shortlist = discovery.discover(Query.parse(http.body_of(event)), audiences)
+    log.decided(shortlist, audiences, spell_out=discovery.log_queries)
     return http.ok(Answer.of(shortlist))
 
 

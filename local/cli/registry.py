@@ -9,6 +9,7 @@ from rich.text import Text
 
 from local.cli.console import AsJson, CapabilityId, Exit, complain, err, exit_codes, out, plain, print_json
 from local.cli.progress import bar
+from local.cli.spending import show_spent, spent_json
 from local.importing import Importer, Rejected, Report, Row, opened, parse
 from local.pump import drain
 from mats.bootstrap import Local
@@ -57,9 +58,10 @@ def add(
             raise RequestInvalid([Fault("kind", message)])
         _settle(local, registration.id)
         if as_json:
-            print_json({"id": registration.id, "placed": placed})
+            print_json({"id": registration.id, "placed": placed, "spent": spent_json(local.spent())})
         else:
             out.print(plain(f"{registration.id}: {placed}, findable now"))
+            show_spent(local.spent())
 
 
 def _one(file: str | None, given: dict[str, Any]) -> Registration:
@@ -109,9 +111,10 @@ def import_(
         seconds = time.monotonic() - began
         report = importer.report
         if as_json:
-            print_json(_report(report, indexed, seconds))
+            print_json({**_report(report, indexed, seconds), "spent": spent_json(local.spent())})
         else:
             _show_report(report, indexed, seconds)
+            show_spent(local.spent())
         _complain_of_waiting(local)
     if report.rejected:
         raise typer.Exit(Exit.REFUSED)
@@ -140,7 +143,9 @@ def _complain_of_waiting(local: Local) -> None:
     depth = local.events.depth()
     mine = depth.dead + (0 if local.events.held_elsewhere() else depth.waiting)
     if mine:
-        raise DependencyFailed(f"{mine:,} changes are safe but not findable yet; `mats reconcile` tries again")
+        why = "; ".join(reason for reason, _ in local.waiting.most_common(1))
+        what = f"{mine:,} changes are safe but wait" + (f" ({why})" if why else " and are not findable yet")
+        raise DependencyFailed(f"{what}; `mats reconcile` tries again")
 
 
 def _report(report: Report, indexed: int, seconds: float) -> dict[str, Any]:
@@ -227,9 +232,11 @@ def reconcile(context: typer.Context, as_json: AsJson = False) -> None:
                 advance(len(step.outcomes))
     summary = {"compared": len(ids), "redriven": redriven, **{key: n for key, n in outcomes.items() if n}}
     if as_json:
-        print_json(summary)
+        print_json({**summary, "spent": spent_json(local.spent())})
     else:
         out.print(", ".join(f"{n:,} {what}" for what, n in summary.items()))
+        show_spent(local.spent())
     if outcomes["degraded"]:
-        complain("some profiles have no vector: the encoder did not answer; run it again when it does")
+        why = "; ".join(reason for reason, _ in local.waiting.most_common(1))
+        complain(f"{outcomes['degraded']:,} wait for a model that did not answer ({why}); run it again when it does")
         raise typer.Exit(Exit.UNAVAILABLE)

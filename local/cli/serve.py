@@ -47,7 +47,7 @@ def serve(
 
 
 def _listener(port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, so that Nagle is off
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((_HOST, port))
@@ -96,7 +96,17 @@ def _greeting(local: Local, port: int) -> Text:
 
 
 def _warning(local: Local) -> Text:
-    """What the meaning side of the search lacks, if it lacks anything."""
+    """What the search lacks, if it lacks anything."""
+    return Text.assemble(_lack_of_vectors(local), _lack_of_credentials(local))
+
+
+def _lack_of_credentials(local: Local) -> Text:
+    if local.bedrock is None or local.bedrock.has_credentials():
+        return Text()
+    return Text("No AWS credentials: answers will come without an LLM until there are some\n", style="yellow")
+
+
+def _lack_of_vectors(local: Local) -> Text:
     unencoded = local.unencoded()
     if local.without_encoder:
         return Text(f"Searching by words only: {local.without_encoder}\n", style="yellow")

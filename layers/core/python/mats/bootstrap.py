@@ -3,11 +3,13 @@
 import json
 import logging
 import os
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
+from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any
 
 from mats.adapters.clock import SystemClock, fresh_id
@@ -15,6 +17,7 @@ from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.events import SqliteEvents
 from mats.adapters.sqlite.profiles import SqliteProfiles
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
+from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.prompt import Prompt
 from mats.domain.ranking import PAPER_WEIGHTS, Scale, Thresholds
@@ -83,6 +86,8 @@ class Local:
         self.without_encoder = ""
         """Why there is no encoder; empty if there is one or nobody has asked."""
         self._given_encoder, self._given_writer, self._given_reranker = encoder, writer, reranker
+        self.waiting: Counter[str] = Counter()
+        """Why changes had to wait for a model, and how often, since this was made."""
         self.clock = SystemClock()
         self.database = Database(settings.home / DATABASE)
         announce = Announcer(self.clock, fresh_id)
@@ -155,7 +160,14 @@ class Local:
             encoder=self.encoder,
             writer=self.writer,
             readers=self._readers,
+            waits=self._waits,
         )
+
+    def _waits(self, id: Id, error: DependencyFailed) -> None:
+        """Say once for each reason why changes wait."""
+        self.waiting[str(error)] += 1
+        if self.waiting[str(error)] == 1:
+            LOGGER.warning("%s and perhaps others wait for a model: %s", id, error)
 
     @cached_property
     def discovery(self) -> Discovery:
@@ -176,6 +188,7 @@ class Local:
             models=ThreadPoolExecutor(_STAGE_THREADS, thread_name_prefix="model"),
             retrieval=Retrieval(k=self.settings.k),
             budgets=_BUDGETS,
+            gate=BoundedSemaphore(os.cpu_count() or 1),
             shuffle=self.settings.candidate_order == "shuffled",
         )
         return Discovery(discover, LookUp(self.index), log_queries=self.settings.log_queries == "text")

@@ -5,10 +5,13 @@ close its fence nor begin a line of its own. What no reader can see never gets t
 """
 
 import json
+import re
 import unicodedata
 from typing import Any
 
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+_PLAIN = re.compile(r"[ !#-%'-;=?-\[\]-~]*")
+"""What takes one byte a character, encoded: ASCII without quotes, backslashes and what is escaped here."""
 _UNSEEN = frozenset({"Cf", "Cs", "Co", "Cn"})
 _BREAKS = frozenset({"Cc", "Zl", "Zp"})
 
@@ -45,9 +48,11 @@ def fitted(text: str, room: int) -> str:
 
     Cut at a word where one ends in the last fifth; what is cut ends in an ellipsis.
     """
-    if _encoded_size(text) <= room:
+    if len(text) <= room and _encoded_size(text) <= room:
         return text
     low, high = 0, min(len(text), room)
+    if _PLAIN.fullmatch(text, 0, high):
+        low = high = max(0, room - len("…".encode()))
     while low < high:
         middle = (low + high + 1) // 2
         if _encoded_size(text[:middle]) <= room - len("…".encode()):

@@ -15,6 +15,9 @@ from mats.domain.profile import Enrichment, Profile, SourceText
 CARD_BYTES = 240
 """What one candidate may take of a rerank request, in bytes of JSON: docs/decisions/0007."""
 
+_LOOKED_AT = 1_000
+"""Characters of a text that a card is made from, hidden ones included."""
+
 
 def cards(profiles: Sequence[Profile], *, room: int = CARD_BYTES) -> str:
     """The candidates as a JSON array, one to a line, numbered from 1 in the order given.
@@ -29,7 +32,7 @@ def card(number: int, profile: Profile, *, room: int = CARD_BYTES) -> str:
     shown: dict[str, Any] = {"n": number}
     for key, text, most in _parts(profile):
         left = min(most, room - size(encoded({**shown, key: ""})))
-        if text and left > 0 and (fit := fitted(visible(text), left)):
+        if text and left > 0 and (fit := fitted(visible(text[:_LOOKED_AT]), left)):
             shown[key] = fit
     return encoded(shown)
 

@@ -156,6 +156,17 @@ def as_written(registration: Registration) -> Enrichment:
     )
 
 
+def with_owners_words(written: Enrichment, registration: Registration) -> Enrichment:
+    """What a writer wrote beside what the owner did: tags join the keywords, and the owner's examples come first."""
+    return written.model_copy(
+        update={
+            "keywords": tuple(dict.fromkeys((*written.keywords, *registration.tags))),
+            "positive_examples": tuple(dict.fromkeys((*registration.examples, *written.positive_examples))),
+            "negative_examples": tuple(dict.fromkeys((*registration.negative_examples, *written.negative_examples))),
+        }
+    )
+
+
 _CARRIED_OVER = {
     "namespace", "name", "kind", "version", "endpoint", "provider", "tags", "type_tags", "lifecycle", "visible_to",
 }  # fmt: skip

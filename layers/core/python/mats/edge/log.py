@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any
 
@@ -11,12 +12,12 @@ from mats.domain.shortlist import Result, Shortlist
 LOGGER = logging.getLogger("mats")
 
 
-def decided(shortlist: Shortlist, *, spell_out: bool) -> None:
+def decided(shortlist: Shortlist, audiences: Collection[str], *, spell_out: bool) -> None:
     """Log a shortlist; the query by its text or, if that is not to be kept, by its hash."""
-    LOGGER.info("%s", json.dumps(_record(shortlist, spell_out=spell_out), ensure_ascii=False))
+    LOGGER.info("%s", json.dumps(_record(shortlist, audiences, spell_out=spell_out), ensure_ascii=False))
 
 
-def _record(shortlist: Shortlist, *, spell_out: bool) -> dict[str, Any]:
+def _record(shortlist: Shortlist, audiences: Collection[str], *, spell_out: bool) -> dict[str, Any]:
     query = shortlist.query
     asked = (
         {"query": query.query} if spell_out else {"query_hash": hashlib.sha256(query.query.encode()).hexdigest()[:32]}
@@ -26,6 +27,7 @@ def _record(shortlist: Shortlist, *, spell_out: bool) -> dict[str, Any]:
         "query_id": shortlist.query_id,
         **asked,
         "filter": {"kinds": query.kinds, "namespaces": query.namespaces, "tags": query.tags},
+        "audiences": sorted(audiences),
         "verdict": shortlist.verdict,
         "intent": shortlist.intent,
         "degraded": shortlist.degraded,

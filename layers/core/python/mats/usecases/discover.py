@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, Fault, RequestInvalid, StorageUnusable
@@ -77,7 +78,8 @@ class Discover:
     """Answer queries. A stage that fails or is late leaves its signal out of the answer, which says so.
 
     Stages that ask a model run on `models`, so that those a model leaves hanging take no thread from the index. With
-    `shuffle`, candidates are put to the reranker in an order that the query decides, not in that of retrieval.
+    `shuffle`, candidates are put to the reranker in an order that the query decides, not in that of retrieval. `gate`
+    lets retrieval in: where many queries share few cores, those that wait before it do not spend their budgets.
     """
 
     index: SearchIndex
@@ -96,6 +98,7 @@ class Discover:
     retrieval: Retrieval = Retrieval()
     budgets: Budgets = Budgets()
     shuffle: bool = False
+    gate: AbstractContextManager[Any] = field(default_factory=nullcontext)
 
     def __call__(self, query: Query, audiences: Collection[str] = ()) -> Shortlist:
         """The shortlist for a query asked by a caller who belongs to these audiences.
@@ -107,7 +110,9 @@ class Discover:
         limit = self._limit(query)
         began, trace = self.clock.elapsed_ms(), _Trace()
         terms = query_terms(query.query)
-        found = self._retrieve(query, terms, Filter.of(query, audiences), trace)
+        with self.gate:
+            trace.took_ms["queue"] = self.clock.elapsed_ms() - began
+            found = self._retrieve(query, terms, Filter.of(query, audiences), trace)
         candidates, opinion, scores = self._judged(query, found, trace)
         ranked = self._ranked(candidates, scores, opinion.intent)
         judged = [result for result in ranked if Signal.LLM in result.signals]

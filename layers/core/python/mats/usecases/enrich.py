@@ -5,7 +5,7 @@ saved first and indexed second, and `indexed_rev` says whether both happened; so
 event is delivered again, and an older run can never overwrite a newer one.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -13,7 +13,7 @@ from enum import StrEnum
 from mats.domain.capability import Id, parts
 from mats.domain.errors import DependencyFailed, Fault, RegistrationInvalid, ReplyUnusable
 from mats.domain.grounding import grounded
-from mats.domain.profile import Cause, Profile, Recipe, Status, embedded_text, profile_of, same_text
+from mats.domain.profile import Cause, Profile, Recipe, Status, embedded_text, profile_of, same_text, with_owners_words
 from mats.domain.registration import Registration
 from mats.ports import Change, Encoder, Item, ProfileStore, Registry, SearchIndex, Stored, TrustBook, Vector, Writer
 
@@ -34,6 +34,10 @@ class Outcome(StrEnum):
     def done(self) -> bool:
         """Whether the event can be forgotten."""
         return self not in (Outcome.DEGRADED, Outcome.SUPERSEDED)
+
+
+def _unheard(id: Id, error: DependencyFailed) -> None:
+    """Nobody asks why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,8 @@ class Enrich:
     writer: Writer | None
     readers: Executor
     """Where the writer is asked; its threads are how many calls run at once."""
+    waits: Callable[[Id, DependencyFailed], None] = _unheard
+    """Hears why a capability has to wait for a model; called from several threads."""
 
     def __call__(self, changes: Sequence[Change]) -> Mapping[Id, Outcome]:
         """What became of each capability named; several changes of one are one.
@@ -132,18 +138,41 @@ class Enrich:
         """The draft as the writer improves it; a useless reply leaves the raw profile, with the reason."""
         if not (self.writer and draft.registration):
             return draft
-        raw, origin = draft.target.profile, self._recipe.origin(draft.registration)
+        raw = draft.target.profile
         try:
-            written = self.writer.describe(draft.registration)
+            better = self._improved(draft.registration, self.writer, raw.trust)
         except ReplyUnusable as error:
+            origin = self._recipe.origin(draft.registration)
             noted = raw.model_copy(update={"origin": origin, "notes": (f"not enriched: {error}",)}).sealed()
             return replace(draft, outcome=Outcome.INDEXED, target=replace(draft.target, profile=noted))
-        except DependencyFailed:
+        except DependencyFailed as error:
+            self.waits(raw.id, error)
             return replace(draft, outcome=Outcome.DEGRADED)
-        true = grounded(written.enrichment, draft.registration)
-        notes = (*written.notes, *true.notes)
-        better = profile_of(draft.registration, trust=raw.trust, origin=origin, enrichment=true.enrichment, notes=notes)
         return replace(draft, outcome=Outcome.INDEXED, target=Stored(better))
+
+    def _improved(self, registration: Registration, writer: Writer, trust: int | None) -> Profile:
+        """The profile with what the writer says, as far as the registration bears it out."""
+        written = writer.describe(registration)
+        true = grounded(written.enrichment, registration)
+        return profile_of(
+            registration,
+            trust=trust,
+            origin=self._recipe.origin(registration),
+            enrichment=with_owners_words(true.enrichment, registration),
+            notes=(*written.notes, *true.notes),
+        )
+
+    def preview(self, registration: Registration) -> tuple[Profile, Profile]:
+        """The profile of a registration as its owner wrote it and as the writer would; nothing is kept.
+
+        Raises:
+            DependencyFailed: there is no writer, or it did not answer.
+            ReplyUnusable: it answered nonsense.
+        """
+        if self.writer is None:
+            raise DependencyFailed("there is no writer: set MATS_BEDROCK=1 and AWS credentials")
+        raw = profile_of(registration, trust=None, origin=self._raw.origin(registration))
+        return raw, self._improved(registration, self.writer, None)
 
     def _encoded(self, drafts: Mapping[Id, _Draft]) -> dict[Id, _Draft]:
         """The drafts with a vector wherever one is missing; where the encoder fails they stay lexically findable."""
@@ -153,7 +182,8 @@ class Enrich:
             return encoded
         try:
             vectors = self.encoder.encode_documents([embedded_text(drafts[id].target.profile) for id in missing])
-        except DependencyFailed:
+        except DependencyFailed as error:
+            self.waits(missing[0], error)
             return encoded | {id: replace(drafts[id], outcome=Outcome.DEGRADED) for id in missing}
         for id, vector in zip(missing, vectors, strict=True):
             if vector is None:

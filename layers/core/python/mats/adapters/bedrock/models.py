@@ -2,6 +2,9 @@
 
 from functools import cached_property
 
+import boto3
+from botocore.exceptions import BotoCoreError
+
 from mats.adapters.bedrock.reranker import BedrockReranker
 from mats.adapters.bedrock.runtime import Meter, Runtime
 from mats.adapters.bedrock.titan import TitanEncoder
@@ -22,6 +25,13 @@ class Bedrock:
         self.meter = Meter(prices)
         self._region = region
         self._rerank_ms, self._encode_ms, self._concurrency = rerank_ms, encode_ms, concurrency
+
+    def has_credentials(self) -> bool:
+        """Whether AWS's own configuration has any; whether they are good, only a call can tell."""
+        try:
+            return boto3.session.Session().get_credentials() is not None
+        except BotoCoreError:
+            return False
 
     @cached_property
     def _offline(self) -> Runtime:

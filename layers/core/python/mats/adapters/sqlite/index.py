@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from mats.adapters.sqlite.database import SCHEMA_VERSION, Database
 from mats.adapters.sqlite.matrix import Mask, Matrix
@@ -30,6 +31,7 @@ class SqliteIndex:
 
     def __init__(self, database: Database, *, encoder: str = "") -> None:
         """Over a file, for the vectors of one encoder; those of any other cannot be compared and are left out."""
+        threadpool_limits(1, user_api="blas")  # its threads spin between products and starve those of other queries
         self._database = database
         self._encoder = encoder
         self._matrix = Matrix()
