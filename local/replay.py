@@ -5,13 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mats.domain.errors import CapabilityError, Fault, RequestInvalid
+from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.query import Query
 from mats.domain.shortlist import Result, Shortlist
-
-
-class DecisionNotFound(CapabilityError):
-    """No log that is still kept has a decision of this id."""
 
 
 class Place(NamedTuple):
@@ -35,12 +31,13 @@ def decision(query_id: str, logs: Iterable[Path]) -> dict[str, Any]:
     """The record of a decision.
 
     Raises:
-        DecisionNotFound: none of the logs has it.
+        RequestInvalid: none of the logs has it.
     """
     for record in (record for log in logs for record in _records(log)):
         if record.get("event") == "discovered" and record.get("query_id") == query_id:
             return record
-    raise DecisionNotFound(f"no decision {query_id!r} in the logs; what `mats serve` answers is kept in mats.log")
+    message = f"no decision {query_id!r} in the logs; what `mats serve` answers is kept in mats.log"
+    raise RequestInvalid([Fault("", message)])
 
 
 def _records(log: Path) -> Iterator[dict[str, Any]]:

@@ -57,10 +57,10 @@ def _run(local: Local, ids: list[Id], *, as_json: bool) -> None:
             outcomes.update(step.outcomes.values())
             advance(len(step.outcomes))
     if as_json:
-        print_json({"capabilities": len(ids), **outcomes, "spent": spent_json(local.spent())})
+        print_json({"capabilities": len(ids), **outcomes, **spent_json(local)})
     else:
         out.print(", ".join([f"{len(ids):,} capabilities", *(f"{n:,} {what}" for what, n in outcomes.items())]))
-        show_spent(local.spent())
+        show_spent(local)
     if outcomes["degraded"]:
         reason = local.waiting.most_common(1)
         complain(f"{outcomes['degraded']:,} have to wait: {reason[0][0] if reason else 'a model did not answer'}")
@@ -82,9 +82,9 @@ def _preview(local: Local, ids: list[Id], *, as_json: bool) -> None:
         if not as_json:
             _compare(before, after)
     if as_json:
-        print_json({"previews": shown, "spent": spent_json(local.spent())})
+        print_json({"previews": shown, **spent_json(local)})
     else:
-        show_spent(local.spent())
+        show_spent(local)
 
 
 def _five(profile: Profile) -> dict[str, Any]:

@@ -58,10 +58,10 @@ def add(
             raise RequestInvalid([Fault("kind", message)])
         _settle(local, registration.id)
         if as_json:
-            print_json({"id": registration.id, "placed": placed, "spent": spent_json(local.spent())})
+            print_json({"id": registration.id, "placed": placed, **spent_json(local)})
         else:
             out.print(plain(f"{registration.id}: {placed}, findable now"))
-            show_spent(local.spent())
+            show_spent(local)
 
 
 def _one(file: str | None, given: dict[str, Any]) -> Registration:
@@ -111,10 +111,10 @@ def import_(
         seconds = time.monotonic() - began
         report = importer.report
         if as_json:
-            print_json({**_report(report, indexed, seconds), "spent": spent_json(local.spent())})
+            print_json({**_report(report, indexed, seconds), **spent_json(local)})
         else:
             _show_report(report, indexed, seconds)
-            show_spent(local.spent())
+            show_spent(local)
         _complain_of_waiting(local)
     if report.rejected:
         raise typer.Exit(Exit.REFUSED)
@@ -232,10 +232,10 @@ def reconcile(context: typer.Context, as_json: AsJson = False) -> None:
                 advance(len(step.outcomes))
     summary = {"compared": len(ids), "redriven": redriven, **{key: n for key, n in outcomes.items() if n}}
     if as_json:
-        print_json({**summary, "spent": spent_json(local.spent())})
+        print_json({**summary, **spent_json(local)})
     else:
         out.print(", ".join(f"{n:,} {what}" for what, n in summary.items()))
-        show_spent(local.spent())
+        show_spent(local)
     if outcomes["degraded"]:
         why = "; ".join(reason for reason, _ in local.waiting.most_common(1))
         complain(f"{outcomes['degraded']:,} wait for a model that did not answer ({why}); run it again when it does")

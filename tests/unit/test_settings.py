@@ -23,6 +23,12 @@ any_settings = st.builds(
     k=st.integers(1, 25),
     audiences=audiences,
     log_queries=st.sampled_from(["text", "hash"]),
+    bedrock=st.booleans(),
+    region=texts,
+    rerank_model=texts,
+    writer_model=texts,
+    writer_calls=st.integers(1, 64),
+    candidate_order=st.sampled_from(["retrieval", "shuffled"]),
 )
 
 
@@ -58,8 +64,31 @@ def test_an_empty_environment_gives_the_defaults():
         k=15,
         audiences=(),
         log_queries="text",
+        bedrock=False,
+        region="",
+        rerank_model="amazon.nova-micro-v1:0",
+        writer_model="amazon.nova-lite-v1:0",
+        writer_calls=4,
+        candidate_order="retrieval",
     )
     assert Settings().to_env() == {}
+
+
+@pytest.mark.parametrize(("text", "on"), [("1", True), ("true", True), ("0", False), ("", False)])
+def test_bedrock_is_turned_on_by_one_or_true(text: str, on: bool):
+    assert Settings.from_env({"MATS_BEDROCK": text}).bedrock is on
+
+
+def test_titan_without_bedrock_is_refused_at_once():
+    with pytest.raises(SettingsInvalid, match="MATS_BEDROCK must be 1"):
+        Settings(encoder="amazon.titan-embed-text-v2:0")
+
+
+def test_every_wrong_setting_of_the_models_is_named():
+    wrong = {"MATS_BEDROCK": "perhaps", "MATS_WRITER_CALLS": "0", "MATS_CANDIDATE_ORDER": "random", "MATS_K": "x"}
+    with pytest.raises(SettingsInvalid) as caught:
+        Settings.from_env(wrong)
+    assert all(variable in str(caught.value) for variable in wrong)
 
 
 def test_every_setting_has_a_variable_of_its_own_and_a_help_text():

@@ -24,7 +24,7 @@ def events(tmp_path):
 
 
 def over(events, enrich):
-    return SimpleNamespace(events=events, enrich=enrich)
+    return SimpleNamespace(writer=None, events=events, enrich=enrich)
 
 
 def indexed(changes):

@@ -8,7 +8,10 @@ from mats.domain.capability import Kind
 from mats.domain.errors import DependencyFailed, NotPermitted, RequestInvalid, StorageUnusable
 from mats.domain.query import Query
 from mats.domain.ranking import PAPER_WEIGHTS, Scale, Signal, Thresholds, Verdict
+from mats.domain.shortlist import Candidate, Judged
+from mats.domain.usage import Usage
 from mats.ports import Opinion, Stored
+from mats.usecases.breaker import Breaker
 from mats.usecases.discover import Discover, Retrieval
 from tests.builders import a_profile
 from tests.fakes import AtOnce, CountingIds, FakeClock, FakeEncoder, MemoryIndex, Never, ScriptedReranker
@@ -112,6 +115,110 @@ def test_no_scores_or_more_than_candidates_void_the_opinion(scores):
     shortlist = discover_over(indexed(*THREE), reranker=judge)(Query(query="customer money address"))
     assert shortlist.degraded == ("llm",)
     assert Signal.RETRIEVAL in shortlist.results[0].signals
+
+
+def test_what_was_wrong_with_a_usable_reply_is_on_record_and_degrades_nothing():
+    judge = ScriptedReranker(lambda query, candidates: Opinion(scores=(0.9, 1.0), clipped=1, cut_off=True))
+    shortlist = discover_over(indexed(*THREE), reranker=judge)(Query(query="customer money address"))
+    assert shortlist.degraded == ()
+    assert shortlist.judged == Judged(scored=2, clipped=1, cut_off=True)
+    assert [fault.partition(":")[0] for fault in shortlist.faults] == ["rerank", "rerank"]
+
+
+def test_a_void_opinion_still_costs_what_it_cost():
+    judge = ScriptedReranker(lambda query, candidates: Opinion(void="nonsense", usage=Usage(input_tokens=1_200)))
+    shortlist = discover_over(indexed(*THREE), reranker=judge)(Query(query="customer money address"))
+    assert shortlist.usage.input_tokens == 1_200
+    assert shortlist.intent is None
+
+
+def test_shuffled_candidates_get_their_own_scores_back():
+    put = []
+
+    def judge(query, candidates):
+        put.append([profile.name for profile in candidates])
+        return Opinion(scores=tuple({"refund": 0.9, "geocode": 0.1, "mail": 0.5}[p.name] for p in candidates))
+
+    many = [a_profile(name=f"n{n}", description="money for a customer") for n in range(6)]
+    discover = discover_over(indexed(*THREE, *many), retrieval=Retrieval(k=3), reranker=ScriptedReranker(judge))
+    query = Query(query="money back customer address coordinates message turn")
+    plain, shuffled = discover(query), replace(discover, shuffle=True)(query)
+    assert put[0] != put[1]
+    assert sorted(put[0]) == sorted(put[1])
+    assert [(r.candidate.profile.id, r.score) for r in plain.ranked] == [
+        (r.candidate.profile.id, r.score) for r in shuffled.ranked
+    ]
+
+
+def test_a_reranker_that_keeps_failing_is_left_alone_and_asked_again_after_a_rest():
+    clock, alive = FakeClock(), [False]
+
+    def judge(query, candidates):
+        return Opinion(scores=(0.5,) * len(candidates)) if alive[0] else DependencyFailed("down")
+
+    reranker = ScriptedReranker(judge)
+    breaker = Breaker(failures=3, rest_ms=1_000)
+    discover = discover_over(indexed(*THREE), reranker=reranker, clock=clock, breaker=breaker)
+    answers = [discover(Query(query="money")) for _ in range(10)]
+    assert reranker.asked == 3
+    assert all(answer.degraded == ("llm",) for answer in answers)
+    assert "not asked" in answers[-1].faults[0]
+    alive[0], clock.ms = True, 1_000
+    assert discover(Query(query="money")).degraded == ()
+    assert discover(Query(query="money")).degraded == ()
+
+
+def test_a_reranker_that_talks_nonsense_is_alive():
+    reranker = ScriptedReranker(lambda query, candidates: Opinion(void="nonsense"))
+    discover = discover_over(indexed(*THREE), reranker=reranker, breaker=Breaker(failures=2))
+    for _ in range(5):
+        discover(Query(query="money"))
+    assert reranker.asked == 5
+
+
+def test_waiting_for_other_queries_spends_no_budget():
+    clock = FakeClock()
+
+    class Gate:
+        def __enter__(self):
+            clock.ms += 60_000
+
+        def __exit__(self, *_):
+            pass
+
+    shortlist = discover_over(indexed(*THREE), clock=clock, gate=Gate())(Query(query="money"))
+    assert shortlist.degraded == ("llm",)
+    assert shortlist.took_ms["queue"] == 60_000
+
+
+def test_the_same_description_in_two_namespaces_is_said_of_both():
+    text = "Gives money back to the card it came from, within the hour, in every currency."
+    ours, theirs = a_profile(description=text), a_profile(namespace="org.copy", name="other", description=text)
+    results = discover_over(indexed(ours, theirs, MAIL))(Query(query="money back")).results
+    said = {r.candidate.profile.id: r.suspicious for r in results}
+    assert said[ours.id] == ("has the description of org.copy/other, word for word",)
+    assert said[theirs.id] == (f"has the description of {ours.id}, word for word",)
+    assert said[MAIL.id] == ()
+
+
+@pytest.mark.parametrize(
+    ("llm", "bm25", "trust", "tags", "expected"),
+    [
+        (None, None, None, (), 0.0),
+        (None, None, 80, (), 0.80),
+        (0.9, None, None, (), 0.9),
+        (0.9, 1.0, None, (), (0.50 * 0.9 + 0.05 * (1 / 1.5)) / 0.55),
+        (0.9, 1.0, 40, (), (0.50 * 0.9 + 0.05 * (1 / 1.5) + 0.30 * 0.4) / 0.85),
+        (0.9, 1.0, 40, ("pay",), 0.50 * 0.9 + 0.05 * (1 / 1.5) + 0.30 * 0.4 + 0.15 * 1.0),
+        (0.9, 1.0, 40, ("other",), 0.50 * 0.9 + 0.05 * (1 / 1.5) + 0.30 * 0.4 + 0.15 * 0.0),
+    ],
+)
+def test_the_score_is_the_weighted_mean_of_the_signals_that_are_there(llm, bm25, trust, tags, expected):
+    profile = a_profile(trust=trust, type_tags=tags)
+    candidate = Candidate(profile=profile, bm25=bm25, cosine=None)
+    discover = discover_over(MemoryIndex())
+    result = discover._result(candidate, llm, "pay" if tags else None, PAPER_WEIGHTS)
+    assert result.score == pytest.approx(expected)
 
 
 def test_trust_is_quality_and_its_absence_is_not_zero():

@@ -1,0 +1,62 @@
+"""Finding a decision in the logs and comparing it with now."""
+
+import json
+
+import pytest
+
+from local.replay import Move, Place, decision, moves, question
+from mats.domain.errors import RequestInvalid
+from mats.domain.query import Query
+from tests.unit.usecases.test_discover import GEOCODE, MAIL, REFUND, discover_over, indexed
+
+RECORD = {
+    "event": "discovered",
+    "query_id": "q1",
+    "query": "money back",
+    "filter": {"kinds": ["tool"], "namespaces": [], "tags": []},
+    "candidates": [
+        {"position": 1, "id": MAIL.id, "score": 0.4, "rev": 1, "signals": {"bm25": 0.4}},
+        {"position": 2, "id": "org.gone/x", "score": 0.3, "rev": 7, "signals": {}},
+    ],
+}
+
+
+def a_log(path, *lines: str):
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+def test_a_decision_is_found_among_other_lines_in_any_of_the_logs(tmp_path):
+    noise = ["2026-01-01 ERROR mats.pump {half a", "Traceback", json.dumps({"query_id": "q1"}), json.dumps([1])]
+    logs = [
+        a_log(tmp_path / "mats.log", *noise),
+        a_log(tmp_path / "mats.log.1", f"2026-01-01 00:00:00,1 INFO mats {json.dumps(RECORD)}"),
+    ]
+    assert decision("q1", logs) == RECORD
+
+
+def test_a_decision_that_no_log_has_is_said_to_be_missing(tmp_path):
+    with pytest.raises(RequestInvalid, match="q2"):
+        decision("q2", [a_log(tmp_path / "mats.log", json.dumps(RECORD))])
+
+
+def test_the_question_comes_back_with_its_filter():
+    assert question(RECORD) == Query(query="money back", kinds=("tool",))
+
+
+def test_a_question_of_which_only_the_hash_was_logged_cannot_be_asked_again():
+    hashed = {key: value for key, value in RECORD.items() if key != "query"} | {"query_hash": "ab"}
+    with pytest.raises(RequestInvalid, match="MATS_LOG_QUERIES"):
+        question(hashed)
+
+
+def test_every_candidate_of_then_and_now_has_its_two_places():
+    shortlist = discover_over(indexed(REFUND, GEOCODE, MAIL))(Query(query="money back to a customer"))
+    moved = {move.id: move for move in moves(RECORD, shortlist)}
+    assert [move.id for move in moves(RECORD, shortlist)][-1] == "org.gone/x"
+    assert moved["org.gone/x"] == Move("org.gone/x", Place(2, 0.3, 7, {}), None)
+    assert moved[MAIL.id].was == Place(1, 0.4, 1, {"bm25": 0.4})
+    assert moved[MAIL.id].now is not None
+    assert moved[REFUND.id].was is None
+    assert moved[REFUND.id].now is not None
+    assert moved[REFUND.id].now.position == 1
