@@ -10,7 +10,7 @@ READY := .venv/.ready
 MODEL := .venv/.model
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup test check format bench calibrate readme lock clean
+.PHONY: help run setup test test-bedrock check format bench calibrate readme lock clean
 
 run: setup ## Serve the sample registry on 127.0.0.1:8080 (PORT=N for another)
 	@$(BIN)/mats serve --sample --port $(PORT)
@@ -33,6 +33,9 @@ $(READY): requirements/lock.txt requirements/assets.txt pyproject.toml
 test: setup ## Run every check and every test this machine can run
 	@$(MAKE) --no-print-directory check
 	@$(BIN)/python -m pytest --quiet
+
+test-bedrock: setup ## Ask the real models on Bedrock; needs AWS credentials, stops before 0.05 USD
+	@MATS_BEDROCK=1 $(BIN)/python -m pytest --quiet tests/bedrock
 
 check: setup ## Formatting, lint, types and import contracts
 	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
@@ -62,4 +65,4 @@ clean: ## Remove the virtual environment and the local registry
 	rm -rf .venv .mats
 
 help: ## List the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14

@@ -72,6 +72,7 @@ class _Tokens:
         file = next(str(package.locate_file(f)) for f in package.files or () if f.name == "tokenizer.json")
         self._tokenizer = Tokenizer.from_file(file)
         self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
 
     def of(self, text: str) -> int:
         return len(self._tokenizer.encode(text, add_special_tokens=False).ids)

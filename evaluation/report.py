@@ -81,7 +81,8 @@ def _points(gain: dict[str, float]) -> str:
 
 def _speed() -> str:
     small, large, taken = _read("bench-latency"), _read("bench-scale"), _read("bench-import")
-    memory = taken["resident_mb"]
+    call, load = _read("bench-rerank"), _read("bench-load")
+    memory, crowd = taken["resident_mb"], load["clients"]
     return "\n".join(
         (
             "| what | measured |",
@@ -92,6 +93,15 @@ def _speed() -> str:
             f"p99 {large['ms']['p99']:.1f} ms, {large['resident_mb']:,} MB resident |",
             f"| registering {taken['documents']:,} tools end to end | {taken['per_second']:.0f} a second, "
             f"{memory['at_the_end']:,} MB resident at the end, {memory['at_a_tenth']:,} MB at a tenth |",
+            f"| one rerank call over {call['k']} tools | p50 {call['input_tokens']['p50']:,.0f} and at most "
+            f"{call['input_tokens']['max']:,.0f} tokens in, at most {call['output_tokens']['max']:.0f} out |",
+            f"| one answer over HTTP with a reranker stand-in that takes {load['reranker_ms']} ms "
+            f"| p50 {load['one_client']['ms']['p50']:.0f} ms |",
+            f"| the same, {crowd['count']} clients at once for {crowd['seconds']} s "
+            f"| p50 {crowd['ms']['p50']:,.0f} ms, p95 {crowd['ms']['p95']:,.0f} ms, "
+            f"{crowd['errors']} errors in {crowd['answers']:,} answers |",
+            "| one answer over HTTP while the reranker is dead | "
+            f"p50 {load['reranker_dead_breaker_open']['dead']['ms']['p50']:.0f} ms |",
         )
     )
 

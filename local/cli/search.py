@@ -81,6 +81,10 @@ def _capability(result: dict[str, Any], explain: bool) -> Text:
     text.stylize("bold cyan")
     if result["lifecycle"] == "deprecated":
         text.append("  deprecated", "red")
+    if result["suspicious"]:
+        warning = plain(f"suspicious: {'; '.join(result['suspicious'])}")
+        warning.stylize("red")
+        text.append("\n").append_text(warning)
     if result["summary"]:
         text.append("\n").append_text(plain(result["summary"]))
     if explain and result["why"]:

@@ -54,6 +54,9 @@ def _show_capability(shown: dict[str, Any]) -> None:
         table.add_row("status", plain((profile["error"] and f"{state}: {profile['error']}") or state))
         summary = profile["enrichment"]["summary"]
         table.add_row("summary", plain(summary or "none"))
+        for key in ("suspicious", "notes"):
+            if profile[key]:
+                table.add_row(key, plain("\n".join(profile[key])))
         table.add_row("vector", f"{shown['vector']} components" if shown["vector"] else "none")
         indexed = "indexed" if profile["indexed_rev"] == profile["rev"] else "not indexed yet"
         cause = f", {profile['cause']['time']} ({profile['cause']['event_id']})" if profile["cause"] else ""

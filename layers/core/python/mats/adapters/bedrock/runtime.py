@@ -9,8 +9,18 @@ from typing import Any, TypeVar
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    LoginError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    SSOError,
+    TokenRetrievalError,
+)
 from botocore.parsers import ResponseParserError
+from urllib3.exceptions import HTTPError
 
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.prompt import Prompt
@@ -25,7 +35,10 @@ _CREDENTIALS = frozenset(
         "IncompleteSignature MissingAuthenticationToken MissingAuthenticationTokenException"
     ).split()
 )
-_MALFORMED = (ResponseParserError, AttributeError, KeyError, TypeError, ValueError, RecursionError)
+_UNSIGNED = (
+    CredentialRetrievalError, LoginError, NoCredentialsError, PartialCredentialsError, SSOError, TokenRetrievalError,
+)  # fmt: skip
+_MALFORMED = (ResponseParserError, AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError)
 """What botocore's parser lets out when a 200 holds JSON of another shape than the service model's."""
 
 
@@ -105,7 +118,7 @@ class Runtime:
             )
         except (BotoCoreError, ValueError) as error:
             raise NotPermitted(
-                f"Bedrock cannot be asked: {error} Set AWS_REGION, or AWS_PROFILE to one that has it"
+                f"Bedrock cannot be asked: {str(error).rstrip('.')}. Set AWS_REGION, or AWS_PROFILE to one that has it"
             ) from error
         self._meter = meter
 
@@ -144,9 +157,9 @@ class Runtime:
             return call()
         except ClientError as error:
             raise self._refusal(model, error) from error
-        except (NoCredentialsError, PartialCredentialsError) as error:
+        except _UNSIGNED as error:
             raise NotPermitted(f"{model}: {error}; give AWS credentials, for example with `aws sso login`") from error
-        except BotoCoreError as error:
+        except (BotoCoreError, HTTPError) as error:  # urllib3's own, where the body of an error breaks off
             raise DependencyFailed(f"{model} did not answer: {clip(str(error), 300)}") from error
         except _MALFORMED as error:
             raise DependencyFailed(f"{model} answered something that is no reply of Bedrock's") from error

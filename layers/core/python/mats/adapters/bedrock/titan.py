@@ -1,6 +1,7 @@
 """Titan Embed Text V2: vectors of unit length."""
 
 import math
+import sys
 from array import array
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -72,12 +73,19 @@ class TitanEncoder:
         if not isinstance(components, list) or len(components) != self._dimension:
             got = f"{len(components)} components" if isinstance(components, list) else "no vector"
             raise DependencyFailed(f"{self._model} answered {got} instead of {self._dimension}")
-        if not all(isinstance(c, int | float) and math.isfinite(c) for c in components):
+        if not all(_is_number(c) for c in components):
             raise DependencyFailed(f"{self._model} answered a vector with components that are not finite numbers")
         length = math.sqrt(sum(c * c for c in components))
         if length == 0 or not math.isfinite(length):
             raise DependencyFailed(f"{self._model} answered a vector without direction")
         return array("f", (c / length for c in components))
+
+
+def _is_number(component: object) -> bool:
+    """Whether it is a finite number that a vector can hold."""
+    if isinstance(component, bool) or not isinstance(component, int | float):
+        return False
+    return abs(component) <= sys.float_info.max
 
 
 def _clipped(text: str) -> str:
