@@ -40,7 +40,7 @@ def card(number: int, profile: Profile, *, room: int = CARD_BYTES) -> str:
 def _parts(profile: Profile) -> Iterator[tuple[str, str, int]]:
     """Key, text and the most bytes it may take."""
     written, source = profile.enrichment, profile.source or SourceText()
-    yield str(profile.kind), profile.name, 64
+    yield str(profile.kind), visible(profile.name) or "?", 64
     yield "tags", ", ".join(profile.type_tags), 48
     yield "by", "" if profile.provider.lower() in profile.name.lower() else profile.provider, 24
     yield "does", _does(written, source, enriched=profile.enriched), 160 if profile.enriched else 200

@@ -1,0 +1,68 @@
+"""Untrusted text on its way to a model."""
+
+import json
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mats.domain.fence import encoded, fitted, is_hidden, size, visible
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(json_values)
+def test_what_is_encoded_has_nothing_that_could_close_a_tag_and_reads_back_the_same(value):
+    text = encoded(value)
+    assert not set(text) & set("<>&\n\r")
+    assert json.loads(text) == value
+
+
+@given(st.text(max_size=400), st.integers(0, 300))
+def test_what_is_fitted_takes_no_more_than_its_room_and_begins_like_the_text(text, room):
+    text = visible(text)
+    fit = fitted(text, room)
+    assert size(encoded(fit)) - 2 <= room
+    assert text.startswith(fit.removesuffix("…"))
+    if size(encoded(text)) - 2 <= room:
+        assert fit == text
+
+
+@given(st.text(min_size=1, max_size=200), st.integers(10, 200))
+def test_more_room_never_shows_less(text, room):
+    text = visible(text)
+    assert len(fitted(text, room).removesuffix("…")) <= len(fitted(text, room + 40).removesuffix("…"))
+
+
+def test_a_text_is_cut_between_words_and_says_so():
+    assert fitted("refund a payment to the card", 20) == "refund a payment…"
+
+
+def test_a_long_plain_text_uses_its_room():
+    assert size(fitted("x" * 5_000, 240)) == 240
+
+
+@given(st.text())
+def test_what_is_visible_hides_nothing_and_stays_as_it_is(text):
+    shown = visible(text)
+    assert not any(is_hidden(c) or unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in shown)
+    assert shown == " ".join(shown.split())
+    assert visible(shown) == shown
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    ["\u200b", "\u202e", "\u2066", "\U000e0041", "\ufe0f", "\U000e0101", "\ue000", "\ufeff", "\u00ad", "\ud800"],
+)
+def test_characters_without_a_face_are_dropped(hidden):
+    assert is_hidden(hidden)
+    assert visible(f"pay{hidden}ment") == "payment"
+
+
+@pytest.mark.parametrize("text", ["Größe", "取引を返金する", "мир", "🎉 refund", "a\u0301", "עברית"])
+def test_what_people_write_stays(text):
+    assert visible(text) == text
