@@ -1,0 +1,14 @@
+"""How often honest registrations are flagged."""
+
+import pytest
+
+from evaluation.datasets import load
+from mats.domain.suspicion import suspicions
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["tools", "models", "skills", "agents", "mcp-tools-closed"])
+def test_at_most_two_in_a_thousand_real_registrations_are_flagged(data, name):
+    registrations = load(data / name).registrations
+    flagged = {r.id: reasons for r in registrations if (reasons := suspicions(r))}
+    assert len(flagged) <= 0.002 * len(registrations), flagged

@@ -1,0 +1,127 @@
+"""What a writer may not invent."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mats.domain.grounding import grounded, is_bare, is_opaque
+from mats.domain.profile import Enrichment
+from tests.builders import a_registration
+
+SCHEMA = {"type": "object", "properties": {"charge_id": {"type": "string"}, "amountCents": {"type": "integer"}}}
+ABOUT = "Gives money back, up to 5,000 EUR within 24h. See https://docs.acme.com/refunds or /v2/refunds."
+REFUND = a_registration(description=ABOUT, input_schema=SCHEMA)
+INVENTED = (
+    "https://evil.com/x", "www.evil.com", "pay@evil.com", "order_id", "getUser", "ORD-4711", "v3", "4711", "12.5",
+    "/v9/users", "std::sort", "com.evil", "#4711", "https://docs.acme.community", "https://docs.acme.com/refunds-evil",
+    "48h", "@evil", "a1b2c3d4",
+)  # fmt: skip
+FIELDS = ("summary", "action", "keywords", "positive_examples", "negative_examples")
+
+
+def written(text: str) -> Enrichment:
+    """The text in every field, beside something harmless."""
+    entries = ("money back", text)
+    prose = f"Gives money back. {text}"
+    return Enrichment(
+        summary=prose, action=prose, keywords=entries, positive_examples=entries, negative_examples=entries
+    )
+
+
+@pytest.mark.parametrize("invention", INVENTED)
+@pytest.mark.parametrize("around", ["{}", "Refunds {} at once", "Refunds ({}), please.", "the “{}”"])
+def test_what_the_registration_does_not_say_is_dropped_from_every_field(invention, around):
+    kept = grounded(written(around.format(invention)), REFUND)
+    assert kept.enrichment == Enrichment(
+        summary="Gives money back.",
+        action="Gives money back.",
+        keywords=("money back",),
+        positive_examples=("money back",),
+        negative_examples=("money back",),
+    )
+    assert [note.split(":")[0] for note in kept.notes] == [f"dropped from {field}" for field in FIELDS]
+    assert all(invention.strip("#@") in note for note in kept.notes)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "refund a charge id", "refund chargeId 5000", "charge_id", "Charge-ID", "amount cents", "up to 5,000 EUR",
+        "within 24h", "within 24 h", "see https://docs.acme.com/refunds.", "POST /v2/refunds", "refund_payment",
+        "refundPayment",
+    ],
+)  # fmt: skip
+def test_what_the_registration_says_stays_in_any_spelling(said):
+    kept = grounded(written(said), REFUND)
+    assert (kept.enrichment, kept.notes) == (written(said), ())
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "and/or", "e.g. a partial refund", "TCP/IP", "a well-known card-holder's bank", "U.S. dollars", "it's done…",
+        "返金する。早く。", "Rückerstattung für Kund*innen", "refund (partial) – now!", "yes/no",
+        "the buyer's \"money\"",
+        "¿Qué pasa?", "I.e., none", "a.m. or p.m.",
+    ],
+)  # fmt: skip
+def test_ordinary_prose_is_no_identifier(prose):
+    kept = grounded(Enrichment(keywords=(prose,)), REFUND)
+    assert kept.enrichment.keywords == (prose,)
+
+
+def test_whole_sentences_go_and_the_others_stay_as_they_were():
+    summary = "Gives money back. Costs 20 dollars per call. Takes a charge_id."
+    assert grounded(Enrichment(summary=summary), REFUND).enrichment.summary == "Gives money back. Takes a charge_id."
+
+
+@given(st.lists(st.sampled_from(["refunds", "money", "quickly", "charge_id", "5,000", *INVENTED]), max_size=8))
+def test_nothing_invented_is_ever_left(chosen):
+    planted = [word for word in chosen if word in INVENTED]
+    kept = grounded(written(" ".join(chosen)), REFUND).enrichment
+    left = " ".join(kept.texts())
+    assert not any(word in left.split() for word in planted)
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_kept_whole_or_dropped_whole(text):
+    kept = grounded(Enrichment(keywords=(text,)), REFUND).enrichment
+    assert kept.keywords in ((text,), ())
+
+
+# bare names
+
+
+@pytest.mark.parametrize("name", ["xq7_proc", "svc-41", "f3a9", "run", "T800", "___"])
+def test_an_opaque_name_says_nothing(name):
+    bare = a_registration(name=name, description=None)
+    kept = grounded(written("Processes data"), bare)
+    assert is_opaque(name)
+    assert (kept.enrichment.summary, kept.enrichment.action) == ("", "")
+    assert kept.enrichment.keywords == ("money back", "Processes data")
+    assert len(kept.notes) == 2
+
+
+@pytest.mark.parametrize("name", ["refund_payment", "getWeatherForecast", "translate text", "翻訳 文書"])
+def test_a_name_of_words_is_not_opaque(name):
+    assert not is_opaque(name)
+
+
+@pytest.mark.parametrize(
+    ("summary", "stays"),
+    [
+        ("Refunds a payment.", True),
+        ("A tool that refunds payments.", True),
+        ("Refunds a payment to the customer's card.", False),
+        ("Refunds a payment through Stripe.", False),
+    ],
+)
+def test_of_a_bare_name_a_summary_says_no_more_than_the_name(summary, stays):
+    bare = a_registration(description="refund payment")
+    assert is_bare(bare)
+    assert bool(grounded(Enrichment(summary=summary), bare).enrichment.summary) is stays
+
+
+@pytest.mark.parametrize("more", [{"description": "Gives money back"}, {"tags": ["pay"]}, {"input_schema": SCHEMA}])
+def test_whoever_says_more_than_a_name_is_not_bare(more):
+    assert not is_bare(a_registration(**{"description": None, **more}))

@@ -1,0 +1,68 @@
+"""When to stop asking, and when to look again."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from mats.usecases.breaker import Breaker
+
+
+def opened(failures: int = 3, rest_ms: float = 1_000) -> Breaker:
+    breaker = Breaker(failures=failures, rest_ms=rest_ms)
+    for _ in range(failures):
+        breaker.failed(0)
+    return breaker
+
+
+def test_it_stays_closed_until_so_many_failures_in_a_row():
+    breaker = Breaker(failures=3)
+    for _ in range(2):
+        breaker.failed(0)
+    assert breaker.admits(0)
+    breaker.failed(0)
+    assert not breaker.admits(0)
+
+
+def test_an_answer_in_between_starts_the_count_anew():
+    breaker = Breaker(failures=2)
+    for _ in range(5):
+        breaker.failed(0)
+        breaker.answered()
+    assert breaker.admits(0)
+
+
+def test_after_a_rest_one_probe_is_let_through_and_an_answer_closes_it():
+    breaker = opened()
+    assert not breaker.admits(999)
+    assert breaker.admits(1_000)
+    assert not breaker.admits(1_000)
+    breaker.answered()
+    assert breaker.admits(1_001)
+    assert breaker.admits(1_001)
+
+
+def test_a_probe_that_fails_means_another_rest():
+    breaker = opened()
+    assert breaker.admits(1_000)
+    breaker.failed(1_100)
+    assert not breaker.admits(1_999)
+    assert breaker.admits(2_000)
+
+
+def test_a_probe_that_is_never_heard_of_again_does_not_shut_it_for_ever():
+    breaker = opened()
+    assert [breaker.admits(now) for now in (1_000, 1_500, 2_000, 3_000)] == [True, False, True, True]
+
+
+def test_late_failures_of_calls_under_way_do_not_put_off_the_probe():
+    breaker = opened()
+    breaker.failed(900)
+    assert breaker.admits(1_000)
+
+
+@pytest.mark.parametrize("threads", [2, 16])
+def test_of_many_threads_one_is_the_probe(threads):
+    breaker = opened()
+    with ThreadPoolExecutor(threads) as pool:
+        admitted = list(pool.map(breaker.admits, [1_000.0] * 200))
+    assert sum(admitted) == 1
