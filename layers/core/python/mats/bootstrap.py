@@ -17,6 +17,7 @@ from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.events import SqliteEvents
 from mats.adapters.sqlite.profiles import SqliteProfiles
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
+from mats.adapters.threads import DaemonThreads
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.prompt import Prompt
@@ -146,8 +147,8 @@ class Local:
         return self.bedrock.meter.totals() if self.bedrock else {}
 
     @cached_property
-    def _readers(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(self.settings.writer_calls, thread_name_prefix="writer")
+    def _readers(self) -> DaemonThreads:
+        return DaemonThreads(self.settings.writer_calls, "writer")
 
     @cached_property
     def enrich(self) -> Enrich:
@@ -185,7 +186,7 @@ class Local:
             clock=self.clock,
             ids=fresh_id,
             executor=ThreadPoolExecutor(_STAGE_THREADS, thread_name_prefix="stage"),
-            models=ThreadPoolExecutor(_STAGE_THREADS, thread_name_prefix="model"),
+            models=DaemonThreads(_STAGE_THREADS, "model"),
             retrieval=Retrieval(k=self.settings.k),
             budgets=_BUDGETS,
             gate=BoundedSemaphore(os.cpu_count() or 1),
@@ -215,11 +216,8 @@ class Local:
 
     def close(self) -> None:
         """Let go of the file and the threads."""
-        pools = [self.__dict__["_readers"]] if "_readers" in self.__dict__ else []
         if "discovery" in self.__dict__:
-            pools += [self.discovery.discover.executor, self.discovery.discover.models]
-        for pool in pools:
-            pool.shutdown(wait=False, cancel_futures=True)
+            self.discovery.discover.executor.shutdown(wait=False, cancel_futures=True)
         self.database.close()
 
     @cached_property

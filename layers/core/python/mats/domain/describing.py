@@ -65,8 +65,8 @@ def from_text(text: str) -> object:
 def _text(field: str, value: Any, longest: int = _LONGEST_TEXT) -> str:
     if not isinstance(value, str):
         raise ReplyUnusable(f"{field} is not text")
-    text = visible(value)
-    if len(text) > longest:
+    text = visible(value[: 4 * longest])  # with whatever hides in it
+    if len(text) > longest or len(value) > 4 * longest:
         raise ReplyUnusable(f"{field} is far too long")
     return text
 

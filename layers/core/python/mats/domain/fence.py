@@ -9,11 +9,13 @@ import re
 import unicodedata
 from typing import Any
 
-_ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+_ESCAPES = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\x85\u2028\u2029"})
 _PLAIN = re.compile(r"[ !#-%'-;=?-\[\]-~]*")
 """What takes one byte a character, encoded: ASCII without quotes, backslashes and what is escaped here."""
 _UNSEEN = frozenset({"Cf", "Cs", "Co", "Cn"})
 _BREAKS = frozenset({"Cc", "Zl", "Zp"})
+_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0")
+"""Letters and marks that Unicode lets a page leave out: fillers, a joiner, Mongolian variation selectors."""
 
 
 def visible(text: str) -> str:
@@ -25,8 +27,8 @@ def visible(text: str) -> str:
 
 
 def is_hidden(character: str) -> bool:
-    """Whether a character takes no room on a page: formatting, private, unassigned, or a variation selector."""
-    return unicodedata.category(character) in _UNSEEN or _is_variation_selector(character)
+    """Whether a character takes no room on a page: formatting, private, unassigned, filler or variation selector."""
+    return unicodedata.category(character) in _UNSEEN or character in _FILLERS or _is_variation_selector(character)
 
 
 def _is_variation_selector(character: str) -> bool:

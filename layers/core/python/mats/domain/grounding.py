@@ -5,9 +5,8 @@ hole in it would say something else. Of a registration that is nothing but a nam
 what the name says; keywords and examples may be inferred from it.
 """
 
-import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -24,7 +23,7 @@ _IDENTIFIER = re.compile(
     r"|[a-z][A-Z]"  # getUser
     r"|\w::\w|^[/~.]+/?\w|\w/\w+/\w"  # std::sort, /v1/users, a/b/c
     r"|^@\w|^#\w"  # a handle, an anchor
-    r"|\w{2}\.\w{2}"  # com.acme, report.pdf
+    r"|\w{2}\.\w{2}|\w\.\w{2,}/|\w@\w"  # com.acme, report.pdf, t.co/x, root@localhost
 )
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _GROUPING = re.compile(r",(?=\d{3}(?!\d))")
@@ -52,9 +51,8 @@ class Evidence:
     @classmethod
     def of(cls, registration: Registration) -> Self:
         """Every name and text of a registration."""
-        text = json.dumps(registration.item(), ensure_ascii=False)
-        literal = text.replace("\\/", "/").lower()
-        return cls(literal, _spoken(text), frozenset(_numbers(text)))
+        text = "\n".join(_texts(registration.item()))
+        return cls(text.lower(), _spoken(text), frozenset(_numbers(text)))
 
     def invented(self, text: str) -> Iterator[str]:
         """What a text should have had from here and has not."""
@@ -65,12 +63,30 @@ class Evidence:
         yield from (number for number in _numbers(text) if number not in self.numbers)
 
     def _holds(self, token: str) -> bool:
-        named = re.search(rf"(?<!\w){re.escape(token.lower())}(?![\w-])", self.literal) is not None
-        if named or _URL.search(token):
-            return named
-        if _IDENTIFIER.search(token) or _mixes(token):
-            return f" {_spoken(token)} " in f" {self.spoken} "
-        return True
+        link = _URL.search(token) is not None
+        if not (link or _IDENTIFIER.search(token) or _mixes(token)):
+            return True
+        if self._names(token.lower()):
+            return True
+        return not link and f" {_spoken(token)} " in f" {self.spoken} "
+
+    def _names(self, token: str) -> bool:
+        """Whether it stands there as it is, not as a piece of something longer."""
+        whole = rf"(?<![\w-])(?<!\w\.){re.escape(token)}(?![\w-]|\.\w)"
+        return token in self.literal and re.search(whole, self.literal) is not None
+
+
+def _texts(node: object) -> Iterator[str]:
+    """Every key and value, as text."""
+    if isinstance(node, Mapping):
+        for key, value in node.items():
+            yield str(key)
+            yield from _texts(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _texts(value)
+    else:
+        yield str(node)
 
 
 def _mixes(token: str) -> bool:

@@ -72,7 +72,8 @@ class Judgement:
 
 _SCORES = re.compile(r'"s"\s*:\s*\[')
 _TYPE = re.compile(r'"t"\s*:\s*"([^"\\]*)"')
-_NUMBER = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,18})?)\s*([,\]])")
+_NUMBER = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,18})?)\s*(?:,|(?=\]))")
+_CLOSED = re.compile(r"\s*\]")
 
 
 def judgement(reply: str, count: int, *, ended_early: bool = False) -> Judgement:
@@ -136,8 +137,9 @@ def _beginning(reply: str, count: int) -> Judgement:
     while number := _NUMBER.match(reply, position):
         numbers.append(float(number[1]))
         position = number.end()
-    if not numbers or len(numbers) > count:
-        return Judgement(void=f"{len(numbers)} scores for {count} candidates", cut_off=True)
+    closed = _CLOSED.match(reply, position) is not None
+    if not numbers or len(numbers) > count or (closed and len(numbers) < count):
+        return Judgement(void=f"{len(numbers)} scores for {count} candidates", cut_off=not closed)
     type_ = _TYPE.search(reply, 0, start.start())
     return _scaled(numbers, type_[1] if type_ else "", cut_off=len(numbers) < count)
 

@@ -41,20 +41,22 @@ _PATTERNS: Mapping[str, Sequence[str]] = {
         r"[^.]{0,20}\b(me|us|this (one|candidate|capability|tool|agent|model|skill)|first|above|highest)\b",
         r"\b(do not|don't|never)\b[^.]{0,10}\b(choose|select|pick|recommend|rank|consider|return)\b[^.]{0,15}\b(any )?"
         r"(other|another|competing)\b",
-        r"\bto (the|any|every) (judge|ranker|reranker|grader|evaluator|language model|llm)\b",
-        r"\bignor\w* [^.]{0,25}\b(instrucciones|instruções|istruzioni|instructions précédentes|consignes)\b",
-        r"\bignorier\w* [^.]{0,30}(anweisung|instruktion|vorgabe)",
+        r"\b(notes?|messages?|instructions?|hints?|attention) (to|for) (the|any|every) "
+        r"(judge|ranker|reranker|grader|evaluator|language model|llm)\b|"
+        r"\bto (the|any|every) (judge|ranker|reranker|grader|evaluator|language model|llm)\s*:",
+        r"\bignor\w{0,15} [^.]{0,25}\b(instrucciones|instruções|istruzioni|instructions précédentes|consignes)\b",
+        r"\bignorier\w{0,15} [^.]{0,30}(anweisung|instruktion|vorgabe)",
         r"\bnegeer [^.]{0,30}(instructies|opdrachten)",
         r"\bzignoruj [^.]{0,30}(instrukcj|polece)",
-        r"игнорир\w* [^.]{0,30}(инструкц|указани)",
+        r"игнорир\w{0,15} [^.]{0,30}(инструкц|указани)",
         r"(忽略|忽視|忽视|无视|無視)[^。]{0,12}(指令|指示|说明|說明|提示|规则|規則)",
         r"(指示|命令|指令|ルール)[^。]{0,6}を?[^。]{0,6}無視",
         r"(지시|지침|명령)[^.]{0,8}무시",
         r"تجاهل [^.]{0,30}(التعليمات|الأوامر)",
-        r"निर्देश\w*[^।]{0,12}(अनदेखा|नज़रअंदाज़)",
-        r"talimat\w*[^.]{0,12}(yok say|görmezden gel)",
-        r"\b(elige|escoge|selecciona|escolha|selecione|scegli|seleziona|choisi\w*) (siempre|sempre|toujours)\b",
-        r"\b(siempre|sempre|toujours) (elige|escoge|selecciona|escolha|selecione|scegli|seleziona|choisi\w*)\b",
+        r"निर्देश\w{0,15}[^।]{0,12}(अनदेखा|नज़रअंदाज़)",
+        r"talimat\w{0,15}[^.]{0,12}(yok say|görmezden gel)",
+        r"\b(elige|escoge|selecciona|escolha|selecione|scegli|seleziona|choisi\w{0,15}) (siempre|sempre|toujours)\b",
+        r"\b(siempre|sempre|toujours) (elige|escoge|selecciona|escolha|selecione|scegli|seleziona|choisi\w{0,15})\b",
         r"\bwählen? (sie )?(immer|stets)\b|\b(immer|stets) (mich|dieses?|diese[nr]) [^.]{0,20}wählen\b",
         r"всегда (выбирай|выбирать|выбери)",
         r"(总是|總是|始终|始終|永远|永遠|务必|務必)[^。]{0,6}(选择|選擇|推荐|推薦|选|選)",
@@ -72,7 +74,7 @@ _PATTERNS: Mapping[str, Sequence[str]] = {
         r"<\|?\s*(im_start|im_end|endoftext|begin_of_text|start_header_id|eot_id|system|assistant)\s*\|?>",
         r"\[/?(inst|sys)\]|<</?sys>>",
         r"(^|[\n.!?\"'>])\s*(system|assistant|developer)\s*(prompt|message)?\s*:\s*\S",
-        r"#{2,}\s*(system|assistant|instructions?)\s*:",
+        r"##\s*(system|assistant|instructions?)\s*:",
         r"\byou are (now|no longer) (a|an|the|in|free|bound)\b",
         r"\b(new|updated|real|actual|secret) (system )?(instructions?|prompt)\s*:",
         r"\b(end|begin|start) of (the )?(system )?(prompt|instructions|candidates|registration)\b",
@@ -129,8 +131,9 @@ def _texts(node: object) -> Iterator[str]:
 
 
 def _shown(text: str) -> str:
-    """The text without what hides in it, lines kept apart."""
-    return text if text.isascii() else "".join(c for c in text if not is_hidden(c))
+    """The text without what hides in it, lines kept apart and spaces single: no pattern has long runs to go through."""
+    seen = text if text.isascii() else "".join(c for c in text if not is_hidden(c))
+    return "\n".join(" ".join(line.split()) for line in seen.splitlines() if line.strip())
 
 
 def _is_stuffed(text: str) -> bool:

@@ -22,6 +22,7 @@ from botocore.exceptions import (
 from botocore.parsers import ResponseParserError
 from urllib3.exceptions import HTTPError
 
+from mats.adapters.bedrock.deadline import Timed
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.prompt import Prompt
 from mats.domain.text import clip
@@ -83,6 +84,11 @@ class Reply:
         return self.stop in ("content_filtered", "guardrail_intervened")
 
     @property
+    def malformed(self) -> bool:
+        """Whether the service itself says that the model broke the form."""
+        return self.stop.startswith("malformed_")
+
+    @property
     def cut_off(self) -> bool:
         """Whether it ran out of tokens."""
         return self.stop in ("max_tokens", "model_context_window_exceeded")
@@ -98,7 +104,7 @@ class Runtime:
 
         Args:
             meter: Where usage is noted.
-            timeout_s: How long to wait for a connection and for each part of a reply.
+            timeout_s: How long to wait for a connection, and for the whole of a reply.
             attempts: How often the SDK tries; above 1 it waits in between.
             connections: Kept open for reuse; as many as calls run at once.
             region: Default: the one that AWS's own settings name.
@@ -116,6 +122,8 @@ class Runtime:
             self._client: Any = boto3.session.Session().client(
                 "bedrock-runtime", region_name=region or None, config=config
             )
+            # Botocore has no public place for this; whatever else its session is configured by stays in force.
+            self._client._endpoint.http_session = Timed(self._client._endpoint.http_session, timeout_s)
         except (BotoCoreError, ValueError) as error:
             raise NotPermitted(
                 f"Bedrock cannot be asked: {str(error).rstrip('.')}. Set AWS_REGION, or AWS_PROFILE to one that has it"

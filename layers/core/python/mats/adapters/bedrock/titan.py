@@ -4,9 +4,9 @@ import math
 import sys
 from array import array
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from mats.adapters.bedrock.runtime import Runtime
+from mats.adapters.threads import DaemonThreads
 from mats.domain.errors import DependencyFailed
 from mats.ports import Vector
 
@@ -21,7 +21,7 @@ class TitanEncoder:
         """Use `online` for queries and `offline` for documents, of which `concurrency` are encoded at once."""
         self._model, self._dimension = model, dimension
         self._online, self._offline = online, offline
-        self._pool = ThreadPoolExecutor(concurrency, thread_name_prefix="titan")
+        self._pool = DaemonThreads(concurrency, "titan")
 
     @property
     def name(self) -> str:

@@ -56,6 +56,8 @@ class BedrockWriter:
             raise ReplyUnusable(f"it was refused ({reply.stop})")
         if reply.cut_off:
             raise ReplyUnusable("it was cut off, so it must be shorter")
+        if reply.malformed:
+            raise ReplyUnusable(f"it breaks the form ({reply.stop})")
         if reply.tool and reply.tool != self.text.tool["name"]:
             raise ReplyUnusable("it calls another tool")
         return enrichment(reply.arguments if reply.tool else from_text(reply.text))

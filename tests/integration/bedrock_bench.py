@@ -1,0 +1,159 @@
+"""The three models with little patience, and what must become of an answer and of a profile when one fails."""
+
+from collections.abc import Callable
+from typing import Any
+
+from mats import bootstrap
+from mats.adapters.bedrock.reranker import BedrockReranker
+from mats.adapters.bedrock.runtime import Meter, Runtime
+from mats.adapters.bedrock.titan import TitanEncoder
+from mats.adapters.bedrock.writer import BedrockWriter
+from mats.domain.errors import CapabilityError, DependencyFailed, ReplyUnusable
+from mats.domain.profile import Cause
+from mats.domain.query import Filter, Query
+from mats.domain.ranking import PAPER_WEIGHTS, Scale, Thresholds
+from mats.domain.shortlist import Shortlist
+from mats.domain.usage import Prices
+from mats.ports import Change, Encoder, Opinion, Reranker, Stored, Writer
+from mats.usecases.breaker import Breaker
+from mats.usecases.discover import Discover
+from mats.usecases.enrich import Enrich, Outcome
+from tests.bedrock.conftest import aws_settings
+from tests.builders import a_profile, a_registration
+from tests.fakes import AtOnce, CountingIds, FakeClock, MemoryIndex, MemoryProfiles, MemoryRegistry, MemoryTrust
+from tests.servers.bedrock import BedrockServer
+
+MICRO, LITE, TITAN = "amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0", "amazon.titan-embed-text-v2:0"
+PATIENCE_S = 0.2
+DIMENSION = 256
+SHOWN = [
+    a_profile(name="refund", description="give money back to a customer", trust=20),
+    a_profile(name="geocode", description="turn an address into coordinates"),
+    a_profile(name="mail", description="send a message about money to a customer", trust=90),
+]
+QUERY = Query(query="money for a customer with an address")
+REFUND = a_registration()
+
+
+def outcome_of(call: Callable[[], Any]) -> Any:
+    """What a call gives, or the error of ours that it raises; any other error is the test's failure."""
+    try:
+        return call()
+    except CapabilityError as error:
+        return error
+
+
+class Bench:
+    """The models as the stand-in plays them: one attempt each, a short while per part of a reply."""
+
+    def __init__(self, server: BedrockServer, *, attempts: int = 1) -> None:
+        with aws_settings(server.client_environment()):
+            runtime = Runtime(Meter(Prices({})), timeout_s=PATIENCE_S, attempts=attempts)
+        self.reranker = BedrockReranker(runtime=runtime, name=MICRO, text=bootstrap.prompt("rerank"))
+        self.writer = BedrockWriter(runtime=runtime, name=LITE, text=bootstrap.prompt("enrich"))
+        self.encoder = TitanEncoder(model=TITAN, dimension=DIMENSION, online=runtime, offline=runtime, concurrency=2)
+
+    def judge(self) -> Opinion | CapabilityError:
+        return outcome_of(lambda: self.reranker.judge(QUERY.query, SHOWN))
+
+    def describe(self) -> Any:
+        return outcome_of(lambda: self.writer.describe(REFUND))
+
+    def encode(self) -> Any:
+        return outcome_of(lambda: self.encoder.encode_query("refund"))
+
+
+def discover_with(*, reranker: Reranker | None = None, encoder: Encoder | None = None) -> Discover:
+    """The online path over an index of three, with a breaker of its own."""
+    index = MemoryIndex()
+    index.put([Stored(profile.model_copy(update={"rev": 1})) for profile in SHOWN])
+    return Discover(
+        index=index,
+        encoder=encoder,
+        reranker=reranker,
+        scale=Scale(c=0.5, lo=0.0, hi=1.0),
+        weights=PAPER_WEIGHTS,
+        thresholds=Thresholds(match=0.6, weak=0.3),
+        lexical_thresholds=Thresholds(match=0.6, weak=0.3),
+        judged_thresholds=Thresholds(match=0.7, weak=0.4),
+        clock=FakeClock(),
+        ids=CountingIds(),
+        executor=AtOnce(),
+        models=AtOnce(),
+        breaker=Breaker(),
+    )
+
+
+def ranking(shortlist: Shortlist) -> list[Any]:
+    """All that the order of an answer tells."""
+    return [(result.candidate.profile.id, result.score, result.signals) for result in shortlist.ranked]
+
+
+UNJUDGED = ranking(discover_with()(QUERY))
+
+
+def assert_the_answer_comes_without(reranker: Reranker) -> Shortlist:
+    """The other signals rank it exactly as if there were no reranker, and it says so."""
+    shortlist = discover_with(reranker=reranker)(QUERY)
+    assert shortlist.degraded == ("neural", "llm")
+    assert ranking(shortlist) == UNJUDGED
+    assert len(shortlist.faults) == 1
+    assert shortlist.intent is None
+    return shortlist
+
+
+def assert_words_find_without(encoder: Encoder) -> None:
+    """A query that has no vector is answered by its words, a document that has none is found by its own."""
+    shortlist = discover_with(encoder=encoder)(QUERY)
+    assert shortlist.degraded == ("neural", "llm")
+    assert ranking(shortlist) == UNJUDGED
+    outcome, profiles, index = enriched_by(None, encoder)
+    assert outcome is Outcome.DEGRADED
+    assert profiles.kept[REFUND.id].vector is None
+    assert [hit.id for hit in index.lexical(["money"], Filter(), depth=5)] == [REFUND.id]
+
+
+def enriched_by(writer: Writer | None, encoder: Encoder | None) -> tuple[Outcome, MemoryProfiles, MemoryIndex]:
+    """What becomes of one new registration on the offline path."""
+    registry, profiles, index = MemoryRegistry(), MemoryProfiles(), MemoryIndex()
+    enrich = Enrich(
+        registry=registry, trust=MemoryTrust(), profiles=profiles, index=index,
+        encoder=encoder, writer=writer, readers=AtOnce(),
+    )  # fmt: skip
+    registry.put([REFUND])
+    change = Change(REFUND.id, Cause(event_id="e1", time="2026-01-01T00:00:00+00:00"))
+    return enrich([change])[REFUND.id], profiles, index
+
+
+def assert_the_raw_profile_stays(writer: Writer, error: CapabilityError) -> None:
+    """Findable as its owner wrote it: with the reason if a reply was useless, to be tried again if there was none."""
+    outcome, profiles, index = enriched_by(writer, None)
+    profile = profiles.kept[REFUND.id].profile
+    assert not profile.enriched
+    assert profile.enrichment == a_profile().enrichment
+    assert profile.indexed_rev == profile.rev
+    assert [hit.id for hit in index.lexical(["money"], Filter(), depth=5)] == [REFUND.id]
+    if isinstance(error, ReplyUnusable):
+        assert outcome is Outcome.INDEXED
+        assert profile.notes == (f"not enriched: {error}",)
+    else:
+        assert isinstance(error, DependencyFailed)
+        assert outcome is Outcome.DEGRADED
+        assert profile.notes == ()
+
+
+def assert_nothing_comes_of_it(bench: Bench, allowed: tuple[type[CapabilityError], ...] = (DependencyFailed,)) -> None:
+    """What the server plays leaves all three models without a result, in one of these ways, and both paths go on."""
+    opinion, written, vector = bench.judge(), bench.describe(), bench.encode()
+    if isinstance(opinion, Opinion):
+        assert ReplyUnusable in allowed
+        assert opinion.void
+        assert opinion.scores == ()
+    else:
+        assert type(opinion) in allowed
+    assert type(written) in allowed
+    assert type(vector) in allowed
+    assert type(vector) is not ReplyUnusable
+    assert_the_answer_comes_without(bench.reranker)
+    assert_the_raw_profile_stays(bench.writer, written)
+    assert_words_find_without(bench.encoder)

@@ -1,0 +1,281 @@
+"""What goes wrong between us and the models: errors of the service, the network, credentials and regions."""
+
+import json
+import math
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+
+import botocore.session
+import pytest
+
+from mats.adapters.clock import SystemClock
+from mats.bootstrap import Local
+from mats.domain.errors import DependencyFailed, NotPermitted
+from mats.domain.profile import Cause
+from mats.domain.query import Query
+from mats.ports import Change
+from mats.settings import Settings
+from mats.usecases.discover import Budgets
+from mats.usecases.enrich import Outcome
+from tests.bedrock.conftest import aws_settings, models_of
+from tests.builders import a_registration
+from tests.integration.bedrock_bench import (
+    LITE,
+    MICRO,
+    PATIENCE_S,
+    QUERY,
+    REFUND,
+    SHOWN,
+    TITAN,
+    UNJUDGED,
+    Bench,
+    assert_nothing_comes_of_it,
+    assert_the_answer_comes_without,
+    discover_with,
+    enriched_by,
+    ranking,
+)
+from tests.servers.bedrock import Act, BedrockServer, Cut, Drip, Exchange, Play, Raw, Refuse, Stall, tool_reply
+
+SERVICE = botocore.session.get_session().get_service_model("bedrock-runtime")
+DECLARED = {
+    error.error_code for name in ("Converse", "InvokeModel") for error in SERVICE.operation_model(name).error_shapes
+}
+CREDENTIALS = {
+    "ExpiredTokenException", "UnrecognizedClientException", "InvalidSignatureException", "MissingAuthenticationToken",
+    "MissingAuthenticationTokenException", "InvalidClientTokenId", "IncompleteSignature", "ExpiredToken",
+}  # fmt: skip
+FOR_AN_OPERATOR = CREDENTIALS | {"AccessDeniedException"}
+CAUSE = Cause(event_id="e1", time="2026-01-01T00:00:00+00:00")
+JUDGED = json.dumps(tool_reply("judge", {"t": "tool", "s": [1, 2, 3]})).encode()
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[BedrockServer]:
+    with BedrockServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def bench(running: BedrockServer) -> Bench:
+    return Bench(running)
+
+
+@pytest.fixture
+def server(running: BedrockServer) -> BedrockServer:
+    running.play = None
+    running.exchanges.clear()
+    return running
+
+
+def always(act: Act) -> Play:
+    return lambda exchange: act
+
+
+@pytest.mark.parametrize("code", sorted(DECLARED | CREDENTIALS | {"SomethingNewException"}))
+def test_every_error_code_is_one_attempt_and_one_error_that_names_the_model_and_the_code(server, bench, code):
+    server.play = always(Refuse(code, "The service says why.", status=403 if code in CREDENTIALS else None))
+    expected = NotPermitted if code in FOR_AN_OPERATOR else DependencyFailed
+    for failed, model in ((bench.judge(), MICRO), (bench.describe(), LITE), (bench.encode(), TITAN)):
+        assert type(failed) is expected
+        assert model in str(failed)
+        assert "The service says why." in str(failed)
+        assert code == "AccessDeniedException" or code in str(failed)
+    assert len(server.exchanges) == 3
+    assert_nothing_comes_of_it(bench, (expected,))
+
+
+def test_denied_access_names_model_region_and_the_three_possible_causes(server, bench):
+    server.play = always(Refuse("AccessDeniedException", "no identity-based policy allows it"))
+    for failed, model in ((bench.judge(), MICRO), (bench.describe(), LITE), (bench.encode(), TITAN)):
+        for part in (model, "us-east-1", "IAM", "policy of the organisation", "region where the model is not"):
+            assert part in str(failed)
+    assert "no identity-based policy allows it" in assert_the_answer_comes_without(bench.reranker).faults[0]
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["", "x" * 1_000_000, "\ud800 \x00 \u202e", "退款"],
+)
+def test_whatever_an_error_says_it_stays_readable(server, bench, said):
+    server.play = always(Refuse("ThrottlingException", said))
+    failed = bench.judge()
+    assert type(failed) is DependencyFailed
+    assert len(str(failed)) < 600
+    assert_nothing_comes_of_it(bench)
+
+
+RESETS = {f"reset after {at} bytes": Cut(JUDGED, at, "reset") for at in (0, 1, len(JUDGED) // 2)}
+UNREADABLE: dict[str, Act] = {
+    "stall before headers": Stall(math.inf, before_headers=True),
+    "stall after headers": Stall(math.inf),
+    "stall amid the reply": Stall(math.inf, JUDGED[:40]),
+    "closed amid the reply": Cut(JUDGED, 40),
+    **RESETS,
+    "empty 500": Raw(b"", 500),
+    "proxy's page": Raw(b"<html>Bad gateway</html>", 502),
+    "proxy's refusal": Raw(b"<html>Forbidden</html>", 403),
+    "redirect to nowhere": Raw(b"", 302),
+    "error without a code": Raw(b"{}", 400),
+    "error of another shape": Raw(b'[{"message": 5}]', 400),
+    "error that is null": Raw(b"null", 503),
+    "error with a message of no text": Raw(b'{"message": {"a": [1]}}', 500),
+    "error that is not UTF-8": Raw(b'{"message": "\xff"}', 500),
+    "error that nests": Raw(b'{"message":' * 5_000 + b"1" + b"}" * 5_000, 500),
+    "error that stalls": Raw(b'{"mess', 503, headers={"Content-Length": "100"}),
+    "error in the body": Raw(b'{"__type": "ThrottlingException", "message": "slow down"}', 429),
+    "type of an error with status 200": Raw(b'{"message": "no"}', headers={"x-amzn-ErrorType": "ThrottlingException"}),
+    "nothing under 204": Raw(b"", 204),
+    "empty 200": Raw(b""),
+    "page under 200": Raw(b"<html>Sign in</html>"),
+}
+
+
+@pytest.mark.parametrize("act", UNREADABLE.values(), ids=list(UNREADABLE))
+def test_a_network_that_fails_in_any_way_leaves_the_other_signals(server, bench, act):
+    server.play = always(act)
+    assert_nothing_comes_of_it(bench)
+
+
+def test_a_reply_that_drips_is_not_waited_for_beyond_the_budget(bench):
+    with (
+        BedrockServer(always(Drip(JUDGED, PATIENCE_S / 4))) as dripping,
+        ThreadPoolExecutor() as threads,
+        ThreadPoolExecutor() as models,
+    ):
+        discover = replace(
+            discover_with(reranker=Bench(dripping).reranker),
+            clock=SystemClock(), executor=threads, models=models, budgets=Budgets(rerank_ms=300),
+        )  # fmt: skip
+        shortlist = discover(QUERY)
+    assert shortlist.degraded == ("neural", "llm")
+    assert ranking(shortlist) == UNJUDGED
+    assert "Read timeout" in shortlist.faults[0]
+    assert shortlist.took_ms["total"] <= 300 + 50
+
+
+def test_nothing_listening_is_said_with_the_model(server):
+    with BedrockServer() as gone:
+        bench = Bench(gone)
+    assert_nothing_comes_of_it(bench)
+    assert MICRO in str(bench.judge())
+
+
+def test_a_service_that_comes_back_is_used_again_by_the_same_client():
+    with BedrockServer() as first:
+        bench = Bench(first)
+        assert len(bench.reranker.judge("x", SHOWN).scores) == 3
+    assert type(bench.judge()) is DependencyFailed
+    with first:
+        assert len(bench.reranker.judge("x", SHOWN).scores) == 3
+
+
+def test_offline_one_throttled_call_is_made_again_and_a_burst_is_left_to_the_next_delivery(server, monkeypatch):
+    monkeypatch.setattr("botocore.endpoint.time.sleep", lambda seconds: None)
+    with aws_settings(server.client_environment()):
+        patient = models_of(Settings(bedrock=True))
+    throttled = Refuse("ThrottlingException")
+    seen: list[Exchange] = []
+
+    def first_only(exchange: Exchange) -> Act | None:
+        seen.append(exchange)
+        return throttled if len(seen) == 1 else None
+
+    server.play = first_only
+    assert patient.writer.describe(REFUND).enrichment.summary
+    assert len(seen) == 2
+    seen.clear()
+    assert len(patient.encoder.encode_documents(["refund"])[0] or ()) == 1024
+    assert len(seen) == 2
+    server.play = always(throttled)
+    server.exchanges.clear()
+    outcome, profiles, _ = enriched_by(patient.writer, None)
+    assert outcome is Outcome.DEGRADED
+    assert not profiles.kept[REFUND.id].profile.enriched
+    assert len(server.exchanges) == 2
+
+
+def test_online_a_burst_of_throttling_is_never_asked_again(server):
+    with aws_settings({**server.client_environment(), "AWS_MAX_ATTEMPTS": "9", "AWS_RETRY_MODE": "adaptive"}):
+        models = models_of(Settings(bedrock=True))
+    server.play = always(Refuse("ThrottlingException"))
+    for n in range(1, 4):
+        with pytest.raises(DependencyFailed, match="ThrottlingException"):
+            models.reranker.judge("x", SHOWN)
+        with pytest.raises(DependencyFailed, match="ThrottlingException"):
+            models.encoder.encode_query("x")
+        assert len(server.exchanges) == 2 * n
+
+
+@pytest.mark.parametrize("code", ["AccessDeniedException", "ThrottlingException"])
+def test_a_refused_titan_leaves_the_local_registry_lexical_until_it_is_back(server, tmp_path, code, monkeypatch):
+    monkeypatch.setattr("botocore.endpoint.time.sleep", lambda seconds: None)
+    server.play = lambda exchange: Refuse(code) if exchange.operation == "InvokeModel" else None
+    settings = Settings(bedrock=True, home=tmp_path, encoder=TITAN)
+    with aws_settings(server.client_environment()), closing(Local(settings)) as local:
+        local.registry.put([REFUND])
+        assert local.enrich([Change(REFUND.id, CAUSE)]) == {REFUND.id: Outcome.DEGRADED}
+        answer = local.discovery.discover(Query(query="money back"))
+        assert [result.candidate.profile.id for result in answer.ranked] == [REFUND.id]
+        assert answer.degraded == ("neural",)
+        server.play = None
+        assert local.enrich([Change(REFUND.id, CAUSE)]) == {REFUND.id: Outcome.INDEXED}
+        assert local.profiles.get([REFUND.id])[REFUND.id].profile.enriched
+        assert local.discovery.discover(Query(query="money back")).degraded == ()
+
+
+def endpoint_of(server: BedrockServer) -> dict[str, str]:
+    return {"AWS_ENDPOINT_URL_BEDROCK_RUNTIME": server.url}
+
+
+def test_without_credentials_the_error_says_how_to_get_some_and_answers_come(server):
+    with aws_settings({**endpoint_of(server), "AWS_REGION": "us-east-1"}):
+        models = models_of(Settings(bedrock=True, region="us-east-1"))
+        for call in (
+            lambda: models.reranker.judge("x", SHOWN),
+            lambda: models.writer.describe(a_registration()),
+            lambda: models.encoder.encode_query("x"),
+            lambda: models.encoder.encode_documents(["x"]),
+        ):
+            with pytest.raises(NotPermitted, match="credentials"):
+                call()
+        assert_the_answer_comes_without(models.reranker)
+    assert server.exchanges == []
+
+
+def test_a_sign_in_that_ended_is_the_operators_to_renew(server, tmp_path):
+    config = tmp_path / "config"
+    config.write_text(
+        "[profile work]\nregion = us-east-1\nsso_session = s\nsso_account_id = 123456789012\nsso_role_name = r\n"
+        "[sso-session s]\nsso_region = us-east-1\nsso_start_url = https://example.invalid/start\n"
+    )
+    with aws_settings({**endpoint_of(server), "AWS_CONFIG_FILE": str(config), "AWS_PROFILE": "work"}):
+        models = models_of(Settings(bedrock=True))
+        with pytest.raises(NotPermitted, match="aws sso login"):
+            models.reranker.judge("x", SHOWN)
+        assert_the_answer_comes_without(models.reranker)
+
+
+def test_without_a_region_the_error_says_which_variable_names_it(server):
+    keys = {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y"}
+    with aws_settings({**endpoint_of(server), **keys}), pytest.raises(NotPermitted, match="AWS_REGION"):
+        models_of(Settings(bedrock=True))
+
+
+@pytest.mark.parametrize("broken", [{"AWS_PROFILE": "nobody"}, {"AWS_ACCESS_KEY_ID": "x"}, {"AWS_REGION": "us east"}])
+def test_settings_of_aws_that_cannot_be_used_are_one_readable_error(server, broken):
+    with aws_settings({**endpoint_of(server), "AWS_REGION": "us-east-1", **broken}):
+        with pytest.raises(NotPermitted) as caught:
+            models_of(Settings(bedrock=True)).reranker.judge("x", SHOWN)
+        assert "Bedrock cannot be asked" in str(caught.value)
+
+
+def test_the_region_of_the_settings_wins_over_that_of_the_environment(server):
+    with aws_settings(server.client_environment()):
+        models = models_of(Settings(bedrock=True, region="eu-central-1"))
+    assert models.reranker.runtime.region == "eu-central-1"
+    server.play = always(Refuse("AccessDeniedException"))
+    with pytest.raises(NotPermitted, match="eu-central-1"):
+        models.reranker.judge("x", SHOWN)

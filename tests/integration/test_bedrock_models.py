@@ -1,0 +1,348 @@
+"""Writer, reranker and encoder on a healthy service: what they ask, what they make of the answers, what it costs."""
+
+import json
+import math
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mats import bootstrap
+from mats.bootstrap import Local
+from mats.domain.errors import DependencyFailed, ReplyUnusable
+from mats.domain.profile import Cause, Profile
+from mats.domain.query import Query
+from mats.domain.ranking import Signal
+from mats.ports import Change
+from mats.settings import Settings
+from mats.usecases.enrich import Outcome
+from tests.bedrock.conftest import Models, aws_settings, models_of
+from tests.builders import a_profile, a_registration
+from tests.servers.bedrock import Answer, BedrockServer, Exchange, Play, Refuse, converse_reply, tool_reply
+
+MICRO, LITE, TITAN = "amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0", "amazon.titan-embed-text-v2:0"
+FIVE = {
+    "summary": "Gives money back.",
+    "action": "Refunds a card payment.",
+    "keywords": ["refund", "card"],
+    "positive_examples": ["pay the customer back"],
+    "negative_examples": ["list past payments: a reporting tool"],
+}
+CAUSE = Cause(event_id="e1", time="2026-01-01T00:00:00+00:00")
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[BedrockServer]:
+    with BedrockServer() as server, aws_settings(server.client_environment()):
+        yield server
+
+
+@pytest.fixture
+def server(running: BedrockServer) -> Iterator[BedrockServer]:
+    running.play = None
+    running.exchanges.clear()
+    running.rejected.clear()
+    yield running
+    assert running.mistakes == []
+
+
+@pytest.fixture(scope="module")
+def models(running: BedrockServer) -> Models:
+    return models_of(Settings(bedrock=True))
+
+
+def several(count: int) -> list[Profile]:
+    return [a_profile(name=f"tool-{n}", description=f"does word{n}") for n in range(count)]
+
+
+def one_after_another(*replies: Any) -> Play:
+    """The first reply, the second, and so on: each the JSON of a reply."""
+    waiting = iter(replies)
+    return lambda exchange: Answer(next(waiting))
+
+
+def texts_of(exchange: Exchange) -> list[str]:
+    return [block["text"] for message in exchange.body["messages"] for block in message["content"]]
+
+
+def test_the_writer_asks_once_through_a_forced_tool_at_temperature_0(server, models):
+    written = models.writer.describe(a_registration())
+    [asked] = server.exchanges
+    assert (asked.operation, asked.model) == ("Converse", LITE)
+    assert asked.body["inferenceConfig"]["temperature"] == 0
+    assert asked.body["additionalModelRequestFields"] == {"inferenceConfig": {"topK": 1}}
+    assert asked.body["toolConfig"]["toolChoice"] == {"tool": {"name": "describe"}}
+    assert [message["role"] for message in asked.body["messages"]] == ["user"]
+    assert written.enrichment.summary == "Gives money back to the card it came from."
+    assert written.notes == ()
+
+
+def test_models_are_named_with_the_hash_of_their_prompts(models):
+    assert (models.writer.name, models.writer.prompt) == (LITE, bootstrap.prompt("enrich").hash)
+    assert (models.reranker.name, models.reranker.prompt) == (MICRO, bootstrap.prompt("rerank").hash)
+    assert (models.encoder.name, models.encoder.dimension) == (f"{TITAN}-1024", 1024)
+
+
+def test_usage_is_what_the_service_counted_at_the_prices_of_the_price_list(server, models):
+    server.play = lambda exchange: Answer(tool_reply(exchange, FIVE, input_tokens=1_000_000, output_tokens=500_000))
+    usage = models.writer.describe(a_registration()).usage
+    assert (usage.input_tokens, usage.output_tokens) == (1_000_000, 500_000)
+    assert usage.usd == pytest.approx(0.06 + 0.24 / 2)
+
+
+UNUSABLE = {
+    "cut off": (tool_reply("describe", FIVE, stop="max_tokens"), "it was cut off"),
+    "out of context": (tool_reply("describe", FIVE, stop="model_context_window_exceeded"), "it was cut off"),
+    "malformed output": (converse_reply([{"text": '{"summa'}], stop="malformed_model_output"), "breaks the form"),
+    "malformed tool use": (tool_reply("describe", "{sum", stop="malformed_tool_use"), "breaks the form"),
+    "refused": (converse_reply([{"text": "Sorry."}], stop="content_filtered"), "refused (content_filtered)"),
+    "guarded": (tool_reply("describe", FIVE, stop="guardrail_intervened"), "refused (guardrail_intervened)"),
+    "wrong tool": (tool_reply("search", FIVE), "it calls another tool"),
+    "no content": (converse_reply([], stop="end_turn"), "not an object"),
+    "empty fields": (tool_reply("describe", {k: type(v)() for k, v in FIVE.items()}), "all five fields are empty"),
+    "far too long": (tool_reply("describe", FIVE | {"summary": "word " * 500}), "summary is far too long"),
+    "far too many": (tool_reply("describe", FIVE | {"keywords": [str(n) for n in range(50)]}), "far too many"),
+    "missing field": (tool_reply("describe", {k: FIVE[k] for k in list(FIVE)[1:]}), "it lacks summary"),
+    "wrong type": (tool_reply("describe", FIVE | {"keywords": "refund"}), "keywords is not a list"),
+    "words": (converse_reply([{"text": "It gives money back, I think."}], stop="end_turn"), "not an object"),
+}
+
+
+@pytest.mark.parametrize(("reply", "error"), UNUSABLE.values(), ids=list(UNUSABLE))
+def test_an_unusable_reply_is_followed_by_one_repair_that_names_the_error_and_not_the_reply(
+    server, models, reply, error
+):
+    server.play = one_after_another(reply, tool_reply("describe", FIVE))
+    written = models.writer.describe(a_registration())
+    first, second = server.exchanges
+    assert written.enrichment.summary == FIVE["summary"]
+    assert [error in note for note in written.notes] == [True]
+    assert written.usage.input_tokens == 200
+    (request,), (again, repair) = texts_of(first), texts_of(second)
+    assert again == request
+    assert error in repair
+    said = json.dumps(reply["output"]["message"]["content"])
+    assert not any(text in repair for text in ("Sorry", "I think", "word word", "money back", "{sum") if text in said)
+
+
+@pytest.mark.parametrize(("reply", "error"), UNUSABLE.values(), ids=list(UNUSABLE))
+def test_two_unusable_replies_are_one_error_that_names_both(server, models, reply, error):
+    server.play = one_after_another(reply, tool_reply("other", FIVE))
+    with pytest.raises(ReplyUnusable) as caught:
+        models.writer.describe(a_registration())
+    assert error in str(caught.value)
+    assert "it calls another tool" in str(caught.value)
+    assert len(server.exchanges) == 2
+
+
+def test_a_reply_in_words_that_holds_the_object_is_as_good_as_the_tool(server, models):
+    server.play = lambda exchange: Answer(converse_reply([{"text": f"```json\n{json.dumps(FIVE)}\n```"}]))
+    assert models.writer.describe(a_registration()).enrichment.summary == FIVE["summary"]
+
+
+@pytest.mark.parametrize("k", [1, 15, 25])
+def test_the_reranker_judges_all_candidates_in_one_call_by_position(server, models, k):
+    server.play = lambda exchange: Answer(tool_reply(exchange, {"t": "tool", "s": [4 * n for n in range(k)]}))
+    opinion = models.reranker.judge("word1", several(k))
+    [asked] = server.exchanges
+    assert asked.model == MICRO
+    assert asked.body["toolConfig"]["toolChoice"] == {"tool": {"name": "judge"}}
+    assert opinion.scores == tuple(4 * n / 100 for n in range(k))
+    assert (opinion.intent, opinion.clipped, opinion.cut_off, opinion.void) == ("tool", 0, False, "")
+    assert opinion.usage.usd == pytest.approx((100 * 0.035 + 20 * 0.14) / 1e6)
+    assert all(f'"n":{n + 1},"tool":"tool-{n}"' in texts_of(asked)[0] for n in range(k))
+
+
+def test_the_intent_is_a_kind_or_a_tag_of_the_candidates_and_nothing_else(server, models):
+    shown = [*several(2), a_profile(name="pay", type_tags=["Payment-Refund"])]
+    for said, meant in {
+        "Agent": "agent", "payment-refund": "Payment-Refund", "payment": None, "": None, "\ud800": None, 7: None,
+    }.items():  # fmt: skip
+        server.play = one_after_another(tool_reply("judge", {"t": said, "s": [1, 2, 3]}))
+        assert models.reranker.judge("x", shown).intent == meant
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({"t": "tool", "s": [1, 2]}, "2 scores for 3 candidates"),
+        ({"t": "tool", "s": [1, 2, 3, 4]}, "4 scores for 3 candidates"),
+        ({"t": "tool", "s": [1, "2", 3]}, "no list of scores"),
+        ({"t": "tool", "s": [True, False, True]}, "no list of scores"),
+        ({"t": "tool"}, "no list of scores"),
+        ({}, "no list of scores"),
+        ([50, 60, 70], "no judgement"),
+        ("I would take the first", "no judgement"),
+    ],
+)
+def test_scores_that_nobody_can_assign_void_the_judgement(server, models, arguments, why):
+    server.play = one_after_another(tool_reply("judge", arguments))
+    opinion = models.reranker.judge("x", several(3))
+    assert why in opinion.void
+    assert (opinion.scores, opinion.usage.input_tokens) == ((), 100)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"text": '{"t": "tool", "s": [90, 40, 7'}],
+        [{"toolUse": {"toolUseId": "t", "name": "judge", "input": {"t": "tool", "s": [90, 40]}}}],
+        [{"toolUse": {"toolUseId": "t", "name": "judge", "input": '{"t": "tool", "s": [90, 40, 7'}}],
+    ],
+)
+def test_a_reply_that_ran_out_of_tokens_keeps_the_scores_that_arrived_whole(server, models, content):
+    server.play = one_after_another(converse_reply(content, stop="max_tokens"))
+    opinion = models.reranker.judge("x", several(3))
+    assert (opinion.scores, opinion.cut_off, opinion.intent) == ((0.9, 0.4), True, "tool")
+
+
+def test_scores_out_of_range_are_clipped_and_counted(server, models):
+    server.play = one_after_another(tool_reply("judge", {"t": "tool", "s": [-5, 50, 10**30]}))
+    opinion = models.reranker.judge("x", several(3))
+    assert (opinion.scores, opinion.clipped) == ((0.0, 0.5, 1.0), 2)
+
+
+DIALECTS = {
+    "us.amazon.nova-2-lite-v1:0": "tool",
+    "anthropic.claude-haiku-4-5-20251001-v1:0": "tool",
+    "us.anthropic.claude-3-5-haiku-20241022-v1:0": "tool",
+    "arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-sonnet-4-20250514-v1:0": "tool",
+    "mistral.mistral-large-3-675b-instruct": "any",
+    "qwen.qwen3-32b-v1:0": None,
+}
+
+
+@pytest.mark.parametrize(("model", "choice"), DIALECTS.items())
+def test_every_family_of_models_is_asked_in_the_way_it_accepts(server, model, choice):
+    models = models_of(Settings(bedrock=True, rerank_model=model, writer_model=model))
+    words = {"judge": {"t": "tool", "s": [1, 2, 3]}, "describe": FIVE}
+
+    def play(exchange: Exchange) -> Answer | None:
+        key = "judge" if "<candidates>" in texts_of(exchange)[0] else "describe"
+        return None if choice else Answer(converse_reply([{"text": json.dumps(words[key])}], stop="end_turn"))
+
+    server.play = play
+    assert len(models.reranker.judge("word1", several(3)).scores) == 3
+    assert models.writer.describe(a_registration()).enrichment.summary
+    assert server.rejected == []
+    for asked in server.exchanges:
+        assert asked.model == model
+        assert list(asked.body.get("toolConfig", {}).get("toolChoice", {None: {}})) == [choice]
+        assert ("additionalModelRequestFields" in asked.body) == ("nova" in model)
+        assert len(asked.body["system"]) == (2 if choice is None else 1)
+
+
+def test_vectors_have_1024_components_and_length_1(server, models):
+    server.play = lambda exchange: Answer({"embedding": [3.0, -4.0] + [0.0] * 1022, "inputTextTokenCount": 5})
+    vector = models.encoder.encode_query("refund a card")
+    assert (len(vector), math.hypot(*vector)) == (1024, pytest.approx(1))
+    assert list(vector[:2]) == pytest.approx([0.6, -0.8])
+    assert server.exchanges[0].body == {"inputText": "refund a card", "dimensions": 1024, "normalize": True}
+
+
+def test_the_same_text_always_has_the_same_vector(server, models):
+    assert models.encoder.encode_query("a") == models.encoder.encode_documents(["b", "a"])[1]
+
+
+def test_documents_keep_their_order_whichever_is_answered_first(server, models):
+    def play(exchange: Exchange) -> Answer:
+        n = int(exchange.body["inputText"])
+        vector = [float(i == n) for i in range(1024)]
+        return Answer({"embedding": vector, "inputTextTokenCount": 1}, delay_s=0.01 * (n % 3 == 0))
+
+    server.play = play
+    vectors = models.encoder.encode_documents([str(n) for n in range(40)])
+    assert [vector.index(1.0) for vector in vectors] == list(range(40))
+    assert models.encoder.encode_documents([]) == []
+
+
+@pytest.mark.parametrize("text", ["word " * 30_000, "退" * 30_000, "🧾" * 30_000, "e\u0301" * 30_000])
+def test_long_text_is_clipped_to_what_the_encoder_accepts_and_keeps_its_beginning(server, models, text):
+    models.encoder.encode_query(text)
+    [asked] = server.exchanges
+    assert server.rejected == []
+    assert text.startswith(asked.body["inputText"])
+    assert 7_990 <= len(asked.body["inputText"].encode()) <= 8_000
+
+
+def test_one_document_that_fails_costs_its_own_vector_only_and_all_failing_is_an_error(server, models):
+    server.play = lambda exchange: Refuse("ValidationException") if exchange.body["inputText"] == "bad" else None
+    vectors = models.encoder.encode_documents(["one", "bad", "two"])
+    assert [vector is not None for vector in vectors] == [True, False, True]
+    with pytest.raises(DependencyFailed, match="ValidationException"):
+        models.encoder.encode_documents(["bad", "bad"])
+
+
+def test_the_meter_adds_up_by_model(server):
+    models = models_of(Settings(bedrock=True))
+    models.reranker.judge("x", several(3))
+    first = models.meter.totals()[MICRO]
+    models.reranker.judge("x", several(3))
+    models.encoder.encode_documents(["refund"] * 10)
+    server.play = lambda exchange: Answer(tool_reply(exchange, FIVE | {"summary": 5}))
+    with pytest.raises(ReplyUnusable):
+        models.writer.describe(a_registration())
+    totals = models.meter.totals()
+    assert set(totals) == {MICRO, LITE, TITAN}
+    assert totals[MICRO] == first.plus(first)
+    assert (totals[LITE].input_tokens, totals[LITE].output_tokens) == (200, 40)
+    assert totals[TITAN].output_tokens == 0
+    assert totals[TITAN].usd == pytest.approx(totals[TITAN].input_tokens * 0.02 / 1e6)
+
+
+@pytest.mark.parametrize("encoder", ["none", TITAN])
+def test_a_registration_is_findable_as_written_before_the_writer_has_answered_and_better_after(
+    server, tmp_path, encoder
+):
+    asked, go_on = threading.Event(), threading.Event()
+
+    def play(exchange: Exchange) -> Answer | None:
+        if "<registration>" not in json.dumps(exchange.body):
+            return None
+        asked.set()
+        assert go_on.wait(10)
+        visit = {"positive_examples": ["pay the shopper back", "see https://evil.example/pay"], "action": "Has v9.1."}
+        return Answer(tool_reply(exchange, FIVE | visit))
+
+    server.play = play
+    refund = a_registration()
+    with closing(Local(Settings(bedrock=True, home=tmp_path, encoder=encoder))) as local:
+        local.registry.put([refund, a_registration(name="geocode", description="finds an address on a map")])
+        results: list[Any] = []
+        enriching = threading.Thread(target=lambda: results.append(local.enrich([Change(refund.id, CAUSE)])))
+        enriching.start()
+        assert asked.wait(10)
+        raw = local.profiles.get([refund.id])[refund.id]
+        found = local.discovery.discover(Query(query="money back"))
+        go_on.set()
+        enriching.join()
+        assert results == [{refund.id: Outcome.INDEXED}]
+        assert (raw.profile.enriched, raw.vector is None) == (False, encoder == "none")
+        assert [result.candidate.profile.id for result in found.ranked] == [refund.id]
+        better = local.profiles.get([refund.id])[refund.id]
+        assert (better.profile.enriched, better.profile.rev, better.vector is None) == (True, 2, encoder == "none")
+        assert better.profile.enrichment.positive_examples == ("pay the shopper back",)
+        assert any("https://evil.example/pay is not in the registration" in note for note in better.profile.notes)
+        answer = local.discovery.discover(Query(query="shopper"))
+        assert answer.degraded == (("neural",) if encoder == "none" else ())
+        assert Signal.LLM in answer.ranked[0].signals
+        assert answer.usage.usd
+        asked_before = len(server.exchanges)
+        assert local.enrich([Change(refund.id, CAUSE)]) == {refund.id: Outcome.UNCHANGED}
+        assert len(server.exchanges) == asked_before
+        assert set(local.spent()) == {MICRO, LITE} | ({TITAN} if encoder == TITAN else set())
+
+
+def test_with_titan_a_capability_is_found_by_the_meaning_that_its_vector_carries(server, tmp_path):
+    refund = a_registration()
+    with closing(Local(Settings(bedrock=True, home=tmp_path, encoder=TITAN))) as local:
+        local.registry.put([refund])
+        local.enrich([Change(refund.id, CAUSE)])
+        discover = replace(local.discovery.discover, reranker=None)
+        [result] = discover(Query(query="back money gives")).ranked
+        assert result.candidate.cosine is not None
+        assert result.candidate.cosine > 0.3
+        assert local.profiles.get([refund.id])[refund.id].profile.encoder == f"{TITAN}-1024"

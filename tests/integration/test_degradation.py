@@ -1,0 +1,219 @@
+"""The online path over HTTP while the reranker is ill: every answer comes, in time, and says what it did without."""
+
+import json
+import math
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mats.adapters.clock import SystemClock
+from mats.domain.errors import DependencyFailed
+from mats.domain.query import Query
+from mats.ports import Opinion
+from mats.usecases.breaker import Breaker
+from mats.usecases.discover import Budgets
+from tests.fakes import FakeClock, Never, ScriptedReranker
+from tests.integration.bedrock_bench import QUERY, UNJUDGED, Bench, discover_with, ranking
+from tests.integration.conftest import Mats, Service, serving
+from tests.integration.test_cli import rows, tool
+from tests.servers.bedrock import Act, BedrockServer, Drip, Exchange, Refuse, Stall, tool_reply
+
+BUDGET_MS, SLACK_MS = 2_500, 50
+REST_MS = 10_000
+NAMES = ["refund", "geocode", "mail", "weather", "translate"]
+ASKED = {"query": "money for a customer"}
+HANGING = Stall(math.inf, before_headers=True)
+
+
+@pytest.fixture(scope="module")
+def mats(tmp_path_factory: pytest.TempPathFactory) -> Mats:
+    """A registry that was filled without any model; services over it have one."""
+    mats = Mats(tmp_path_factory.mktemp("degradation") / "home")
+    items = [tool(name, description=f"{name} some money for a customer") for name in NAMES]
+    assert mats("import", "-", stdin=rows(*items)).code == 0
+    return mats
+
+
+@contextmanager
+def service_asking(server: BedrockServer, mats: Mats, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    for name, value in {**server.client_environment(), "MATS_BEDROCK": "1", "MATS_WRITER_MODEL": "none"}.items():
+        monkeypatch.setenv(name, value)
+    with serving(mats) as running:
+        yield running
+
+
+def answer_of(service: Service) -> dict[str, Any]:
+    status, answer = service.request("/discover", ASKED)
+    assert status == 200
+    assert len(answer["results"]) == len(NAMES)
+    return answer
+
+
+def order(answer: dict[str, Any]) -> list[tuple[str, float]]:
+    return [(result["id"], result["score"]) for result in answer["results"]]
+
+
+def logged(mats: Mats) -> str:
+    return (mats.home / "mats.log").read_text()
+
+
+def test_a_hanging_reranker_costs_its_budget_and_after_five_of_them_nothing(mats, monkeypatch):
+    with serving(mats) as without:
+        expected = order(answer_of(without))
+    with (
+        BedrockServer(lambda exchange: HANGING) as server,
+        service_asking(server, mats, monkeypatch) as service,
+        ThreadPoolExecutor(5) as clients,
+    ):
+        first = list(clients.map(lambda n: answer_of(service), range(5)))
+        assert len(server.exchanges) == 5
+        later = [answer_of(service) for _ in range(10)]
+        assert len(server.exchanges) == 5
+    for answer in [*first, *later]:
+        assert answer["degraded"] == ["neural", "llm"]
+        assert order(answer) == expected
+    for answer in first:
+        assert BUDGET_MS <= answer["took_ms"]["total"] <= BUDGET_MS + SLACK_MS
+    assert max(answer["took_ms"]["total"] for answer in later) < 100
+    log = logged(mats)
+    assert "rerank took longer than 2500 ms" in log
+    assert log.count("rerank: not asked, because it failed several times in a row") == 10
+
+
+def test_thirty_callers_at_once_all_get_an_answer_while_the_reranker_drips(mats, monkeypatch):
+    reply = json.dumps(tool_reply("judge", {"t": "tool", "s": [1] * len(NAMES)})).encode()
+    with (
+        BedrockServer(lambda exchange: Drip(reply, every_s=0.5)) as server,
+        service_asking(server, mats, monkeypatch) as service,  # told to stop while the reranker drips
+        ThreadPoolExecutor(30) as clients,
+    ):
+        answers = list(clients.map(lambda n: answer_of(service), range(30)))
+        assert len(server.exchanges) >= 5
+        assert answer_of(service)["degraded"] == ["neural", "llm"]
+        assert service.request("/healthz")[0] == 200
+    assert all(answer["degraded"] == ["neural", "llm"] for answer in answers)
+    assert all("lexical" in answer["took_ms"] for answer in answers)
+
+
+def test_a_reranker_that_fails_at_once_is_left_alone_after_five_failures(mats, monkeypatch):
+    with (
+        BedrockServer(lambda exchange: Refuse("ServiceUnavailableException")) as server,
+        service_asking(server, mats, monkeypatch) as service,
+    ):
+        answers = [answer_of(service) for _ in range(8)]
+        assert len(server.exchanges) == 5
+    assert all(answer["degraded"] == ["neural", "llm"] for answer in answers)
+
+
+def test_nonsense_is_an_answer_and_the_reranker_is_asked_on(mats, monkeypatch):
+    def play(exchange: Exchange) -> Act | None:
+        return Refuse("ThrottlingException") if exchange.number % 2 else None
+
+    with BedrockServer(play) as server, service_asking(server, mats, monkeypatch) as service:
+        answers = [answer_of(service) for _ in range(12)]
+        assert len(server.exchanges) == 12
+    assert [answer["degraded"] for answer in answers] == [["neural", "llm"], ["neural"]] * 6
+
+
+def judging(count: int) -> Opinion:
+    return Opinion(scores=(0.5,) * count)
+
+
+def test_after_its_rest_a_reranker_is_asked_once_and_trusted_again_when_it_answers():
+    alive, clock = threading.Event(), FakeClock()
+    reranker = ScriptedReranker(
+        lambda query, shown: judging(len(shown)) if alive.is_set() else DependencyFailed("no answer")
+    )
+    discover = replace(discover_with(reranker=reranker), clock=clock)
+    for _ in range(9):
+        assert discover(QUERY).degraded == ("neural", "llm")
+    assert reranker.asked == 5
+    clock.ms += REST_MS - 1
+    assert "not asked" in discover(QUERY).faults[0]
+    clock.ms += 1
+    assert "no answer" in discover(QUERY).faults[0]
+    assert "not asked" in discover(QUERY).faults[0]
+    assert reranker.asked == 6
+    alive.set()
+    clock.ms += REST_MS
+    assert [discover(QUERY).degraded for _ in range(3)] == [("neural",)] * 3
+    assert reranker.asked == 9
+
+
+def test_a_recovered_service_is_asked_again_after_the_rest():
+    clock = FakeClock()
+    with BedrockServer(lambda exchange: Refuse("InternalServerException")) as server:
+        discover = replace(discover_with(reranker=Bench(server).reranker), clock=clock)
+        assert [discover(QUERY).degraded for _ in range(7)] == [("neural", "llm")] * 7
+        assert len(server.exchanges) == 5
+        server.play = None
+        assert discover(QUERY).degraded == ("neural", "llm")
+        clock.ms += REST_MS
+        assert [discover(QUERY).degraded for _ in range(2)] == [("neural",)] * 2
+        assert len(server.exchanges) == 7
+
+
+def test_a_void_judgement_never_opens_the_breaker():
+    reranker = ScriptedReranker(lambda query, shown: Opinion(void="nonsense"))
+    discover = discover_with(reranker=reranker)
+    assert [discover(QUERY).degraded for _ in range(20)] == [("neural", "llm")] * 20
+    assert reranker.asked == 20
+
+
+def test_while_one_caller_probes_the_others_do_not_wait_for_it():
+    clock, probing, done = FakeClock(), threading.Event(), threading.Event()
+
+    def script(query: str, shown: Any) -> Opinion | Exception:
+        if clock.ms < REST_MS:
+            return DependencyFailed("no answer")
+        probing.set()
+        assert done.wait(10)
+        return judging(len(shown))
+
+    reranker = ScriptedReranker(script)
+    discover = replace(discover_with(reranker=reranker), clock=clock)
+    for _ in range(5):
+        discover(QUERY)
+    clock.ms += REST_MS
+    with ThreadPoolExecutor(1) as callers:
+        probe = callers.submit(discover, QUERY)
+        assert probing.wait(10)
+        assert ["not asked" in discover(QUERY).faults[0] for _ in range(5)] == [True] * 5
+        done.set()
+        assert probe.result().degraded == ("neural",)
+    assert discover(QUERY).degraded == ("neural",)
+
+
+def test_models_that_hang_take_no_thread_from_the_index():
+    with (
+        BedrockServer(lambda exchange: HANGING) as server,
+        ThreadPoolExecutor(4) as index,
+        ThreadPoolExecutor(30) as models,
+        ThreadPoolExecutor(30) as callers,
+    ):
+        discover = replace(
+            discover_with(reranker=Bench(server).reranker),
+            clock=SystemClock(), executor=index, models=models,
+            budgets=Budgets(rerank_ms=100), breaker=Breaker(failures=1_000),
+        )  # fmt: skip
+        answers = list(callers.map(lambda n: discover(QUERY), range(60)))
+    assert all(answer.degraded == ("neural", "llm") for answer in answers)
+    assert all(ranking(answer) == UNJUDGED for answer in answers)
+
+
+@pytest.mark.parametrize("budget_ms", [0, 20, 150])
+def test_a_reranker_that_no_thread_is_free_for_costs_its_budget_at_most(budget_ms):
+    reranker = ScriptedReranker(lambda query, shown: judging(len(shown)))
+    discover = replace(
+        discover_with(reranker=reranker),
+        clock=SystemClock(), models=Never(), budgets=Budgets(rerank_ms=budget_ms),
+    )  # fmt: skip
+    answer = discover(Query(query=QUERY.query))
+    assert answer.degraded == ("neural", "llm")
+    assert budget_ms <= answer.took_ms["total"] <= budget_ms + SLACK_MS
+    assert ranking(answer) == UNJUDGED

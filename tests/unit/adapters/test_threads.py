@@ -1,0 +1,52 @@
+"""A pool that the process does not wait for."""
+
+import subprocess
+import sys
+import threading
+from concurrent.futures import as_completed
+
+import pytest
+
+from mats.adapters.threads import DaemonThreads
+
+
+def test_results_and_errors_reach_whoever_asks():
+    pool = DaemonThreads(2, "t")
+    assert [future.result(timeout=5) for future in [pool.submit(pow, n, 2) for n in range(50)]] == [
+        n * n for n in range(50)
+    ]
+    with pytest.raises(ZeroDivisionError):
+        pool.submit(lambda: 1 // 0).result(timeout=5)
+
+
+def test_no_more_than_so_many_run_at_once_and_no_more_are_made_than_needed():
+    pool, running, most = DaemonThreads(3, "t"), set(), []
+    everybody_is_here, lock = threading.Barrier(3, timeout=5), threading.Lock()
+
+    def work():
+        with lock:
+            running.add(threading.get_ident())
+            most.append(len(running))
+        everybody_is_here.wait()
+
+    for future in as_completed([pool.submit(work) for _ in range(9)], timeout=10):
+        future.result()
+    assert max(most) == 3
+
+
+def test_what_was_cancelled_while_it_waited_is_not_run():
+    pool, go, ran = DaemonThreads(1, "t"), threading.Event(), []
+    first, second = pool.submit(go.wait, 5), pool.submit(ran.append, 1)
+    assert second.cancel()
+    go.set()
+    first.result(timeout=5)
+    pool.submit(int).result(timeout=5)
+    assert ran == []
+
+
+def test_a_process_ends_while_a_call_hangs():
+    program = (
+        "from mats.adapters.threads import DaemonThreads; import threading; "
+        "DaemonThreads(1, 't').submit(threading.Event().wait)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], timeout=20, check=False).returncode == 0
