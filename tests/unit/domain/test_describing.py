@@ -70,6 +70,32 @@ def test_an_endless_registration_is_read_within_bounds():
     assert json.loads(read)["name"] == "refund_payment"
 
 
+@given(
+    st.text(alphabet=st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=40),
+    st.integers(1, 99),
+)
+def test_whatever_is_registered_is_read_as_one_line_of_bounded_json(text, times):
+    said = f"x{text}"
+    read = brief(
+        a_registration(
+            name=said, description=text * times * 20, examples=[said * times] * 20, tags=[said] * times,
+            descriptor={"skills": [{"name": said, "description": text * times * 20}]},
+        )
+    )  # fmt: skip
+    assert size(read) < 16_000
+    assert len(read.splitlines()) == 1
+    assert not set(read) & set("<>&")
+    assert isinstance(json.loads(read)["name"], str)
+
+
+def test_a_long_part_costs_the_others_nothing():
+    quiet = a_registration(examples=["refund order"], provider="Acme", tags=["pay"])
+    loud = a_registration(description="very " * 15_000, examples=["refund order"], provider="Acme", tags=["pay"])
+    parts = [json.loads(brief(registration)) for registration in (quiet, loud)]
+    assert [part.pop("description")[:4] for part in parts] == ["Give", "very"]
+    assert parts[0] == parts[1]
+
+
 # what is made of the reply
 
 
@@ -122,6 +148,28 @@ def test_the_fault_never_repeats_what_the_reply_said():
 def test_any_value_is_five_fields_or_unusable(value):
     with suppress(ReplyUnusable):
         assert isinstance(enrichment(value), Enrichment)
+
+
+SECRET = "Zyzzyva-in-chief"
+
+
+@pytest.mark.parametrize("field", list(GOOD))
+@pytest.mark.parametrize(
+    "value",
+    [SECRET, [SECRET], {SECRET: SECRET}, [SECRET] * 99, SECRET * 200, [SECRET * 200], [[SECRET]], [{SECRET: 1}], None,
+     10**400, float("nan"), True],
+)  # fmt: skip
+def test_no_wrong_shape_gets_its_words_into_the_error(field, value):
+    for reply in ({**GOOD, field: value}, {field: value}, {SECRET: GOOD}, [GOOD, SECRET]):
+        try:
+            read = enrichment(reply)
+        except ReplyUnusable as error:
+            said = str(error)
+            assert SECRET not in said
+            assert len(said) < 120
+            assert any(word in said for word in (*GOOD, "five fields"))
+        else:
+            assert isinstance(read, Enrichment)
 
 
 @given(st.text())

@@ -18,7 +18,8 @@ json_values = st.recursive(
 @given(json_values)
 def test_what_is_encoded_has_nothing_that_could_close_a_tag_and_reads_back_the_same(value):
     text = encoded(value)
-    assert not set(text) & set("<>&\n\r")
+    assert not set(text) & set("<>&")
+    assert len(text.splitlines()) == 1
     assert json.loads(text) == value
 
 
@@ -36,6 +37,22 @@ def test_what_is_fitted_takes_no_more_than_its_room_and_begins_like_the_text(tex
 def test_more_room_never_shows_less(text, room):
     text = visible(text)
     assert len(fitted(text, room).removesuffix("…")) <= len(fitted(text, room + 40).removesuffix("…"))
+
+
+@pytest.mark.parametrize("line_break", ["\n", "\r", "\x0b", "\x0c", "\x1c", "\x1e", "\x85", "\u2028", "\u2029"])
+def test_no_line_break_begins_a_line_not_even_a_rare_one(line_break):
+    text = encoded({f"a{line_break}b": [f"c{line_break}d"]})
+    assert len(text.splitlines()) == 1
+    assert json.loads(text) == {f"a{line_break}b": [f"c{line_break}d"]}
+    assert visible(f"a{line_break}b") == "a b"
+
+
+@given(st.text(alphabet='"\\<>&é返🎉 a', max_size=300), st.integers(-5, 120))
+def test_what_grows_when_it_is_encoded_fits_all_the_same(text, room):
+    text = visible(text)
+    fit = fitted(text, room)
+    assert size(encoded(fit)) - 2 <= max(0, room)
+    assert text.startswith(fit.removesuffix("…"))
 
 
 def test_a_text_is_cut_between_words_and_says_so():
@@ -56,7 +73,27 @@ def test_what_is_visible_hides_nothing_and_stays_as_it_is(text):
 
 @pytest.mark.parametrize(
     "hidden",
-    ["\u200b", "\u202e", "\u2066", "\U000e0041", "\ufe0f", "\U000e0101", "\ue000", "\ufeff", "\u00ad", "\ud800"],
+    [
+        "\u200b",
+        "\u061c",
+        "\u202e",
+        "\u2066",
+        "\U000e0041",
+        "\ufe0f",
+        "\U000e0101",
+        "\ue000",
+        "\ufeff",
+        "\u00ad",
+        "\ud800",
+        "\u034f",
+        "\u115f",
+        "\u1160",
+        "\u17b4",
+        "\u180b",
+        "\u180e",
+        "\u3164",
+        "\uffa0",
+    ],  # fillers: letters without ink
 )
 def test_characters_without_a_face_are_dropped(hidden):
     assert is_hidden(hidden)

@@ -1,5 +1,7 @@
 """What a writer may not invent."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,6 +72,40 @@ def test_ordinary_prose_is_no_identifier(prose):
     assert kept.enrichment.keywords == (prose,)
 
 
+@pytest.mark.parametrize("gap", ["\n", "\r\n", "\t", "\n\n- ", " (", '"', "\\"])
+@pytest.mark.parametrize("said", ["https://docs.acme.com/refunds", "get_refund", "pay@acme.com", "/v2/refunds", "4711"])
+def test_it_does_not_matter_what_stands_before_a_name_in_the_registration(said, gap):
+    registration = a_registration(description=f"Gives money back. See{gap}{said}")
+    assert grounded(written(said), registration).enrichment == written(said)
+
+
+@pytest.mark.parametrize(
+    "invention",
+    ["https://acme.com", "http://acme.com.au", "pay@acme.com", "x@acme.com.au", "https://acme.com.au/evil", "t.co/x",
+     "root@localhost", "https://user:secret@acme.com.au"],
+)  # fmt: skip
+def test_a_piece_of_an_address_is_another_address(invention):
+    registration = a_registration(
+        description="See https://acme.com.au or write to refund-pay@acme.com.au, or x.pay@acme.com."
+    )
+    assert grounded(written(invention), registration).enrichment.keywords == ("money back",)
+
+
+@pytest.mark.parametrize("said", ["500", "1.5", "max results", "maxResults", "Only paid", "true"])
+def test_keys_numbers_and_values_of_a_schema_are_evidence(said):
+    schema = {"properties": {"maxResults": {"maximum": 500, "default": 1.5, "enum": ["Only_Paid", True]}}}
+    registration = a_registration(input_schema=schema)
+    assert grounded(written(said), registration).enrichment == written(said)
+
+
+def test_wordy_replies_about_long_registrations_are_read_in_passing():
+    registration = a_registration(descriptor={"a": "1-a " * 90_000})
+    reply = Enrichment(summary="1, " * 260, keywords=("1 w " * 70,) * 20, positive_examples=("a_b " * 70,) * 20)
+    began = time.process_time()
+    grounded(reply, registration)
+    assert time.process_time() - began < 20
+
+
 def test_whole_sentences_go_and_the_others_stay_as_they_were():
     summary = "Gives money back. Costs 20 dollars per call. Takes a charge_id."
     assert grounded(Enrichment(summary=summary), REFUND).enrichment.summary == "Gives money back. Takes a charge_id."
@@ -81,6 +117,43 @@ def test_nothing_invented_is_ever_left(chosen):
     kept = grounded(written(" ".join(chosen)), REFUND).enrichment
     left = " ".join(kept.texts())
     assert not any(word in left.split() for word in planted)
+
+
+@pytest.mark.parametrize("short", ["e.g.", "i.e.", "the U.S.", "9 a.m."])
+def test_a_sentence_goes_whole_though_a_short_form_in_it_ends_in_a_full_stop(short):
+    kept = grounded(Enrichment(summary=f"Gives money back. Serves {short} acct_77x holders."), REFUND)
+    assert kept.enrichment.summary == "Gives money back."
+    assert len(kept.notes) == 1
+
+
+harmless = st.sampled_from(["refunds", "money", "and/or", "e.g.", "don't", "well-known", "返金", "TCP/IP", "buyer"])
+hosts = st.from_regex(r"[a-z]{3,9}\.(com|io|example)", fullmatch=True)
+planted = st.one_of(
+    hosts.map("https://{}/pay".format), hosts.map("www.{}".format), hosts.map("pay@{}".format),
+    st.from_regex(r"[a-z]{3,8}_[a-z]{3,8}", fullmatch=True),
+    st.from_regex(r"[a-z]{3,8}[A-Z][a-z]{3,8}", fullmatch=True),
+    st.from_regex(r"[A-Z]{2,4}-[0-9]{2,6}", fullmatch=True), st.integers(6_000, 10**9).map(str),
+    st.integers(6_000, 10**9).map("{:,}".format),
+)  # fmt: skip
+
+
+@given(st.lists(harmless, max_size=6), planted, st.lists(harmless, max_size=6), st.sampled_from(FIELDS))
+def test_no_invention_survives_between_harmless_words_in_any_field(before, invention, after, field):
+    text = " ".join((*before, invention, *after))
+    value = text if field in ("summary", "action") else (text, "money back")
+    kept = grounded(Enrichment.model_validate({field: value}), REFUND)
+    assert invention not in " ".join(kept.enrichment.texts())
+    assert kept.notes
+    assert all(note.startswith(f"dropped from {field}: ") for note in kept.notes)
+
+
+@given(st.lists(harmless, min_size=1, max_size=9))
+def test_harmless_words_survive_in_every_field(chosen):
+    text = " ".join(chosen)
+    kept = grounded(written(text), REFUND)
+    assert " ".join(kept.enrichment.summary.split()) == f"Gives money back. {text}"
+    assert kept.enrichment.keywords == ("money back", text)
+    assert kept.notes == ()
 
 
 @given(st.text(max_size=200))

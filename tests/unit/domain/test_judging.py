@@ -73,6 +73,59 @@ def test_a_reply_cut_anywhere_needs_nobody_to_say_so(at):
     assert judgement(REPLY[:at], len(SCORES)).scores == judgement(REPLY[:at], len(SCORES), ended_early=True).scores
 
 
+@given(
+    st.lists(st.integers(-20, 120) | st.floats(0, 100).map(lambda n: round(n, 2)), min_size=2, max_size=25),
+    st.sampled_from([",", ", ", " ,\n  "]),
+    st.data(),
+)
+def test_whatever_is_cut_off_keeps_a_prefix_and_never_half_a_number(scores, comma, data):
+    reply = '{"t": "tool", "s": [' + comma.join(str(score) for score in scores) + "]}"
+    at = data.draw(st.integers(0, len(reply) - 1))
+    found = judgement(reply[:at], len(scores))
+    whole = reply[:at].partition("[")[2]
+    arrived = whole.count(",") + ("]" in whole)
+    assert found.scores == tuple(min(100, max(0, score)) / 100 for score in scores[:arrived])
+    assert found.cut_off or arrived in (0, len(scores))
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ['Let me {see}: {"t": "tool", "s": [90]}', '{"t": "tool", "s": [90, 5,]}', '{"t": tool, "s": [90, 5] }'],
+)
+def test_a_short_list_that_was_closed_is_no_cut_off_reply(reply):
+    found = judgement(reply, 3)
+    assert (found.scores, found.cut_off) == ((), False)
+    assert "for 3 candidates" in found.void
+
+
+@pytest.mark.parametrize(
+    ("reply", "scores"),
+    [
+        ('{"t": "tool", "s": [1, 2], "s": [90, 5]}', (0.9, 0.05)),  # as JSON has it: the last one counts
+        ('{"t": "tool", "s": [90.0, 5e0]}', (0.9, 0.05)),
+        ('{"t": "tool", "s": [0.5, 55.5]}', (0.005, 0.555)),
+        ('[{"t": "tool", "s": [90, 5]}]', (0.9, 0.05)),
+        ('Let me {see}: {"t": "tool", "s": [90, 5]}', (0.9, 0.05)),
+        ('\ufeff  {"s":[90,5]} {"s":[1,1]}', (0.9, 0.05)),
+        ('{"reply": {"t": "tool", "s": [90, 5]}}', ()),
+        ('{"t": "\\"s\\": [1, 2]", "s": [90, 5', (0.9,)),
+    ],
+)
+def test_odd_replies_are_read_as_far_as_nobody_can_mistake_them(reply, scores):
+    assert judgement(reply, 2).scores == scores
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["[" * 100_000, "{" * 100_000, '{"s":' * 100_000, '{"s":"' + "[" * 100_000 + '"}', '{"s":[' + "9" * 100_000,
+     '{"s": [' + "9" * 5_000 + "]}", '"s":[' * 50_000, '{"s": [1' + " " * 100_000, "-" * 100_000, '{"t":"' * 50_000],
+)  # fmt: skip
+def test_monstrous_replies_are_void(reply):
+    found = judgement(reply, 15)
+    assert found.scores == ()
+    assert found.void
+
+
 @pytest.mark.parametrize("count", [4, 6])
 def test_a_list_of_another_length_is_void(count):
     found = judgement(REPLY, count)
@@ -149,6 +202,28 @@ def test_a_raw_profile_is_shown_by_what_its_owner_described_and_takes():
 def test_a_name_that_nobody_can_see_still_leaves_a_card():
     assert json.loads(card(7, a_profile(name="\u200b\u200b")))["n"] == 7
     assert json.loads(card(7, a_profile(name="\u200b\u200b")))["tool"] == "?"
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_the_kind_is_the_key_of_the_name(kind):
+    assert json.loads(card(1, a_profile(kind=kind.value)))[kind] == "refund_payment"
+
+
+words_of_strangers = st.text(alphabet=st.characters(exclude_categories=("Cs",)), max_size=60)
+
+
+@given(words_of_strangers, words_of_strangers, words_of_strangers, st.integers(0, 3))
+def test_no_text_of_a_neighbour_changes_another_card_or_leaves_its_own_without_a_name(name, text, tag, place):
+    quiet = [a_profile(name=f"tool-{n}") for n in range(4)]
+    raw = a_profile(description=text * 9, examples=[f"x{text}"])
+    loud = raw.model_copy(update={"name": name, "type_tags": (tag,) * 9, "provider": tag})
+    before = cards(quiet).split("\n")
+    after = cards([*quiet[:place], loud, *quiet[place + 1 :]]).split("\n")
+    assert [line for n, line in enumerate(after) if n != place] == [n for i, n in enumerate(before) if i != place]
+    shown = json.loads("".join(after))[place]
+    assert shown["n"] == place + 1
+    assert shown["tool"].strip()
+    assert size(after[place].strip("[],")) <= CARD_BYTES
 
 
 @given(st.text(max_size=300).filter(str.strip), st.integers(1, 25))

@@ -1,8 +1,11 @@
 """When to stop asking, and when to look again."""
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mats.usecases.breaker import Breaker
 
@@ -60,9 +63,37 @@ def test_late_failures_of_calls_under_way_do_not_put_off_the_probe():
     assert breaker.admits(1_000)
 
 
+@given(st.lists(st.booleans(), max_size=60), st.integers(1, 6))
+def test_it_is_open_if_and_only_if_the_last_so_many_all_failed(answers, failures):
+    breaker = Breaker(failures=failures, rest_ms=1_000)
+    for answer in answers:
+        if answer:
+            breaker.answered()
+        else:
+            breaker.failed(0)
+    assert breaker.admits(0) is (len(answers) < failures or any(answers[-failures:]))
+
+
+@given(st.lists(st.integers(0, 10_000), min_size=1, max_size=40).map(sorted))
+def test_probes_that_nobody_answers_are_at_least_a_rest_apart_and_never_end(asked):
+    breaker = opened()
+    probes = [now for now in asked if breaker.admits(now)]
+    assert all(later - earlier >= 1_000 for earlier, later in pairwise([0, *probes]))
+    assert breaker.admits(asked[-1] + 1_000)
+
+
 @pytest.mark.parametrize("threads", [2, 16])
 def test_of_many_threads_one_is_the_probe(threads):
     breaker = opened()
     with ThreadPoolExecutor(threads) as pool:
         admitted = list(pool.map(breaker.admits, [1_000.0] * 200))
     assert sum(admitted) == 1
+
+
+def test_every_rest_has_one_probe_however_many_threads_ask():
+    breaker = opened()
+    with ThreadPoolExecutor(16) as pool:
+        for now in (1_000.0, 2_000.0, 3_000.0):
+            assert sum(pool.map(breaker.admits, [now] * 100)) == 1
+        breaker.answered()
+        assert sum(pool.map(breaker.admits, [3_001.0] * 100)) == 100

@@ -12,7 +12,7 @@ from typing import Any
 _ESCAPES = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\x85\u2028\u2029"})
 _PLAIN = re.compile(r"[ !#-%'-;=?-\[\]-~]*")
 """What takes one byte a character, encoded: ASCII without quotes, backslashes and what is escaped here."""
-_UNSEEN = frozenset({"Cf", "Cs", "Co", "Cn"})
+_UNSEEN = frozenset({"Cf", "Cs", "Co"})
 _BREAKS = frozenset({"Cc", "Zl", "Zp"})
 _FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0")
 """Letters and marks that Unicode lets a page leave out: fillers, a joiner, Mongolian variation selectors."""
@@ -27,12 +27,13 @@ def visible(text: str) -> str:
 
 
 def is_hidden(character: str) -> bool:
-    """Whether a character takes no room on a page: formatting, private, unassigned, filler or variation selector."""
-    return unicodedata.category(character) in _UNSEEN or character in _FILLERS or _is_variation_selector(character)
+    """Whether a character takes no room on a page: formatting, private, filler, tag or variation selector."""
+    return unicodedata.category(character) in _UNSEEN or character in _FILLERS or _is_ignorable(character)
 
 
-def _is_variation_selector(character: str) -> bool:
-    return "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
+def _is_ignorable(character: str) -> bool:
+    """Variation selectors, and the plane of tags, assigned or not: no Python's idea of Unicode decides this."""
+    return "\ufe00" <= character <= "\ufe0f" or "\U000e0000" <= character <= "\U000e0fff"
 
 
 def encoded(value: Any) -> str:

@@ -15,13 +15,14 @@ from mats.domain.profile import Enrichment
 from mats.domain.registration import Registration
 from mats.domain.text import STOP_WORDS, clip, split_identifier, stem, words
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
+_SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\.\w\.)\s+|(?<=[。！？])")
+"""Not after `e.g.` or `i.e.`: half a sentence says something else."""
 _TOKEN = re.compile(r"[^\s,;!?\"'“”‘’`()\[\]{}<>|]+")
 _URL = re.compile(r"\w+://|www\.|[^\s@]+@[^\s@]+\.\w", re.IGNORECASE)
 _IDENTIFIER = re.compile(
     r"\w_\w"  # get_user
-    r"|[a-z][A-Z]"  # getUser
-    r"|\w::\w|^[/~.]+/?\w|\w/\w+/\w"  # std::sort, /v1/users, a/b/c
+    r"|^[a-z]{2,}[A-Z][a-z]|^(?:[A-Z][a-z]+){3}"  # getUser, GetUserName; not PhD, mRNA, JavaScript
+    r"|\w::\w|^[/~.]+/?\w"  # std::sort, /v1/users
     r"|^@\w|^#\w"  # a handle, an anchor
     r"|\w{2}\.\w{2}|\w\.\w{2,}/|\w@\w"  # com.acme, report.pdf, t.co/x, root@localhost
 )

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from mats.domain.capability import Id, parts
 from mats.domain.fence import is_hidden, visible
 from mats.domain.registration import Registration
-from mats.domain.text import STOP_WORDS, words
+from mats.domain.text import STOP_WORDS, read_parameters, words
 
 ORDERS = "gives orders to whoever judges it"
 RANK = "names its own score or rank"
@@ -35,17 +35,26 @@ _OTHERS = "(candidate|capabilit|tool|agent|model|skill|option|result)"
 _PATTERNS: Mapping[str, Sequence[str]] = {
     ORDERS: (
         r"\b(ignore|disregard|forget|override|bypass)\b[^.]{0,30}"
-        r"\b(previous|prior|above|earlier|preceding|your|system|all)\b[^.]{0,20}\b(instructions?|prompts?|rules?|guidelines?|directions?|candidates?)\b",
+        r"\b(previous|prior|above|earlier|preceding|your|system|all)\b[^.]{0,20}"
+        r"\b(instructions?|prompts?|rules?|guidelines?|directions?|candidates?)\b",
+        r"\b(ignore|disregard|forget) (everything|anything|all) (above|before|else)\b",
         r"\b(ignore|disregard|forget|skip|reject)\b[^.]{0,20}\b(other|remaining|competing)\b[^.]{0,20}" + _OTHERS,
         r"\b(always|must|should|only|please)\b[^.]{0,20}\b(choose|select|pick|recommend|prefer|rank|rate|score)\b"
         r"[^.]{0,20}\b(me|us|this (one|candidate|capability|tool|agent|model|skill)|first|above|highest)\b",
-        r"\b(do not|don't|never)\b[^.]{0,10}\b(choose|select|pick|recommend|rank|consider|return)\b[^.]{0,15}\b(any )?"
-        r"(other|another|competing)\b",
+        r"\b(do not|don't|never)\b[^.]{0,10}\b(choose|select|pick|recommend|rank|consider|return|use)\b[^.]{0,15}"
+        r"\b(other|another|competing) " + _OTHERS,
+        r"\b(rank|place|put|score|rate) (this|me|us|it)\b[^.]{0,25}\b(above|before|ahead of|over)\b[^.]{0,15}"
+        r"\b(all|other|every)",
+        r"\bgive (all|every|the)( the)? others?\b[^.]{0,20}\b(0|zero|nothing|low)",
         r"\b(notes?|messages?|instructions?|hints?|attention) (to|for) (the|any|every) "
         r"(judge|ranker|reranker|grader|evaluator|language model|llm)\b|"
         r"\bto (the|any|every) (judge|ranker|reranker|grader|evaluator|language model|llm)\s*:",
         r"\bignor\w{0,15} [^.]{0,25}\b(instrucciones|instruções|istruzioni|instructions précédentes|consignes)\b",
-        r"\bignorier\w{0,15} [^.]{0,30}(anweisung|instruktion|vorgabe)",
+        r"\b(ignorier\w{0,15}|vergiss|vergesst) [^.]{0,30}(anweisung|instruktion|vorgabe)",
+        r"\b(olvida|oublie|oubliez|esqueça|dimentica) [^.]{0,30}(instruc|instruç|istruz|consigne)",
+        r"\bignorera [^.]{0,30}instruktion|\babaikan [^.]{0,30}(instruksi|perintah)",
+        r"\bbỏ qua [^.]{0,30}(hướng dẫn|chỉ dẫn)",
+        r"ігноруй\w{0,15} [^.]{0,30}інструкц|התעלם [^.]{0,30}הוראות|نادیده [^.]{0,30}دستور|دستور[^.]{0,30}نادیده",
         r"\bnegeer [^.]{0,30}(instructies|opdrachten)",
         r"\bzignoruj [^.]{0,30}(instrukcj|polece)",
         r"игнорир\w{0,15} [^.]{0,30}(инструкц|указани)",
@@ -66,20 +75,21 @@ _PATTERNS: Mapping[str, Sequence[str]] = {
     RANK: (
         r"\b(give|assign|award|rate|score|rank)\b (this|me|us|it|candidate)\b[^.]{0,30}"
         r"\b(100|hundred|maximum|full marks|10/10|highest|first|top|number one|number 1)\b",
-        r"\b(relevance|score|rating|ranking)\s*[:=]\s*(100\b|10/10|1\.0\b|max)",
+        r"\b(relevance|score|rating|ranking)\s*[:=]\s*(100\b(?!\s*%)|10/10|max)",
         r"\b(i am|this is) (the )?(only|best|correct|right) (answer|choice|candidate|match|result)\b",
         r"(?<!\w)[\"']?s[\"']?\s*:\s*\[\s*\d+\s*,\s*\d+",
     ),
     ROLE: (
         r"<\|?\s*(im_start|im_end|endoftext|begin_of_text|start_header_id|eot_id|system|assistant)\s*\|?>",
         r"\[/?(inst|sys)\]|<</?sys>>",
-        r"(^|[\n.!?\"'>])\s*(system|assistant|developer)\s*(prompt|message)?\s*:\s*\S",
+        r"(^|[\n\"'>])\s*system\s*(prompt|message)?\s*:\s*\S|(^|[\n.!?\"'>])\s*assistant\s*(message)?\s*:\s*\S",
+        r"[\"']role[\"']\s*:\s*[\"'](system|assistant|tool)[\"']",
         r"##\s*(system|assistant|instructions?)\s*:",
         r"\byou are (now|no longer) (a|an|the|in|free|bound)\b",
         r"\b(new|updated|real|actual|secret) (system )?(instructions?|prompt)\s*:",
         r"\b(end|begin|start) of (the )?(system )?(prompt|instructions|candidates|registration)\b",
     ),
-    FENCE: (r"<\s*/?\s*(candidates?|registrations?|requests?|instructions?|system_prompt|prompt)\s*>",),
+    FENCE: (r"<\s*/?\s*(candidates?|registrations?|requests?|instructions?|system_prompt|prompt)(\s[^<>]{0,40})?>",),
     RESULT: (
         r"<\s*/?\s*(tool_?results?|tool_?use|tool_?calls?|function_?(results?|calls?|response))\b",
         r"[\"'](tool_?result|tool_?use|tooluseid|tool_use_id|function_call)[\"']\s*:",
@@ -88,8 +98,10 @@ _PATTERNS: Mapping[str, Sequence[str]] = {
 _COMPILED = {reason: re.compile("|".join(patterns), re.IGNORECASE) for reason, patterns in _PATTERNS.items()}
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _WIDTHLESS = frozenset("\u200b\u2060\ufeff\u00ad")
-_ORDINARY = _WIDTHLESS | frozenset("\u200c\u200d\ufe0e\ufe0f\u200e\u200f")
+_ORDINARY = _WIDTHLESS | frozenset("\u200c\u200d\ufe0e\ufe0f\u200e\u200f\u061c")
 """Joiners, emoji presentation, soft hyphens and such: common in honest text; never shown to a model all the same."""
+_FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{2,6}\U000e007f")
+"""A region's flag, which is spelled with tags."""
 _BROKEN_UP = 12
 """So many characters without width are there to break words up."""
 
@@ -104,10 +116,12 @@ def suspicions(registration: Registration, written: Sequence[str] = ()) -> tuple
     texts = [*_texts(registration.item()), *written]
     shown = [unicodedata.normalize("NFKC", _shown(text)) for text in texts]
     reasons = [reason for reason, pattern in _COMPILED.items() if any(map(pattern.search, shown))]
-    if _is_stuffed(f"{registration.name} {registration.description} {' '.join(registration.tags)}"):
+    if _is_stuffed(registration):
         reasons.append(STUFFED)
-    hidden = Counter(c for text in texts if not text.isascii() for c in text if is_hidden(c))
-    if hidden.keys() - _ORDINARY - _BIDI or any(hidden[c] >= _BROKEN_UP for c in _WIDTHLESS):
+    hidden = Counter(c for text in texts if not text.isascii() for c in _FLAG.sub("", text) if is_hidden(c))
+    selectors = sum(count for c, count in hidden.items() if c >= "\U000e0100")
+    ordinary = hidden.keys() & _ORDINARY | {c for c in hidden if "\U000e0100" <= c <= "\U000e01ef"}
+    if hidden.keys() - ordinary - _BIDI or any(hidden[c] >= _BROKEN_UP for c in _WIDTHLESS) or selectors >= _BROKEN_UP:
         reasons.append(HIDDEN)
     if hidden.keys() & _BIDI:
         reasons.append(BIDI)
@@ -136,10 +150,17 @@ def _shown(text: str) -> str:
     return "\n".join(" ".join(line.split()) for line in seen.splitlines() if line.strip())
 
 
-def _is_stuffed(text: str) -> bool:
+def _is_stuffed(registration: Registration) -> bool:
+    """Whether a word stands out in what is described, or in what is described of the parameters."""
+    about = f"{registration.name} {registration.description} {' '.join((*registration.tags, *registration.examples))}"
+    parameters = " ".join(read_parameters(registration.input_schema, registration.descriptor).texts)
+    return _harps(about, _STUFFED_SHARE) or _harps(parameters, 2 * _STUFFED_SHARE)  # lists of values repeat themselves
+
+
+def _harps(text: str, share: float) -> bool:
     said = [word for word in words(text) if word not in STOP_WORDS]
     most = Counter(said).most_common(1)
-    return bool(most) and most[0][1] >= max(_STUFFED_COUNT, _STUFFED_SHARE * len(said))
+    return bool(most) and most[0][1] >= max(_STUFFED_COUNT, share * len(said))
 
 
 def copies(descriptions: Mapping[Id, str]) -> dict[Id, str]:
