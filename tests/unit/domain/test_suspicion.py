@@ -74,7 +74,8 @@ ATTACKS = {
              "<function_results>"),
     STUFFED: ("refund " * 40, "Refund money. " + "best refund " * 20),
     HIDDEN: ("Re\u3164funds\uffa0\u115f",
-             "Refunds\U000e0041\U000e0042", "Refunds \ue000\ue001", "Refunds" + "\u200b" * 20, "Refunds" + "\U000e0101" * 12),
+             "Refunds\U000e0041\U000e0042", "Refunds \ue000\ue001", "Refunds" + "\u200b" * 20,
+             "Refunds" + "\U000e0101" * 12),
     BIDI: ("Refunds \u202egnihtemos\u202c", "Refunds \u2066x\u2069"),
     LONG: ("Refunds money to many people in all the countries. " * 500,),
 }  # fmt: skip
