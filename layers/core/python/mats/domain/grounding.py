@@ -6,14 +6,14 @@ what the name says; keywords and examples may be inferred from it.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Self
 
 from mats.domain.capability import Kind
 from mats.domain.profile import Enrichment
 from mats.domain.registration import Registration
-from mats.domain.text import STOP_WORDS, clip, split_identifier, stem, words
+from mats.domain.text import STOP_WORDS, clip, every_text, split_identifier, stem, words
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\.\w\.)\s+|(?<=[。！？])")
 """Not after `e.g.` or `i.e.`: half a sentence says something else."""
@@ -52,7 +52,7 @@ class Evidence:
     @classmethod
     def of(cls, registration: Registration) -> Self:
         """Every name and text of a registration."""
-        text = "\n".join(_texts(registration.item()))
+        text = "\n".join(every_text(registration.item()))
         return cls(text.lower(), _spoken(text), frozenset(_numbers(text)))
 
     def invented(self, text: str) -> Iterator[str]:
@@ -75,19 +75,6 @@ class Evidence:
         """Whether it stands there as it is, not as a piece of something longer."""
         whole = rf"(?<![\w-])(?<!\w\.){re.escape(token)}(?![\w-]|\.\w)"
         return token in self.literal and re.search(whole, self.literal) is not None
-
-
-def _texts(node: object) -> Iterator[str]:
-    """Every key and value, as text."""
-    if isinstance(node, Mapping):
-        for key, value in node.items():
-            yield str(key)
-            yield from _texts(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from _texts(value)
-    else:
-        yield str(node)
 
 
 def _mixes(token: str) -> bool:

@@ -7,12 +7,12 @@ working is the fence (`domain/fence.py`), which does not depend on anything foun
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from mats.domain.capability import Id, parts
 from mats.domain.fence import is_hidden, visible
 from mats.domain.registration import Registration
-from mats.domain.text import STOP_WORDS, read_parameters, words
+from mats.domain.text import STOP_WORDS, every_text, read_parameters, words
 
 ORDERS = "gives orders to whoever judges it"
 RANK = "names its own score or rank"
@@ -113,7 +113,7 @@ def suspicions(registration: Registration, written: Sequence[str] = ()) -> tuple
         registration: What the owner wrote.
         written: What a writer made of it: a text that steers the writer can put its words there.
     """
-    texts = [*_texts(registration.item()), *written]
+    texts = [*every_text(registration.item()), *written]
     shown = [unicodedata.normalize("NFKC", _shown(text)) for text in texts]
     reasons = [reason for reason, pattern in _COMPILED.items() if any(map(pattern.search, shown))]
     if _is_stuffed(registration):
@@ -128,20 +128,6 @@ def suspicions(registration: Registration, written: Sequence[str] = ()) -> tuple
     if sum(map(len, texts)) > _LONG:
         reasons.append(LONG)
     return tuple(reasons)
-
-
-def _texts(node: object) -> Iterator[str]:
-    """Every text in a value, keys too."""
-    match node:
-        case str():
-            yield node
-        case Mapping():
-            for key, value in node.items():
-                yield str(key)
-                yield from _texts(value)
-        case list() | tuple():
-            for value in node:
-                yield from _texts(value)
 
 
 def _shown(text: str) -> str:

@@ -135,6 +135,19 @@ def _names_something(key: str, value: object) -> bool:
     return isinstance(value, Mapping) or (key != "name" and key not in _TEXT and key not in _SKIPPED)
 
 
+def every_text(node: object) -> Iterator[str]:
+    """Every key and every value of a JSON value, as text, in document order."""
+    if isinstance(node, Mapping):
+        for key, value in node.items():
+            yield str(key)
+            yield from every_text(value)
+    elif isinstance(node, list | tuple):
+        for value in node:
+            yield from every_text(value)
+    else:
+        yield str(node)
+
+
 def words(text: str) -> list[str]:
     """Lower-case words in order; underscores separate."""
     return _WORD.findall(text.lower())
