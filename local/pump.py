@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from functions.enrichment.handler import respond
 from local.envelope import sqs_batch
@@ -12,8 +13,6 @@ from mats.ports import Event
 
 BATCH = 64
 """Messages per call: enough for the encoder to sort them by length."""
-BATCH_TO_WRITE = 16
-"""Messages per call where a writer takes seconds for each: done long before anybody else would be given them."""
 _POLL_S = 0.25
 _AFTER_FAULT_S = 5
 
@@ -28,15 +27,31 @@ def drain(
     Raises:
         StorageUnusable: the registry cannot be written; what waits goes on waiting.
     """
-    failures = 0
+    failures, seen = 0, 0
     local.events.release_orphans()
-    batch = BATCH_TO_WRITE if local.writer else BATCH
-    while not stopped() and (taken := local.events.take(batch)):
+    batch = local.settings.writer_calls if local.writer else BATCH  # no more than are written at the same time
+    while not stopped():
+        if local.writer:
+            seen = _raw_first(local, seen, stopped)
+        if not (taken := local.events.take(batch)):
+            break
         failed = _handle(local, taken)
         local.events.settle(taken, failed, "its profile could not be brought up to date; see the log")
         done(len(taken) - len(failed))
         failures += len(failed)
     return failures
+
+
+def _raw_first(local: Local, seen: int, stopped: Callable[[], bool]) -> int:
+    """Make everything that came after an event findable as its owner wrote it; the last event seen.
+
+    The events stay where they are: a writer reads them later, some at a time.
+    """
+    raw = replace(local.enrich, writer=None)
+    while not stopped() and (waiting := local.events.peek(seen, BATCH)):
+        respond(sqs_batch(waiting), raw)
+        seen = waiting[-1].seq
+    return seen
 
 
 def _handle(local: Local, taken: Sequence[Event]) -> frozenset[str]:

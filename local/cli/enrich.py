@@ -15,6 +15,7 @@ from mats.domain.capability import Id
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, ReplyUnusable, RequestInvalid
 from mats.domain.profile import Profile
 from mats.domain.registration import Registration
+from mats.usecases.enrich import NO_WRITER, Outcome
 
 _PAGE = 16
 _FIELDS = ("summary", "action", "keywords", "positive_examples", "negative_examples")
@@ -29,7 +30,7 @@ def enrich(
     context: typer.Context,
     ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="namespace/name; all by default.")] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Ask the writer and show before and after; keep nothing.")
+        bool, typer.Option("--dry-run", help="Show each as its owner wrote it and as the writer would; keep nothing.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -40,7 +41,7 @@ def enrich(
     with exit_codes():
         local = Local(context.obj)
         if local.writer is None:
-            raise DependencyFailed("there is no writer: set MATS_BEDROCK=1 and AWS credentials")
+            raise DependencyFailed(NO_WRITER)
         wanted = list(map(Id, ids or ()))
         if unknown := set(wanted) - local.registry.get(wanted).keys():
             raise CapabilityNotFound(min(unknown))
@@ -56,6 +57,8 @@ def _run(local: Local, ids: list[Id], *, as_json: bool) -> None:
         for step in replace(local.reconcile, page=_PAGE)(ids):
             outcomes.update(step.outcomes.values())
             advance(len(step.outcomes))
+            if all(outcome is Outcome.DEGRADED for outcome in step.outcomes.values()):
+                break  # the next ones would fare no better
     if as_json:
         print_json({"capabilities": len(ids), **outcomes, **spent_json(local)})
     else:
@@ -70,21 +73,26 @@ def _run(local: Local, ids: list[Id], *, as_json: bool) -> None:
 def _preview(local: Local, ids: list[Id], *, as_json: bool) -> None:
     if not ids:
         raise RequestInvalid([Fault("ID", "say which: --dry-run asks the writer once for each")])
-    items = local.registry.get(ids)
-    shown = []
+    items, unusable = local.registry.get(ids), 0
+    shown: list[dict[str, Any]] = []
     for id in ids:
         try:
             before, after = local.enrich.preview(Registration.parse(items[id]))
         except ReplyUnusable as error:
-            raise DependencyFailed(f"{id}: {error}") from error
-        shown.append({"id": id, "before": _five(before), "after": _five(after), "notes": after.notes,
-                      "suspicious": after.suspicious})  # fmt: skip
+            unusable += 1
+            shown.append({"id": id, "error": str(error)})
+            complain(f"{id}: {error}")
+            continue
+        five = {"before": _five(before), "after": _five(after)}
+        shown.append({"id": id, **five, "notes": after.notes, "suspicious": after.suspicious})
         if not as_json:
             _compare(before, after)
     if as_json:
         print_json({"previews": shown, **spent_json(local)})
     else:
         show_spent(local)
+    if unusable:
+        raise typer.Exit(Exit.UNAVAILABLE)
 
 
 def _five(profile: Profile) -> dict[str, Any]:

@@ -165,7 +165,7 @@ def test_any_text_is_kept_whole_or_dropped_whole(text):
 # bare names
 
 
-@pytest.mark.parametrize("name", ["xq7_proc", "svc-41", "f3a9", "run", "T800", "___"])
+@pytest.mark.parametrize("name", ["xq7_proc", "svc-41", "f3a9", "x9 y8", "T800", "___"])
 def test_an_opaque_name_says_nothing(name):
     bare = a_registration(name=name, description=None)
     kept = grounded(written("Processes data"), bare)
@@ -198,3 +198,14 @@ def test_of_a_bare_name_a_summary_says_no_more_than_the_name(summary, stays):
 @pytest.mark.parametrize("more", [{"description": "Gives money back"}, {"tags": ["pay"]}, {"input_schema": SCHEMA}])
 def test_whoever_says_more_than_a_name_is_not_bare(more):
     assert not is_bare(a_registration(**{"description": None, **more}))
+
+
+@pytest.mark.parametrize(("name", "summary"), [("calculator", "A calculator tool."), ("translate", "Translates.")])
+def test_a_name_of_one_plain_word_may_be_said(name, summary):
+    bare = a_registration(name=name, description=None)
+    assert grounded(Enrichment(summary=summary), bare).enrichment.summary == summary
+    assert grounded(Enrichment(summary="Processes data."), bare).enrichment.summary == ""
+
+
+def test_a_number_is_the_same_with_zeros_that_say_nothing():
+    assert grounded(Enrichment(keywords=("up to 5000.00 EUR",)), REFUND).notes == ()

@@ -1,5 +1,6 @@
 """The in-process queue: nothing it is given is lost, and nothing can stop it for good."""
 
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -8,10 +9,14 @@ from local.pump import drain
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.events import SqliteEvents
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
+from mats.bootstrap import Local
 from mats.domain.errors import DependencyFailed
+from mats.domain.profile import Enrichment
+from mats.ports import Written
+from mats.settings import Settings
 from mats.usecases.enrich import Outcome
 from tests.builders import a_registration
-from tests.fakes import CountingIds, FakeClock
+from tests.fakes import CountingIds, FakeClock, ScriptedWriter
 
 
 @pytest.fixture
@@ -64,3 +69,26 @@ def test_a_bug_costs_the_one_event_that_meets_it(events):
     assert drain(over(events, buggy)) == 1
     assert events.depth().waiting == 1
     assert events.unfinished(poison)
+
+
+def test_everything_is_findable_while_a_writer_takes_its_time(tmp_path):
+    names, asked, go = [f"tool-{n}" for n in range(40)], threading.Event(), threading.Event()
+
+    def slow(registration):
+        asked.set()
+        go.wait(20)
+        return Written(enrichment=Enrichment(summary="Works.", keywords=("work",)))
+
+    local = Local(Settings(home=tmp_path, encoder="none", writer_calls=2), writer=ScriptedWriter(slow))
+    local.registry.put([a_registration(name=name) for name in names])
+    pumping = threading.Thread(target=drain, args=(local,))
+    pumping.start()
+    assert asked.wait(20)
+    found = local.index.fetch([a_registration(name=name).id for name in names])
+    assert len(found) == 40
+    assert not any(profile.enriched for profile in found.values())
+    go.set()
+    pumping.join(30)
+    assert all(profile.enriched for profile in local.index.fetch(list(found)).values())
+    assert local.events.depth() == (0, 0)
+    local.close()

@@ -362,3 +362,11 @@ def test_a_deprecated_capability_ranks_below_its_equal():
     vector = ENCODER.encode_query("give money back")
     index.put([Stored(p.model_copy(update={"rev": 1}), vector) for p in (old, new)])
     assert ids(discover_over(index)(Query(query="give back"))) == ["b-new", "a-old"]
+
+
+def test_an_encoder_that_keeps_failing_is_left_alone():
+    encoder = FakeEncoder(broken=True)
+    breaker = Breaker(failures=2, rest_ms=1_000)
+    discover = discover_over(indexed(*THREE), encoder=encoder, encoder_breaker=breaker)
+    faults = [discover(Query(query="money")).faults[0] for _ in range(3)]
+    assert ["not asked" in fault for fault in faults] == [False, False, True]

@@ -38,6 +38,8 @@ LOGGER = logging.getLogger("mats")
 _STAGE_THREADS = 256
 """Threads are made as they are needed; a waiting one costs next to nothing."""
 _BUDGETS = Budgets()
+_WAITING_PER_CORE = 16
+"""Retrievals at once where most of a retrieval is waiting for an encoder elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +172,10 @@ class Local:
         if self.waiting[str(error)] == 1:
             LOGGER.warning("%s and perhaps others wait for a model: %s", id, error)
 
+    @property
+    def _encodes_far_away(self) -> bool:
+        return self.settings.encoder.startswith(TITAN)
+
     @cached_property
     def discovery(self) -> Discovery:
         """The online path."""
@@ -189,7 +195,7 @@ class Local:
             models=DaemonThreads(_STAGE_THREADS, "model"),
             retrieval=Retrieval(k=self.settings.k),
             budgets=_BUDGETS,
-            gate=BoundedSemaphore(os.cpu_count() or 1),
+            gate=BoundedSemaphore((os.cpu_count() or 1) * (_WAITING_PER_CORE if self._encodes_far_away else 1)),
             shuffle=self.settings.candidate_order == "shuffled",
         )
         return Discovery(discover, LookUp(self.index), log_queries=self.settings.log_queries == "text")

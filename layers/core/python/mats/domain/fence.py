@@ -13,6 +13,7 @@ _ESCAPES = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\x85\u2028\u2029"})
 _PLAIN = re.compile(r"[ !#-%'-;=?-\[\]-~]*")
 """What takes one byte a character, encoded: ASCII without quotes, backslashes and what is escaped here."""
 _UNSEEN = frozenset({"Cf", "Cs", "Co"})
+_IGNORABLE = (("\u2060", "\u206f"), ("\ufe00", "\ufe0f"), ("\ufff0", "\ufff8"), ("\U000e0000", "\U000e0fff"))
 _BREAKS = frozenset({"Cc", "Zl", "Zp"})
 _FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0")
 """Letters and marks that Unicode lets a page leave out: fillers, a joiner, Mongolian variation selectors."""
@@ -32,8 +33,8 @@ def is_hidden(character: str) -> bool:
 
 
 def _is_ignorable(character: str) -> bool:
-    """Variation selectors, and the plane of tags, assigned or not: no Python's idea of Unicode decides this."""
-    return "\ufe00" <= character <= "\ufe0f" or "\U000e0000" <= character <= "\U000e0fff"
+    """Variation selectors and what Unicode keeps free for their like; no Python's idea of Unicode decides this."""
+    return any(first <= character <= last for first, last in _IGNORABLE)
 
 
 def encoded(value: Any) -> str:

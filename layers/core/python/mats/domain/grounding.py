@@ -17,7 +17,7 @@ from mats.domain.text import STOP_WORDS, clip, every_text, split_identifier, ste
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\.\w\.)\s+|(?<=[。！？])")
 """Not after `e.g.` or `i.e.`: half a sentence says something else."""
-_TOKEN = re.compile(r"[^\s,;!?\"'“”‘’`()\[\]{}<>|]+")
+_TOKEN = re.compile(r"[^\s,;!?\"'“”‘’`()\[\]{}<>|\\]+")
 _URL = re.compile(r"\w+://|www\.|[^\s@]+@[^\s@]+\.\w", re.IGNORECASE)
 _IDENTIFIER = re.compile(
     r"\w_\w"  # get_user
@@ -45,7 +45,7 @@ _NOTE = 80
 class Evidence:
     """What a registration says, in the forms that a claim is looked up in."""
 
-    literal: str
+    tokens: frozenset[str]
     spoken: str
     numbers: frozenset[str]
 
@@ -53,28 +53,30 @@ class Evidence:
     def of(cls, registration: Registration) -> Self:
         """Every name and text of a registration."""
         text = "\n".join(every_text(registration.item()))
-        return cls(text.lower(), _spoken(text), frozenset(_numbers(text)))
+        tokens = frozenset(_bare(token).lower() for token in _TOKEN.findall(text))
+        return cls(tokens, f" {_spoken(text)} ", frozenset(_numbers(text)))
 
     def invented(self, text: str) -> Iterator[str]:
         """What a text should have had from here and has not."""
-        for token in _TOKEN.findall(text):
-            bare = token.strip(".:…-–—*")
-            if bare and not self._holds(bare):
-                yield bare
+        for token in map(_bare, _TOKEN.findall(text)):
+            if token and not self._holds(token):
+                yield token
         yield from (number for number in _numbers(text) if number not in self.numbers)
 
     def _holds(self, token: str) -> bool:
+        if _NUMBER.fullmatch(token):
+            return True  # numbers are looked at by themselves
         link = _URL.search(token) is not None
         if not (link or _IDENTIFIER.search(token) or _mixes(token)):
             return True
-        if self._names(token.lower()):
+        if token.lower() in self.tokens:
             return True
-        return not link and f" {_spoken(token)} " in f" {self.spoken} "
+        return not link and any(f" {_spoken(form)} " in self.spoken for form in (token, token.removesuffix("s")))
 
-    def _names(self, token: str) -> bool:
-        """Whether it stands there as it is, not as a piece of something longer."""
-        whole = rf"(?<![\w-])(?<!\w\.){re.escape(token)}(?![\w-]|\.\w)"
-        return token in self.literal and re.search(whole, self.literal) is not None
+
+def _bare(token: str) -> str:
+    """A token without the punctuation around it."""
+    return token.strip(".:…-–—*").removesuffix("/")
 
 
 def _mixes(token: str) -> bool:
@@ -88,8 +90,10 @@ def _spoken(text: str) -> str:
 
 
 def _numbers(text: str) -> Iterator[str]:
-    """The numbers of a text, digits ungrouped."""
-    return (_GROUPING.sub("", number) for number in _NUMBER.findall(text))
+    """The numbers of a text as digits: ungrouped, without zeros that say nothing."""
+    for number in _NUMBER.findall(text):
+        digits = _GROUPING.sub("", number)
+        yield digits.rstrip("0").rstrip(".") if "." in digits else digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +151,15 @@ def _beyond_a_bare_name(text: str, registration: Registration) -> str:
         return "nothing but the name is known, and it says nothing"
     names = f"{registration.name} {registration.provider}"
     known = {stem(word) for word in words(f"{split_identifier(names)} {names}")} | {stem(kind) for kind in Kind}
-    said = (word for word in words(text) if word not in STOP_WORDS)
+    said = [word for word in words(text) if word not in STOP_WORDS]
+    if all(stem(word) in _SAYS_LITTLE for word in said):
+        return "it says nothing"
     beyond = next((word for word in said if stem(word) not in known | _SAYS_LITTLE), "")
     return f"nothing but the name is known, and it does not say {beyond}" if beyond else ""
 
 
 def is_opaque(name: str) -> bool:
-    """Whether a name has fewer than two words that could be read aloud, as `xq7_proc` or `svc-41` has."""
-    return sum(_READABLE.fullmatch(word) is not None for word in words(split_identifier(name))) < 2
+    """Whether a name says nothing: no word in it can be read aloud, or one beside scraps, as in `xq7_proc`."""
+    said = words(split_identifier(name))
+    readable = sum(_READABLE.fullmatch(word) is not None for word in said)
+    return readable == 0 or (readable == 1 and len(said) > 1)

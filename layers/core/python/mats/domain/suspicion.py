@@ -7,7 +7,7 @@ working is the fence (`domain/fence.py`), which does not depend on anything foun
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from mats.domain.capability import Id, parts
 from mats.domain.fence import is_hidden, visible
@@ -40,7 +40,7 @@ _PATTERNS: Mapping[str, Sequence[str]] = {
         r"\b(ignore|disregard|forget) (everything|anything|all) (above|before|else)\b",
         r"\b(ignore|disregard|forget|skip|reject)\b[^.]{0,20}\b(other|remaining|competing)\b[^.]{0,20}" + _OTHERS,
         r"\b(always|must|should|only|please)\b[^.]{0,20}\b(choose|select|pick|recommend|prefer|rank|rate|score)\b"
-        r"[^.]{0,20}\b(me|us|this (one|candidate|capability|tool|agent|model|skill)|first|above|highest)\b",
+        r"[^.]{0,20}\b(me|this (one|candidate|capability|tool|agent|model|skill))\b",
         r"\b(do not|don't|never)\b[^.]{0,10}\b(choose|select|pick|recommend|rank|consider|return|use)\b[^.]{0,15}"
         r"\b(other|another|competing) " + _OTHERS,
         r"\b(rank|place|put|score|rate) (this|me|us|it)\b[^.]{0,25}\b(above|before|ahead of|over)\b[^.]{0,15}"
@@ -75,21 +75,25 @@ _PATTERNS: Mapping[str, Sequence[str]] = {
     RANK: (
         r"\b(give|assign|award|rate|score|rank)\b (this|me|us|it|candidate)\b[^.]{0,30}"
         r"\b(100|hundred|maximum|full marks|10/10|highest|first|top|number one|number 1)\b",
-        r"\b(relevance|score|rating|ranking)\s*[:=]\s*(100\b(?!\s*%)|10/10|max)",
+        r"\b(relevance|score|rating|ranking)\s*[:=]\s*(100\b(?!\s*%)|10/10)",
         r"\b(i am|this is) (the )?(only|best|correct|right) (answer|choice|candidate|match|result)\b",
         r"(?<!\w)[\"']?s[\"']?\s*:\s*\[\s*\d+\s*,\s*\d+",
     ),
     ROLE: (
         r"<\|?\s*(im_start|im_end|endoftext|begin_of_text|start_header_id|eot_id|system|assistant)\s*\|?>",
         r"\[/?(inst|sys)\]|<</?sys>>",
-        r"(^|[\n\"'>])\s*system\s*(prompt|message)?\s*:\s*\S|(^|[\n.!?\"'>])\s*assistant\s*(message)?\s*:\s*\S",
+        r"(^|[\n\"'>])\s*(?-i:system|SYSTEM)\s*(prompt|message)?\s*:\s*\S",
+        r"(^|[\n.!?\"'>])\s*(?-i:assistant|ASSISTANT)\s*(message)?\s*:\s*\S",
         r"[\"']role[\"']\s*:\s*[\"'](system|assistant|tool)[\"']",
         r"##\s*(system|assistant|instructions?)\s*:",
         r"\byou are (now|no longer) (a|an|the|in|free|bound)\b",
         r"\b(new|updated|real|actual|secret) (system )?(instructions?|prompt)\s*:",
         r"\b(end|begin|start) of (the )?(system )?(prompt|instructions|candidates|registration)\b",
     ),
-    FENCE: (r"<\s*/?\s*(candidates?|registrations?|requests?|instructions?|system_prompt|prompt)(\s[^<>]{0,40})?>",),
+    FENCE: (
+        r"<\s*/?\s*(candidates|registration)(\s[^<>]{0,40})?>",
+        r"<\s*/\s*(candidate|requests?|instructions?|system_prompt|prompt)\s*>",
+    ),
     RESULT: (
         r"<\s*/?\s*(tool_?results?|tool_?use|tool_?calls?|function_?(results?|calls?|response))\b",
         r"[\"'](tool_?result|tool_?use|tooluseid|tool_use_id|function_call)[\"']\s*:",
@@ -114,7 +118,7 @@ def suspicions(registration: Registration, written: Sequence[str] = ()) -> tuple
         written: What a writer made of it: a text that steers the writer can put its words there.
     """
     texts = [*every_text(registration.item()), *written]
-    shown = [unicodedata.normalize("NFKC", _shown(text)) for text in texts]
+    shown = {form for text in texts for form in _shown(text[:_LONG])}
     reasons = [reason for reason, pattern in _COMPILED.items() if any(map(pattern.search, shown))]
     if _is_stuffed(registration):
         reasons.append(STUFFED)
@@ -130,10 +134,15 @@ def suspicions(registration: Registration, written: Sequence[str] = ()) -> tuple
     return tuple(reasons)
 
 
-def _shown(text: str) -> str:
-    """The text without what hides in it, lines kept apart and spaces single: no pattern has long runs to go through."""
-    seen = text if text.isascii() else "".join(c for c in text if not is_hidden(c))
-    return "\n".join(" ".join(line.split()) for line in seen.splitlines() if line.strip())
+def _shown(text: str) -> Iterator[str]:
+    """The text without what hides in it: on one line as a judge gets it, and line by line, for some begin like a role.
+
+    Spaces are single, so that no pattern has long runs to go through.
+    """
+    seen = text if text.isascii() else unicodedata.normalize("NFKC", "".join(c for c in text if not is_hidden(c)))
+    seen = seen[:_LONG]
+    yield visible(seen)
+    yield "\n".join(" ".join(line.split()) for line in seen.splitlines() if line.strip())
 
 
 def _is_stuffed(registration: Registration) -> bool:

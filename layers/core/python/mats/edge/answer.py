@@ -68,7 +68,10 @@ class RankedCapability(_Answer):
 
 
 class Cost(_Answer):
-    """What the reranker's call cost; embedding the query, less than a hundredth of that, is not in it."""
+    """What the reranker's call cost: nothing if no reply came, though it may be billed.
+
+    Embedding the query, less than a hundredth of that, is not in it.
+    """
 
     input_tokens: int
     output_tokens: int

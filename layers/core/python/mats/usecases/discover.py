@@ -95,6 +95,7 @@ class Discover:
     executor: Executor
     models: Executor
     breaker: Breaker = field(default_factory=Breaker)
+    encoder_breaker: Breaker = field(default_factory=Breaker)
     retrieval: Retrieval = Retrieval()
     budgets: Budgets = Budgets()
     shuffle: bool = False
@@ -171,8 +172,11 @@ class Discover:
         if encoder is None:
             trace.degraded.append("neural")
             return None
+        if not self.encoder_breaker.admits(self.clock.elapsed_ms()):
+            trace.lose("neural", "encode: not asked, because it failed several times in a row")
+            return None
         stage = self._ask("encode", lambda: encoder.encode_query(text), budget_ms=self.budgets.encode_ms)
-        return _finish(stage, trace, lost="neural")
+        return self._heard(_finish(stage, trace, lost="neural"), self.encoder_breaker)
 
     def _judged(
         self, query: Query, found: "_Found", trace: _Trace
@@ -200,11 +204,9 @@ class Discover:
             trace.lose("llm", "rerank: not asked, because it failed several times in a row")
             return Opinion()
         stage = self._ask("rerank", lambda: reranker.judge(query.query, profiles), budget_ms=self.budgets.rerank_ms)
-        opinion = _finish(stage, trace, lost="llm")
+        opinion = self._heard(_finish(stage, trace, lost="llm"), self.breaker)
         if opinion is None:
-            self.breaker.failed(self.clock.elapsed_ms())
             return Opinion()
-        self.breaker.answered()
         if opinion.void or not 0 < len(opinion.scores) <= len(profiles):
             void = opinion.void or f"{len(opinion.scores)} scores for {len(profiles)} candidates"
             trace.lose("llm", f"rerank: {void}")
@@ -255,6 +257,14 @@ class Discover:
             relevance=llm if llm is not None else retrieval or 0.0,
             suspicious=profile.suspicious,
         )
+
+    def _heard(self, reply: T | None, breaker: Breaker) -> T | None:
+        """The reply, if there was one; the breaker hears of it either way."""
+        if reply is None:
+            breaker.failed(self.clock.elapsed_ms())
+        else:
+            breaker.answered()
+        return reply
 
     def _ask(self, name: str, work: Callable[[], T], *, budget_ms: float) -> Stage[T]:
         return start(name, work, budget_ms=budget_ms, executor=self.models, clock=self.clock)

@@ -36,6 +36,9 @@ class Outcome(StrEnum):
         return self not in (Outcome.DEGRADED, Outcome.SUPERSEDED)
 
 
+NO_WRITER = "there is no writer: set MATS_BEDROCK=1 and AWS credentials, and MATS_WRITER_MODEL to a model"
+
+
 def _unheard(id: Id, error: DependencyFailed) -> None:
     """Nobody asks why."""
 
@@ -79,10 +82,14 @@ class Enrich:
         drafts = self._keep(self._encoded(drafts), kept, causes)
         unread = {id: draft for id, draft in drafts.items() if draft.unread and draft.outcome.done}
         reading = {self.readers.submit(self._read, draft): id for id, draft in unread.items()}
-        for read in as_completed(reading):  # kept one by one: what was paid for is not lost with its batch
-            id = reading[read]
-            before = {id: drafts[id].target if drafts[id].outcome is Outcome.INDEXED else kept[id]}
-            drafts |= self._keep(self._encoded({id: read.result()}), before, causes)
+        try:
+            for read in as_completed(reading):  # kept one by one: what was paid for is not lost with its batch
+                id = reading[read]
+                before = {id: drafts[id].target if drafts[id].outcome is Outcome.INDEXED else kept[id]}
+                drafts |= self._keep(self._encoded({id: read.result()}), before, causes)
+        finally:
+            for read in reading:
+                read.cancel()  # where keeping one failed, those that wait are not paid for
         return {id: draft.outcome for id, draft in drafts.items()}
 
     def _draft(self, id: Id, item: Item | None, trust: int | None, kept: Stored | None) -> _Draft:
@@ -170,7 +177,7 @@ class Enrich:
             ReplyUnusable: it answered nonsense.
         """
         if self.writer is None:
-            raise DependencyFailed("there is no writer: set MATS_BEDROCK=1 and AWS credentials")
+            raise DependencyFailed(NO_WRITER)
         raw = profile_of(registration, trust=None, origin=self._raw.origin(registration))
         return raw, self._improved(registration, self.writer, None)
 
@@ -207,7 +214,7 @@ class Enrich:
         if entries:
             self.index.put(entries)
             self.profiles.mark_indexed({entry.profile.id: entry.profile.rev for entry in entries})
-        written = {entry.profile.id: entry for entry in entries}
+        written = {entry.profile.id: _indexed(entry) for entry in entries}
         return {id: _told(draft, id, written=written, late=late) for id, draft in drafts.items()}
 
 
@@ -226,6 +233,11 @@ def _same(target: Stored, kept: Stored | None) -> bool:
     if kept is None:
         return target.profile.status is Status.DELETED
     return target.profile.content == kept.profile.content and (target.vector is None) == (kept.vector is None)
+
+
+def _indexed(entry: Stored) -> Stored:
+    """The entry as it stands now that the index has acknowledged it."""
+    return replace(entry, profile=entry.profile.model_copy(update={"indexed_rev": entry.profile.rev}))
 
 
 def _missed_by_index(kept: Stored) -> bool:

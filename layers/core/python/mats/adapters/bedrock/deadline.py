@@ -15,7 +15,10 @@ _MOST_BYTES = 32_000_000
 
 
 class Timed:
-    """Botocore's HTTP session, which reads a reply for so long and no longer, and so much and no more."""
+    """Botocore's HTTP session, which gives a body up when a part of it arrives too late, or too much of it.
+
+    The session's own timeout still holds for each part, so the end may be that much later.
+    """
 
     def __init__(self, session: Any, seconds: float) -> None:
         self._session, self._seconds = session, seconds

@@ -143,10 +143,11 @@ class Runtime:
         """
         request = _request(model, prompt, texts, max_tokens)
         answer = self._called(model, lambda: self._client.converse(**request))
+        spent = _inside(answer, "usage")
+        usage = self._meter.note(model, _inside(spent, "inputTokens"), _inside(spent, "outputTokens"))
         if _inside(answer, "output") is None:  # what botocore makes of a reply that broke off
             raise DependencyFailed(f"{model} answered no more than the beginning of a reply")
-        usage = _inside(answer, "usage")
-        return _reply(answer, self._meter.note(model, _inside(usage, "inputTokens"), _inside(usage, "outputTokens")))
+        return _reply(answer, usage)
 
     def invoke(self, model: str, body: Mapping[str, Any]) -> Any:
         """The JSON a model answers to InvokeModel; its input tokens are counted.

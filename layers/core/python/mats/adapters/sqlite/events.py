@@ -52,6 +52,16 @@ class SqliteEvents:
             ).fetchall()
         return sorted(Event(*row) for row in rows)
 
+    def peek(self, after: int, most: int) -> Sequence[Event]:
+        """At most this many events later than a `seq` that are due, oldest first; nobody's hold on them changes."""
+        with self.database.reading() as connection:
+            rows = connection.execute(
+                "SELECT seq, event_id, source, change, id, time, attempts FROM events "
+                "WHERE dead IS NULL AND due <= ? AND seq > ? ORDER BY seq LIMIT ?",
+                (time.time(), after, most),
+            ).fetchall()
+        return [Event(*row) for row in rows]
+
     def settle(self, taken: Sequence[Event], failed: frozenset[str], reason: str = "") -> None:
         """Forget what is done; what failed (by event id) comes again later, or is dead after MAX_ATTEMPTS."""
         with self.database.writing() as connection:
