@@ -21,7 +21,7 @@ from mats.usecases.discover import Budgets
 from mats.usecases.enrich import Outcome
 from tests.bedrock.conftest import aws_settings, models_of
 from tests.builders import a_registration
-from tests.integration.bedrock_bench import (
+from tests.integration.bedrock_workbench import (
     LITE,
     MICRO,
     PATIENCE_S,

@@ -9,7 +9,7 @@ import pytest
 
 from mats.domain.errors import DependencyFailed, ReplyUnusable
 from mats.ports import Opinion, Written
-from tests.integration.bedrock_bench import (
+from tests.integration.bedrock_workbench import (
     DIMENSION,
     QUERY,
     Bench,

@@ -18,7 +18,7 @@ from mats.ports import Opinion
 from mats.usecases.breaker import Breaker
 from mats.usecases.discover import Budgets
 from tests.fakes import FakeClock, Never, ScriptedReranker
-from tests.integration.bedrock_bench import QUERY, UNJUDGED, Bench, discover_with, ranking
+from tests.integration.bedrock_workbench import QUERY, UNJUDGED, Bench, discover_with, ranking
 from tests.integration.conftest import Mats, Service, serving
 from tests.integration.test_cli import rows, tool
 from tests.servers.bedrock import Act, BedrockServer, Drip, Exchange, Refuse, Stall, tool_reply
