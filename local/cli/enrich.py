@@ -65,8 +65,7 @@ def _run(local: Local, ids: list[Id], *, as_json: bool) -> None:
         out.print(", ".join([f"{len(ids):,} capabilities", *(f"{n:,} {what}" for what, n in outcomes.items())]))
         show_spent(local)
     if outcomes["degraded"]:
-        reason = local.waiting.most_common(1)
-        complain(f"{outcomes['degraded']:,} have to wait: {reason[0][0] if reason else 'a model did not answer'}")
+        complain(f"{outcomes['degraded']:,} have to wait: {local.why_waiting or 'a model did not answer'}")
         raise typer.Exit(Exit.UNAVAILABLE)
 
 

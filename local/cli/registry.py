@@ -143,8 +143,9 @@ def _complain_of_waiting(local: Local) -> None:
     depth = local.events.depth()
     mine = depth.dead + (0 if local.events.held_elsewhere() else depth.waiting)
     if mine:
-        why = "; ".join(reason for reason, _ in local.waiting.most_common(1))
-        what = f"{mine:,} changes are safe but wait" + (f" ({why})" if why else " and are not findable yet")
+        what = f"{mine:,} changes are safe but wait" + (
+            f" ({local.why_waiting})" if local.why_waiting else " and are not findable yet"
+        )
         raise DependencyFailed(f"{what}; `mats reconcile` tries again")
 
 
@@ -237,6 +238,6 @@ def reconcile(context: typer.Context, as_json: AsJson = False) -> None:
         out.print(", ".join(f"{n:,} {what}" for what, n in summary.items()))
         show_spent(local)
     if outcomes["degraded"]:
-        why = "; ".join(reason for reason, _ in local.waiting.most_common(1))
-        complain(f"{outcomes['degraded']:,} wait for a model that did not answer ({why}); run it again when it does")
+        count = outcomes["degraded"]
+        complain(f"{count:,} wait for a model that did not answer ({local.why_waiting}); run it again when it does")
         raise typer.Exit(Exit.UNAVAILABLE)

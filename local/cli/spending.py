@@ -1,5 +1,6 @@
 """What a command has spent on models."""
 
+from dataclasses import asdict
 from typing import Any
 
 from rich.text import Text
@@ -12,11 +13,7 @@ def spent_json(local: Local) -> dict[str, Any]:
     """Tokens and dollars by model, for scripts; nothing at all where no models are turned on."""
     if local.bedrock is None:
         return {}
-    spent = {
-        model: {"input_tokens": u.input_tokens, "output_tokens": u.output_tokens, "usd": u.usd}
-        for model, u in local.spent().items()
-    }
-    return {"spent": spent}
+    return {"spent": {model: asdict(usage) for model, usage in local.spent().items()}}
 
 
 def show_spent(local: Local) -> None:

@@ -11,17 +11,16 @@ from mats.adapters.bedrock.writer import BedrockWriter
 from mats.domain.errors import CapabilityError, DependencyFailed, ReplyUnusable
 from mats.domain.profile import Cause
 from mats.domain.query import Filter, Query
-from mats.domain.ranking import PAPER_WEIGHTS, Scale, Thresholds
 from mats.domain.shortlist import Shortlist
 from mats.domain.usage import Prices
 from mats.ports import Change, Encoder, Opinion, Reranker, Stored, Writer
-from mats.usecases.breaker import Breaker
 from mats.usecases.discover import Discover
 from mats.usecases.enrich import Enrich, Outcome
 from tests.bedrock.conftest import aws_settings
 from tests.builders import a_profile, a_registration
-from tests.fakes import AtOnce, CountingIds, FakeClock, MemoryIndex, MemoryProfiles, MemoryRegistry, MemoryTrust
+from tests.fakes import AtOnce, MemoryIndex, MemoryProfiles, MemoryRegistry, MemoryTrust
 from tests.servers.bedrock import BedrockServer
+from tests.unit.usecases.test_discover import discover_over
 
 MICRO, LITE, TITAN = "amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0", "amazon.titan-embed-text-v2:0"
 PATIENCE_S = 0.2
@@ -67,21 +66,7 @@ def discover_with(*, reranker: Reranker | None = None, encoder: Encoder | None =
     """The online path over an index of three, with a breaker of its own."""
     index = MemoryIndex()
     index.put([Stored(profile.model_copy(update={"rev": 1})) for profile in SHOWN])
-    return Discover(
-        index=index,
-        encoder=encoder,
-        reranker=reranker,
-        scale=Scale(c=0.5, lo=0.0, hi=1.0),
-        weights=PAPER_WEIGHTS,
-        thresholds=Thresholds(match=0.6, weak=0.3),
-        lexical_thresholds=Thresholds(match=0.6, weak=0.3),
-        judged_thresholds=Thresholds(match=0.7, weak=0.4),
-        clock=FakeClock(),
-        ids=CountingIds(),
-        executor=AtOnce(),
-        models=AtOnce(),
-        breaker=Breaker(),
-    )
+    return discover_over(index, encoder=encoder, reranker=reranker)
 
 
 def ranking(shortlist: Shortlist) -> list[Any]:

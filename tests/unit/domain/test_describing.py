@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.describing import brief, enrichment, from_text
+from mats.domain.describing import brief, enrichment
 from mats.domain.errors import ReplyUnusable
 from mats.domain.fence import size
 from mats.domain.profile import Enrichment
+from mats.domain.text import first_object
 from tests.builders import a_registration
 
 GOOD = {
@@ -174,5 +175,5 @@ def test_no_wrong_shape_gets_its_words_into_the_error(field, value):
 
 @given(st.text())
 def test_json_is_found_in_any_text_or_not_at_all(text):
-    from_text(text)
-    assert from_text(f"Here you are: {json.dumps(GOOD)} Anything else?") == GOOD
+    first_object(text)
+    assert first_object(f"Here you are: {json.dumps(GOOD)} Anything else?") == GOOD

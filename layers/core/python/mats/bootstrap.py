@@ -173,6 +173,11 @@ class Local:
             LOGGER.warning("%s and perhaps others wait for a model: %s", id, error)
 
     @property
+    def why_waiting(self) -> str:
+        """The commonest reason why changes had to wait for a model; empty if none had to."""
+        return next((reason for reason, _ in self.waiting.most_common(1)), "")
+
+    @property
     def _encodes_far_away(self) -> bool:
         return self.settings.encoder.startswith(TITAN)
 

@@ -1,6 +1,5 @@
 """What a writer reads of a registration, and how its reply is understood."""
 
-import json
 from typing import Any
 
 from mats.domain.errors import ReplyUnusable
@@ -51,15 +50,6 @@ def enrichment(reply: object) -> Enrichment:
     if read == Enrichment():
         raise ReplyUnusable("all five fields are empty")
     return read
-
-
-def from_text(text: str) -> object:
-    """The first JSON object of a text, for models that do not answer through a tool; None if there is none."""
-    try:
-        value, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
-    except (ValueError, RecursionError):
-        return None
-    return value
 
 
 def _text(field: str, value: Any, longest: int = _LONGEST_TEXT) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from mats.domain.capability import Kind
 from mats.domain.fence import encoded, fitted, size, visible
 from mats.domain.profile import Enrichment, Profile, SourceText
+from mats.domain.text import first_object
 
 CARD_BYTES = 240
 """What one candidate may take of a rerank request, in bytes of JSON: docs/decisions/0007."""
@@ -87,7 +88,7 @@ def judgement(reply: str, count: int, *, ended_early: bool = False) -> Judgement
         count: How many candidates were to be judged.
         ended_early: The model said that it ran out of tokens.
     """
-    found = _object(reply)
+    found = first_object(reply)
     if found is None:
         return _beginning(reply, count)
     type_ = found.get("t")
@@ -98,15 +99,6 @@ def judgement(reply: str, count: int, *, ended_early: bool = False) -> Judgement
     if len(numbers) != count and not cut_off:
         return Judgement(void=f"{len(numbers)} scores for {count} candidates")
     return _scaled(numbers, type_ if isinstance(type_, str) else "", cut_off=cut_off)
-
-
-def _object(reply: str) -> dict[str, Any] | None:
-    """The first JSON object of a text, if it is whole."""
-    try:
-        value, _ = json.JSONDecoder().raw_decode(reply, reply.index("{"))
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def _numbers(scores: object) -> list[float] | None:

@@ -123,15 +123,21 @@ def suspicions(registration: Registration, written: Sequence[str] = ()) -> tuple
     if _is_stuffed(registration):
         reasons.append(STUFFED)
     hidden = Counter(c for text in texts if not text.isascii() for c in _FLAG.sub("", text) if is_hidden(c))
-    selectors = sum(count for c, count in hidden.items() if c >= "\U000e0100")
-    ordinary = hidden.keys() & _ORDINARY | {c for c in hidden if "\U000e0100" <= c <= "\U000e01ef"}
-    if hidden.keys() - ordinary - _BIDI or any(hidden[c] >= _BROKEN_UP for c in _WIDTHLESS) or selectors >= _BROKEN_UP:
+    if _hides(hidden):
         reasons.append(HIDDEN)
     if hidden.keys() & _BIDI:
         reasons.append(BIDI)
     if sum(map(len, texts)) > _LONG:
         reasons.append(LONG)
     return tuple(reasons)
+
+
+def _hides(hidden: Counter[str]) -> bool:
+    """Whether there are hidden characters that honest text has no use for, or more than it has."""
+    selectors = {c: count for c, count in hidden.items() if "\U000e0100" <= c <= "\U000e01ef"}
+    if hidden.keys() - selectors.keys() - _ORDINARY - _BIDI:
+        return True
+    return any(count >= _BROKEN_UP for count in (sum(selectors.values()), *(hidden[c] for c in _WIDTHLESS)))
 
 
 def _shown(text: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import snowballstemmer
 
@@ -146,6 +146,15 @@ def every_text(node: object) -> Iterator[str]:
             yield from every_text(value)
     else:
         yield str(node)
+
+
+def first_object(text: str) -> dict[str, Any] | None:
+    """The JSON object that begins at the first brace of a text; None if there is none, or not all of it."""
+    try:
+        value, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def words(text: str) -> list[str]:

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 
 from mats.adapters.bedrock.runtime import Reply, Runtime
-from mats.domain.describing import brief, enrichment, from_text
+from mats.domain.describing import brief, enrichment
 from mats.domain.errors import ReplyUnusable
 from mats.domain.profile import Enrichment
 from mats.domain.prompt import Prompt, filled
 from mats.domain.registration import Registration
+from mats.domain.text import first_object
 from mats.ports import Written
 
 _MAX_TOKENS = 1_200
@@ -60,4 +61,4 @@ class BedrockWriter:
             raise ReplyUnusable(f"it breaks the form ({reply.stop})")
         if reply.tool and reply.tool != self.text.tool["name"]:
             raise ReplyUnusable("it calls another tool")
-        return enrichment(reply.arguments if reply.tool else from_text(reply.text))
+        return enrichment(reply.arguments if reply.tool else first_object(reply.text))
