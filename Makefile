@@ -6,6 +6,8 @@ DATA ?= ../shared/data
 BENCH ?=
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+LOCK := $(BIN)/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-annotate --no-emit-index-url --no-emit-find-links
 READY := .venv/.ready
 MODEL := .venv/.model
 
@@ -57,9 +59,9 @@ readme: setup ## Render the README's table from evaluation/results
 	@$(BIN)/python -m evaluation.report
 
 lock: setup ## Pin the newest versions that pyproject.toml allows
-	@$(BIN)/pip install --quiet uv
-	@$(BIN)/uv pip compile --quiet pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes \
-		--no-header --no-annotate --no-emit-index-url --no-emit-find-links --upgrade -o requirements/lock.txt
+	@$(PIP) uv
+	@$(LOCK) --extra aws --extra local --extra evaluation --extra dev --extra build --upgrade -o requirements/lock.txt
+	@$(LOCK) --extra infra --constraint requirements/lock.txt --upgrade -o requirements/infra.txt
 
 clean: ## Remove the virtual environment and the local registry
 	rm -rf .venv .mats
