@@ -6,7 +6,7 @@ import resource
 import sys
 
 from evaluation.bench import timed
-from mats.bootstrap import Local
+from mats.bootstrap.local import Local
 from mats.settings import Settings
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluation.systems import registry_of
-from mats import bootstrap
+from mats.bootstrap.local import Local
 from mats.domain.capability import Id
 from mats.domain.profile import Cause
 from mats.domain.registration import Registration
@@ -18,7 +18,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 @contextmanager
-def sample_registry(settings: Settings, *, encoder: Encoder | None) -> Iterator[bootstrap.Local]:
+def sample_registry(settings: Settings, *, encoder: Encoder | None) -> Iterator[Local]:
     """The sample registry in a folder that is gone afterwards."""
     registrations = [Registration.parse(item) for item in lines("registry.jsonl")]
     with registry_of(registrations, settings, encoder=encoder) as local:

@@ -12,6 +12,7 @@ from evaluation.cache import CachedEncoder
 from evaluation.datasets import Dataset, JudgedQuery
 from evaluation.metrics import Run
 from mats import bootstrap
+from mats.bootstrap.local import Local
 from mats.domain.capability import Id, Kind
 from mats.domain.profile import Cause, Profile
 from mats.domain.query import Filter, Query
@@ -101,10 +102,10 @@ def variant(discover: Discover, retriever: Retriever) -> Discover:
 @contextmanager
 def registry_of(
     registrations: Sequence[Registration], settings: Settings, *, encoder: Encoder | None, progress: Progress = unheard
-) -> Iterator[bootstrap.Local]:
+) -> Iterator[Local]:
     """A registry in a folder that is gone afterwards, filled through the production path."""
     with tempfile.TemporaryDirectory(prefix="mats-evaluate-") as folder:
-        local = bootstrap.Local(replace(settings, home=Path(folder)), encoder=encoder)
+        local = Local(replace(settings, home=Path(folder)), encoder=encoder)
         for start in range(0, len(registrations), _BATCH):
             batch = registrations[start : start + _BATCH]
             local.registry.put(batch)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from functions.enrichment.handler import respond
 from local.envelope import sqs_batch
-from mats.bootstrap import Local
+from mats.bootstrap.local import Local
 from mats.domain.errors import DependencyFailed
 from mats.ports import Event
 from mats.usecases.enrich import Enrich

@@ -16,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 from functions.discovery.handler import respond
 from local.envelope import proxy_request
 from local.pump import Pump
-from mats.bootstrap import Local
+from mats.bootstrap.local import Local
 from mats.edge import http
 
 _THREADS = 256

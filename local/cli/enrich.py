@@ -10,7 +10,7 @@ from rich.table import Table
 from local.cli.console import AsJson, Exit, complain, exit_codes, out, plain, print_json
 from local.cli.progress import bar
 from local.cli.spending import show_spent, spent_json
-from mats.bootstrap import Local
+from mats.bootstrap.local import Local
 from mats.domain.capability import Id
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, ReplyUnusable, RequestInvalid
 from mats.domain.profile import Profile

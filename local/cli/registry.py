@@ -12,7 +12,7 @@ from local.cli.progress import bar
 from local.cli.spending import show_spent, spent_json
 from local.importing import Importer, Rejected, Report, Row, opened, parse
 from local.pump import drain
-from mats.bootstrap import Local
+from mats.bootstrap.local import Local
 from mats.domain.capability import Id, Kind
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, RequestInvalid
 from mats.domain.registration import Registration

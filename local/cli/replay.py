@@ -9,7 +9,7 @@ from rich.text import Text
 
 from local.cli.console import AsJson, exit_codes, out, plain, print_json
 from local.replay import Move, Place, decision, moves, question
-from mats.bootstrap import Local
+from mats.bootstrap.local import Local
 from mats.domain.shortlist import Shortlist
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from functions.discovery.handler import respond
 from local.cli.console import AsJson, Exit, complain, exit_codes, out, plain, print_json
 from local.envelope import proxy_request
-from mats.bootstrap import Local
+from mats.bootstrap.local import Local
 from mats.domain.capability import Kind
 from mats.settings import Settings
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from local.cli.console import Exit, complain, err, exit_codes, out
 from local.cli.progress import bar
-from mats.bootstrap import Local
+from mats.bootstrap.local import Local
 from mats.domain.errors import StorageUnusable
 from mats.settings import Settings
 

@@ -6,7 +6,7 @@ from typing import Any
 from rich.text import Text
 
 from local.cli.console import out
-from mats.bootstrap import Local
+from mats.bootstrap.local import Local
 
 
 def spent_json(local: Local) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 
 from local.cli.console import AsJson, CapabilityId, exit_codes, out, plain, print_json
-from mats.bootstrap import Local
+from mats.bootstrap.local import Local
 from mats.domain.capability import Id
 from mats.domain.errors import CapabilityNotFound
 

@@ -11,7 +11,7 @@ import botocore.session
 import pytest
 
 from mats.adapters.clock import SystemClock
-from mats.bootstrap import Local
+from mats.bootstrap.local import Local
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.profile import Cause
 from mats.domain.query import Query

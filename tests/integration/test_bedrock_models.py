@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mats import bootstrap
-from mats.bootstrap import Local
+from mats.bootstrap.local import Local
 from mats.domain.errors import DependencyFailed, ReplyUnusable
 from mats.domain.profile import Cause, Profile
 from mats.domain.query import Query

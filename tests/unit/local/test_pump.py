@@ -9,7 +9,7 @@ from local.pump import drain
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.events import SqliteEvents
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
-from mats.bootstrap import Local
+from mats.bootstrap.local import Local
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile import Enrichment
 from mats.ports import Written

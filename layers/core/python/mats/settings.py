@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 """Comes with the installation; every constant is fitted to it."""
@@ -49,6 +50,18 @@ class Settings:
     encoder_precision: str = _setting("MATS_ENCODER_PRECISION", "int8", "int8 (fast) or fp32 (exact)")
     query_prefix: str = _setting("MATS_QUERY_PREFIX", "", "what the encoder wants in front of queries, as BGE does")
     k: int = _setting("MATS_K", 15, "candidates looked at per query, 1 to 25")
+    index_endpoint: str = _setting(
+        "MATS_INDEX_ENDPOINT", "", "address of the OpenSearch domain: set by the stacks, it means running in AWS"
+    )
+    registry_table: str = _setting("MATS_REGISTRY_TABLE", "", "DynamoDB table of what owners write")
+    trust_table: str = _setting("MATS_TRUST_TABLE", "", "DynamoDB table of what operators think of it")
+    profiles_table: str = _setting("MATS_PROFILES_TABLE", "", "DynamoDB table of what enrichment made of it")
+    callers_table: str = _setting("MATS_CALLERS_TABLE", "", "DynamoDB table of the audiences of IAM callers")
+    event_bus: str = _setting("MATS_EVENT_BUS", "", "EventBridge bus that hears of rejected registrations")
+    metrics: str = _setting("MATS_METRICS", "", "CloudWatch namespace of the metrics; empty: none are written")
+    jwt_issuer: str = _setting("MATS_JWT_ISSUER", "", "issuer of the tokens that the authorizer accepts")
+    jwt_audience: str = _setting("MATS_JWT_AUDIENCE", "", "audience that these tokens are for")
+    jwt_claim: str = _setting("MATS_JWT_CLAIM", "audiences", "claim that lists the audiences a caller belongs to")
     audiences: tuple[str, ...] = _setting("MATS_AUDIENCES", (), "audiences of local callers, separated by commas")
     log_queries: str = _setting("MATS_LOG_QUERIES", "text", "what logs say of a query: its `text` or its `hash`")
 
@@ -64,10 +77,24 @@ class Settings:
             faults.append(f"MATS_CANDIDATE_ORDER must be retrieval or shuffled, not {self.candidate_order!r}")
         if self.encoder.startswith(TITAN) and not self.bedrock:
             faults.append(f"MATS_ENCODER={self.encoder} is on Bedrock, so MATS_BEDROCK must be 1")
+        if self.index_endpoint and not _is_address(self.index_endpoint):
+            faults.append(
+                f"MATS_INDEX_ENDPOINT must be an https address (http on loopback only), not {self.index_endpoint!r}"
+            )
+        tables = (self.registry_table, self.trust_table, self.profiles_table)
+        if any(tables) and not (all(tables) and self.index_endpoint):
+            faults.append(
+                "MATS_REGISTRY_TABLE, MATS_TRUST_TABLE, MATS_PROFILES_TABLE and MATS_INDEX_ENDPOINT go together"
+            )
         if self.log_queries not in ("text", "hash"):
             faults.append(f"MATS_LOG_QUERIES must be text or hash, not {self.log_queries!r}")
         if faults:
             raise SettingsInvalid("; ".join(faults))
+
+    @property
+    def in_aws(self) -> bool:
+        """Whether registry and index are those of an AWS account."""
+        return bool(self.index_endpoint)
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str]) -> Self:
@@ -98,6 +125,12 @@ class Settings:
         """The environment that gives these settings; defaults are left out."""
         changed = [s for s in fields(self) if getattr(self, s.name) != s.default]
         return {s.metadata["variable"]: _written(getattr(self, s.name)) for s in changed}
+
+
+def _is_address(text: str) -> bool:
+    address = urlsplit(text)
+    loopback = address.hostname in ("127.0.0.1", "::1", "localhost")
+    return bool(address.hostname) and (address.scheme == "https" or (address.scheme == "http" and loopback))
 
 
 _TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}

@@ -24,11 +24,14 @@ class Lifecycle(StrEnum):
 
 
 def capability_id(namespace: str, name: str) -> Id:
-    """The id of a capability."""
-    return Id(f"{namespace}/{name}")
+    """The id of a capability.
+
+    A namespace with a slash or a percent sign is none, but somebody may have written it: it is told apart by escapes.
+    """
+    return Id(f"{namespace.replace('%', '%25').replace('/', '%2F')}/{name}")
 
 
 def parts(id: str) -> tuple[str, str]:
     """Namespace and name of an id; the name is empty where there is no slash."""
     namespace, _, name = id.partition("/")
-    return namespace, name
+    return namespace.replace("%2F", "/").replace("%25", "%"), name

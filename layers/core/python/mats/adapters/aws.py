@@ -1,0 +1,90 @@
+"""What every client of AWS shares: how it is made, and what its errors mean to us."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    LoginError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    SSOError,
+    TokenRetrievalError,
+)
+from urllib3.exceptions import HTTPError
+
+from mats.domain.errors import DependencyFailed, NotPermitted
+from mats.domain.text import clip
+
+T = TypeVar("T")
+
+BAD_CREDENTIALS = frozenset(
+    (
+        "ExpiredToken ExpiredTokenException UnrecognizedClientException InvalidClientTokenId InvalidSignatureException "
+        "IncompleteSignature MissingAuthenticationToken MissingAuthenticationTokenException"
+    ).split()
+)
+"""Error codes of any service that fresh credentials mend."""
+UNSIGNED = (
+    CredentialRetrievalError, LoginError, NoCredentialsError, PartialCredentialsError, SSOError, TokenRetrievalError,
+)  # fmt: skip
+"""What botocore raises when it finds no credentials to sign with."""
+_MENDED_BY_AN_OPERATOR = frozenset("AccessDeniedException AccessDenied ResourceNotFoundException".split())
+
+
+def client(service: str, *, region: str, timeout_s: float, attempts: int, connections: int) -> Any:
+    """A client of a service; no call is made.
+
+    Args:
+        service: As boto3 spells it.
+        region: Empty: the one that AWS's own settings name.
+        timeout_s: For a connection, and for each part of a reply.
+        attempts: How often the SDK tries; above 1 it waits in between.
+        connections: Kept open for reuse; as many as calls run at once.
+
+    Raises:
+        NotPermitted: AWS's own settings cannot be used; the message says what is missing.
+    """
+    config = Config(
+        connect_timeout=timeout_s,
+        read_timeout=timeout_s,
+        retries={"mode": "standard", "total_max_attempts": attempts},
+        max_pool_connections=connections,
+    )
+    try:
+        return boto3.session.Session().client(service, region_name=region or None, config=config)
+    except (BotoCoreError, ValueError) as error:
+        raise NotPermitted(
+            f"{service} cannot be asked: {str(error).rstrip('.')}. Set AWS_REGION, or AWS_PROFILE to one that has it"
+        ) from error
+
+
+def answered(what: str, call: Callable[[], T]) -> T:
+    """The answer to a call, its errors as errors of ours that name `what` was asked.
+
+    Raises:
+        DependencyFailed: there was none; NotPermitted if an operator has to mend that.
+    """
+    try:
+        return call()
+    except ClientError as error:
+        raise refusal(what, error) from error
+    except UNSIGNED as error:
+        raise NotPermitted(f"{what}: {error}; give AWS credentials, for example with `aws sso login`") from error
+    except (BotoCoreError, HTTPError) as error:
+        raise DependencyFailed(f"{what} did not answer: {clip(str(error), 300)}") from error
+
+
+def refusal(what: str, error: ClientError) -> DependencyFailed:
+    """What a service's error means to us."""
+    told = error.response.get("Error", {})
+    code, said = str(told.get("Code")), clip(str(told.get("Message") or ""), 300)
+    if code in BAD_CREDENTIALS:
+        return NotPermitted(f"{what}: the AWS credentials are expired or not valid ({code}: {said}); renew them")
+    if code in _MENDED_BY_AN_OPERATOR:
+        return NotPermitted(f"{what} cannot be used ({code}: {said}); see the policies of the caller and the stacks")
+    return DependencyFailed(f"{what} did not answer ({code}: {said})")

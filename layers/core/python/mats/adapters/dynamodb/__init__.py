@@ -1,0 +1,1 @@
+"""What owners, operators and enrichment keep in an AWS account: tables of DynamoDB."""

@@ -1,0 +1,142 @@
+"""Profiles, their versions and the list of indices, in one table.
+
+Row of a profile: its namespace and name, every attribute readable by itself, the vector as little-endian float32.
+Row of a version: `versions#<sha256 of the id>` and the revision; the current revision has one, too, written with it.
+"""
+
+import hashlib
+import sys
+from array import array
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from mats.adapters.dynamodb.tables import Tables, id_of, key_of
+from mats.adapters.dynamodb.values import Row, plain, typed
+from mats.domain.capability import Id
+from mats.domain.profile import Profile
+from mats.ports import Stored, Vector
+
+_VERSIONS = "versions#"
+_OURS = ("row", "vector", "id")
+"""Attributes of a row that a profile does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoProfiles:
+    """The profile store port over a table with the keys `namespace` and `name`."""
+
+    tables: Tables
+    table: str
+
+    def get(self, ids: Collection[Id]) -> Mapping[Id, Stored]:
+        """The current revisions there are."""
+        return {id_of(row): _stored(row) for row in self.tables.rows(self.table, map(key_of, ids))}
+
+    def save(self, changes: Sequence[Stored]) -> Collection[Id]:
+        """Write revisions, each with its version row in one transaction; the ids of those that came too late."""
+        saved = self.tables.each(self._save, changes)
+        return [change.profile.id for change, done in zip(changes, saved, strict=True) if not done]
+
+    def _save(self, change: Stored) -> bool:
+        profile = change.profile
+        body = typed(profile.model_dump(mode="json"))
+        row: dict[str, Any] = {**body, "row": {"S": "profile"}}
+        if change.vector is not None:
+            row["vector"] = {"B": _to_bytes(change.vector)}
+        version = {**body, **_version_key(profile.id, profile.rev), "id": {"S": profile.id}, "row": {"S": "version"}}
+        first = profile.rev == 1
+        condition: dict[str, Any] = {
+            "ConditionExpression": "attribute_not_exists(#rev)" if first else "#rev = :before",
+            "ExpressionAttributeNames": {"#rev": "rev"},
+        }
+        if not first:
+            condition["ExpressionAttributeValues"] = {":before": {"N": str(profile.rev - 1)}}
+        return self.tables.transact(
+            self.table,
+            [
+                {"Put": {"TableName": self.table, "Item": row, **condition}},
+                {"Put": {"TableName": self.table, "Item": version}},
+            ],
+        )
+
+    def mark_indexed(self, revs: Mapping[Id, int]) -> None:
+        """Note that the index acknowledged these revisions."""
+        self.tables.each(lambda each: self._mark(*each), revs.items())
+
+    def _mark(self, id: Id, rev: int) -> None:
+        try:
+            self.tables.ask(
+                self.table,
+                "update_item",
+                Key=key_of(id),
+                UpdateExpression="SET indexed_rev = :rev",
+                ConditionExpression="#rev = :rev",
+                ExpressionAttributeNames={"#rev": "rev"},
+                ExpressionAttributeValues={":rev": {"N": str(rev)}},
+            )
+        except ClientError:
+            return  # it has moved on, or is not there
+
+    def versions(self, id: Id) -> Sequence[Profile]:
+        """The earlier revisions of a profile, oldest first."""
+        current = self.get([id]).get(id)
+        rows = self.tables.all_rows(
+            self.table,
+            "query",
+            KeyConditionExpression="#ns = :versions",
+            ExpressionAttributeNames={"#ns": "namespace"},
+            ExpressionAttributeValues={":versions": _version_key(id, 0)["namespace"]},
+            ConsistentRead=True,
+        )
+        kept = (_version(row, current.profile) for row in rows) if current else ()
+        return [version for version in kept if current and version.rev < current.profile.rev]
+
+    def ids(self) -> Iterator[Id]:
+        """Every id, tombstones included, in no order."""
+        rows = self.tables.all_rows(
+            self.table,
+            "scan",
+            ConsistentRead=True,
+            FilterExpression="#row = :profile",
+            ProjectionExpression="#ns, #n",
+            ExpressionAttributeNames={"#row": "row", "#ns": "namespace", "#n": "name"},
+            ExpressionAttributeValues={":profile": {"S": "profile"}},
+        )
+        yield from map(id_of, rows)
+
+
+def _version_key(id: Id, rev: int) -> dict[str, Any]:
+    digest = hashlib.sha256(id.encode()).hexdigest()
+    return {"namespace": {"S": f"{_VERSIONS}{digest}"}, "name": {"S": f"{rev:010d}"}}
+
+
+def _stored(row: Row) -> Stored:
+    body = plain(row)
+    vector = body.get("vector")
+    return Stored(_profile(body), None if vector is None else _from_bytes(vector))
+
+
+def _version(row: Row, current: Profile) -> Profile:
+    """A version has the key of its own row; its namespace and name are those of the profile."""
+    return _profile({**plain(row), "namespace": current.namespace, "name": current.name})
+
+
+def _profile(body: Mapping[str, Any]) -> Profile:
+    return Profile.model_validate({key: value for key, value in body.items() if key not in _OURS})
+
+
+def _to_bytes(vector: Vector) -> bytes:
+    return _little_endian(array("f", vector)).tobytes()
+
+
+def _from_bytes(packed: bytes) -> Vector:
+    return _little_endian(array("f", packed))
+
+
+def _little_endian(values: Vector) -> Vector:
+    if sys.byteorder == "big":
+        values.byteswap()
+    return values

@@ -1,0 +1,139 @@
+"""One client of DynamoDB for all tables: many rows read, written and listed, errors as errors of ours."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import Any, TypeVar
+
+from botocore.exceptions import ClientError
+
+from mats.adapters.aws import answered, client
+from mats.adapters.dynamodb.values import Row
+from mats.domain.capability import Id, capability_id, parts
+from mats.domain.errors import DependencyFailed
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_AT_ONCE = 100
+"""The most keys one BatchGetItem takes."""
+_ROUNDS = 6
+"""How often keys that the service did not get round to are asked for, each time after twice the wait."""
+_FIRST_WAIT_S = 0.05
+
+
+class Tables:
+    """DynamoDB in one region. Safe to share between threads; every read is consistent."""
+
+    def __init__(self, *, region: str = "", timeout_s: float = 5, attempts: int = 3, writers: int = 16) -> None:
+        """Make the client; no call is made.
+
+        Raises:
+            NotPermitted: AWS's own settings cannot be used.
+        """
+        self._client = client(
+            "dynamodb", region=region, timeout_s=timeout_s, attempts=attempts, connections=writers + 4
+        )
+        self._writers = ThreadPoolExecutor(writers, thread_name_prefix="dynamodb")
+
+    def ask(self, table: str, operation: str, **request: Any) -> dict[str, Any]:
+        """One call that names one table.
+
+        Raises:
+            ClientError: ConditionalCheckFailedException only, which is an answer.
+            DependencyFailed: the table did not answer.
+        """
+        return self._called(table, operation, TableName=table, **request)
+
+    def transact(self, table: str, actions: Sequence[Mapping[str, Any]]) -> bool:
+        """Write all of these or none; whether it was done: not where a condition fails or another is writing.
+
+        Raises:
+            DependencyFailed: the table did not answer.
+        """
+        try:
+            self._called(table, "transact_write_items", TransactItems=list(actions))
+        except ClientError as error:
+            reasons = {reason.get("Code") for reason in error.response.get("CancellationReasons", ())}
+            if reasons & {"ConditionalCheckFailed", "TransactionConflict"}:
+                return False
+            raise DependencyFailed(f"{table} did not write: {error.response['Error'].get('Message')}") from error
+        return True
+
+    def rows(self, table: str, keys: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
+        """The rows there are under these typed keys, in any order.
+
+        Raises:
+            DependencyFailed: the table did not answer, or not for all of them.
+        """
+        waiting = iter(keys)
+        while asked := list(islice(waiting, _AT_ONCE)):
+            yield from self._batch(table, asked)
+
+    def _batch(self, table: str, keys: list[Mapping[str, Any]]) -> Iterator[Row]:
+        wait_s = _FIRST_WAIT_S
+        for _ in range(_ROUNDS):
+            answer = self._called(table, "batch_get_item", RequestItems={table: {"Keys": keys, "ConsistentRead": True}})
+            yield from answer["Responses"].get(table, ())
+            keys = answer.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
+            if not keys:
+                return
+            time.sleep(wait_s)
+            wait_s *= 2
+        raise DependencyFailed(f"{table} is asked for more than it can answer now; try again")
+
+    def all_rows(self, table: str, operation: str, **request: Any) -> Iterator[Row]:
+        """Every row of a scan or query, page by page as they are asked for.
+
+        Raises:
+            DependencyFailed: the table did not answer.
+        """
+        start: dict[str, Any] = {}
+        while True:
+            page = self.ask(table, operation, **request, **start)
+            yield from page["Items"]
+            if "LastEvaluatedKey" not in page:
+                return
+            start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+    def each(self, work: Callable[[T], R], things: Iterable[T]) -> list[R]:
+        """Do this to each, several at once; the results in order. The first error ends it."""
+        return list(self._writers.map(work, things))
+
+    def _called(self, table: str, operation: str, **request: Any) -> dict[str, Any]:
+        def call() -> dict[str, Any]:
+            try:
+                answer: dict[str, Any] = getattr(self._client, operation)(**request)
+            except ClientError as error:
+                if error.response["Error"].get("Code") in _ANSWERS:
+                    raise _Told(error) from error
+                raise
+            return answer
+
+        try:
+            return answered(table, call)
+        except _Told as told:
+            raise told.error from None
+
+
+_ANSWERS = ("ConditionalCheckFailedException", "TransactionCanceledException")
+
+
+class _Told(Exception):
+    """An error of the service that is an answer, on its way past the translation of the others."""
+
+    def __init__(self, error: ClientError) -> None:
+        super().__init__()
+        self.error = error
+
+
+def key_of(id: Id) -> dict[str, Any]:
+    """The typed key of a capability in any of the tables that have one row for each."""
+    namespace, name = parts(id)
+    return {"namespace": {"S": namespace}, "name": {"S": name}}
+
+
+def id_of(row: Row) -> Id:
+    """The capability a row is about."""
+    return capability_id(row["namespace"]["S"], row["name"]["S"])

@@ -1,0 +1,61 @@
+"""Which indices every write goes to: one row of the profiles' table."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from mats.adapters.dynamodb.tables import Tables
+from mats.adapters.dynamodb.values import plain, typed
+from mats.domain.errors import DependencyFailed
+from mats.ports import Target
+
+_KEY = {"namespace": {"S": "~system"}, "name": {"S": "targets"}}  # no namespace of a capability holds a tilde
+_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoTargets:
+    """The list of targets, oldest first; changed by one writer at a time, read by all."""
+
+    tables: Tables
+    table: str
+
+    def __call__(self) -> Sequence[Target]:
+        """The targets there are (a consistent read)."""
+        return self._read()[0]
+
+    def change(self, change: Callable[[Sequence[Target]], Sequence[Target]]) -> Sequence[Target]:
+        """Replace the list by what `change` makes of it; called again where another was faster.
+
+        Raises:
+            DependencyFailed: the table did not answer, or others are always faster.
+        """
+        for _ in range(_TRIES):
+            before, rev = self._read()
+            after = change(before)
+            if list(after) == list(before) or self._write(after, rev):
+                return after
+        raise DependencyFailed("the list of indices changes all the time; is another reindex running?")
+
+    def _read(self) -> tuple[Sequence[Target], int]:
+        answer = self.tables.ask(self.table, "get_item", Key=_KEY, ConsistentRead=True)
+        row = plain(answer.get("Item", {}))
+        return [Target(**each) for each in row.get("targets", ())], row.get("rev", 0)
+
+    def _write(self, targets: Sequence[Target], rev: int) -> bool:
+        kept: list[dict[str, Any]] = [each._asdict() for each in targets]
+        item = {**_KEY, **typed({"targets": kept, "rev": rev + 1, "row": "targets"})}
+        try:
+            self.tables.ask(
+                self.table,
+                "put_item",
+                Item=item,
+                ConditionExpression="attribute_not_exists(#rev) OR #rev = :rev",
+                ExpressionAttributeNames={"#rev": "rev"},
+                ExpressionAttributeValues={":rev": {"N": str(rev)}},
+            )
+        except ClientError:
+            return False
+        return True

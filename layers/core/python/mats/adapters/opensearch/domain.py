@@ -1,0 +1,155 @@
+"""One client of an OpenSearch domain: signed, its connections kept, its errors ours."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import boto3
+from botocore.exceptions import BotoCoreError
+from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth
+from opensearchpy.exceptions import ConnectionTimeout, ImproperlyConfigured, OpenSearchException, TransportError
+
+from mats.domain.errors import DependencyFailed, NotPermitted, OutOfTime
+from mats.domain.text import clip
+
+T = TypeVar("T")
+
+_READ_S = 0.6
+_WRITE_S = 30
+_FULL = 429
+
+
+class Missing(DependencyFailed):
+    """There is no such index."""
+
+
+class Domain:
+    """A domain by its address. Safe to share between threads."""
+
+    def __init__(self, endpoint: str, *, region: str = "", connections: int = 64, read_s: float = _READ_S) -> None:
+        """Make the client; no call is made.
+
+        Raises:
+            NotPermitted: AWS's own settings cannot be used, or hold no credentials.
+        """
+        logging.getLogger("opensearch").setLevel(logging.CRITICAL)  # else it logs the bodies of calls that fail
+        session = boto3.session.Session()
+        try:
+            credentials, region = session.get_credentials(), region or session.region_name or ""
+            if credentials is None or not region:
+                raise NotPermitted(
+                    f"{endpoint} is asked with AWS credentials in a region: set AWS_PROFILE or AWS_REGION"
+                )
+            signer = Urllib3AWSV4SignerAuth(credentials, region, "es")
+        except BotoCoreError as error:
+            raise NotPermitted(f"{endpoint} cannot be asked: {error}") from error
+        address = urlsplit(endpoint)
+        secure = address.scheme == "https"
+        self._read_s = read_s
+        self._client = OpenSearch(
+            hosts=[{"host": address.hostname, "port": address.port or (443 if secure else 80)}],
+            use_ssl=secure,
+            http_auth=signer,
+            pool_maxsize=connections,
+            max_retries=1,  # a connection that the other side has closed is opened again; time-outs are not repeated
+            retry_on_status=(),
+            retry_on_timeout=False,
+        )
+
+    def search(self, index: str, body: Mapping[str, Any], *, timeout_s: float | None = None) -> list[dict[str, Any]]:
+        """The hits of one search.
+
+        Raises:
+            Missing: there is no such index.
+            DependencyFailed: the domain did not answer, or not for all of the index.
+        """
+        answer = self._asked(
+            lambda: self._client.search(
+                index=index,
+                body=body,
+                params={"request_timeout": timeout_s or self._read_s, "allow_partial_search_results": "false"},
+            )
+        )
+        hits: list[dict[str, Any]] = answer["hits"]["hits"]
+        return hits
+
+    def documents(self, index: str, keys: Sequence[str], *, fields: str) -> list[dict[str, Any]]:
+        """The documents there are under these keys, with these fields of theirs, as last written."""
+        params = {"request_timeout": self._read_s, "_source_includes": fields}
+        answer = self._asked(lambda: self._client.mget(index=index, body={"ids": list(keys)}, params=params))
+        return [found for found in answer["docs"] if found.get("found")]
+
+    def bulk(self, lines: Sequence[Mapping[str, Any]], *, index: str, refresh: str) -> list[dict[str, Any]]:
+        """Write; what became of each action, in order."""
+        params = {"request_timeout": _WRITE_S, "refresh": refresh}
+        answer = self._asked(lambda: self._client.bulk(body=list(lines), index=index, params=params))
+        return [next(iter(item.values())) for item in answer["items"]]
+
+    def delete_where(self, index: str, query: Mapping[str, Any]) -> None:
+        """Delete what a query finds; what changes meanwhile stays."""
+        params = {"request_timeout": _WRITE_S, "conflicts": "proceed", "refresh": "true"}
+        self._asked(lambda: self._client.delete_by_query(index=index, body={"query": query}, params=params))
+
+    def create(self, index: str, body: Mapping[str, Any]) -> bool:
+        """Make an index; False if there is one of this name."""
+        try:
+            self._asked(
+                lambda: self._client.indices.create(index=index, body=body, params={"request_timeout": _WRITE_S})
+            )
+        except DependencyFailed as error:
+            if "resource_already_exists_exception" in str(error):
+                return False
+            raise
+        return True
+
+    def drop(self, index: str) -> None:
+        """Delete an index, if it is there."""
+        self._asked(
+            lambda: self._client.indices.delete(
+                index=index, params={"request_timeout": _WRITE_S, "ignore_unavailable": "true"}
+            )
+        )
+
+    def refresh(self, index: str) -> None:
+        """Let searches see everything that was written."""
+        self._asked(lambda: self._client.indices.refresh(index=index, params={"request_timeout": _WRITE_S}))
+
+    def behind(self, alias: str) -> list[str]:
+        """The indices an alias stands for; none if there is no such alias."""
+        try:
+            return sorted(self._asked(lambda: self._client.indices.get_alias(name=alias)))
+        except Missing:
+            return []
+
+    def point(self, alias: str, index: str) -> None:
+        """Let an alias stand for this index and no other, in one step."""
+        actions = [{"remove": {"index": old, "alias": alias}} for old in self.behind(alias) if old != index]
+        actions.append({"add": {"index": index, "alias": alias}})
+        self._asked(lambda: self._client.indices.update_aliases(body={"actions": actions}))
+
+    def _asked(self, call: Callable[[], T]) -> T:
+        try:
+            return call()
+        except ConnectionTimeout as error:
+            raise OutOfTime(f"OpenSearch did not answer in time ({clip(str(error.info), 200)})") from error
+        except TransportError as error:
+            raise _meaning(error) from error
+        except (OpenSearchException, ImproperlyConfigured) as error:
+            raise DependencyFailed(
+                f"OpenSearch answered something that cannot be read: {clip(str(error), 300)}"
+            ) from error
+
+
+def _meaning(error: TransportError) -> DependencyFailed:
+    status, said = error.status_code, clip(str(error.error), 300)
+    if status == 404:
+        return Missing(f"OpenSearch has no such index or alias ({said})")
+    if status in (401, 403):
+        return NotPermitted(
+            f"OpenSearch refuses the caller ({status}: {said}): see the domain's access policy, the caller's own, "
+            "and whether the domain has blocked writes because its disk is full"
+        )
+    if status == _FULL:
+        return DependencyFailed("OpenSearch has more to do than it can (429); try again")
+    return DependencyFailed(f"OpenSearch did not answer ({status}: {said})")

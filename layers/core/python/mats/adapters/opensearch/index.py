@@ -1,0 +1,169 @@
+"""The search index port over an OpenSearch domain."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from mats.adapters.opensearch import mapping
+from mats.adapters.opensearch.domain import Domain, Missing
+from mats.domain.capability import Id
+from mats.domain.errors import DependencyFailed
+from mats.domain.profile import Profile
+from mats.domain.query import Filter
+from mats.domain.text import clip
+from mats.ports import Hit, Stored, Target, Vector
+
+ALIAS = "capabilities"
+_SLACK = 16
+"""Asked for beyond the depth, so that equal scores at the cut are settled by id."""
+_BULK = 200
+_PAGE = 5_000
+_PATIENT_S = 30
+_CONFLICT = 409
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSearchIndex:
+    """Searches the index behind the alias; writes to every target, so that each can take its place at any time.
+
+    `targets` are read anew for each write, after the profiles were saved: an index that joins later is filled from
+    the profiles, so between the two nothing is missed.
+    """
+
+    domain: Domain
+    targets: Callable[[], Sequence[Target]]
+    encoder: str = ""
+    read: str = ALIAS
+    refresh: str = "wait_for"
+
+    @property
+    def name(self) -> str:
+        """Engine and version of the mapping."""
+        return f"opensearch-{mapping.VERSION}"
+
+    def put(self, entries: Sequence[Stored]) -> None:
+        """Make revisions findable in every target."""
+        for target in self.targets() if entries else ():
+            self.fill(target, entries, refresh=self.refresh)
+
+    def fill(self, target: Target, entries: Sequence[Stored], *, refresh: str = "false") -> None:
+        """Write revisions to one index; an older or equal one changes nothing.
+
+        Raises:
+            DependencyFailed: not all were written; what was written stays.
+        """
+        for part in _parts(entries, _BULK):
+            lines = [line for entry in part for line in _action(entry, target.encoder)]
+            results = self.domain.bulk(lines, index=target.name, refresh=refresh)
+            failed = [result for result in results if result["status"] >= 300 and result["status"] != _CONFLICT]
+            if failed:
+                reasons = "; ".join(sorted({_reason(result) for result in failed}))
+                raise DependencyFailed(
+                    f"{target.name} did not take {len(failed)} of {len(part)} entries: {clip(reasons, 500)}"
+                )
+
+    def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
+        """At most `depth` hits by BM25."""
+        if not terms:
+            return []
+        query = {"bool": {"must": mapping.any_word(terms), "filter": mapping.admitted(admitted)}}
+        return _best([Hit(id, score) for id, score in self._scored(query, depth + _SLACK)], depth)
+
+    def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
+        """At most `depth` hits by cosine, found by HNSW."""
+        clauses = [*mapping.admitted(admitted), {"term": {"encoder": self.encoder}}]
+        query = mapping.nearest(vector, depth + _SLACK, clauses)
+        found = self._scored(query, depth + _SLACK)
+        return _best([Hit(id, mapping.cosine(score)) for id, score in found], depth)
+
+    def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:
+        """The BM25 score of each of these."""
+        if not ids:
+            return {}
+        either = {"should": [mapping.any_word(terms)]} if terms else {}
+        return dict(self._scored({"bool": {"filter": mapping.among(ids), **either}}, len(ids)))
+
+    def cosine_of(self, vector: Vector, ids: Collection[Id]) -> Mapping[Id, float]:
+        """The cosine of each of these that has a vector; k as large as their number makes it exact."""
+        if not ids:
+            return {}
+        clauses = [*mapping.among(ids), {"term": {"encoder": self.encoder}}]
+        found = self._scored(mapping.nearest(vector, len(ids), clauses), len(ids))
+        return {id: mapping.cosine(score) for id, score in found}
+
+    def fetch(self, ids: Collection[Id]) -> Mapping[Id, Profile]:
+        """The indexed profiles of those that are findable."""
+        if not ids:
+            return {}
+        try:
+            found = self.domain.documents(self.read, [mapping.key(id) for id in ids], fields="profile")
+        except Missing:
+            return {}
+        profiles = [
+            Profile.model_validate(each["_source"]["profile"]) for each in found if "profile" in each["_source"]
+        ]
+        return {profile.id: profile for profile in profiles}
+
+    def revisions(self, index: str | None = None) -> Iterator[tuple[Id, int, bool]]:
+        """Every entry's id, revision and whether it is findable, in order of id: of the index behind the alias."""
+        after: dict[str, Any] = {}
+        while True:
+            body = {
+                "size": _PAGE,
+                "sort": [{"id": "asc"}],
+                "track_total_hits": False,
+                **_only("id", "rev", "findable"),
+                **after,
+            }
+            try:
+                page = self.domain.search(index or self.read, body, timeout_s=_PATIENT_S)
+            except Missing:
+                return
+            for hit in page:
+                fields = hit["fields"]
+                yield Id(fields["id"][0]), int(fields["rev"][0]), bool(fields["findable"][0])
+            if len(page) < _PAGE:
+                return
+            after = {"search_after": page[-1]["sort"]}
+
+    def purge(self, ids: Collection[Id]) -> None:
+        """Forget the tombstones among these, in every target."""
+        clauses = [{"term": {"findable": False}}, {"terms": {"id": list(ids)}}]
+        for target in self.targets() if ids else ():
+            self.domain.delete_where(target.name, {"bool": {"filter": clauses}})
+
+    def _scored(self, query: Mapping[str, Any], size: int) -> list[tuple[Id, float]]:
+        """Ids and scores, best first; nothing where there is no index yet."""
+        body = {"size": size, "query": query, "track_total_hits": False, **_only("id")}
+        try:
+            hits = self.domain.search(self.read, body)
+        except Missing:
+            return []
+        return [(Id(hit["fields"]["id"][0]), float(hit["_score"])) for hit in hits]
+
+
+def _only(*fields: str) -> dict[str, Any]:
+    """Hits with these fields and nothing that would have to be read from the stored documents."""
+    return {"_source": False, "stored_fields": "_none_", "docvalue_fields": list(fields)}
+
+
+def _best(hits: list[Hit], depth: int) -> list[Hit]:
+    return sorted(hits, key=lambda hit: (-hit.score, hit.id))[:depth]
+
+
+def _action(entry: Stored, encoder: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    profile = entry.profile
+    about = {"_id": mapping.key(profile.id), "version": profile.rev, "version_type": "external"}
+    return {"index": about}, mapping.document(entry, encoder)
+
+
+def _reason(result: Mapping[str, Any]) -> str:
+    error = result.get("error") or {}
+    return f"{result['status']} {error.get('type')}: {error.get('reason')}"
+
+
+def _parts(entries: Sequence[Stored], size: int) -> Iterator[list[Stored]]:
+    rest = iter(entries)
+    while part := list(islice(rest, size)):
+        yield part

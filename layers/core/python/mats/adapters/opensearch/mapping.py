@@ -1,0 +1,154 @@
+"""What an index looks like, what stands in it for a profile, and how it is asked: docs/decisions/0012.
+
+All lexical fields are one text in which a field stands as many times as twice its weight; so the frequency of a word
+is that of BM25F with whole weights (Robertson, Zaragoza & Taylor, CIKM 2004), and k1 is twice the usual 1.2.
+"""
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from mats.domain.capability import Id, Kind
+from mats.domain.profile import FIELD_WEIGHTS, lexical_fields
+from mats.domain.query import Filter
+from mats.ports import Stored, Vector
+
+VERSION = 1
+"""Grows when anything here changes; `mats reindex` then makes an index anew."""
+
+EVERYONE = ""
+"""Stands in `audiences` where everybody may see a capability; no audience can be called so."""
+
+_TIMES_WEIGHT = 2
+_K1, _B = 1.2, 0.75
+_LONGEST_TOKEN = 200
+"""Characters; Lucene refuses a document with a token of more than 32,766 bytes."""
+
+
+def index_body(dimension: int | None, *, replicas: str, refresh: str) -> dict[str, Any]:
+    """Settings and strict mapping of an index for vectors of this dimension; of none where nothing encodes.
+
+    Args:
+        dimension: Components of a vector.
+        replicas: Fewest and most copies, by how many nodes there are: `0-2`.
+        refresh: How soon searches see what was written, such as `1s`.
+    """
+    properties: dict[str, Any] = {
+        "id": {"type": "keyword"},
+        "rev": {"type": "long"},
+        "findable": {"type": "boolean"},
+        "kind": {"type": "keyword"},
+        "namespaces": {"type": "keyword"},
+        "tags": {"type": "keyword"},
+        "audiences": {"type": "keyword"},
+        "encoder": {"type": "keyword"},
+        "text": {"type": "text", "analyzer": "words", "similarity": "weighted", "index_options": "freqs"},
+        "profile": {"type": "object", "enabled": False},
+    }
+    if dimension:
+        method = {"name": "hnsw", "engine": "lucene", "space_type": "cosinesimil"}
+        properties["vector"] = {"type": "knn_vector", "dimension": dimension, "method": method}
+    return {
+        "settings": {
+            "index": {
+                "knn": True,
+                "number_of_shards": 1,
+                "auto_expand_replicas": replicas,
+                "refresh_interval": refresh,
+                "gc_deletes": "0s",  # tombstones of ours guard against late writes; a purged id is free at once
+                "similarity": {"weighted": {"type": "BM25", "k1": _K1 * _TIMES_WEIGHT, "b": _B}},
+            },
+            "analysis": {
+                "analyzer": {
+                    "words": {
+                        "type": "custom",
+                        "tokenizer": "letters_and_digits",
+                        "filter": ["lowercase", "asciifolding", "whole", "porter_stem"],
+                    }
+                },
+                "tokenizer": {"letters_and_digits": {"type": "pattern", "pattern": r"[^\p{L}\p{M}\p{N}\p{Co}]+"}},
+                "filter": {"whole": {"type": "truncate", "length": _LONGEST_TOKEN}},
+            },
+        },
+        "mappings": {
+            "dynamic": "strict",
+            "_meta": {"version": VERSION},
+            "_source": {"excludes": ["vector", "text"]},
+            "properties": properties,
+        },
+    }
+
+
+def key(id: Id) -> str:
+    """The document's own id: at most 512 bytes are allowed, and a name may be longer."""
+    return hashlib.sha256(id.encode(errors="surrogatepass")).hexdigest()
+
+
+def document(entry: Stored, encoder: str) -> dict[str, Any]:
+    """What stands in an index for a profile; for one that is not findable, that it is gone.
+
+    Vectors of other encoders than the index's cannot be compared with it and are left out.
+    """
+    profile = entry.profile
+    if not profile.findable:
+        return {"id": profile.id, "rev": profile.rev, "findable": False}
+    audiences = [EVERYONE] if profile.visible_to is None else list(profile.visible_to)
+    found: dict[str, Any] = {
+        "id": profile.id,
+        "rev": profile.rev,
+        "findable": True,
+        "kind": profile.kind,
+        "namespaces": list(_with_parents(profile.namespace)),
+        "tags": list(profile.tags),
+        "audiences": audiences,
+        "encoder": profile.encoder,
+        "text": _weighted(lexical_fields(profile)),
+        "profile": profile.model_dump(mode="json", exclude_defaults=True),
+    }
+    if entry.vector is not None and profile.encoder == encoder:
+        found["vector"] = entry.vector.tolist()
+    return found
+
+
+def _with_parents(namespace: str) -> Sequence[str]:
+    """A namespace and everything above it: `com.acme.pay` is in `com.acme` and `com`, too."""
+    labels = namespace.split(".")
+    return [".".join(labels[:length]) for length in range(1, len(labels) + 1)]
+
+
+def _weighted(fields: Mapping[str, str]) -> str:
+    times = {name: round(weight * _TIMES_WEIGHT) for name, weight in FIELD_WEIGHTS.items()}
+    return " ".join(fields[name] for name, count in times.items() for _ in range(count) if fields[name])
+
+
+def admitted(wanted: Filter) -> list[dict[str, Any]]:
+    """The clauses of a filter: what is findable, may be seen by the caller, and is asked for."""
+    clauses: list[dict[str, Any]] = [
+        {"term": {"findable": True}},
+        {"terms": {"audiences": [EVERYONE, *sorted(wanted.audiences - {EVERYONE})]}},
+    ]
+    if wanted.kinds:
+        clauses.append({"terms": {"kind": sorted(Kind(kind) for kind in wanted.kinds)}})
+    if wanted.namespaces:
+        clauses.append({"terms": {"namespaces": sorted(wanted.namespaces)}})
+    return clauses + [{"term": {"tags": tag}} for tag in sorted(wanted.tags)]
+
+
+def any_word(terms: Sequence[str]) -> dict[str, Any]:
+    """Any of these words."""
+    return {"match": {"text": {"query": " ".join(terms), "operator": "or"}}}
+
+
+def nearest(vector: Vector, count: int, clauses: list[dict[str, Any]]) -> dict[str, Any]:
+    """The `count` nearest by cosine among what the clauses admit."""
+    return {"knn": {"vector": {"vector": vector.tolist(), "k": count, "filter": {"bool": {"filter": clauses}}}}}
+
+
+def among(ids: Collection[Id]) -> list[dict[str, Any]]:
+    """The clauses for these ids, as far as they are findable."""
+    return [{"term": {"findable": True}}, {"terms": {"id": list(ids)}}]
+
+
+def cosine(score: float) -> float:
+    """The cosine behind a score of Lucene's k-NN, (1 + cosine) / 2."""
+    return max(-1.0, min(1.0, 2 * score - 1))

@@ -1,0 +1,52 @@
+"""Wiring: the only production module that imports adapters."""
+
+from typing import TYPE_CHECKING
+
+from mats.bootstrap.calibration import JUDGED, Calibration, calibrated
+from mats.bootstrap.models import bedrock, encoder, prompt, user_cache
+from mats.bootstrap.system import Discovery, System
+from mats.settings import Settings
+
+if TYPE_CHECKING:
+    from mats.usecases.enrich import Enrich
+
+__all__ = [
+    "JUDGED",
+    "Calibration",
+    "Discovery",
+    "System",
+    "bedrock",
+    "calibrated",
+    "discovery",
+    "encoder",
+    "enrichment",
+    "opened",
+    "prompt",
+    "user_cache",
+]
+
+
+def opened(settings: Settings) -> System:
+    """The system that settings name: the one in an AWS account if they say where its index is, else the local one.
+
+    Raises:
+        StorageUnusable: the local registry cannot be opened; the message says what to do.
+        NotPermitted: AWS's own settings cannot be used.
+    """
+    if settings.in_aws:
+        from mats.bootstrap.cloud import Cloud  # noqa: PLC0415 - boto3 and opensearch-py, for those who use AWS
+
+        return Cloud(settings)
+    from mats.bootstrap.local import Local  # noqa: PLC0415 - sqlite3, which the functions in AWS do not need
+
+    return Local(settings)
+
+
+def discovery(settings: Settings) -> Discovery:
+    """What the discovery function serves."""
+    return opened(settings).discovery
+
+
+def enrichment(settings: Settings) -> "Enrich":
+    """What the enrichment function runs."""
+    return opened(settings).enrich

@@ -1,0 +1,37 @@
+"""What makes raw scores absolute, by index and encoder."""
+
+import json
+import logging
+from dataclasses import dataclass
+
+from mats.bootstrap.models import resource
+from mats.domain.ranking import Scale, Thresholds
+
+LOGGER = logging.getLogger("mats")
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What makes raw scores absolute, for one index and encoder."""
+
+    scale: Scale
+    thresholds: Thresholds
+
+
+JUDGED = Thresholds(match=0.7, weak=0.4)
+"""For relevance as a reranker judges it, which is absolute by itself; not fitted to any one model."""
+
+
+def calibrated(index: str, encoder: str) -> Calibration:
+    """The constants for an index and an encoder, by the start of `index/encoder`.
+
+    A pair that was never measured has the first one's, which the log says, until `make calibrate` has run with it.
+    """
+    table = json.loads(resource("calibration.json"))
+    wanted = f"{index}/{encoder}"
+    known = next((key for key in table if wanted.startswith(key)), None)
+    if known is None:
+        known = next(iter(table))
+        LOGGER.warning("no calibration for %s; using that of %s", wanted, known)
+    row = table[known]
+    return Calibration(Scale(**row["scale"]), Thresholds(**row["thresholds"]))

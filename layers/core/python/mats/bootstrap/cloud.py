@@ -1,0 +1,90 @@
+"""Everything in an AWS account."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from mats.adapters.dynamodb.profiles import DynamoProfiles
+from mats.adapters.dynamodb.registry import DynamoCallers, DynamoRegistry, DynamoTrust
+from mats.adapters.dynamodb.tables import Tables
+from mats.adapters.dynamodb.targets import DynamoTargets
+from mats.adapters.opensearch.domain import Domain
+from mats.adapters.opensearch.generations import OpenSearchGenerations
+from mats.adapters.opensearch.index import OpenSearchIndex
+from mats.bootstrap.system import System
+from mats.ports import Encoder, Reranker, Target, Writer
+from mats.settings import Settings, SettingsInvalid
+
+_CALLER_S = 0.3
+"""Who a caller is must be known before anything is searched."""
+
+
+class Cloud(System):
+    """The system over the tables and the domain that the stacks made."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        encoder: Encoder | None = None,
+        writer: Writer | None = None,
+        reranker: Reranker | None = None,
+    ) -> None:
+        """Wire what these settings say; no call is made. The arguments are those of any system.
+
+        Raises:
+            NotPermitted: AWS's own settings cannot be used.
+        """
+        super().__init__(settings, encoder=encoder, writer=writer, reranker=reranker)
+        self._domain = Domain(settings.index_endpoint, region=settings.region)
+
+    @cached_property
+    def _tables(self) -> Tables:
+        if not self.settings.profiles_table:
+            raise SettingsInvalid("set MATS_REGISTRY_TABLE, MATS_TRUST_TABLE and MATS_PROFILES_TABLE, too")
+        return Tables(region=self.settings.region)
+
+    @cached_property
+    def registry(self) -> DynamoRegistry:
+        """What owners wrote."""
+        return DynamoRegistry(self._tables, self.settings.registry_table)
+
+    @cached_property
+    def trust(self) -> DynamoTrust:
+        """What operators think of it."""
+        return DynamoTrust(self._tables, self.settings.trust_table)
+
+    @cached_property
+    def profiles(self) -> DynamoProfiles:
+        """What enrichment made of it."""
+        return DynamoProfiles(self._tables, self.settings.profiles_table)
+
+    @cached_property
+    def generations(self) -> OpenSearchGenerations:
+        """One index after the other."""
+        return OpenSearchGenerations(
+            domain=self._domain,
+            targets=DynamoTargets(self._tables, self.settings.profiles_table),
+            encoder=self._encoder_name,
+            dimension=self.encoder.dimension if self.encoder else None,
+        )
+
+    @cached_property
+    def index(self) -> OpenSearchIndex:
+        """What searches it."""
+        return OpenSearchIndex(self._domain, self._writable, encoder=self._encoder_name)
+
+    def _writable(self) -> Sequence[Target]:
+        """Where to write; asked for with each write, so that searching alone needs no table."""
+        return self.generations.writable()
+
+    @property
+    def _encoder_name(self) -> str:
+        return self.encoder.name if self.encoder else ""
+
+    @cached_property
+    def callers(self) -> DynamoCallers | None:
+        """The audiences of IAM callers, if there is a table of them."""
+        if not self.settings.callers_table:
+            return None
+        tables = Tables(region=self.settings.region, timeout_s=_CALLER_S, attempts=1)
+        return DynamoCallers(tables, self.settings.callers_table, self.clock.elapsed_ms)

@@ -1,0 +1,78 @@
+"""The models that settings name: on Bedrock, or an encoder on this machine."""
+
+import json
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mats.domain.errors import DependencyFailed
+from mats.domain.prompt import Prompt
+from mats.domain.usage import Prices
+from mats.ports import Encoder
+from mats.settings import TITAN, Settings
+from mats.usecases.discover import Budgets
+
+if TYPE_CHECKING:
+    from mats.adapters.bedrock.models import Bedrock
+
+BUDGETS = Budgets()
+
+
+def bedrock(settings: Settings) -> "Bedrock | None":
+    """The models on Bedrock, if the settings turn them on.
+
+    Raises:
+        DependencyFailed: boto3 is not installed.
+    """
+    if not settings.bedrock:
+        return None
+    try:
+        from mats.adapters.bedrock.models import Bedrock  # noqa: PLC0415 - boto3, for those who use Bedrock
+    except ModuleNotFoundError as error:
+        raise DependencyFailed(
+            f"Bedrock needs {error.name}, which is not installed: pip install 'mats[aws]'"
+        ) from error
+    prices = Prices.parse(json.loads(resource("prices.json")))
+    return Bedrock(
+        prices,
+        region=settings.region,
+        rerank_ms=BUDGETS.rerank_ms,
+        encode_ms=BUDGETS.encode_ms,
+        concurrency=settings.writer_calls,
+    )
+
+
+def prompt(name: str) -> Prompt:
+    """A prompt of `prompts/`."""
+    return Prompt.parse(resource(f"prompts/{name}.md"))
+
+
+def resource(path: str) -> str:
+    """A text file that comes with the code."""
+    return resources.files("mats").joinpath(path).read_text("utf-8")
+
+
+def encoder(settings: Settings, models: "Bedrock | None" = None) -> Encoder | None:
+    """The encoder these settings name; none if they say `none`.
+
+    Raises:
+        DependencyFailed: it is not installed, cannot be fetched, or AWS's own settings cannot be used.
+    """
+    if settings.encoder == "none":
+        return None
+    if settings.encoder.startswith(TITAN):
+        models = models or bedrock(settings)
+        return models.encoder(settings.encoder) if models else None
+    from mats.adapters.encoder.local import LocalEncoder  # noqa: PLC0415 - onnxruntime, for commands that encode
+
+    return LocalEncoder.load(
+        settings.encoder,
+        cache=settings.cache or user_cache(),
+        precision="fp32" if settings.encoder_precision == "fp32" else "int8",
+        query_prefix=settings.query_prefix,
+    )
+
+
+def user_cache() -> Path:
+    """The folder for what can be made again."""
+    return Path.home() / ".cache" / "mats"

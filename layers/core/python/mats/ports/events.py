@@ -1,0 +1,47 @@
+"""Time, names, and what is said to have changed."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from mats.domain.capability import Id
+from mats.domain.profile import Cause
+
+
+class Clock(Protocol):
+    """Time, so that tests can hold it."""
+
+    def now(self) -> str:
+        """The current time, ISO 8601 in UTC."""
+        ...
+
+    def elapsed_ms(self) -> float:
+        """Milliseconds since some fixed moment; never goes back."""
+        ...
+
+
+class Ids(Protocol):
+    """Fresh identifiers."""
+
+    def __call__(self) -> str:
+        """An identifier never given before."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What an event says: something about this capability changed. It carries the key, never the content."""
+
+    id: Id
+    cause: Cause
+
+
+class Event(NamedTuple):
+    """A change as it waits on the local event path, oldest first by `seq`."""
+
+    seq: int
+    event_id: str
+    source: str
+    change: str
+    id: str
+    time: str
+    attempts: int

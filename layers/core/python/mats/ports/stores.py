@@ -1,0 +1,96 @@
+"""Where registrations, trust and profiles are kept."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol, TypeAlias
+
+from mats.domain.capability import Id
+from mats.domain.profile import Profile
+from mats.domain.registration import Registration
+from mats.ports.vectors import Vector
+
+Item: TypeAlias = Mapping[str, Any]
+"""A registry item as it is kept; it may break the contract of a registration."""
+
+
+class Placed(StrEnum):
+    """What became of a registration that was put."""
+
+    NEW = "new"
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    OTHER_KIND = "other kind"
+    """Refused: the id is taken by a capability of another kind, and the kind under an id cannot change."""
+
+
+class Registry(Protocol):
+    """What owners wrote. Every change is announced on the event path in the same step."""
+
+    def get(self, ids: Collection[Id]) -> Mapping[Id, Item]:
+        """The items there are, as last written (a consistent read)."""
+        ...
+
+    def put(self, registrations: Sequence[Registration]) -> Mapping[Id, Placed]:
+        """Write registrations, each as a whole; what happened to each id. What was written survives a crash.
+
+        Raises:
+            StorageUnusable: nothing was written.
+        """
+        ...
+
+    def remove(self, id: Id) -> bool:
+        """Take an item out; whether there was one."""
+        ...
+
+    def ids(self) -> Iterator[Id]:
+        """Every id once, in any order; what is written meanwhile may be missed."""
+        ...
+
+
+class TrustBook(Protocol):
+    """What operators think of capabilities, 0 to 100. Owners cannot write here. Every change is announced."""
+
+    def get(self, ids: Collection[Id]) -> Mapping[Id, int]:
+        """The trust there is (a consistent read)."""
+        ...
+
+    def put(self, id: Id, trust: int | None) -> None:
+        """Set or, with None, take back the trust in a capability, registered or not."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A profile and its vector, as the profile store keeps them."""
+
+    profile: Profile
+    vector: Vector | None = None
+
+
+class ProfileStore(Protocol):
+    """The source of truth of what is indexed, with every earlier revision."""
+
+    def get(self, ids: Collection[Id]) -> Mapping[Id, Stored]:
+        """The current revisions there are, tombstones included (a consistent read)."""
+        ...
+
+    def save(self, changes: Sequence[Stored]) -> Collection[Id]:
+        """Write revisions; returns the ids of those that came too late.
+
+        A revision is written only where the kept one is exactly its predecessor (`rev - 1`; none for rev 1), which
+        then joins the earlier versions. What was written survives a crash.
+        """
+        ...
+
+    def mark_indexed(self, revs: Mapping[Id, int]) -> None:
+        """Note that the index acknowledged these revisions; of a profile that has moved on, nothing is noted."""
+        ...
+
+    def versions(self, id: Id) -> Sequence[Profile]:
+        """The earlier revisions of a profile, oldest first."""
+        ...
+
+    def ids(self) -> Iterator[Id]:
+        """Every id once, tombstones included, in any order; what is written meanwhile may be missed."""
+        ...
