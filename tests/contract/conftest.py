@@ -1,18 +1,27 @@
 """Every adapter of every port, by name; a suite asks for the port and runs on all of them."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from mats.adapters.dynamodb.profiles import DynamoProfiles
+from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
+from mats.adapters.dynamodb.tables import Tables
+from mats.adapters.opensearch.domain import Domain
+from mats.adapters.opensearch.index import OpenSearchIndex
+from mats.adapters.opensearch.mapping import index_body
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.index import SqliteIndex
 from mats.adapters.sqlite.profiles import SqliteProfiles
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
-from mats.ports import ProfileStore, Registry, SearchIndex, TrustBook
+from mats.ports import ProfileStore, Registry, SearchIndex, Target, TrustBook
 from tests.fakes import CountingIds, FakeClock, FakeEncoder, MemoryIndex, MemoryProfiles, MemoryRegistry, MemoryTrust
+from tests.servers.tables import a_table, credentials
 
-ADAPTERS = ["memory", "sqlite"]
+_numbers = itertools.count(1)
 
 
 @pytest.fixture
@@ -22,36 +31,75 @@ def database(tmp_path: Path) -> Iterator[Database]:
     opened.close()
 
 
-@pytest.fixture(params=ADAPTERS)
+@pytest.fixture
+def tables(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Tables:
+    """A client of DynamoDB Local."""
+    credentials(monkeypatch, dynamodb=request.getfixturevalue("dynamodb_url"))
+    return Tables()
+
+
+@pytest.fixture
+def domain(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Domain:
+    """A client of a real OpenSearch node."""
+    credentials(monkeypatch)
+    return Domain(request.getfixturevalue("opensearch_url"), read_s=10)
+
+
+@pytest.fixture(params=["memory", "sqlite", pytest.param("aws", marks=pytest.mark.server)])
 def adapter(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+Making = Callable[[Callable[[], object], Callable[[Database], object], Callable[[], object]], Any]
+
+
 @pytest.fixture
-def make(
-    adapter: str, request: pytest.FixtureRequest
-) -> Callable[[Callable[[], object], Callable[[Database], object]], object]:
-    def made(in_memory: Callable[[], object], in_sqlite: Callable[[Database], object]) -> object:
-        return in_memory() if adapter == "memory" else in_sqlite(request.getfixturevalue("database"))
+def make(adapter: str, request: pytest.FixtureRequest) -> Making:
+    def made(
+        in_memory: Callable[[], object], in_sqlite: Callable[[Database], object], in_aws: Callable[[], object]
+    ) -> object:
+        if adapter == "sqlite":
+            return in_sqlite(request.getfixturevalue("database"))
+        return in_memory() if adapter == "memory" else in_aws()
 
     return made
 
 
-@pytest.fixture
-def registry(make) -> Registry:
-    return make(MemoryRegistry, lambda db: SqliteRegistry(db, Announcer(FakeClock(), CountingIds())))
+def _dynamo(request: pytest.FixtureRequest, kind: Callable[[Tables, str], object]) -> object:
+    tables = request.getfixturevalue("tables")
+    return kind(tables, a_table(tables))
 
 
 @pytest.fixture
-def trust(make) -> TrustBook:
-    return make(MemoryTrust, lambda db: SqliteTrust(db, Announcer(FakeClock(), CountingIds())))
+def registry(make: Making, request: pytest.FixtureRequest) -> Registry:
+    return make(
+        MemoryRegistry,
+        lambda db: SqliteRegistry(db, Announcer(FakeClock(), CountingIds())),
+        lambda: _dynamo(request, DynamoRegistry),
+    )
 
 
 @pytest.fixture
-def profiles(make) -> ProfileStore:
-    return make(MemoryProfiles, SqliteProfiles)
+def trust(make: Making, request: pytest.FixtureRequest) -> TrustBook:
+    return make(
+        MemoryTrust,
+        lambda db: SqliteTrust(db, Announcer(FakeClock(), CountingIds())),
+        lambda: _dynamo(request, DynamoTrust),
+    )
 
 
 @pytest.fixture
-def index(make) -> SearchIndex:
-    return make(MemoryIndex, lambda db: SqliteIndex(db, encoder=FakeEncoder().name))
+def profiles(make: Making, request: pytest.FixtureRequest) -> ProfileStore:
+    return make(MemoryProfiles, SqliteProfiles, lambda: _dynamo(request, DynamoProfiles))
+
+
+@pytest.fixture
+def index(make: Making, request: pytest.FixtureRequest) -> SearchIndex:
+    def in_opensearch() -> object:
+        domain, name, encoder = request.getfixturevalue("domain"), f"contract-{next(_numbers)}", FakeEncoder()
+        domain.create(name, index_body(encoder.dimension, replicas="0-1", refresh="-1"))
+        request.addfinalizer(lambda: domain.drop(name))
+        targets = [Target(name, encoder.name)]
+        return OpenSearchIndex(domain, lambda: targets, encoder=encoder.name, read=name, refresh="true")
+
+    return make(MemoryIndex, lambda db: SqliteIndex(db, encoder=FakeEncoder().name), in_opensearch)

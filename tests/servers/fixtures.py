@@ -1,0 +1,33 @@
+"""The servers that suites share: each starts when a test first asks for it, once per run, and stops at its end.
+
+`tests/conftest.py` brings them in: `from tests.servers.fixtures import dynamodb_url, opensearch_url  # noqa: F401`.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.servers.dynamodb import DynamoDBLocal
+from tests.servers.jvm import JavaServer
+from tests.servers.opensearch import OpenSearchNode
+
+
+@pytest.fixture(scope="session")
+def opensearch_url() -> Iterator[str]:
+    """Where an OpenSearch node listens; suites keep apart by the names of their indices."""
+    yield from _url(OpenSearchNode())
+
+
+@pytest.fixture(scope="session")
+def dynamodb_url() -> Iterator[str]:
+    """Where DynamoDB Local listens; suites keep apart by the names of their tables."""
+    yield from _url(DynamoDBLocal())
+
+
+def _url(server: JavaServer) -> Iterator[str]:
+    from tests.conftest import skip_or_fail  # it imports this module
+
+    if lacking := server.missing():
+        skip_or_fail(lacking)
+    with server:
+        yield server.url

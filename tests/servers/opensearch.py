@@ -1,0 +1,68 @@
+"""A real OpenSearch 2.19.1 node with k-NN on loopback."""
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+from urllib.request import urlopen
+
+from tests.servers.jvm import JavaServer, serve
+
+
+class OpenSearchNode(JavaServer):
+    """Made for a quick start; a benchmark gives it `heap="2g", collector="G1", quick=False`.
+
+    `settings` are settings of the node, such as {"indices.query.bool.max_clause_count": "4096"}.
+    Indices are only made explicitly, and vectors need `"engine": "lucene"`: the default engine's native library is not in Maven.
+    """
+
+    name = "opensearch"
+    main = "OpenSearchNode"
+
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        heap: str = "512m",
+        collector: str = "Serial",
+        quick: bool = True,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        options = [
+            f"-Xms{heap}", f"-Xmx{heap}", f"-XX:+Use{collector}GC", *(["-XX:TieredStopAtLevel=1"] if quick else []),
+            "-Dfile.encoding=UTF-8", "-Djava.awt.headless=true", "-Dlog4j.shutdownHookEnabled=false",
+            "-Dlog4j2.disable.jmx=true",
+        ]  # fmt: skip
+        super().__init__(port=port, java_options=options)
+        self._settings = dict(settings or {})
+
+    def arguments(self, home: Path, folder: Path) -> list[str]:
+        """Where it is, and where its data goes."""
+        return [str(home), str(folder)]
+
+    def options(self) -> list[str]:
+        """Settings of the node."""
+        return [f"{name}={value}" for name, value in self._settings.items()]
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        with urlopen(f"{self.url}/_cluster/health?wait_for_status=yellow&timeout=60s") as health:
+            health.read()
+        return self
+
+
+def main() -> None:
+    """Run one by hand."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--heap", default="512m")
+    parser.add_argument("--collector", default="Serial", help="Serial, G1, Parallel, Z")
+    parser.add_argument("--optimise", action="store_true", help="let the second compiler work too, for measurements")
+    chosen = parser.parse_args()
+    serve(
+        OpenSearchNode(port=chosen.port, heap=chosen.heap, collector=chosen.collector, quick=not chosen.optimise)
+    )
+
+
+if __name__ == "__main__":
+    main()
