@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.servers.fixtures import dynamodb_url, opensearch_url  # noqa: F401
+
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")  # no stopwatch, the same examples in every run
 

@@ -125,6 +125,19 @@ def test_purging_forgets_tombstones_and_nothing_that_is_findable(index: SearchIn
     assert list(index.revisions()) == [(entry("live").profile.id, 1, True)]
 
 
+def test_a_purged_id_is_free_for_any_revision(index: SearchIndex):
+    index.put([entry("tool", "words", rev=7), tombstone("tool", rev=8)])
+    index.purge([entry("tool").profile.id])
+    index.put([entry("tool", "words")])
+    assert lexical(index, "words") == ["tool"]
+
+
+def test_names_of_any_length_and_words_without_an_end_are_kept(index: SearchIndex):
+    index.put([entry("𝕬" * 200, "words " + "x" * 40_000), entry("b" * 200, "words " + "支付" * 20_000)])
+    assert set(lexical(index, "words")) == {"𝕬" * 200, "b" * 200}
+    assert len(index.fetch([hit.id for hit in index.lexical(["words"], EVERYTHING, depth=5)])) == 2
+
+
 def test_filters_hold_on_both_sides(index: SearchIndex):
     index.put(
         [

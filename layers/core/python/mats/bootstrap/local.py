@@ -10,7 +10,7 @@ from mats.adapters.sqlite.events import SqliteEvents
 from mats.adapters.sqlite.profiles import SqliteProfiles
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
 from mats.bootstrap.system import System
-from mats.ports import Encoder, Reranker, SearchIndex, Writer
+from mats.ports import Encoder, Generations, Reranker, SearchIndex, Writer
 from mats.settings import Settings
 
 DATABASE = "mats.db"
@@ -61,6 +61,13 @@ class Local(System):
         from mats.adapters.sqlite.index import SqliteIndex  # noqa: PLC0415 - numpy, for commands that search
 
         return SqliteIndex(self.database, encoder=self.encoder.name if self.encoder else "")
+
+    @cached_property
+    def generations(self) -> Generations:
+        """One index, made anew in place."""
+        from mats.adapters.sqlite.generations import SqliteGenerations  # noqa: PLC0415 - numpy, as above
+
+        return SqliteGenerations(self.database, self.index.name)
 
     def counts(self) -> dict[str, Any]:
         """What is registered, findable and waiting."""

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,10 +20,12 @@ from mats.domain.ranking import PAPER_WEIGHTS
 from mats.domain.usage import Usage
 from mats.ports import Encoder, Generations, ProfileStore, Registry, Reranker, SearchIndex, TrustBook, Writer
 from mats.settings import TITAN, Settings
+from mats.usecases.backfill import Backfill
 from mats.usecases.discover import Discover, Retrieval
 from mats.usecases.enrich import Enrich
 from mats.usecases.look_up import LookUp
 from mats.usecases.reconcile import Reconcile
+from mats.usecases.reindex import Reindex
 
 if TYPE_CHECKING:
     from mats.adapters.bedrock.models import Bedrock
@@ -205,3 +208,12 @@ class System:
             clock=self.clock,
             ids=fresh_id,
         )
+
+    @cached_property
+    def reindex(self) -> Reindex:
+        """A new index in place of the old one."""
+        return Reindex(profiles=self.profiles, generations=self.generations)
+
+    def backfill(self, per_minute: int) -> Backfill:
+        """What another prompt or model has made stale, at most so many a minute; 0 does not hold back."""
+        return Backfill(enrich=self.enrich, clock=self.clock, ids=fresh_id, pause=time.sleep, per_minute=per_minute)

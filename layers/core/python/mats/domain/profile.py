@@ -10,6 +10,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.capability import Id, Kind, Lifecycle, capability_id
+from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.registration import Registration
 from mats.domain.suspicion import suspicions
 from mats.domain.text import clean, clip, first_sentence, read_parameters, split_identifier
@@ -19,6 +20,9 @@ SCHEMA = 1
 
 _FIELD_LIMIT = 20_000
 """Characters kept of each derived text: past this a description says nothing new, and a profile must fit an item."""
+
+MAX_PROFILE_BYTES = 360_000
+"""A DynamoDB item holds 400 KB; some of it is left to the vector and to what a writer adds."""
 
 Trust = Annotated[int, Field(ge=0, le=100)]
 """What an operator thinks of a capability, 0 (none) to 100 (full)."""
@@ -191,6 +195,19 @@ def profile_of(
         origin=origin,
         notes=notes,
     ).sealed()
+
+
+def fitting(profile: Profile) -> Profile:
+    """The profile, if a row can hold it and what a writer may add.
+
+    Raises:
+        RegistrationInvalid: it cannot.
+    """
+    size = len(profile.model_dump_json().encode())
+    if size > MAX_PROFILE_BYTES:
+        message = f"says too much: its profile would be {size:,} bytes; at most {MAX_PROFILE_BYTES:,} can be kept"
+        raise RegistrationInvalid([Fault("", message)])
+    return profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,17 @@ from enum import StrEnum
 from mats.domain.capability import Id, parts
 from mats.domain.errors import DependencyFailed, Fault, RegistrationInvalid, ReplyUnusable
 from mats.domain.grounding import grounded
-from mats.domain.profile import Cause, Profile, Recipe, Status, embedded_text, profile_of, same_text, with_owners_words
+from mats.domain.profile import (
+    Cause,
+    Profile,
+    Recipe,
+    Status,
+    embedded_text,
+    fitting,
+    profile_of,
+    same_text,
+    with_owners_words,
+)
 from mats.domain.registration import Registration
 from mats.ports import Change, Encoder, Item, ProfileStore, Registry, SearchIndex, Stored, TrustBook, Vector, Writer
 
@@ -43,6 +53,10 @@ def _unheard(id: Id, error: DependencyFailed) -> None:
     """Nobody asks why."""
 
 
+def _unannounced(rejected: Sequence[Profile]) -> None:
+    """Nobody hears of rejections."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Draft:
     """What should be kept of one capability, and what has become of it so far."""
@@ -68,6 +82,8 @@ class Enrich:
     """Where the writer is asked; its threads are how many calls run at once."""
     waits: Callable[[Id, DependencyFailed], None] = _unheard
     """Hears why a capability has to wait for a model; called from several threads."""
+    rejects: Callable[[Sequence[Profile]], None] = _unannounced
+    """Hears of rejections before they are kept, so that none goes unheard; after a crash, twice."""
 
     def __call__(self, changes: Sequence[Change]) -> Mapping[Id, Outcome]:
         """What became of each capability named; several changes of one are one.
@@ -99,13 +115,20 @@ class Enrich:
             gone = Profile(namespace=namespace, name=name, status=Status.DELETED).sealed()
             return _Draft(Outcome.DELETED, Stored(gone))
         try:
-            registration = _parsed(item, kept)
+            return self._accepted(_parsed(item, kept), trust, kept)
         except RegistrationInvalid as error:
             last_good = kept or Stored(Profile(namespace=namespace, name=name))
             rejected = last_good.profile.model_copy(
                 update={"status": Status.REJECTED, "error": str(error), "trust": trust}
             )
             return _Draft(Outcome.REJECTED, replace(last_good, profile=rejected.sealed()))
+
+    def _accepted(self, registration: Registration, trust: int | None, kept: Stored | None) -> _Draft:
+        """What should be kept of a valid registration.
+
+        Raises:
+            RegistrationInvalid: it says more than a profile can hold.
+        """
         raw, final = self._raw.origin(registration), self._recipe.origin(registration)
         before = kept.profile if kept else None
         if kept and before and (before.origin in (raw, final) or self._enriched_elsewhere(before, registration)):
@@ -115,7 +138,7 @@ class Enrich:
             return _Draft(
                 Outcome.INDEXED, self._stored(profile, vector), registration, unread=before.origin == raw != final
             )
-        profile = profile_of(registration, trust=trust, origin=raw)
+        profile = fitting(profile_of(registration, trust=trust, origin=raw))
         return _Draft(Outcome.INDEXED, Stored(profile), registration, unread=raw != final)
 
     def _enriched_elsewhere(self, before: Profile, registration: Registration) -> bool:
@@ -169,6 +192,26 @@ class Enrich:
             notes=(*written.notes, *true.notes),
         )
 
+    def stale(self, ids: Sequence[Id]) -> list[Id]:
+        """Which of these another writer, prompt or encoder has described or encoded; those that failed are, too.
+
+        Raises:
+            DependencyFailed: a store did not answer.
+        """
+        items, kept = self.registry.get(ids), self.profiles.get(ids)
+        return [id for id in ids if id in items and self._is_stale(items[id], kept.get(id))]
+
+    def _is_stale(self, item: Item, kept: Stored | None) -> bool:
+        try:
+            registration = _parsed(item, kept)
+        except RegistrationInvalid:
+            return kept is None
+        if kept is None or kept.profile.status is not Status.ACTIVE:
+            return True
+        before = kept.profile
+        current = before.origin == self._recipe.origin(registration) or self._enriched_elsewhere(before, registration)
+        return not current or before.encoder != self._raw.encoder
+
     def preview(self, registration: Registration) -> tuple[Profile, Profile]:
         """The profile of a registration as its owner wrote it and as the writer would; nothing is kept.
 
@@ -208,6 +251,8 @@ class Enrich:
             for id, draft in drafts.items()
             if not _same(draft.target, kept.get(id))
         }
+        if rejected := [entry.profile for entry in fresh.values() if entry.profile.status is Status.REJECTED]:
+            self.rejects(rejected)
         late = self.profiles.save(list(fresh.values())) if fresh else ()
         missed = [kept[id] for id in drafts if id in kept and id not in fresh and _missed_by_index(kept[id])]
         entries = [entry for id, entry in fresh.items() if id not in late] + missed

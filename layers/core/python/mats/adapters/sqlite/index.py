@@ -51,7 +51,7 @@ class SqliteIndex:
         """Make revisions findable, in one transaction."""
         with self._database.writing() as connection:
             for entry in entries:
-                _put(connection, entry)
+                write(connection, entry)
 
     def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
         """At most `depth` hits by BM25; the cut among equals at the end is by age."""
@@ -161,10 +161,11 @@ class SqliteIndex:
         self._change = change
 
 
-def _put(connection: sqlite3.Connection, entry: Stored) -> None:
+def write(connection: sqlite3.Connection, entry: Stored, *, again: bool = False) -> None:
+    """Make a revision findable; one that is there already is written `again` or left as it is."""
     profile = entry.profile
     before = connection.execute("SELECT row, rev, findable FROM entries WHERE id = ?", (profile.id,)).fetchone()
-    if before and before[1] >= profile.rev:
+    if before and before[1] >= profile.rev + again:
         return
     change = connection.execute("UPDATE counter SET change = change + 1 RETURNING change").fetchone()[0]
     values = {
