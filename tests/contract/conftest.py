@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,18 @@ import pytest
 from mats.adapters.dynamodb.profiles import DynamoProfiles
 from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
 from mats.adapters.dynamodb.tables import Tables
+from mats.adapters.dynamodb.targets import DynamoTargets
 from mats.adapters.opensearch.domain import Domain
-from mats.adapters.opensearch.index import OpenSearchIndex
+from mats.adapters.opensearch.generations import OpenSearchGenerations
+from mats.adapters.opensearch.index import ALIAS, OpenSearchIndex
 from mats.adapters.opensearch.mapping import index_body
 from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.generations import SqliteGenerations
 from mats.adapters.sqlite.index import SqliteIndex
 from mats.adapters.sqlite.profiles import SqliteProfiles
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
-from mats.ports import ProfileStore, Registry, SearchIndex, Target, TrustBook
+from mats.ports import Generations, ProfileStore, Registry, SearchIndex, Stored, Target, TrustBook
+from mats.usecases.reindex import Reindex
 from tests.fakes import CountingIds, FakeClock, FakeEncoder, MemoryIndex, MemoryProfiles, MemoryRegistry, MemoryTrust
 from tests.servers.tables import a_table, credentials
 
@@ -103,3 +108,40 @@ def index(make: Making, request: pytest.FixtureRequest) -> SearchIndex:
         return OpenSearchIndex(domain, lambda: targets, encoder=encoder.name, read=name, refresh="true")
 
     return make(MemoryIndex, lambda db: SqliteIndex(db, encoder=FakeEncoder().name), in_opensearch)
+
+
+@dataclass(frozen=True)
+class Renewable:
+    """A profile store, the index over it, and how one index follows another."""
+
+    profiles: ProfileStore
+    index: SearchIndex
+    generations: Generations
+
+    def save(self, *entries: Stored) -> None:
+        """What enriching does: keep, index, note."""
+        assert not self.profiles.save(entries)
+        self.index.put(entries)
+        self.profiles.mark_indexed({entry.profile.id: entry.profile.rev for entry in entries})
+
+    @property
+    def reindex(self) -> Reindex:
+        return Reindex(profiles=self.profiles, generations=self.generations, page=4)
+
+
+@pytest.fixture(params=["sqlite", pytest.param("aws", marks=pytest.mark.server)])
+def renewable(request: pytest.FixtureRequest) -> Renewable:
+    encoder = FakeEncoder()
+    if request.param == "sqlite":
+        database = request.getfixturevalue("database")
+        index = SqliteIndex(database, encoder=encoder.name)
+        return Renewable(SqliteProfiles(database), index, SqliteGenerations(database, index.name))
+    domain, tables = request.getfixturevalue("domain"), request.getfixturevalue("tables")
+    profiles = DynamoProfiles(tables, a_table(tables))
+    generations = OpenSearchGenerations(
+        domain=domain, targets=DynamoTargets(tables, profiles.table), encoder=encoder.name,
+        dimension=encoder.dimension, replicas="0-1", refresh="-1", under_way_s=0,
+    )  # fmt: skip
+    request.addfinalizer(lambda: domain.drop(f"{ALIAS}-*"))
+    index = OpenSearchIndex(domain, generations.writable, encoder=encoder.name, refresh="true")
+    return Renewable(profiles, index, generations)

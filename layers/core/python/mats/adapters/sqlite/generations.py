@@ -1,4 +1,4 @@
-"""The local index is made anew in place: one entry after the other, each from its profile, while it goes on answering."""
+"""The local index is made anew in place, one entry after the other from its profile, while it goes on answering."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,0 +1,121 @@
+"""What following one index by another promises: no query unanswered, no write lost, none missing after a way back."""
+
+import pytest
+
+from mats.domain.errors import RequestInvalid
+from mats.domain.profile import Status
+from mats.domain.query import Filter
+from tests.contract.conftest import Renewable
+from tests.contract.test_index import entry, lexical, tombstone
+
+
+def found(renewable: Renewable, term: str = "words") -> set[str]:
+    return set(lexical(renewable.index, term, depth=50))
+
+
+def start(renewable: Renewable, count: int = 10) -> set[str]:
+    names = {f"tool-{n}" for n in range(count)}
+    renewable.save(*[entry(name, "words") for name in sorted(names)])
+    return names
+
+
+def test_everything_is_found_while_and_after_an_index_is_made_anew(renewable: Renewable):
+    names = start(renewable)
+    looked_at = 0
+    for step in renewable.reindex():
+        looked_at += step.looked_at
+        assert found(renewable) == names
+    assert looked_at == len(names)
+    assert found(renewable) == names
+    hits = renewable.index.neural(entry("tool-3", "words").vector, Filter(), depth=20)
+    assert {hit.id.rpartition("/")[2] for hit in hits} == names
+
+
+def test_writes_that_come_meanwhile_are_not_lost(renewable: Renewable):
+    names = start(renewable)
+    steps = renewable.reindex()
+    next(steps)
+    renewable.save(entry("late", "words"))
+    renewable.save(entry("tool-1", "words changed", rev=2), entry("tool-9", "words changed", rev=2))
+    renewable.save(tombstone("tool-0", rev=2), tombstone("tool-8", rev=2))
+    list(steps)
+    assert found(renewable) == names - {"tool-0", "tool-8"} | {"late"}
+    assert found(renewable, "changed") == {"tool-1", "tool-9"}
+
+
+def test_a_write_that_is_saved_and_not_yet_indexed_is_not_taken_for_a_loss(renewable: Renewable):
+    start(renewable, 3)
+    renewable.profiles.save([entry("tool-1", "words changed", rev=2)])
+    list(renewable.reindex())
+    renewable.index.put([entry("tool-1", "words changed", rev=2)])
+    assert found(renewable, "changed") == {"tool-1"}
+
+
+def test_what_ended_half_way_goes_on_and_writes_nothing_twice(renewable: Renewable):
+    names = start(renewable)
+    steps = renewable.reindex()
+    written = next(steps).written
+    del steps
+    written += sum(step.written for step in renewable.reindex())
+    assert written == len(names)
+    assert found(renewable) == names
+
+
+def test_an_index_can_be_made_anew_again_and_again(renewable: Renewable):
+    names = start(renewable, 3)
+    for _ in range(2):
+        list(renewable.reindex())
+        assert found(renewable) == names
+
+
+def test_what_was_deleted_before_is_not_found_after(renewable: Renewable):
+    start(renewable, 3)
+    renewable.save(tombstone("tool-1", rev=2))
+    list(renewable.reindex())
+    assert found(renewable) == {"tool-0", "tool-2"}
+    renewable.index.put([entry("tool-1", "words")])
+    assert found(renewable) == {"tool-0", "tool-2"}
+    assert renewable.profiles.get([entry("tool-1").profile.id]).popitem()[1].profile.status is Status.DELETED
+
+
+@pytest.mark.parametrize("renewable", [pytest.param("aws", marks=pytest.mark.server)], indirect=True)
+class TestTheWayBack:
+    def test_the_index_before_has_missed_nothing(self, renewable: Renewable):
+        names = start(renewable)
+        before = renewable.generations.current()
+        list(renewable.reindex())
+        assert renewable.generations.current() != before
+        renewable.save(entry("late", "words"), entry("tool-1", "words changed", rev=2), tombstone("tool-0", rev=2))
+        assert renewable.generations.roll_back().name == renewable.generations.current() == before
+        assert found(renewable) == names - {"tool-0"} | {"late"}
+        assert found(renewable, "changed") == {"tool-1"}
+
+    def test_there_is_none_before_the_first(self, renewable: Renewable):
+        start(renewable, 1)
+        with pytest.raises(RequestInvalid, match="no index before"):
+            renewable.generations.roll_back()
+
+    def test_a_new_one_after_it_is_another(self, renewable: Renewable):
+        start(renewable, 2)
+        list(renewable.reindex())
+        second = renewable.generations.current()
+        renewable.generations.roll_back()
+        list(renewable.reindex())
+        assert renewable.generations.current() not in (second, None)
+
+    def test_what_is_retired_is_gone_and_gets_no_writes(self, renewable: Renewable):
+        names = start(renewable, 2)
+        first = renewable.generations.current()
+        list(renewable.reindex())
+        assert list(renewable.generations.retire()) == [first]
+        renewable.save(entry("late", "words"))
+        assert found(renewable) == names | {"late"}
+        assert list(renewable.generations.retire()) == []
+
+    def test_two_that_start_at_once_agree_on_the_first_index(self, renewable: Renewable):
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(4) as pool:
+            lists = list(pool.map(lambda _: tuple(renewable.generations.writable()), range(4)))
+        assert len(set(lists)) == 1
+        assert renewable.generations.current() == lists[0][0].name
