@@ -8,6 +8,8 @@ BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links
+LAYER_LOCK := $(BIN)/uv pip compile --quiet --python-platform aarch64-manylinux_2_28 --python-version 3.13 --generate-hashes \
+	--no-header --no-annotate --no-emit-index-url --no-emit-find-links --constraint requirements/lock.txt
 READY := .venv/.ready
 MODEL := .venv/.model
 
@@ -60,8 +62,30 @@ readme: setup ## Render the README's table from evaluation/results
 
 lock: setup ## Pin the newest versions that pyproject.toml allows
 	@$(PIP) uv
-	@$(LOCK) --extra aws --extra local --extra evaluation --extra dev --extra build --upgrade -o requirements/lock.txt
+	@$(LOCK) --extra aws --extra local --extra evaluation --extra dev --extra build --group pyproject.toml:jwt --upgrade -o requirements/lock.txt
 	@$(LOCK) --extra infra --constraint requirements/lock.txt --upgrade -o requirements/infra.txt
+	@$(MAKE) --no-print-directory lock-layers
+
+# --- layers, cost, smoke ---
+
+.PHONY: vendor lock-layers cost smoke
+
+vendor: setup ## Build the layers of wheels into build/ and say how big they are
+	@$(PIP) uv
+	@$(BIN)/python -m infra.vendor build/vendor
+	@$(BIN)/python -m infra.vendor build/jwt --layer jwt
+	@$(BIN)/python -m evaluation.layer_size build/vendor build/jwt
+
+lock-layers: setup ## Pin the layers' packages as requirements/lock.txt has them
+	@$(PIP) uv
+	@$(LAYER_LOCK) pyproject.toml --extra aws -o layers/vendor/requirements.txt
+	@$(LAYER_LOCK) --group pyproject.toml:jwt -o layers/jwt/requirements.txt
+
+cost: setup ## Estimate a month in AWS (COST="--queries 1e6 --size production", `COST=--help` for all)
+	@$(BIN)/python -m infra.cost $(COST)
+
+smoke: setup ## Put an item, wait for its profile, find it through the API at URL, remove it (SMOKE=--help)
+	@$(BIN)/python -m infra.smoke $(if $(URL),--url $(URL)) $(SMOKE)
 
 clean: ## Remove the virtual environment and the local registry
 	rm -rf .venv .mats

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from functions.enrichment.handler import respond
 from local.envelope import sqs_batch
+from mats.bootstrap import Enrichment
 from mats.bootstrap.local import Local
 from mats.domain.errors import DependencyFailed
 from mats.ports import Event
-from mats.usecases.enrich import Enrich
 
 BATCH = 64
 """Messages per call: enough for the encoder to sort them by length."""
@@ -36,7 +36,7 @@ def drain(
             seen = _raw_first(local, seen, stopped)
         if not (taken := local.events.take(batch)):
             break
-        failed = _handle(local.enrich, taken)
+        failed = _handle(local.enrichment, taken)
         local.events.settle(taken, failed, "its profile could not be brought up to date; see the log")
         done(len(taken) - len(failed))
         failures += len(failed)
@@ -48,22 +48,22 @@ def _raw_first(local: Local, seen: int, stopped: Callable[[], bool]) -> int:
 
     The events stay where they are: a writer reads them later, some at a time.
     """
-    raw = replace(local.enrich, writer=None)
+    raw = replace(local.enrichment, enrich=replace(local.enrich, writer=None))
     while not stopped() and (waiting := local.events.peek(seen, BATCH)):
         _handle(raw, waiting)
         seen = waiting[-1].seq
     return seen
 
 
-def _handle(enrich: Enrich, taken: Sequence[Event]) -> frozenset[str]:
+def _handle(enrichment: Enrichment, taken: Sequence[Event]) -> frozenset[str]:
     """The events that are not done, by event id. A bug of ours costs the one event that meets it, not its batch."""
     try:
-        response = respond(sqs_batch(taken), enrich)
+        response = respond(sqs_batch(taken), enrichment)
     except DependencyFailed:
         raise
     except Exception:
         LOGGER.exception("a bug of ours while handling %s", ", ".join(event.id for event in taken[:5]))
-        alone = [_handle(enrich, [event]) for event in taken] if len(taken) > 1 else [{taken[0].event_id}]
+        alone = [_handle(enrichment, [event]) for event in taken] if len(taken) > 1 else [{taken[0].event_id}]
         return frozenset().union(*alone)
     return frozenset(failure["itemIdentifier"] for failure in response["batchItemFailures"])
 

@@ -9,11 +9,11 @@ from typing import Any
 from mats import bootstrap
 from mats.bootstrap import Discovery
 from mats.domain.capability import Id
-from mats.domain.errors import CapabilityError
+from mats.domain.errors import CapabilityError, DependencyFailed
 from mats.domain.query import Filter, Query
-from mats.edge import http, log, openapi
+from mats.edge import http, log, metrics, openapi
 from mats.edge.answer import Answer, Capability, Health
-from mats.settings import Settings
+from mats.settings import Settings, on_lambda
 
 _CAPABILITIES = "/capabilities/"
 
@@ -30,6 +30,7 @@ def respond(event: http.Event, discovery: Discovery) -> http.Response:
     except CapabilityError as error:
         response = http.failed(error)
         if response.status >= 500:
+            discovery.metrics(metrics.FAILED)
             log.LOGGER.error("no answer at %s: %s", http.path_of(event), error)
         return response
 
@@ -55,7 +56,7 @@ def _routes(event: http.Event, path: str, discovery: Discovery) -> tuple[str, Ca
             return "GET", _described
         case _ if path.startswith(_CAPABILITIES):
             id = Id(path.removeprefix(_CAPABILITIES))
-            return "GET", lambda: http.ok(Capability.of(discovery.look_up(id, http.audiences_of(event))))
+            return "GET", lambda: http.ok(Capability.of(discovery.look_up(id, _audiences(event, discovery))))
     return "", None
 
 
@@ -64,10 +65,28 @@ def _described() -> http.Response:
 
 
 def _discovered(event: http.Event, discovery: Discovery) -> http.Response:
-    audiences = http.audiences_of(event)
-    shortlist = discovery.discover(Query.parse(http.body_of(event)), audiences)
+    query = Query.parse(http.body_of(event))
+    try:
+        audiences, unknown = _audiences(event, discovery), ""
+    except DependencyFailed as error:
+        audiences, unknown = frozenset[str](), f"audiences: {error}"  # what everyone may see is still to be had
+    shortlist = discovery.discover(query, audiences)
+    if unknown:
+        shortlist = shortlist.without("audiences", unknown)
     log.decided(shortlist, audiences, spell_out=discovery.log_queries)
+    discovery.metrics(metrics.of_answer(shortlist))
     return http.ok(Answer.of(shortlist))
+
+
+def _audiences(event: http.Event, discovery: Discovery) -> frozenset[str]:
+    """The audiences of the caller: those that an authorizer vouches for, and those of the role that signed.
+
+    Raises:
+        DependencyFailed: who may see what cannot be looked up now.
+    """
+    caller = http.caller_of(event)
+    known = discovery.callers(caller) if discovery.callers and caller else frozenset[str]()
+    return http.audiences_of(event) | known
 
 
 def _health(discovery: Discovery) -> Health:
@@ -85,3 +104,7 @@ def _health(discovery: Discovery) -> Health:
 def _discovery() -> Discovery:
     """Wired once per execution environment."""
     return bootstrap.discovery(Settings.from_env(os.environ))
+
+
+if on_lambda(os.environ):
+    _discovery()  # in the time that Lambda gives for it, and once for all with SnapStart

@@ -6,27 +6,35 @@ from functools import cache
 from typing import Any
 
 from mats import bootstrap
+from mats.bootstrap import Enrichment
 from mats.domain.errors import DependencyFailed
+from mats.domain.usage import Usage
+from mats.edge import log, metrics
 from mats.edge.changes import MessageUnreadable, change_of
 from mats.edge.log import LOGGER
 from mats.ports import Change
-from mats.settings import Settings
-from mats.usecases.enrich import Enrich
+from mats.settings import Settings, on_lambda
+from mats.usecases.enrich import Outcome
 
 
 def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """What AWS calls."""
-    return respond(event, _enrich())
+    return respond(event, _enrichment())
 
 
-def respond(event: Mapping[str, Any], enrich: Enrich) -> dict[str, Any]:
+def respond(event: Mapping[str, Any], enrichment: Enrichment) -> dict[str, Any]:
     """The partial batch response: the messages that are not done."""
     changes, failed = _read(event)
+    before = Usage.total(enrichment.spent().values())
     try:
-        outcomes = enrich(list(changes.values()))
+        outcomes = enrichment.enrich(list(changes.values()))
     except DependencyFailed as error:
         LOGGER.warning("enrichment waits: %s", error)
+        enrichment.metrics(metrics.of_batch([Outcome.DEGRADED] * len(changes), Usage()))
         return _again([*failed, *changes])
+    usage = Usage.total(enrichment.spent().values()).minus(before)
+    log.enriched(outcomes, usage)
+    enrichment.metrics(metrics.of_batch(outcomes.values(), usage))
     unfinished = [message for message, change in changes.items() if not outcomes[change.id].done]
     return _again([*failed, *unfinished])
 
@@ -49,6 +57,10 @@ def _again(messages: list[str]) -> dict[str, Any]:
 
 
 @cache
-def _enrich() -> Enrich:
+def _enrichment() -> Enrichment:
     """Wired once per execution environment."""
     return bootstrap.enrichment(Settings.from_env(os.environ))
+
+
+if on_lambda(os.environ):
+    _enrichment()  # in the time that Lambda gives for it

@@ -246,7 +246,6 @@ def test_the_stack_builds_the_layers_without_docker(staged, python):
         if (path / "python" / part).is_dir()
     }
     assert set(found) == {"mats", "boto3", "jwt"}
-    assert VENDOR.fingerprint(python) in found["boto3"].name or True
     assert (found["boto3"] / "python" / "boto3" / "__pycache__").is_dir()
 
 

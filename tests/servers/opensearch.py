@@ -13,7 +13,7 @@ class OpenSearchNode(JavaServer):
     """Made for a quick start; a benchmark gives it `heap="2g", collector="G1", quick=False`.
 
     `settings` are settings of the node, such as {"indices.query.bool.max_clause_count": "4096"}.
-    Indices are only made explicitly, and vectors need `"engine": "lucene"`: the default engine's native library is not in Maven.
+    No write makes an index by itself. Vectors need `"engine": "lucene"`: Maven lacks the native library of the other.
     """
 
     name = "opensearch"
@@ -59,9 +59,7 @@ def main() -> None:
     parser.add_argument("--collector", default="Serial", help="Serial, G1, Parallel, Z")
     parser.add_argument("--optimise", action="store_true", help="let the second compiler work too, for measurements")
     chosen = parser.parse_args()
-    serve(
-        OpenSearchNode(port=chosen.port, heap=chosen.heap, collector=chosen.collector, quick=not chosen.optimise)
-    )
+    serve(OpenSearchNode(port=chosen.port, heap=chosen.heap, collector=chosen.collector, quick=not chosen.optimise))
 
 
 if __name__ == "__main__":

@@ -33,9 +33,7 @@ def a_table(tables: Tables, *, keys: tuple[str, ...] = ("namespace", "name"), st
         name,
         "create_table",
         AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
-        KeySchema=[
-            {"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)
-        ],
+        KeySchema=[{"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)],
         BillingMode="PAY_PER_REQUEST",
         **({"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}} if stream else {}),
     )

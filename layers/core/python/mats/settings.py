@@ -127,6 +127,11 @@ class Settings:
         return {s.metadata["variable"]: _written(getattr(self, s.name)) for s in changed}
 
 
+def on_lambda(environment: Mapping[str, str]) -> bool:
+    """Whether this process is an execution environment of AWS Lambda."""
+    return "AWS_LAMBDA_FUNCTION_NAME" in environment
+
+
 def _is_address(text: str) -> bool:
     address = urlsplit(text)
     loopback = address.hostname in ("127.0.0.1", "::1", "localhost")

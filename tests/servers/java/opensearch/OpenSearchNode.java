@@ -1,3 +1,4 @@
+import java.io.PrintStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
@@ -16,6 +17,7 @@ public class OpenSearchNode {
   private static final String NAME = "mats";
 
   public static void main(String[] arguments) throws Exception {
+    PrintStream out = System.out; // the node takes it over for its log
     Path home = Path.of(arguments[0]).toAbsolutePath();
     Path data = Path.of(arguments[1]).toAbsolutePath();
     System.setProperty("opensearch.path.home", home.toString());
@@ -46,7 +48,7 @@ public class OpenSearchNode {
     Node node = new Node(environment);
     node.start();
     int port = node.injector().getInstance(HttpServerTransport.class).boundAddress().publishAddress().getPort();
-    System.out.println("ready " + port);
+    out.println("ready " + port);
     while (System.in.read() != -1) {}
     Runtime.getRuntime().halt(0); // its data is thrown away, so nothing has to be closed
   }

@@ -1,19 +1,15 @@
 """Wiring: the only production module that imports adapters."""
 
-from typing import TYPE_CHECKING
-
 from mats.bootstrap.calibration import JUDGED, Calibration, calibrated
 from mats.bootstrap.models import bedrock, encoder, prompt, user_cache
-from mats.bootstrap.system import Discovery, System
+from mats.bootstrap.system import Discovery, Enrichment, System
 from mats.settings import Settings
-
-if TYPE_CHECKING:
-    from mats.usecases.enrich import Enrich
 
 __all__ = [
     "JUDGED",
     "Calibration",
     "Discovery",
+    "Enrichment",
     "System",
     "bedrock",
     "calibrated",
@@ -47,6 +43,6 @@ def discovery(settings: Settings) -> Discovery:
     return opened(settings).discovery
 
 
-def enrichment(settings: Settings) -> "Enrich":
+def enrichment(settings: Settings) -> Enrichment:
     """What the enrichment function runs."""
-    return opened(settings).enrich
+    return opened(settings).enrichment

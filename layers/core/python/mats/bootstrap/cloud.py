@@ -1,16 +1,18 @@
 """Everything in an AWS account."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from mats.adapters.dynamodb.profiles import DynamoProfiles
 from mats.adapters.dynamodb.registry import DynamoCallers, DynamoRegistry, DynamoTrust
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.dynamodb.targets import DynamoTargets
+from mats.adapters.eventbridge import EventBus
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.generations import OpenSearchGenerations
 from mats.adapters.opensearch.index import OpenSearchIndex
 from mats.bootstrap.system import System
+from mats.domain.profile import Profile
 from mats.ports import Encoder, Reranker, Target, Writer
 from mats.settings import Settings, SettingsInvalid
 
@@ -82,9 +84,18 @@ class Cloud(System):
         return self.encoder.name if self.encoder else ""
 
     @cached_property
-    def callers(self) -> DynamoCallers | None:
+    def _callers(self) -> Callable[[str], frozenset[str]] | None:
         """The audiences of IAM callers, if there is a table of them."""
         if not self.settings.callers_table:
             return None
         tables = Tables(region=self.settings.region, timeout_s=_CALLER_S, attempts=1)
-        return DynamoCallers(tables, self.settings.callers_table, self.clock.elapsed_ms)
+        return DynamoCallers(tables, self.settings.callers_table, self.clock.elapsed_ms).audiences
+
+    @cached_property
+    def _bus(self) -> EventBus:
+        return EventBus(self.settings.event_bus, region=self.settings.region)
+
+    def _rejects(self, rejected: Sequence[Profile]) -> None:
+        """Tell the bus, if there is one."""
+        if self.settings.event_bus:
+            self._bus.rejected(rejected)

@@ -4,6 +4,7 @@ import logging
 import os
 import time
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,9 +17,21 @@ from mats.bootstrap import models
 from mats.bootstrap.calibration import JUDGED, calibrated
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
+from mats.domain.profile import Profile
 from mats.domain.ranking import PAPER_WEIGHTS
 from mats.domain.usage import Usage
-from mats.ports import Encoder, Generations, ProfileStore, Registry, Reranker, SearchIndex, TrustBook, Writer
+from mats.ports import (
+    Encoder,
+    Generations,
+    Measure,
+    Metrics,
+    ProfileStore,
+    Registry,
+    Reranker,
+    SearchIndex,
+    TrustBook,
+    Writer,
+)
 from mats.settings import TITAN, Settings
 from mats.usecases.backfill import Backfill
 from mats.usecases.discover import Discover, Retrieval
@@ -37,13 +50,28 @@ _WAITING_PER_CORE = 16
 """Retrievals at once where most of a retrieval is waiting for an encoder elsewhere."""
 
 
+def _unmeasured(measures: Mapping[str, Measure]) -> None:
+    """Nobody watches."""
+
+
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """What the discovery function serves."""
+    """What the discovery function serves. `callers` gives the audiences of an IAM caller by its ARN."""
 
     discover: Discover
     look_up: LookUp
     log_queries: bool = True
+    callers: Callable[[str], frozenset[str]] | None = None
+    metrics: Metrics = _unmeasured
+
+
+@dataclass(frozen=True, slots=True)
+class Enrichment:
+    """What the enrichment function runs; `spent` is what the models of this process have cost so far."""
+
+    enrich: Enrich
+    spent: Callable[[], Mapping[str, Usage]]
+    metrics: Metrics = _unmeasured
 
 
 class System:
@@ -156,6 +184,7 @@ class System:
             writer=self.writer,
             readers=self._readers,
             waits=self._waits,
+            rejects=self._rejects,
         )
 
     def _waits(self, id: Id, error: DependencyFailed) -> None:
@@ -195,7 +224,33 @@ class System:
             gate=BoundedSemaphore((os.cpu_count() or 1) * (_WAITING_PER_CORE if self._encodes_far_away else 1)),
             shuffle=self.settings.candidate_order == "shuffled",
         )
-        return Discovery(discover, LookUp(self.index), log_queries=self.settings.log_queries == "text")
+        return Discovery(
+            discover,
+            LookUp(self.index),
+            log_queries=self.settings.log_queries == "text",
+            callers=self._callers,
+            metrics=self._metrics("discovery"),
+        )
+
+    @cached_property
+    def enrichment(self) -> Enrichment:
+        """The offline path as the function runs it."""
+        return Enrichment(self.enrich, self.spent, self._metrics("enrichment"))
+
+    @cached_property
+    def _callers(self) -> Callable[[str], frozenset[str]] | None:
+        """None where callers bring their audiences with them."""
+        return None
+
+    def _rejects(self, rejected: Sequence[Profile]) -> None:
+        """Nobody has to hear of it: the profile says why."""
+
+    def _metrics(self, service: str) -> Metrics:
+        if not self.settings.metrics:
+            return _unmeasured
+        from mats.adapters.cloudwatch import CloudWatchMetrics  # noqa: PLC0415 - Powertools, for the functions in AWS
+
+        return CloudWatchMetrics(self.settings.metrics, service)
 
     @cached_property
     def reconcile(self) -> Reconcile:

@@ -1,7 +1,7 @@
 """The answer to a query: candidates with their measurements, in their places."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mats.domain.explain import Why
 from mats.domain.profile import Profile
@@ -65,3 +65,7 @@ class Shortlist:
     def results(self) -> tuple[Result, ...]:
         """What the caller gets."""
         return self.ranked[: self.shown]
+
+    def without(self, part: str, why: str) -> "Shortlist":
+        """The same answer, saying that it was made without this part."""
+        return replace(self, degraded=(*self.degraded, part), faults=(*self.faults, why))

@@ -1,7 +1,8 @@
 """What model calls cost."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Self
 
 
@@ -21,6 +22,20 @@ class Usage:
             output_tokens=self.output_tokens + other.output_tokens,
             usd=known,
         )
+
+    def minus(self, other: "Usage") -> "Usage":
+        """What this has more than an earlier total."""
+        known = None if self.usd is None or other.usd is None else self.usd - other.usd
+        return Usage(
+            input_tokens=self.input_tokens - other.input_tokens,
+            output_tokens=self.output_tokens - other.output_tokens,
+            usd=known,
+        )
+
+    @classmethod
+    def total(cls, usages: Iterable["Usage"]) -> "Usage":
+        """All of them together."""
+        return reduce(cls.plus, usages, cls())
 
 
 @dataclass(frozen=True, slots=True)

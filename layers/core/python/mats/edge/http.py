@@ -3,6 +3,7 @@
 import base64
 import binascii
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,8 @@ MAX_BODY_BYTES = 65_536
 """The longest query with every list full stays well below."""
 
 Event = Mapping[str, Any]
+
+_SESSION = re.compile(r"arn:(?P<partition>[\w-]+):sts::(?P<account>\d+):assumed-role/(?P<role>[^/]+)/.*")
 
 _TITLES = {
     400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 413: "Content Too Large",
@@ -88,6 +91,17 @@ def audiences_of(event: Event) -> frozenset[str]:
     """The audiences the authorizer vouches for; nothing a client can send ends up here."""
     authorizer = (event.get("requestContext") or {}).get("authorizer") or {}
     return frozenset(part.strip() for part in str(authorizer.get("audiences") or "").split(",") if part.strip())
+
+
+def caller_of(event: Event) -> str | None:
+    """The ARN of the role or user that signed the request, without the name of its session; None if nobody did.
+
+    API Gateway gives the session's ARN, in which the path of a role is missing: operators leave it out, too.
+    """
+    identity = (event.get("requestContext") or {}).get("identity") or {}
+    arn = str(identity.get("userArn") or "")
+    session = _SESSION.fullmatch(arn)
+    return f"arn:{session['partition']}:iam::{session['account']}:role/{session['role']}" if session else arn or None
 
 
 def ok(answer: BaseModel) -> Response:

@@ -3,11 +3,15 @@
 import hashlib
 import json
 import logging
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from mats.domain.capability import Id
 from mats.domain.shortlist import Result, Shortlist
+from mats.domain.usage import Usage
+from mats.usecases.enrich import Outcome
 
 LOGGER = logging.getLogger("mats")
 
@@ -15,6 +19,17 @@ LOGGER = logging.getLogger("mats")
 def decided(shortlist: Shortlist, audiences: Collection[str], *, spell_out: bool) -> None:
     """Log a shortlist; the query by its text or, if that is not to be kept, by its hash."""
     LOGGER.info("%s", json.dumps(_record(shortlist, audiences, spell_out=spell_out), ensure_ascii=False))
+
+
+def enriched(outcomes: Mapping[Id, Outcome], usage: Usage) -> None:
+    """Log what became of a batch of changes and what it cost; ids only of those that will come again."""
+    record = {
+        "event": "enriched",
+        "outcomes": Counter(outcomes.values()),
+        "again": sorted(id for id, outcome in outcomes.items() if not outcome.done),
+        **asdict(usage),
+    }
+    LOGGER.info("%s", json.dumps(record, ensure_ascii=False))
 
 
 def _record(shortlist: Shortlist, audiences: Collection[str], *, spell_out: bool) -> dict[str, Any]:

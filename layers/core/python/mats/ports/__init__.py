@@ -1,6 +1,7 @@
 """What the use cases need of the world, in domain words. No implementation."""
 
 from mats.ports.events import Change, Clock, Event, Ids
+from mats.ports.metrics import Measure, Metrics
 from mats.ports.models import Encoder, Opinion, Reranker, Writer, Written
 from mats.ports.search import Generations, Hit, SearchIndex, Target
 from mats.ports.stores import Item, Placed, ProfileStore, Registry, Stored, TrustBook
@@ -15,6 +16,8 @@ __all__ = [
     "Hit",
     "Ids",
     "Item",
+    "Measure",
+    "Metrics",
     "Opinion",
     "Placed",
     "ProfileStore",

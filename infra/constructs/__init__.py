@@ -1,0 +1,1 @@
+"""One capability each, with its grants."""

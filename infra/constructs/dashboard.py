@@ -1,0 +1,210 @@
+"""One page that answers: is discovery good today?"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from aws_cdk import aws_apigateway as apigateway
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_opensearchservice as opensearch
+from aws_cdk import aws_pipes as pipes
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from infra.constructs import metrics
+
+FIRST_PLACES = '"position": 1, "id": "*", "rev": *, "provider": "*"'
+"""How the first candidate reads in the log record of a decision; `*` stands for what Logs Insights takes out."""
+_HALF, _THIRD, _FULL = 12, 8, 24
+_GOOD = (
+    "**Is discovery good today?** Yes, if no alarm is red, answers are rarely degraded, the share of `match` is what "
+    "it was last week, and p99 stays under 3.5 s. What each alarm means: `docs/runbook.md`."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """The parts of the system that are looked at; mappings are by the names people know the parts by."""
+
+    stage: apigateway.Stage
+    functions: Mapping[str, lambda_.IFunction]
+    queue: sqs.IQueue
+    dead_letter_queues: Mapping[str, sqs.IQueue]
+    pipes: Mapping[str, pipes.CfnPipe]
+    domain: opensearch.Domain
+    discovery_log: logs.ILogGroup | None
+
+
+class Dashboard(Construct):
+    """Answers first, then changes, then the index."""
+
+    def __init__(self, scope: Construct, id: str, *, watched: Watched, alarms: Sequence[cloudwatch.IAlarm]) -> None:
+        super().__init__(scope, id)
+        page = cloudwatch.Dashboard(self, "Page", period_override=cloudwatch.PeriodOverride.AUTO)
+        page.add_widgets(cloudwatch.TextWidget(markdown=_GOOD, width=_FULL, height=2))
+        page.add_widgets(cloudwatch.AlarmStatusWidget(alarms=list(alarms), title="Alarms", width=_FULL, height=3))
+        page.add_widgets(_answers(watched.stage), _verdicts(), _degraded())
+        page.add_widgets(_latency(), _stages())
+        page.add_widgets(_tokens(), _dollars(), _functions(watched.functions))
+        if watched.discovery_log:
+            page.add_widgets(_exposure(watched.discovery_log))
+        page.add_widgets(_outcomes(), _queues(watched.queue, watched.dead_letter_queues), _pipes(watched.pipes))
+        page.add_widgets(*_index(watched.domain))
+
+
+def _graph(
+    title: str, left: Sequence[cloudwatch.IMetric], *, width: int = _THIRD, **more: object
+) -> cloudwatch.GraphWidget:
+    return cloudwatch.GraphWidget(title=title, left=list(left), width=width, **more)  # type: ignore[arg-type]
+
+
+def _answers(stage: apigateway.Stage) -> cloudwatch.GraphWidget:
+    every = metrics.FIVE_MINUTES
+    return _graph(
+        "Calls",
+        [
+            stage.metric_count(period=every, statistic="Sum", label="calls"),
+            metrics.discovery("Answers", label="answers"),
+            stage.metric_client_error(period=every, label="4xx"),
+            stage.metric_server_error(period=every, label="5xx"),
+            metrics.discovery("Failed", label="failed by a dependency"),
+        ],
+    )
+
+
+def _verdicts() -> cloudwatch.GraphWidget:
+    return _graph(
+        "Verdicts",
+        [metrics.discovery(f"Verdict{verdict}", label=verdict.lower()) for verdict in metrics.VERDICTS],
+        stacked=True,
+    )
+
+
+def _degraded() -> cloudwatch.GraphWidget:
+    lacking = {"degraded": "any"} | {f"degraded{signal}": signal.lower() for signal in metrics.SIGNALS}
+    answers = metrics.discovery("Answers")
+    shares = [
+        metrics.share(name, metrics.discovery(name[0].upper() + name[1:]), answers, label=label)
+        for name, label in lacking.items()
+    ]
+    return _graph("Degraded answers by what they lack, %", shares)
+
+
+def _latency() -> cloudwatch.GraphWidget:
+    return _graph(
+        "Latency of an answer, ms",
+        [metrics.discovery("TotalMs", p, label=p) for p in ("p50", "p90", "p99")],
+        width=_HALF,
+    )
+
+
+def _stages() -> cloudwatch.GraphWidget:
+    return _graph(
+        "Latency by stage, p50 left and p99 right, ms",
+        [metrics.discovery(f"{stage}Ms", "p50", label=stage.lower()) for stage in metrics.STAGES],
+        width=_HALF,
+        right=[metrics.discovery(f"{stage}Ms", "p99", label=f"{stage.lower()} p99") for stage in metrics.STAGES],
+    )
+
+
+def _tokens() -> cloudwatch.GraphWidget:
+    return _graph(
+        "Tokens",
+        [
+            service(name, label=f"{service.__name__} {name.removesuffix('Tokens').lower()}")
+            for service in (metrics.discovery, metrics.enrichment)
+            for name in ("InputTokens", "OutputTokens")
+        ],
+        stacked=True,
+    )
+
+
+def _dollars() -> cloudwatch.GraphWidget:
+    services = {"discovery": metrics.discovery("Usd"), "enrichment": metrics.enrichment("Usd")}
+    per_day = [
+        cloudwatch.MathExpression(
+            expression=f"{name} * 288",
+            using_metrics={name: cost},
+            label=f"{name}, at this rate a day",
+            period=metrics.FIVE_MINUTES,
+        )
+        for name, cost in services.items()
+    ]
+    return _graph("Dollars of models", list(services.values()), right=per_day)
+
+
+def _functions(functions: Mapping[str, lambda_.IFunction]) -> cloudwatch.GraphWidget:
+    every = metrics.FIVE_MINUTES
+    return _graph(
+        "Functions",
+        [
+            metric
+            for name, function in functions.items()
+            for metric in (
+                function.metric_errors(period=every, label=f"{name} errors"),
+                function.metric_throttles(period=every, label=f"{name} throttled"),
+            )
+        ],
+    )
+
+
+def _exposure(log: logs.ILogGroup) -> cloudwatch.LogQueryWidget:
+    """Who gets the first places: a registry in which one provider takes all is worth a look."""
+    return cloudwatch.LogQueryWidget(
+        title="First places by provider",
+        log_group_names=[log.log_group_name],
+        query_lines=[
+            "fields message",
+            f"parse message '{FIRST_PLACES}' as first, rev, provider",
+            "filter ispresent(provider)",
+            "stats count(*) as first_places by provider",
+            "sort first_places desc",
+            "limit 20",
+        ],
+        view=cloudwatch.LogQueryVisualizationType.BAR,
+        width=_FULL,
+    )
+
+
+def _outcomes() -> cloudwatch.GraphWidget:
+    return _graph(
+        "Changes by outcome",
+        [metrics.enrichment(outcome, label=outcome.lower()) for outcome in metrics.OUTCOMES],
+        stacked=True,
+    )
+
+
+def _queues(queue: sqs.IQueue, dead: Mapping[str, sqs.IQueue]) -> cloudwatch.GraphWidget:
+    return _graph(
+        "Age of the oldest change, s; given up on the right",
+        [queue.metric_approximate_age_of_oldest_message(statistic="Maximum", label="age")],
+        right=[
+            each.metric_approximate_number_of_messages_visible(statistic="Maximum", label=name)
+            for name, each in dead.items()
+        ],
+    )
+
+
+def _pipes(watched: Mapping[str, pipes.CfnPipe]) -> cloudwatch.GraphWidget:
+    return _graph(
+        "Changes through the Pipes; failures on the right",
+        [metrics.pipe(pipe, "EventCount", label=name) for name, pipe in watched.items()],
+        right=[metrics.pipe(pipe, "ExecutionFailed", label=f"{name} failed") for name, pipe in watched.items()],
+    )
+
+
+def _index(domain: opensearch.Domain) -> tuple[cloudwatch.GraphWidget, ...]:
+    every = metrics.FIVE_MINUTES
+    return (
+        _graph("Search latency, ms", [domain.metric_search_latency(period=every)]),
+        _graph(
+            "Load of the domain, %",
+            [
+                domain.metric_cpu_utilization(period=every, label="processors"),
+                domain.metric_jvm_memory_pressure(period=every, label="heap"),
+                metrics.free_storage_share(domain),
+            ],
+        ),
+        _graph("Documents", [domain.metric_searchable_documents(period=every)]),
+    )

@@ -1,0 +1,167 @@
+"""How a changed item reaches enrichment: stream, Pipe, bus, rule, queue, with a dead-letter queue at every hop."""
+
+import json
+from collections.abc import Mapping
+
+from aws_cdk import Aws, Duration, RemovalPolicy, Stack
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_pipes as pipes
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from infra.constructs.nag import accept
+
+BUS = "mats"
+SOURCE = "mats.registry"
+CHANGED = "CapabilityChanged"
+_TRIES = 50
+"""With the pauses a Pipe makes in between, long enough for a bus that is away for some hours."""
+_PUT_EVENTS = 10
+"""The most events one call to a bus may carry."""
+
+
+class EventPath(Construct):
+    """From tables to a queue; events carry keys, never content."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        tables: Mapping[str, dynamodb.ITable],
+        visibility: Duration,
+        tries: int,
+        queue_name: str = "mats-changes",
+    ) -> None:
+        """Carry the changes of these tables.
+
+        Args:
+            scope: As constructs have it.
+            id: As constructs have it.
+            tables: Those with a stream, by the name that events call them.
+            visibility: How long a message that was received stays hidden.
+            tries: How often a message is received before it is given up.
+            queue_name: What the queue is called; its dead-letter queue allows only it as a source.
+        """
+        super().__init__(scope, id)
+        self.bus = events.EventBus(self, "Bus", event_bus_name=BUS)
+        self.bus.archive(
+            "Archive",
+            archive_name="mats-changes",
+            event_pattern=events.EventPattern(source=[SOURCE]),
+            retention=Duration.days(30),
+        )
+        source = f"arn:{Aws.PARTITION}:sqs:{Aws.REGION}:{Aws.ACCOUNT_ID}:{queue_name}"
+        given_up = self._dead("Enrichment", of=sqs.Queue.from_queue_arn(self, "QueueByName", source))
+        self.dead_letter_queues = {"Enrichment": given_up, "Rule": self._dead("Rule")}
+        self.queue = sqs.Queue(
+            self,
+            "Changes",
+            queue_name=queue_name,
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+            retention_period=Duration.days(7),
+            visibility_timeout=visibility,
+            dead_letter_queue=sqs.DeadLetterQueue(queue=given_up, max_receive_count=tries),
+        )
+        self.rule = events.Rule(
+            self,
+            "Changed",
+            event_bus=self.bus,
+            description="Changed capabilities go to enrichment",
+            event_pattern=events.EventPattern(source=[SOURCE], detail_type=[CHANGED]),
+            targets=[targets.SqsQueue(self.queue, dead_letter_queue=self.dead_letter_queues["Rule"])],
+        )
+        self.pipes = {name: self._pipe(name, table) for name, table in tables.items()}
+
+    def _pipe(self, name: str, table: dynamodb.ITable) -> pipes.CfnPipe:
+        dead = self.dead_letter_queues[name] = self._dead(name)
+        stream = table.table_stream_arn
+        assert stream is not None  # noqa: S101 - only tables with a stream are given
+        called = f"mats-{name.lower()}"
+        return pipes.CfnPipe(
+            self,
+            f"{name}Pipe",
+            name=called,
+            role_arn=self._pipe_role(called, stream, dead).role_arn,
+            source=stream,
+            source_parameters=pipes.CfnPipe.PipeSourceParametersProperty(
+                dynamo_db_stream_parameters=pipes.CfnPipe.PipeSourceDynamoDBStreamParametersProperty(
+                    starting_position="TRIM_HORIZON",
+                    batch_size=_PUT_EVENTS,
+                    maximum_retry_attempts=_TRIES,
+                    maximum_record_age_in_seconds=int(Duration.hours(20).to_seconds()),
+                    on_partial_batch_item_failure="AUTOMATIC_BISECT",
+                    dead_letter_config=pipes.CfnPipe.DeadLetterConfigProperty(arn=dead.queue_arn),
+                )
+            ),
+            target=self.bus.event_bus_arn,
+            target_parameters=pipes.CfnPipe.PipeTargetParametersProperty(
+                event_bridge_event_bus_parameters=pipes.CfnPipe.PipeTargetEventBridgeEventBusParametersProperty(
+                    source=SOURCE, detail_type=CHANGED
+                ),
+                input_template=_detail(name),
+            ),
+            desired_state="RUNNING",
+            log_configuration=pipes.CfnPipe.PipeLogConfigurationProperty(
+                level="ERROR",
+                cloudwatch_logs_log_destination=pipes.CfnPipe.CloudwatchLogsLogDestinationProperty(
+                    log_group_arn=self._log(called).log_group_arn
+                ),
+            ),
+        )
+
+    def _pipe_role(self, pipe: str, stream: str, dead: sqs.IQueue) -> iam.Role:
+        """Its grants are in the role, so that they are there before the Pipe first looks at its stream."""
+        stack = Stack.of(self)
+        confined = {
+            "StringEquals": {"aws:SourceAccount": stack.account},
+            "ArnEquals": {"aws:SourceArn": f"arn:{Aws.PARTITION}:pipes:{Aws.REGION}:{Aws.ACCOUNT_ID}:pipe/{pipe}"},
+        }
+        reads = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"]
+        allowed = [
+            iam.PolicyStatement(actions=reads, resources=[stream]),
+            iam.PolicyStatement(actions=["events:PutEvents"], resources=[self.bus.event_bus_arn]),
+            iam.PolicyStatement(actions=["sqs:SendMessage"], resources=[dead.queue_arn]),
+        ]
+        return iam.Role(
+            self,
+            f"{pipe.removeprefix('mats-').title()}PipeRole",
+            assumed_by=iam.ServicePrincipal("pipes.amazonaws.com", conditions=confined),
+            inline_policies={"carry": iam.PolicyDocument(statements=allowed)},
+        )
+
+    def _log(self, pipe: str) -> logs.LogGroup:
+        return logs.LogGroup(
+            self,
+            f"{pipe.removeprefix('mats-').title()}PipeLog",
+            log_group_name=f"/aws/vendedlogs/pipes/{pipe}",
+            retention=logs.RetentionDays.ONE_MONTH,
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+
+    def _dead(self, hop: str, *, of: sqs.IQueue | None = None) -> sqs.Queue:
+        """Where a hop puts what it gives up; SQS itself may only move messages here from the queue named."""
+        allowed = sqs.RedrivePermission.BY_QUEUE if of else sqs.RedrivePermission.DENY_ALL
+        queue = sqs.Queue(
+            self,
+            f"{hop}Dead",
+            queue_name=f"mats-{hop.lower()}-dead",
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+            retention_period=Duration.days(14),
+            redrive_allow_policy=sqs.RedriveAllowPolicy(
+                redrive_permission=allowed, source_queues=[of] if of else None
+            ),
+        )
+        accept(queue, SQS3="It is a dead-letter queue; an alarm watches it")
+        return queue
+
+
+def _detail(table: str) -> str:
+    """The event's detail. The Pipe puts the keys in as JSON, so that no name can break out of its quotes."""
+    return f'{{"table": {json.dumps(table)}, "change": <$.eventName>, "keys": <$.dynamodb.Keys>}}'

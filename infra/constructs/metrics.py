@@ -1,0 +1,110 @@
+"""Every metric that alarms and the dashboard look at: those the functions write, and those of AWS."""
+
+from collections.abc import Mapping
+
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_opensearchservice as opensearch
+from aws_cdk import aws_pipes as pipes
+
+NAMESPACE = "mats"
+"""What `Settings.metrics` says in AWS."""
+FIVE_MINUTES = Duration.minutes(5)
+MINUTE = Duration.minutes(1)
+STAGES = ("Queue", "Encode", "Lexical", "Neural", "Fetch", "Rerank", "Measure")
+"""Stages of an answer, each with a metric `<Stage>Ms`."""
+SIGNALS = ("Llm", "Neural", "Lexical", "Bm25")
+"""What an answer can lack, each with a metric `Degraded<Signal>`."""
+VERDICTS = ("Match", "Weak", "None")
+OUTCOMES = ("Indexed", "Unchanged", "Deleted", "Superseded", "Waiting", "Rejected")
+"""What becomes of a change."""
+PIPE_RUNNING = "PipeRunning"
+
+
+def discovery(name: str, statistic: str = "Sum", **more: str) -> cloudwatch.Metric:
+    """A metric of the discovery function, over five minutes."""
+    return _ours("discovery", name, statistic, **more)
+
+
+def enrichment(name: str, statistic: str = "Sum", **more: str) -> cloudwatch.Metric:
+    """A metric of the enrichment function, over five minutes."""
+    return _ours("enrichment", name, statistic, **more)
+
+
+def _ours(service: str, name: str, statistic: str, **more: str) -> cloudwatch.Metric:
+    return cloudwatch.Metric(
+        namespace=NAMESPACE,
+        metric_name=name,
+        dimensions_map={"service": service},
+        statistic=statistic,
+        period=FIVE_MINUTES,
+        **more,  # type: ignore[arg-type]  # label and colour
+    )
+
+
+def share(
+    name: str, part: cloudwatch.IMetric, whole: cloudwatch.IMetric, *, label: str, at_least: int = 0
+) -> cloudwatch.IMetric:
+    """Part of whole in percent; 0 where fewer than `at_least` of the part would make a share of chance.
+
+    The name is that of the part in the expression: a graph must not use one for two metrics.
+    """
+    return cloudwatch.MathExpression(
+        expression=f"IF({name} >= {at_least}, 100 * {name} / whole, 0)",
+        using_metrics={name: part, "whole": whole},
+        label=label,
+        period=FIVE_MINUTES,
+    )
+
+
+def total(metrics: Mapping[str, cloudwatch.IMetric], *, label: str) -> cloudwatch.IMetric:
+    """The sum of metrics, by names of their own."""
+    expression = " + ".join(f"FILL({name}, 0)" for name in metrics)
+    return cloudwatch.MathExpression(
+        expression=expression, using_metrics=dict(metrics), label=label, period=FIVE_MINUTES
+    )
+
+
+def pipe(of: pipes.CfnPipe, name: str, **more: str) -> cloudwatch.Metric:
+    """A metric that EventBridge Pipes writes about a Pipe."""
+    return cloudwatch.Metric(
+        namespace="AWS/EventBridge/Pipes",
+        metric_name=name,
+        dimensions_map={"PipeName": of.ref},
+        statistic="Sum",
+        period=FIVE_MINUTES,
+        **more,  # type: ignore[arg-type]  # label and colour
+    )
+
+
+def pipe_failures(of: pipes.CfnPipe) -> cloudwatch.IMetric:
+    """Executions that did not bring all their changes to the bus."""
+    failures = ("ExecutionFailed", "ExecutionPartiallyFailed", "ExecutionTimeout", "ExecutionThrottled")
+    return total({name[0].lower() + name[1:]: pipe(of, name) for name in failures}, label="failed")
+
+
+def pipe_running(name: str) -> cloudwatch.Metric:
+    """1 while the Pipe of this name runs, 0 while it does not: written by PipeWatch."""
+    return cloudwatch.Metric(
+        namespace=NAMESPACE,
+        metric_name=PIPE_RUNNING,
+        dimensions_map={"pipe": name},
+        statistic="Minimum",
+        period=FIVE_MINUTES,
+    )
+
+
+def free_storage_share(domain: opensearch.Domain) -> cloudwatch.IMetric:
+    """Free storage of the whole domain in percent, whatever its size.
+
+    Both metrics are megabytes written once a minute, so only a period of a minute sums the nodes and not the minutes.
+    """
+    return cloudwatch.MathExpression(
+        expression="100 * free / (free + used)",
+        using_metrics={
+            "free": domain.metric_free_storage_space(statistic="Sum", period=MINUTE),
+            "used": domain.metric("ClusterUsedSpace", statistic="Maximum", period=MINUTE),
+        },
+        label="free storage",
+        period=MINUTE,
+    )

@@ -1,0 +1,199 @@
+"""What can be chosen at deployment: each key with its default and its meaning, checked before anything is made."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from infra.models import InferenceProfile, ProfileUnknown
+from mats.settings import Settings
+
+_TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False, "": False}
+_ZONE = re.compile(r"[a-z]{2}(-[a-z]+)+-\d[a-z]")
+_MODEL = re.compile(r"[a-z0-9-]+\.[a-z0-9.:-]+")
+_GEOGRAPHIES = ("us", "us-gov", "eu", "apac", "jp", "au", "ca", "global")
+_HOST = re.compile(r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,}")
+_CERTIFICATE = re.compile(r"arn:aws[\w-]*:acm:[a-z0-9-]+:\d{12}:certificate/[\w-]+")
+_EMAIL = re.compile(r"[^@\s,]+@[^@\s,]+\.[^@\s,]+")
+
+
+class ContextInvalid(ValueError):
+    """Something chosen cannot be; the message names every fault."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__("\n".join(["The context cannot be used:", *(f"- {fault}" for fault in faults)]))
+        self.faults = faults
+
+
+def _key(default: Any, meaning: str, *, choices: tuple[str, ...] = ()) -> Any:
+    return field(default=default, metadata={"meaning": meaning, "choices": choices})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What was chosen.
+
+    Raises:
+        ContextInvalid: with every fault.
+    """
+
+    size: str = _key(
+        "trial",
+        "`trial`: one small OpenSearch node; `production`: three data nodes in three zones and three dedicated masters, "
+        "higher limits, and the stacks are protected from being deleted",
+        choices=("trial", "production"),
+    )
+    network: str = _key(
+        "public",
+        "`vpc`: functions and domain in private subnets, AWS's services through endpoints, no way to the Internet. "
+        "Changing it replaces the domain",
+        choices=("public", "vpc"),
+    )
+    availability_zones: tuple[str, ...] = _key(
+        (), "zones of the subnets, separated by commas, for `network=vpc`: three for production, one for a trial"
+    )
+    waf: bool = _key(False, "`true`: AWS WAF in front of the API")
+    auth: str = _key(
+        "iam",
+        "`iam`: callers sign with SigV4; `jwt`: callers bear a token of an OpenID Connect issuer",
+        choices=("iam", "jwt"),
+    )
+    jwt_issuer: str = _key("", "for `auth=jwt`: the issuer, an https address")
+    jwt_audience: str = _key("", "for `auth=jwt`: the audience the tokens must name")
+    domain_name: str = _key("", "host name of the API; needs `certificate_arn` and a DNS record of yours")
+    certificate_arn: str = _key("", "ACM certificate for `domain_name`, in the region of the stacks")
+    alarm_email: str = _key("", "who is told of alarms; empty: nobody")
+    rerank_model: str = _key(Settings().rerank_model, "Bedrock model that judges candidates, or `none`")
+    writer_model: str = _key(Settings().writer_model, "Bedrock model that describes registrations, or `none`")
+    inference_profile: str = _key(
+        "",
+        "cross-region inference of both models: `us`, `eu`, `apac` or `global`, or another geography with the regions it "
+        "may reach, as in `us:us-east-1,us-west-2`; empty: the models of the stacks' own region",
+    )
+    audit: bool = _key(
+        False, "`true`: CloudTrail records who wrote into Registry, Trust and Callers, into a bucket of its own"
+    )
+
+    def __post_init__(self) -> None:
+        faults = [
+            f"{key.name} must be {' or '.join(key.metadata['choices'])}, not {getattr(self, key.name)!r}"
+            for key in fields(self)
+            if key.metadata["choices"] and getattr(self, key.name) not in key.metadata["choices"]
+        ]
+        faults += [*self._network_faults(), *self._front_faults(), *self._model_faults()]
+        if faults:
+            raise ContextInvalid(faults)
+
+    @property
+    def production(self) -> bool:
+        """Whether others depend on it."""
+        return self.size == "production"
+
+    @property
+    def profile(self) -> InferenceProfile | None:
+        """Through which the models are called, if not directly."""
+        return InferenceProfile.parse(self.inference_profile) if self.inference_profile else None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """What was chosen on a command line, in cdk.json or in a test; keys of the CDK itself are passed over.
+
+        Raises:
+            ContextInvalid: with every fault.
+        """
+        known = {key.name: key.default for key in fields(cls)}
+        faults = [
+            f"there is no {name!r}; the keys are {', '.join(known)}"
+            for name in given
+            if name not in known and not re.search(r"[@:/]", name)
+        ]
+        values: dict[str, Any] = {}
+        for name, default in known.items():
+            if given.get(name) is None:
+                continue
+            try:
+                values[name] = _read(given[name], default)
+            except ValueError as error:
+                faults.append(f"{name} must be {error}, not {given[name]!r}")
+        try:
+            context = cls(**values)
+        except ContextInvalid as error:
+            raise ContextInvalid([*faults, *error.faults]) from error
+        if faults:
+            raise ContextInvalid(faults)
+        return context
+
+    def _network_faults(self) -> list[str]:
+        zones = self.availability_zones
+        faults = [f"availability_zones: {zone!r} is not a zone, such as eu-west-1a" for zone in zones if not _zone(zone)]
+        if len(set(zones)) < len(zones):
+            faults.append("availability_zones names a zone twice")
+        if self.network == "vpc":
+            wanted = 3 if self.production else 1
+            if len(zones) != wanted:
+                faults.append(f"network=vpc with size={self.size} needs {wanted} availability_zones, not {len(zones)}")
+        elif zones:
+            faults.append("availability_zones is for network=vpc; without it OpenSearch chooses the zones")
+        return faults
+
+    def _front_faults(self) -> list[str]:
+        faults = []
+        if self.auth == "jwt":
+            if not (urlsplit(self.jwt_issuer).scheme == "https" and urlsplit(self.jwt_issuer).hostname):
+                faults.append(f"auth=jwt needs jwt_issuer, an https address, not {self.jwt_issuer!r}")
+            if not self.jwt_audience:
+                faults.append("auth=jwt needs jwt_audience")
+        elif self.jwt_issuer or self.jwt_audience:
+            faults.append("jwt_issuer and jwt_audience are for auth=jwt")
+        if bool(self.domain_name) != bool(self.certificate_arn):
+            faults.append("domain_name and certificate_arn go together")
+        if self.domain_name and not _HOST.fullmatch(self.domain_name):
+            faults.append(f"domain_name must be a host name in lower case, not {self.domain_name!r}")
+        if self.certificate_arn and not _CERTIFICATE.fullmatch(self.certificate_arn):
+            faults.append(f"certificate_arn must be the ARN of an ACM certificate, not {self.certificate_arn!r}")
+        if self.alarm_email and not _EMAIL.fullmatch(self.alarm_email):
+            faults.append(f"alarm_email must be one address, not {self.alarm_email!r}")
+        return faults
+
+    def _model_faults(self) -> list[str]:
+        faults = []
+        for key in ("rerank_model", "writer_model"):
+            model = getattr(self, key)
+            if model.split(".")[0] in _GEOGRAPHIES:
+                faults.append(f"{key} must be without its geography, not {model!r}: that is what inference_profile says")
+            elif model != "none" and not _MODEL.fullmatch(model):
+                faults.append(f"{key} must be the id of a Bedrock model or none, not {model!r}")
+        if self.inference_profile:
+            try:
+                InferenceProfile.parse(self.inference_profile)
+            except ProfileUnknown as error:
+                faults.append(f"inference_profile {error}")
+        return faults
+
+
+def table() -> str:
+    """The keys in Markdown, as docs/aws.md shows them."""
+    rows = ["| key | default | meaning |", "|---|---|---|"]
+    for key in fields(Context):
+        default = json.dumps(key.default) if isinstance(key.default, bool) else key.default
+        rows.append(f"| `{key.name}` | {f'`{default}`' if default else ''} | {key.metadata['meaning']} |")
+    return "\n".join(rows) + "\n"
+
+
+def _zone(text: str) -> bool:
+    return bool(_ZONE.fullmatch(text))
+
+
+def _read(value: object, default: object) -> object:
+    if isinstance(default, bool):
+        if str(value).lower() not in _TRUTH:
+            raise ValueError("true or false")
+        return _TRUTH[str(value).lower()]
+    if isinstance(default, tuple):
+        parts = value if isinstance(value, list | tuple) else str(value).split(",")
+        return tuple(str(part).strip() for part in parts if str(part).strip())
+    if not isinstance(value, str):
+        raise ValueError("a text")
+    return value.strip()

@@ -1,0 +1,252 @@
+"""What a month in AWS costs, from stated traffic, with every formula shown: `make cost`."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from infra.traffic import ASSUMED, SIZES, Assumptions, CannotEstimate, Traffic, fits
+from infra.vendor import ROOT
+from mats.domain.usage import Prices
+from mats.settings import TITAN
+
+_RERANK = ROOT / "evaluation" / "results" / "bench-rerank.json"
+_MODEL_PRICES = ROOT / "layers" / "core" / "python" / "mats" / "prices.json"
+_PRICES = Path(__file__).with_name("prices.json")
+
+HOURS = 730
+SECONDS = HOURS * 3600
+METRICS = 32
+"""Custom metrics: 21 of discovery, 9 of enrichment, 2 of the Pipes' state."""
+ALARM_METRICS = 27
+"""An alarm on an expression counts once for each metric in it."""
+TABLES_WITH_STREAM = 2
+INTERFACE_ENDPOINTS = 2
+"""Bedrock and EventBridge; DynamoDB's is a gateway, which costs nothing."""
+SQS_POLLS = 5 * SECONDS // 20
+"""Lambda asks an empty queue five at a time, each waiting 20 seconds."""
+STREAM_READS = 4 * SECONDS
+"""A Pipe reads a shard four times a second; counted as if each were charged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One thing that is paid for. `usd` is `quantity` × `price` / `per`."""
+
+    service: str
+    quantity: float
+    unit: str
+    price: float
+    per: int
+    why: str
+    fixed: bool = False
+
+    @property
+    def usd(self) -> float:
+        """Dollars a month."""
+        return self.quantity * self.price / self.per
+
+    @property
+    def formula(self) -> str:
+        """How the dollars come about."""
+        quantity = f"{self.quantity:,.0f}" if self.quantity >= 100 else f"{self.quantity:.3g}"
+        price = f"{self.price:.10f}".rstrip("0").rstrip(".")
+        return f"{quantity} {self.unit} × ${price}" + (f" / {self.per:,}" if self.per != 1 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class PriceList:
+    """What things cost; where the figures are from."""
+
+    table: Mapping[str, Any]
+    models: Prices
+
+    @classmethod
+    def load(cls) -> Self:
+        """The prices kept with the code."""
+        return cls(_read(_PRICES), Prices.parse(_read(_MODEL_PRICES)))
+
+    def line(self, key: str, quantity: float, why: str, *, fixed: bool = False) -> Line:
+        """A line at the price of this key.
+
+        Raises:
+            CannotEstimate: it has no price.
+        """
+        if key not in self.table["prices"]:
+            raise CannotEstimate(f"{_PRICES.name} has no price of {key}")
+        price = self.table["prices"][key]
+        return Line(price["service"], quantity, price["unit"], price["usd"], price["per"], why, fixed)
+
+    def tokens(self, model: str, calls: int, per_call: tuple[float, float], why: str) -> Iterator[Line]:
+        """Lines for what a model reads and writes."""
+        names = ("tokens in", "tokens out")
+        for name, each, one in zip(names, per_call, ((10**6, 0), (0, 10**6)), strict=True):
+            million = self.models.usage(model, *one).usd
+            if million is None:
+                raise CannotEstimate(f"the price of {model} is not known; add it to mats/prices.json")
+            if each:
+                yield Line(f"Bedrock {model}", calls * each, name, million, 10**6, f"{calls:,} × {each:,.0f} {why}")
+
+
+def estimate(traffic: Traffic, prices: PriceList, assumed: Assumptions = ASSUMED) -> list[Line]:
+    """Every line of the month's bill.
+
+    Raises:
+        CannotEstimate: something has no price.
+    """
+    return [
+        *_domain(traffic, prices),
+        *_standing(traffic, prices, assumed),
+        *_queries(traffic, prices, assumed),
+        *_changes(traffic, prices, assumed),
+    ]
+
+
+def _domain(traffic: Traffic, prices: PriceList) -> Iterator[Line]:
+    size = SIZES[traffic.size]
+    yield prices.line(size.node, size.nodes * HOURS, f"{size.nodes} × {HOURS} hours", fixed=True)
+    if size.masters:
+        yield prices.line(size.master, size.masters * HOURS, f"{size.masters} masters × {HOURS} hours", fixed=True)
+    yield prices.line("gp3_gb", size.nodes * size.gb_each, f"{size.nodes} × {size.gb_each} GB", fixed=True)
+
+
+def _standing(traffic: Traffic, prices: PriceList, assumed: Assumptions) -> Iterator[Line]:
+    """What is paid when nobody asks and nothing changes."""
+    yield prices.line(
+        "snapstart_gb_s", assumed.discovery_gb * SECONDS, f"{assumed.discovery_gb:g} GB × {SECONDS:,} s", fixed=True
+    )
+    yield prices.line(
+        "dynamodb_stream_read",
+        TABLES_WITH_STREAM * STREAM_READS,
+        f"{TABLES_WITH_STREAM} streams × 4 a second × {SECONDS:,} s",
+        fixed=True,
+    )
+    yield prices.line("sqs_request", SQS_POLLS, f"5 pollers × {SECONDS:,} s / 20 s", fixed=True)
+    yield prices.line("workflow_request", SECONDS / 300, f"the Pipes' state, {SECONDS:,} s / 300 s", fixed=True)
+    yield prices.line("metric", METRICS, f"{METRICS} metrics", fixed=True)
+    yield prices.line("alarm", ALARM_METRICS, f"{ALARM_METRICS} metrics in alarms", fixed=True)
+    yield prices.line("dashboard", 1, "1 dashboard", fixed=True)
+    yield prices.line("key", 1, "the key of the alarms' topic", fixed=True)
+    stored = traffic.capabilities * assumed.stored_kb / 1e6
+    why = f"{traffic.capabilities:,} capabilities × {assumed.stored_kb:g} kB"
+    yield prices.line("dynamodb_gb", stored, why, fixed=True)
+    yield prices.line("dynamodb_backup_gb", stored, why, fixed=True)
+    if traffic.network == "vpc":
+        zones = SIZES[traffic.size].nodes
+        hours = INTERFACE_ENDPOINTS * zones * HOURS
+        why = f"{INTERFACE_ENDPOINTS} endpoints × {zones} zones × {HOURS} hours"
+        yield prices.line("endpoint_hour", hours, why, fixed=True)
+
+
+def _queries(traffic: Traffic, prices: PriceList, assumed: Assumptions) -> Iterator[Line]:
+    asked = traffic.queries
+    count = f"{asked:,} queries"
+    yield prices.line("api_call", asked, count)
+    yield prices.line("lambda_request", asked, count)
+    yield prices.line(
+        "lambda_gb_s",
+        asked * assumed.discovery_gb * assumed.discovery_s,
+        f"{count} × {assumed.discovery_gb:g} GB × {assumed.discovery_s:g} s",
+    )
+    yield from prices.tokens(TITAN, asked, (assumed.query_tokens, 0), "of a query (assumed)")
+    yield from prices.tokens(traffic.rerank_model, asked, _rerank_tokens(), f"a call (median, {_RERANK.name})")
+    logged = asked * assumed.query_log_kb / 1e6
+    yield prices.line("log_gb", logged, f"{count} × {assumed.query_log_kb:g} kB")
+    if traffic.network == "vpc":
+        yield prices.line("endpoint_gb", logged, f"{count} × {assumed.query_log_kb:g} kB, about as much as is logged")
+
+
+def _changes(traffic: Traffic, prices: PriceList, assumed: Assumptions) -> Iterator[Line]:
+    changed = traffic.changes
+    count = f"{changed:,} changes"
+    yield prices.line("dynamodb_write", changed * assumed.write_units, f"{count} × {assumed.write_units}")
+    yield prices.line("dynamodb_read", changed * assumed.read_units, f"{count} × {assumed.read_units}")
+    yield prices.line("pipe_request", changed, count)
+    yield prices.line("event", changed, count)
+    yield prices.line("archive_gb", changed / 1e6, f"{count} × 1 kB")
+    yield prices.line("sqs_request", changed * 3, f"{count} × sent, received, deleted")
+    yield prices.line("lambda_request", changed, count)
+    yield prices.line(
+        "lambda_gb_s",
+        changed * assumed.enrichment_gb * assumed.enrichment_s,
+        f"{count} × {assumed.enrichment_gb:g} GB × {assumed.enrichment_s:g} s",
+    )
+    written = (assumed.writer_input_tokens, assumed.writer_output_tokens)
+    yield from prices.tokens(traffic.writer_model, changed, written, "a description (assumed)")
+    yield from prices.tokens(TITAN, changed, (assumed.profile_tokens, 0), "of a profile (assumed)")
+    yield prices.line("log_gb", changed * assumed.change_log_kb / 1e6, f"{count} × {assumed.change_log_kb:g} kB")
+
+
+def _rerank_tokens() -> tuple[float, float]:
+    """In and out of a call, as `make bench BENCH=rerank` measured them."""
+    measured = _read(_RERANK)
+    return float(measured["input_tokens"]["p50"]), float(measured["output_tokens"]["p50"])
+
+
+def _read(path: Path) -> Any:
+    return json.loads(path.read_text("utf-8"))
+
+
+def report(traffic: Traffic, lines: Sequence[Line], table: Mapping[str, Any]) -> str:
+    """The bill, for reading."""
+    total = sum(line.usd for line in lines)
+    fixed = sum(line.usd for line in lines if line.fixed)
+    told = [f"A month with {', '.join(f'{name}={value}' for name, value in asdict(traffic).items())}:"]
+    for heading, chosen in (("Without any traffic", True), ("For the traffic", False)):
+        told += ["", heading]
+        told += [_row(x.usd, f"{x.service}: {x.formula}   [{x.why}]") for x in lines if x.fixed == chosen]
+    told += ["", _row(fixed, "without traffic"), _row(total - fixed, "for traffic"), _row(total, "in all")]
+    if traffic.queries:
+        told.append(_row(1000 * total / traffic.queries, "a thousand queries"))
+    if not fits(traffic):
+        told += ["", f"{traffic.capabilities:,} capabilities fill more than half of a {traffic.size} domain."]
+    told += [
+        "",
+        f"Prices: {table['what']}; {table['region']}, {table['as_of']}; {table['source']}.",
+        "Not counted: data out to the Internet, support, a custom domain, WAF, throttled retries, mail.",
+    ]
+    return "\n".join(told)
+
+
+def _row(usd: float, text: str) -> str:
+    return f"  {usd:10,.2f}  {text}"
+
+
+def _count(text: str) -> int:
+    """A number as people write it: 1e6, 100000."""
+    return int(float(text))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Estimate a month in AWS; say how."""
+    default = Traffic()
+    parser = argparse.ArgumentParser(prog="make cost", description=main.__doc__)
+    for name in ("queries", "changes", "capabilities"):
+        shown = getattr(default, name)
+        parser.add_argument(f"--{name}", type=_count, default=shown, help=f"default {shown:,}")
+    for name in ("size", "network", "rerank_model", "writer_model"):
+        shown = getattr(default, name)
+        parser.add_argument(f"--{name.replace('_', '-')}", default=shown, help=f"default {shown}")
+    parser.add_argument("--json", action="store_true", help="for scripts")
+    given = vars(parser.parse_args(arguments))
+    as_json = given.pop("json")
+    try:
+        traffic, prices = Traffic(**given), PriceList.load()
+        lines = estimate(traffic, prices)
+    except CannotEstimate as error:
+        sys.exit(str(error))
+    if as_json:
+        listed = [asdict(line) | {"usd": line.usd, "formula": line.formula} for line in lines]
+        told = json.dumps(
+            {"traffic": asdict(traffic), "lines": listed, "usd": sum(line.usd for line in lines)}, indent=1
+        )
+    else:
+        told = report(traffic, lines, prices.table)
+    sys.stdout.write(f"{told}\n")
+
+
+if __name__ == "__main__":
+    main()

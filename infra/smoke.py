@@ -1,0 +1,306 @@
+"""One registration through the whole deployed path and out again: `make smoke URL=...`."""
+
+import argparse
+import secrets
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import boto3
+
+from infra.smoke_api import Api, Refused, Unavailable
+from mats.adapters.aws import answered, client
+from mats.adapters.dynamodb.values import plain, typed
+from mats.domain.errors import DependencyFailed
+
+NAMESPACE = "mats-smoke"
+_LEFT_OVER_S = 3600
+"""Items of runs that were killed are removed when they are older; younger ones may be another run's."""
+_POLL_S = 2.0
+_RUNBOOK = "docs/runbook.md"
+OUTPUTS = {"url": "ApiUrl", "registry_table": "RegistryTable", "profiles_table": "ProfilesTable"}
+"""What the stacks call their outputs, perhaps with the CDK's prefix and suffix around it."""
+
+
+class Stuck(Exception):
+    """A part of the path does not work; the message says which and what to look at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to wait for each hop, and by which clock."""
+
+    seconds: float = 300.0
+    now: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Smoke:
+    """Put, wait for the profile, find, remove, wait until gone. Whatever happens, the item is removed."""
+
+    dynamodb: Any
+    registry_table: str
+    profiles_table: str
+    api: Api
+    tell: Callable[[str], None]
+    patience: Patience = field(default_factory=Patience)
+    with_models: bool = True
+    """Whether writer and encoder are to be waited for."""
+
+    def __call__(self) -> None:
+        """Run once.
+
+        Raises:
+            Stuck: at the first hop that does not work.
+        """
+        self._remove_left_overs()
+        mark = secrets.token_hex(6)
+        key = {"namespace": NAMESPACE, "name": f"probe-{int(self.patience.now())}-{mark}"}
+        with self._removed_at_the_end(key):
+            self._put(key, mark)
+            self._until("profile", lambda: self._profiled(key), _no_profile)
+            self._until("found through the API", lambda: self._found(key, mark), _not_found)
+            if self.with_models:
+                self._until("described by the models", lambda: self._enriched(key), _not_enriched)
+        self._until("profile marked as deleted", lambda: self._forgotten(key), _not_forgotten)
+        self._until("no longer found", lambda: self._lost(key, mark), _not_lost)
+
+    def _put(self, key: dict[str, str], mark: str) -> None:
+        item = {**key, "kind": "tool", "description": f"Probe {mark} of a smoke test; finds nothing and does nothing."}
+        self._asked(self.registry_table, "put_item", Item=typed(item))
+        self.tell(f"put {_id(key)} into {self.registry_table}")
+
+    @contextmanager
+    def _removed_at_the_end(self, key: dict[str, str]) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            with suppress(Stuck):  # what came first is what to mend
+                self._remove(key)
+            raise
+        self._remove(key)
+
+    def _remove(self, key: dict[str, str]) -> None:
+        try:
+            self._asked(self.registry_table, "delete_item", Key=typed(key))
+        except Stuck:
+            self.tell(f"{_id(key)} could not be removed from {self.registry_table}; remove it by hand")
+            raise
+        self.tell(f"removed {_id(key)} from {self.registry_table}")
+
+    def _remove_left_overs(self) -> None:
+        start: dict[str, Any] = {}
+        while True:
+            page = self._asked(
+                self.registry_table,
+                "query",
+                KeyConditionExpression="#ns = :ours",
+                ExpressionAttributeNames={"#ns": "namespace"},
+                ExpressionAttributeValues={":ours": {"S": NAMESPACE}},
+                **start,
+            )
+            for row in map(plain, page["Items"]):
+                if self._is_old(str(row["name"])):
+                    key = {"namespace": NAMESPACE, "name": str(row["name"])}
+                    self.tell(f"{_id(key)} is left over from an earlier run")
+                    self._remove(key)
+            if "LastEvaluatedKey" not in page:
+                return
+            start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+    def _is_old(self, name: str) -> bool:
+        word, _, rest = name.partition("-")
+        made = rest.partition("-")[0]
+        return word == "probe" and made.isdecimal() and self.patience.now() - int(made) > _LEFT_OVER_S
+
+    def _row(self, key: dict[str, str]) -> dict[str, Any]:
+        answer = self._asked(self.profiles_table, "get_item", Key=typed(key), ConsistentRead=True)
+        return plain(answer.get("Item") or {})
+
+    def _enriched(self, key: dict[str, str]) -> tuple[bool, str]:
+        indexed, seen = self._profiled(key)
+        return indexed and ", enriched" in seen, seen
+
+    def _profiled(self, key: dict[str, str]) -> tuple[bool, str]:
+        row = self._row(key)
+        if row.get("error"):
+            raise Stuck(f"Enrichment refused the item: {row['error']}. Is the deployed code of this version?")
+        if not row:
+            return False, "no profile yet"
+        indexed = row.get("indexed_rev") == row.get("rev")
+        state = f"profile of revision {row.get('rev')}, {'' if row.get('enriched') else 'not '}enriched"
+        return indexed, f"{state}, {'' if indexed else 'not '}indexed"
+
+    def _forgotten(self, key: dict[str, str]) -> tuple[bool, str]:
+        row = self._row(key)
+        done = not row or (row.get("status") == "deleted" and row.get("indexed_rev") == row.get("rev"))
+        return done, f"status {row.get('status', 'none')}, {'' if done else 'not yet '}out of the index"
+
+    def _found(self, key: dict[str, str], mark: str) -> tuple[bool, str]:
+        try:
+            found = self.api.discover(f"probe {mark} of a smoke test", NAMESPACE)
+        except Unavailable as error:
+            return False, str(error)
+        except Refused as error:
+            raise Stuck(str(error)) from error
+        return _id(key) in found, f"the API found {len(found)} of {NAMESPACE}"
+
+    def _lost(self, key: dict[str, str], mark: str) -> tuple[bool, str]:
+        found, seen = self._found(key, mark)
+        return not found and seen.startswith("the API found"), seen
+
+    def _until(self, what: str, check: Callable[[], tuple[bool, str]], stuck: Callable[[str], str]) -> None:
+        """Ask again and again, telling each change, until it is so."""
+        begun, told = self.patience.now(), ""
+        while True:
+            done, seen = check()
+            waited = self.patience.now() - begun
+            if seen != told:
+                self.tell(f"  {waited:4.0f} s  {seen}")
+                told = seen
+            if done:
+                self.tell(f"{what}: yes, after {waited:.0f} s")
+                return
+            if waited >= self.patience.seconds:
+                raise Stuck(f"{stuck(seen)} (waited {waited:.0f} s; last seen: {seen})")
+            self.patience.sleep(_POLL_S)
+
+    def _asked(self, table: str, operation: str, **request: Any) -> dict[str, Any]:
+        try:
+            answer: dict[str, Any] = answered(
+                table, lambda: getattr(self.dynamodb, operation)(TableName=table, **request)
+            )
+        except DependencyFailed as error:
+            raise Stuck(f"DynamoDB: {error}. The caller needs the policies for owners and operators.") from error
+        return answer
+
+
+def _id(key: dict[str, str]) -> str:
+    return f"{key['namespace']}/{key['name']}"
+
+
+def _see(*sections: str) -> str:
+    return f"See {_RUNBOOK}: {', '.join(sections)}."
+
+
+def _no_profile(seen: str) -> str:
+    if seen == "no profile yet":
+        return "The item has not come to enrichment: stream, Pipe, bus, rule, queue or function is stuck. " + _see(
+            "A Pipe has stopped", "A Pipe fails", "Dead letters", "Enrichment fails"
+        )
+    return (
+        "There is a profile, but the index has not acknowledged it: OpenSearch or the function's way to it is stuck. "
+        + _see("The index is red", "Writes are blocked", "Changes wait")
+    )
+
+
+def _not_found(seen: str) -> str:
+    if seen.startswith("the API found"):
+        return (
+            "The index has the profile, but discovery does not find it: does the alias `capabilities` name the index "
+            "that enrichment writes to? " + _see("Reindex", "Reconcile")
+        )
+    return "The API does not answer. " + _see("Discovery fails", "The index is red")
+
+
+def _not_enriched(_: str) -> str:
+    return (
+        "The item is found as its owner wrote it, but the models have not described it: are both turned on for this "
+        "account and region, and within their quotas? " + _see("Changes wait", "Dead letters")
+    )
+
+
+def _not_forgotten(_: str) -> str:
+    return "The removal has not come to enrichment. " + _see("A Pipe has stopped", "Dead letters", "Changes wait")
+
+
+def _not_lost(_: str) -> str:
+    return "What was removed is still found: the index has not taken the tombstone. " + _see("Reconcile")
+
+
+def outputs(cloudformation: Any, stacks: str) -> dict[str, str]:
+    """What the deployed stacks whose names start so say of themselves, by the keys of `OUTPUTS`."""
+    known: dict[str, str] = {}
+    for page in answered("CloudFormation", lambda: list(cloudformation.get_paginator("describe_stacks").paginate())):
+        for stack in page["Stacks"]:
+            if stack["StackName"].lower().startswith(stacks.lower()):
+                for output in stack.get("Outputs", ()):
+                    for name, label in OUTPUTS.items():
+                        if label in output["OutputKey"]:
+                            known[name] = output["OutputValue"]
+    return known
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Put an item into the Registry, wait for its profile, find it through the API, remove it."""
+    given = parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        wired(given)()
+    except (Stuck, DependencyFailed, ValueError) as error:
+        sys.exit(f"Stuck. {error}")
+    except KeyboardInterrupt:
+        sys.exit("Interrupted.")
+    sys.stdout.write("The whole path works.\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """What the command understands."""
+    options = argparse.ArgumentParser(prog="make smoke", description=main.__doc__)
+    options.add_argument("--url", help="of the API's stage; default: the stacks' output")
+    options.add_argument("--registry-table", help="default: the stacks' output")
+    options.add_argument("--profiles-table", help="default: the stacks' output")
+    options.add_argument("--stacks", default="mats", help="what the stacks' names start with; default: mats")
+    options.add_argument("--token", default="", help="bearer token, for auth=jwt; default: calls are signed")
+    options.add_argument("--region", default="", help="of stacks and tables; default: AWS's own setting")
+    options.add_argument("--without-models", action="store_true", help="do not wait for writer and encoder")
+    options.add_argument("--timeout", type=float, default=Patience().seconds, help="seconds to wait for each hop")
+    return options
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def wired(given: argparse.Namespace) -> Smoke:
+    """The smoke test of a deployment, as the options and the stacks' outputs describe it.
+
+    Raises:
+        Stuck: something is neither given nor said by the stacks.
+        ValueError: the URL is not one, or there is nothing to sign with.
+    """
+    wanted = {name: getattr(given, name) for name in OUTPUTS}
+    if not all(wanted.values()):
+        known = outputs(_client("cloudformation", given.region), given.stacks)
+        wanted = {name: value or known.get(name, "") for name, value in wanted.items()}
+    missing = [f"--{name.replace('_', '-')}" for name, value in wanted.items() if not value]
+    if missing:
+        raise Stuck(f"No stack called {given.stacks}* says what {' and '.join(missing)} should be; give them.")
+    session = boto3.session.Session(region_name=given.region or None)
+    return Smoke(
+        dynamodb=_client("dynamodb", given.region),
+        registry_table=wanted["registry_table"],
+        profiles_table=wanted["profiles_table"],
+        api=Api.at(wanted["url"], session, token=given.token),
+        tell=_say,
+        patience=Patience(given.timeout),
+        with_models=not given.without_models,
+    )
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _client(service: str, region: str) -> Any:
+    return client(service, region=region, timeout_s=10, attempts=3, connections=1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""What a month is like: how much is asked and changed, on what size of system, and what that is assumed to take."""
+
+from dataclasses import dataclass
+
+from mats.settings import Settings
+
+
+class CannotEstimate(ValueError):
+    """The traffic or the deployment cannot be priced; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assumptions:
+    """What traffic does to the system, where nothing has been measured yet; your dashboard knows better."""
+
+    discovery_gb: float = 1.0
+    discovery_s: float = 1.0
+    enrichment_gb: float = 1.0
+    enrichment_s: float = 4.0
+    query_tokens: int = 20
+    profile_tokens: int = 400
+    writer_input_tokens: int = 1_500
+    writer_output_tokens: int = 350
+    write_units: int = 62
+    """Of a change: the item, then twice the profile and its earlier version, 8 kB each, in transactions."""
+    read_units: int = 12
+    stored_kb: float = 30.0
+    """Of a capability in all tables, with earlier versions."""
+    indexed_kb: float = 15.0
+    """Of a capability in one copy of the index, graph included."""
+    query_log_kb: float = 8.0
+    change_log_kb: float = 1.0
+
+
+ASSUMED = Assumptions()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """A domain as the stacks make it, with a zone for each node."""
+
+    nodes: int
+    node: str
+    gb_each: int
+    masters: int = 0
+    master: str = ""
+
+
+SIZES = {
+    "trial": Size(nodes=1, node="t3.small.search", gb_each=10),
+    "production": Size(nodes=3, node="r7g.large.search", gb_each=100, masters=3, master="m7g.medium.search"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """A month.
+
+    Raises:
+        CannotEstimate: with every fault.
+    """
+
+    queries: int = 100_000
+    changes: int = 1_000
+    capabilities: int = 10_000
+    size: str = "trial"
+    network: str = "public"
+    rerank_model: str = Settings().rerank_model
+    writer_model: str = Settings().writer_model
+
+    def __post_init__(self) -> None:
+        faults = []
+        if self.size not in SIZES:
+            faults.append(f"size must be {' or '.join(SIZES)}, not {self.size!r}")
+        if self.network not in ("public", "vpc"):
+            faults.append(f"network must be public or vpc, not {self.network!r}")
+        numbers = {"queries": self.queries, "changes": self.changes, "capabilities": self.capabilities}
+        faults += [f"{name} must not be negative" for name, number in numbers.items() if number < 0]
+        if faults:
+            raise CannotEstimate("; ".join(faults))
+
+
+def fits(traffic: Traffic, assumed: Assumptions = ASSUMED) -> bool:
+    """Whether the index leaves half of the domain's storage free, as merging and a reindex need."""
+    size = SIZES[traffic.size]
+    copies = 2 if size.nodes > 1 else 1
+    return traffic.capabilities * assumed.indexed_kb * copies <= size.nodes * size.gb_each * 1e6 / 2

@@ -1,0 +1,42 @@
+"""The bus that hears of rejected registrations."""
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from itertools import islice
+
+from mats.adapters.aws import answered, client
+from mats.domain.errors import DependencyFailed
+from mats.domain.profile import Profile
+from mats.domain.text import clip
+
+_SOURCE, _TYPE = "mats.enrichment", "CapabilityRejected"
+_AT_ONCE = 10
+_LONGEST_ERROR = 20_000
+"""Characters; an entry holds 256 KB."""
+_TIMEOUT_S = 5
+
+
+class EventBus:
+    """A bus of EventBridge, by name."""
+
+    def __init__(self, name: str, *, region: str = "") -> None:
+        """Make the client; no call is made."""
+        self._name = name
+        self._client = client("events", region=region, timeout_s=_TIMEOUT_S, attempts=3, connections=2)
+
+    def rejected(self, profiles: Sequence[Profile]) -> None:
+        """Announce rejections.
+
+        Raises:
+            DependencyFailed: the bus did not take all of them; some may be announced.
+        """
+        waiting = iter(profiles)
+        while batch := list(islice(waiting, _AT_ONCE)):
+            answer = answered(f"bus {self._name}", partial(self._client.put_events, Entries=[*map(self._entry, batch)]))
+            if answer.get("FailedEntryCount"):
+                raise DependencyFailed(f"bus {self._name} did not take {answer['FailedEntryCount']} rejections")
+
+    def _entry(self, profile: Profile) -> dict[str, str]:
+        detail = {"id": profile.id, "error": clip(profile.error, _LONGEST_ERROR)}
+        return {"EventBusName": self._name, "Source": _SOURCE, "DetailType": _TYPE, "Detail": json.dumps(detail)}

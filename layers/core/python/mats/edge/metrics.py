@@ -1,0 +1,45 @@
+"""What is measured of an answer and of a batch, under the names that alarms and dashboards use."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from mats.domain.shortlist import Shortlist
+from mats.domain.usage import Usage
+from mats.ports import Measure
+from mats.usecases.enrich import Outcome
+
+FAILED: Mapping[str, Measure] = {"Failed": Measure(1, "Count")}
+"""A request that got no answer for a reason of ours."""
+_PARTS = ("llm", "neural", "lexical", "bm25", "audiences")
+_NAMES = {Outcome.DEGRADED: "Waiting"}
+
+
+def of_answer(shortlist: Shortlist) -> dict[str, Measure]:
+    """The measures of one answer."""
+    degraded = frozenset(shortlist.degraded)
+    return {
+        "Answers": Measure(1, "Count"),
+        "Failed": Measure(0, "Count"),
+        "Degraded": Measure(bool(degraded), "Count"),
+        **{f"Degraded{part.capitalize()}": Measure(part in degraded, "Count") for part in _PARTS},
+        f"Verdict{shortlist.verdict.capitalize()}": Measure(1, "Count"),
+        **{f"{stage.capitalize()}Ms": Measure(ms, "Milliseconds") for stage, ms in shortlist.took_ms.items()},
+        **_of_usage(shortlist.usage),
+    }
+
+
+def of_batch(outcomes: Iterable[Outcome], usage: Usage) -> dict[str, Measure]:
+    """The measures of one batch of changes."""
+    counts = Counter(outcomes)
+    return {
+        **{_NAMES.get(what, what.capitalize()): Measure(counts[what], "Count") for what in Outcome},
+        **_of_usage(usage),
+    }
+
+
+def _of_usage(usage: Usage) -> dict[str, Measure]:
+    tokens = {
+        "InputTokens": Measure(usage.input_tokens, "Count"),
+        "OutputTokens": Measure(usage.output_tokens, "Count"),
+    }
+    return tokens if usage.usd is None else {**tokens, "Usd": Measure(usage.usd, "None")}

@@ -1,0 +1,371 @@
+"""The smoke test over tables in memory and an API on loopback, with every part of the path broken in turn."""
+
+import json
+import re
+import signal
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import boto3
+import botocore.session
+import pytest
+from botocore.credentials import Credentials
+from botocore.exceptions import ClientError
+from botocore.validate import ParamValidator
+
+from infra import smoke
+from infra.smoke import NAMESPACE, Patience, Smoke, Stuck
+from infra.smoke_api import Api
+from infra.vendor import ROOT
+from mats.adapters.dynamodb.tables import Tables
+from mats.adapters.dynamodb.values import plain, typed
+from mats.domain.registration import Registration
+from tests.servers.tables import a_table, credentials
+
+SERVICE = botocore.session.get_session().get_service_model("dynamodb")
+OPERATIONS = {"put_item": "PutItem", "get_item": "GetItem", "delete_item": "DeleteItem", "query": "Query"}
+
+
+class Deployment:
+    """Tables, and the path between them: a step of it each time somebody waits."""
+
+    def __init__(self) -> None:
+        self.registry: dict[str, dict] = {}
+        self.profiles: dict[str, dict] = {}
+        self.index: set[str] = set()
+        self.broken: set[str] = set()
+        self.now = 1_800_000_000.0
+        self.status: int | None = None
+        self.interrupt = False
+        self.heard: list[dict[str, str]] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        if self.interrupt:
+            raise KeyboardInterrupt
+        if "path" in self.broken:
+            return
+        for name in self.registry:
+            self._enriched(name)
+        for name in self.profiles.keys() - self.registry.keys():
+            if "removal" not in self.broken:
+                self.profiles[name] |= {"status": "deleted"}
+                if "tombstone" not in self.broken:
+                    self.index.discard(name)
+
+    def _enriched(self, name: str) -> None:
+        row = self.profiles.setdefault(name, {"rev": 0, "indexed_rev": 0, "status": "active", "enriched": False})
+        if "refused" in self.broken:
+            row["error"] = "kind: is missing"
+            return
+        described = row["rev"] > 0 and "models" not in self.broken
+        row |= {"enriched": row["enriched"] or described, "rev": row["rev"] or 1}
+        if "index" not in self.broken:
+            row["indexed_rev"] = row["rev"]
+            if "alias" not in self.broken:
+                self.index.add(name)
+
+    def __getattr__(self, operation: str) -> Any:
+        """An operation of DynamoDB, its parameters checked against the service's own description."""
+
+        def call(**request: Any) -> dict[str, Any]:
+            shape = SERVICE.operation_model(OPERATIONS[operation]).input_shape
+            faults = ParamValidator().validate(request, shape)
+            assert not faults.has_errors(), faults.generate_report()
+            if operation in self.broken:
+                said = {"Code": "AccessDeniedException", "Message": f"not allowed to {operation}"}
+                raise ClientError({"Error": said}, operation)
+            return getattr(self, f"_{operation}")(request)
+
+        return call
+
+    def _put_item(self, request: dict) -> dict:
+        assert request["TableName"] == "registry"
+        item = plain(request["Item"])
+        Registration.model_validate(item)
+        self.registry[item["name"]] = item
+        return {}
+
+    def _delete_item(self, request: dict) -> dict:
+        assert request["TableName"] == "registry"
+        self.registry.pop(plain(request["Key"])["name"], None)
+        return {}
+
+    def _get_item(self, request: dict) -> dict:
+        assert (request["TableName"], request["ConsistentRead"]) == ("profiles", True)
+        key = plain(request["Key"])
+        found = self.profiles.get(key["name"])
+        return {"Item": typed({**key, **found})} if found else {}
+
+    def _query(self, request: dict) -> dict:
+        """A page has one item."""
+        after = plain(request["ExclusiveStartKey"])["name"] if "ExclusiveStartKey" in request else ""
+        names = [name for name in sorted(self.registry) if name > after][:1]
+        keys = [typed({"namespace": NAMESPACE, "name": name}) for name in names]
+        return {"Items": keys, **({"LastEvaluatedKey": keys[0]} if keys else {})}
+
+    def answer(self, body: dict) -> tuple[int, bytes]:
+        if self.status:
+            return self.status, b'{"detail": "said so"}'
+        assert body["namespaces"] == [NAMESPACE]
+        return 200, json.dumps({"results": [{"id": f"{NAMESPACE}/{name}"} for name in sorted(self.index)]}).encode()
+
+
+@pytest.fixture
+def deployment() -> Deployment:
+    return Deployment()
+
+
+@pytest.fixture
+def url(deployment: Deployment) -> Iterator[str]:
+    class Request(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            assert self.path == "/live/discover"
+            deployment.heard.append(dict(self.headers))
+            status, body = deployment.answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Quiet."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Request) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/live"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def told() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def run(deployment: Deployment, url: str, told: list[str]) -> Smoke:
+    return Smoke(
+        dynamodb=deployment,
+        registry_table="registry",
+        profiles_table="profiles",
+        api=Api(url, "eu-west-1", Credentials("AKIDEXAMPLE", "secret", "session")),
+        tell=told.append,
+        patience=Patience(60, lambda: deployment.now, deployment.sleep),
+    )
+
+
+def test_an_item_goes_in_is_found_and_goes_out_again(run, deployment, told):
+    run()
+    assert deployment.registry == {}
+    assert deployment.index == set()
+    assert [line.split(":")[0] for line in told if ": yes" in line] == [
+        "profile", "found through the API", "described by the models", "profile marked as deleted", "no longer found"
+    ]  # fmt: skip
+
+
+def test_it_can_be_run_again_and_beside_another(run, deployment):
+    run()
+    deployment.registry["probe-1800000000-other"] = {}
+    run()
+    assert set(deployment.registry) == {"probe-1800000000-other"}, "the young item of another run"
+
+
+def test_what_a_killed_run_left_is_removed_and_what_is_not_ours_stays(run, deployment):
+    deployment.registry |= {"probe-1700000000-a": {}, "probe-1700000001-b": {}, "mine": {}, "probe-x-y": {}}
+    run()
+    assert set(deployment.registry) == {"mine", "probe-x-y"}
+
+
+def test_calls_are_signed_for_the_api(run, deployment):
+    run()
+    signed = deployment.heard[-1]
+    assert re.match(
+        r"AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/\d{8}/eu-west-1/execute-api/aws4_request, ", signed["Authorization"]
+    )
+    assert signed["X-Amz-Security-Token"] == "session"
+
+
+def test_with_a_token_calls_bear_it_and_nothing_else(run, deployment):
+    replace(run, api=Api(run.api.url, "", None, "ey.ey.ey"))()
+    assert {heard["Authorization"] for heard in deployment.heard} == {"Bearer ey.ey.ey"}
+    assert not any("X-Amz-Date" in heard for heard in deployment.heard)
+
+
+def runbook() -> str:
+    return (ROOT / "docs" / "runbook.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [
+        ("path", "has not come to enrichment"),
+        ("index", "the index has not acknowledged it"),
+        ("alias", "does the alias"),
+        ("models", "the models have not described it"),
+        ("removal", "The removal has not come to enrichment"),
+        ("tombstone", "What was removed is still found"),
+        ("refused", "Enrichment refused the item: kind: is missing"),
+        ("put_item", "not allowed to put_item"),
+        ("get_item", "not allowed to get_item"),
+        ("query", "not allowed to query"),
+    ],
+)
+def test_a_broken_part_is_named_and_the_item_removed(run, deployment, broken, says):
+    deployment.broken = {broken}
+    with pytest.raises(Stuck, match=says) as stuck:
+        run()
+    assert deployment.registry == {}
+    for section in re.findall(r"See docs/runbook\.md: (.*?)\.(?: |$)", str(stuck.value)):
+        assert [title for title in section.split(", ") if f"## {title}\n" not in runbook()] == []
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        (401, "does not accept the token"),
+        (403, "refuses the caller"),
+        (404, "is the URL that of the stage"),
+        (500, "The API does not answer"),
+        (503, "The API does not answer"),
+        (429, "The API does not answer"),
+    ],
+)
+def test_an_api_that_refuses_or_fails_is_told_apart(run, deployment, status, says):
+    deployment.status = status
+    with pytest.raises(Stuck, match=says):
+        run()
+    assert deployment.registry == {}
+
+
+def test_a_refusal_is_told_at_once_and_a_failure_is_waited_for(run, deployment):
+    deployment.status = 403
+    with pytest.raises(Stuck):
+        run()
+    assert len(deployment.heard) == 1
+    deployment.status = 503
+    with pytest.raises(Stuck):
+        run()
+    assert len(deployment.heard) > 10
+
+
+def test_an_address_where_nobody_listens_is_an_api_that_does_not_answer(run, deployment):
+    with pytest.raises(Stuck, match="does not answer"):
+        replace(run, api=replace(run.api, url="http://127.0.0.1:9"))()
+    assert deployment.registry == {}
+
+
+def test_an_answer_of_something_else_is_told(run, deployment):
+    deployment.answer = lambda _: (200, b"<html>")
+    with pytest.raises(Stuck, match="not as discovery does"):
+        run()
+
+
+def test_an_interrupted_run_removes_its_item(run, deployment, told):
+    deployment.interrupt = True
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert deployment.registry == {}
+    assert told[-1].startswith("removed")
+
+
+def test_an_item_that_cannot_be_removed_is_named_and_hides_no_earlier_fault(run, deployment, told):
+    deployment.broken = {"delete_item", "path"}
+    with pytest.raises(Stuck, match="has not come to enrichment"):
+        run()
+    (left,) = deployment.registry
+    assert any(left in line and "by hand" in line for line in told)
+    deployment.broken = {"delete_item"}
+    with pytest.raises(Stuck, match="not allowed to delete_item"):
+        run()
+
+
+def test_without_models_nobody_waits_for_them(run, deployment):
+    deployment.broken = {"models"}
+    replace(run, with_models=False)()
+
+
+def test_what_the_stacks_say_of_themselves_is_found_whatever_the_cdk_puts_around_it():
+    class Stacks:
+        def get_paginator(self, name: str) -> "Stacks":
+            assert name == "describe_stacks"
+            return self
+
+        def paginate(self) -> list[dict]:
+            def stack(name: str, **outputs: str) -> dict:
+                return {
+                    "StackName": name,
+                    "Outputs": [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()],
+                }
+
+            return [
+                {"Stacks": [stack("Other", RegistryTable="not-ours"), {"StackName": "MatsEmpty"}]},
+                {"Stacks": [stack("MatsStorage", RegistryTableName12AB="r", TablesProfilesTable="p")]},
+                {"Stacks": [stack("MatsApi", ApiUrlOutput="https://api.example/live/")]},
+            ]
+
+    known = smoke.outputs(Stacks(), "mats")
+    assert known == {"registry_table": "r", "profiles_table": "p", "url": "https://api.example/live/"}
+
+
+@pytest.mark.parametrize("url", ["", "api.example", "http://api.example", "ftp://127.0.0.1"])
+def test_only_an_address_that_keeps_the_call_secret_is_asked(url):
+    with pytest.raises(ValueError, match="https"):
+        Api.at(url, boto3.session.Session(), token="t")
+
+
+def test_the_region_is_that_of_the_api_whatever_the_caller_has_set():
+    url = "https://abc123.execute-api.eu-central-1.amazonaws.com/live/"
+    session = boto3.session.Session("AKIDEXAMPLE", "secret", region_name="us-east-1")
+    assert Api.at(url, session).region == "eu-central-1"
+    assert Api.at(url, session).url.endswith("/live")
+    assert Api.at("https://discovery.example.com", session).region == "us-east-1"
+
+
+def test_the_command_runs_the_whole_test_and_says_so(run, monkeypatch, capsys):
+    monkeypatch.setattr(smoke, "wired", lambda given: run)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        smoke.main(["--url", "https://api.example"])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert capsys.readouterr().out == "The whole path works.\n"
+
+
+def test_the_command_ends_with_one_line_where_it_is_stuck(run, deployment, monkeypatch):
+    deployment.status = 403
+    monkeypatch.setattr(smoke, "wired", lambda given: run)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(SystemExit, match=r"^Stuck\. the API refuses the caller"):
+            smoke.main([])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.server
+def test_the_command_as_it_is_wired_works_on_real_tables(deployment, url, told, dynamodb_url, monkeypatch):
+    credentials(monkeypatch, dynamodb=dynamodb_url)
+    tables = Tables()
+    registry, profiles = a_table(tables), a_table(tables)
+    left = {"namespace": NAMESPACE, "name": "probe-1700000000-left"}
+    tables.ask(registry, "put_item", Item=typed({**left, "kind": "tool"}))
+
+    def path(seconds: float) -> None:
+        """The path between the real tables: what the stand-in makes of the items that are there now."""
+        items = [plain(row) for row in tables.all_rows(registry, "scan")]
+        deployment.registry = {item["name"]: item for item in items}
+        deployment.sleep(seconds)
+        for name, row in deployment.profiles.items():
+            tables.ask(profiles, "put_item", Item=typed({"namespace": NAMESPACE, "name": name, **row}))
+
+    given = ["--url", url, "--registry-table", registry, "--profiles-table", profiles]
+    wired = smoke.wired(smoke.parser().parse_args(given))
+    replace(wired, tell=told.append, patience=Patience(60, lambda: deployment.now, path))()
+    assert list(tables.all_rows(registry, "scan")) == []
+    assert f"removed {NAMESPACE}/{left['name']} from {registry}" in told
+    assert told[-1].startswith("no longer found: yes")

@@ -1,0 +1,428 @@
+"""The authorizer with real keys and an issuer on loopback."""
+
+import base64
+import hashlib
+import hmac
+import json
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from hypothesis import given
+from hypothesis import strategies as st
+
+from functions.authorizer import handler
+from functions.authorizer.handler import IssuerKeys, NotFetched, Refused, Unauthorized, respond
+from mats.edge import http
+from mats.settings import Settings
+
+STAGE = "arn:aws:execute-api:eu-west-1:123456789012:abc123/live"
+CALL = f"{STAGE}/POST/discover"
+AUDIENCE = "mats"
+RSA = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+WEAK = rsa.generate_private_key(public_exponent=65537, key_size=1024)
+EC = ec.generate_private_key(ec.SECP256R1())
+OTHER = ec.generate_private_key(ec.SECP256R1())
+
+
+def listed(private, name: str, **more: str) -> dict:
+    algorithm = jwt.get_algorithm_by_name("RS256" if isinstance(private, rsa.RSAPrivateKey) else "ES256")
+    return {**algorithm.to_jwk(private.public_key(), as_dict=True), "kid": name, **more}
+
+
+class Issuer:
+    """An OpenID provider: what it lists can be changed, and it can go away."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.keys: object = [listed(RSA, "rsa", use="sig", alg="RS256"), listed(EC, "ec")]
+        self.configuration: object = {"issuer": address, "jwks_uri": f"{address}/keys"}
+        self.down = False
+        self.redirects = False
+        self.asked = 0
+
+    def answer(self, path: str) -> tuple[int, bytes]:
+        self.asked += 1
+        if self.down:
+            return 503, b""
+        if self.redirects:
+            return 302, b""
+        found = {"/.well-known/openid-configuration": self.configuration, "/keys": {"keys": self.keys}}
+        return 200, json.dumps(found[path]).encode()
+
+
+@pytest.fixture
+def issuer() -> Iterator[Issuer]:
+    class Request(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, body = known.answer(self.path)
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            if status == 302:
+                self.send_header("Location", f"{known.address}/elsewhere")
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Quiet."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Request) as server:
+        known = Issuer(f"http://127.0.0.1:{server.server_port}")
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        yield known
+        server.shutdown()
+        thread.join()
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Door:
+    """An authorizer for one issuer, and its clock."""
+
+    def __init__(self, issuer: Issuer) -> None:
+        self.issuer = issuer
+        self.clock = Clock()
+        self.keys = IssuerKeys(issuer.address, clock=self.clock)
+        self.settings = Settings(jwt_issuer=issuer.address, jwt_audience=AUDIENCE)
+
+    def token(self, private: object = EC, name: str | None = "ec", algorithm: str = "ES256", **claims: object) -> str:
+        now = int(time.time())
+        said = {"iss": self.issuer.address, "aud": AUDIENCE, "sub": "ada", "exp": now + 600, **claims}
+        headers = {"kid": name} if name else {}
+        return jwt.encode({k: v for k, v in said.items() if v is not None}, private, algorithm, headers=headers)
+
+    def ask(self, token: str, call: str = CALL) -> dict:
+        return respond({"type": "TOKEN", "authorizationToken": token, "methodArn": call}, self.settings, self.keys)
+
+    def admits(self, token: str) -> bool:
+        try:
+            return bool(self.ask(f"Bearer {token}"))
+        except Unauthorized:
+            return False
+
+
+@pytest.fixture
+def door(issuer: Issuer) -> Door:
+    return Door(issuer)
+
+
+def test_a_bearer_may_call_every_method_of_the_stage_since_the_policy_is_kept_for_all(door):
+    policy = door.ask(f"Bearer {door.token(audiences=['finance', 'ops'])}")
+    assert policy["principalId"] == "ada"
+    assert policy["context"] == {"audiences": "finance,ops"}
+    assert policy["policyDocument"]["Statement"] == [
+        {"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": f"{STAGE}/*"}
+    ]
+
+
+def test_rs256_and_es256_are_accepted(door):
+    assert door.admits(door.token(RSA, "rsa", "RS256"))
+    assert door.admits(door.token(EC, "ec", "ES256"))
+
+
+def test_what_the_authorizer_says_is_what_discovery_reads(door):
+    context = door.ask(f"Bearer {door.token(audiences='finance ops')}")["context"]
+    assert http.audiences_of({"requestContext": {"authorizer": context}}) == {"finance", "ops"}
+
+
+@pytest.mark.parametrize(
+    ("claim", "names"),
+    [(None, ""), ([], ""), ("", ""), ("a  b", "a,b"), (["a", "b", "a"], "a,b"), (["two words"], "two words")],
+)
+def test_audiences_are_a_list_or_a_text_or_none(door, claim, names):
+    assert door.ask(f"Bearer {door.token(audiences=claim)}")["context"]["audiences"] == names
+
+
+@pytest.mark.parametrize("claim", [["a,b"], "a,b", [" a"], [""], ["a\nb"], {"a": 1}, 7, [1], True])
+def test_audiences_that_could_be_taken_for_others_are_refused(door, claim):
+    assert not door.admits(door.token(audiences=claim))
+
+
+def test_another_claim_can_name_the_audiences(door):
+    door.settings = Settings(jwt_issuer=door.issuer.address, jwt_audience=AUDIENCE, jwt_claim="cognito:groups")
+    token = door.token(**{"cognito:groups": ["ops"], "audiences": ["finance"]})
+    assert door.ask(f"Bearer {token}")["context"]["audiences"] == "ops"
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"iss": "https://other.example"},
+        {"aud": "another"},
+        {"aud": ["another"]},
+        {"exp": 1},
+        {"nbf": int(time.time()) + 6000},
+        {"exp": None},
+        {"iss": None},
+        {"aud": None},
+        {"sub": None},
+        {"sub": ""},
+        {"sub": "a\nb"},
+        {"sub": "a" * 256},
+        {"exp": "soon"},
+    ],
+    ids=str,
+)
+def test_a_token_for_another_place_or_time_is_refused(door, claims):
+    assert not door.admits(door.token(**claims))
+
+
+def test_a_token_may_be_for_several_audiences(door):
+    assert door.admits(door.token(aud=["another", AUDIENCE]))
+
+
+def test_a_token_without_a_signature_is_refused(door):
+    assert not door.admits(door.token(None, "ec", "none"))
+    head, body, _ = door.token().split(".")
+    assert not door.admits(f"{head}.{body}.")
+
+
+def test_a_public_key_is_not_taken_for_a_shared_secret(door):
+    """The classic confusion: HS256 with what everybody can read as the secret."""
+    _, body, _ = door.token(RSA, "rsa", "RS256").split(".")
+    head = encoded(json.dumps({"alg": "HS256", "kid": "rsa", "typ": "JWT"}).encode())
+    for form in (PublicFormat.SubjectPublicKeyInfo, PublicFormat.PKCS1):
+        secret = RSA.public_key().public_bytes(Encoding.PEM, form)
+        signature = hmac.new(secret, f"{head}.{body}".encode(), hashlib.sha256).digest()
+        assert not door.admits(f"{head}.{body}.{encoded(signature)}")
+
+
+def test_a_shared_secret_in_the_list_of_keys_is_not_used(door):
+    secret = b"s" * 32
+    door.issuer.keys = [{"kty": "oct", "k": encoded(secret), "kid": "shared", "alg": "HS256"}, listed(EC, "ec")]
+    assert not door.admits(door.token(secret, "shared", "HS256"))
+    assert door.admits(door.token())
+
+
+def test_a_key_signs_only_by_its_own_algorithm(door):
+    assert not door.admits(door.token(RSA, "ec", "RS256"))
+    assert not door.admits(door.token(RSA, "rsa", "RS512"))
+    assert not door.admits(door.token(OTHER, "ec"))
+
+
+def test_keys_for_encryption_are_not_used(door):
+    door.issuer.keys = [listed(RSA, "rsa", use="enc"), listed(EC, "ec"), "nonsense", {"kid": "x"}]
+    assert not door.admits(door.token(RSA, "rsa", "RS256"))
+    assert door.admits(door.token())
+
+
+def test_a_key_that_can_be_factored_is_not_among_the_keys(door):
+    door.issuer.keys = [listed(WEAK, "weak"), listed(RSA, "rsa")]
+    assert set(handler._keys_of(door.issuer.address)) == {"rsa"}
+
+
+def test_a_changed_token_is_refused(door):
+    head, body, signature = door.token().split(".")
+    more = json.loads(base64.urlsafe_b64decode(body + "==")) | {"audiences": ["finance"]}
+    assert not door.admits(f"{head}.{encoded(json.dumps(more).encode())}.{signature}")
+
+
+@pytest.mark.parametrize(
+    "header", ["", "Bearer", "Bearer ", "Basic YTpi", "Bearer a.b", "Bearer a b.c.d", None, 7, "ey.ey.ey"]
+)
+def test_what_is_no_bearer_token_is_refused(door, header):
+    with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
+        door.ask(header)
+    assert door.issuer.asked == 0
+
+
+def test_a_token_without_the_word_bearer_is_refused(door):
+    with pytest.raises(Unauthorized):
+        door.ask(door.token())
+
+
+def test_a_huge_token_is_refused_unread(door):
+    assert not door.admits(door.token(padding="x" * handler.LONGEST_TOKEN))
+    assert door.issuer.asked == 0
+
+
+def test_a_header_nested_without_end_is_refused(door):
+    deep = encoded(b'{"alg":' + b"[" * 5000)
+    assert not door.admits(f"{deep}.e30.e30")
+
+
+def test_a_call_of_no_method_is_refused(door):
+    with pytest.raises(Unauthorized):
+        door.ask(f"Bearer {door.token()}", call="arn:aws:s3:::bucket")
+
+
+def test_an_unknown_key_is_looked_up_once_and_not_again_within_the_pause(door):
+    assert door.admits(door.token())
+    door.clock.now += IssuerKeys.PAUSE_S
+    asked = door.issuer.asked
+    for number in range(20):
+        assert not door.admits(door.token(OTHER, f"forged-{number}"))
+    assert door.issuer.asked == asked + 2, "one configuration and one list of keys"
+
+
+def test_a_rotated_key_is_found_and_the_old_one_is_refused(door):
+    assert door.admits(door.token())
+    door.issuer.keys = [listed(OTHER, "new")]
+    door.clock.now += IssuerKeys.PAUSE_S
+    assert door.admits(door.token(OTHER, "new"))
+    assert not door.admits(door.token())
+
+
+def test_a_withdrawn_key_is_forgotten_when_the_keys_are_old(door):
+    assert door.admits(door.token())
+    door.issuer.keys = [listed(OTHER, "new")]
+    door.clock.now += IssuerKeys.OLD_S
+    assert not door.admits(door.token())
+
+
+def test_known_keys_go_on_while_the_issuer_is_down(door):
+    assert door.admits(door.token())
+    door.issuer.down = True
+    door.clock.now += IssuerKeys.OLD_S
+    assert door.admits(door.token())
+    asked = door.issuer.asked
+    assert door.admits(door.token())
+    assert door.issuer.asked == asked, "asked in a loop"
+
+
+def test_an_issuer_that_was_down_is_asked_again_after_the_pause(door):
+    door.issuer.down = True
+    assert not door.admits(door.token())
+    door.issuer.down = False
+    assert not door.admits(door.token())
+    door.clock.now += IssuerKeys.PAUSE_S
+    assert door.admits(door.token())
+
+
+@pytest.mark.parametrize(
+    "configuration",
+    [
+        {"issuer": "https://other.example", "jwks_uri": "{address}/keys"},
+        {"issuer": "{address}", "jwks_uri": "http://other.example/keys"},
+        {"issuer": "{address}", "jwks_uri": "file:///etc/passwd"},
+        {"issuer": "{address}"},
+        ["not an object"],
+    ],
+    ids=str,
+)
+def test_a_configuration_that_is_not_the_issuers_is_not_believed(door, configuration):
+    door.issuer.configuration = json.loads(json.dumps(configuration).replace("{address}", door.issuer.address))
+    assert not door.admits(door.token())
+
+
+def test_a_redirect_is_not_followed(door):
+    door.issuer.redirects = True
+    assert not door.admits(door.token())
+    assert door.issuer.asked == 1
+
+
+@pytest.mark.parametrize("keys", [[], None, {"kid": "ec"}, ["x" * 300_000]], ids=lambda keys: type(keys).__name__)
+def test_a_list_without_a_usable_key_is_an_error_of_the_issuer(door, keys):
+    door.issuer.keys = keys
+    with pytest.raises(NotFetched):
+        handler._keys_of(door.issuer.address)
+
+
+def test_without_settings_nobody_is_let_in(door):
+    door.settings = Settings()
+    door.keys = IssuerKeys("")
+    assert not door.admits(door.token())
+
+
+def test_the_log_says_why_and_never_what_the_token_was(door, caplog, monkeypatch):
+    monkeypatch.setattr(handler.LOGGER, "disabled", False)  # linting imports switches every logger off
+    token = door.token(exp=1)
+    assert not door.admits(token)
+    assert "ExpiredSignatureError" in caplog.text
+    assert token not in caplog.text
+
+
+def test_the_settings_are_read_from_the_environment_once(door, monkeypatch):
+    for name, value in door.settings.to_env().items():
+        monkeypatch.setenv(name, value)
+    handler._wired.cache_clear()
+    event = {"type": "TOKEN", "authorizationToken": f"bearer {door.token()}", "methodArn": CALL}
+    assert handler.handle(event, None)["principalId"] == "ada"
+    handler._wired.cache_clear()
+
+
+class Known(IssuerKeys):
+    """Keys that need no issuer, so that a thousand tokens take no time."""
+
+    def __init__(self) -> None:
+        super().__init__("https://issuer.example", clock=lambda: 0.0)
+        self._keys = {"ec": jwt.PyJWK(listed(EC, "ec"), "ES256"), "rsa": jwt.PyJWK(listed(RSA, "rsa"), "RS256")}
+        self._fetched = 0.0
+
+
+SETTINGS = Settings(jwt_issuer="https://issuer.example", jwt_audience=AUDIENCE)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def unauthorized_or_policy(header: object, call: object = CALL) -> dict | None:
+    try:
+        policy = respond({"authorizationToken": header, "methodArn": call}, SETTINGS, Known())
+    except Unauthorized:
+        return None
+    assert set(policy) == {"principalId", "policyDocument", "context"}
+    return policy
+
+
+@given(JSON | st.text(), JSON | st.just(CALL))
+def test_whatever_comes_is_a_policy_or_unauthorized(header, call):
+    assert unauthorized_or_policy(header, call) is None
+
+
+@given(head=JSON, body=JSON, signature=st.binary(max_size=80))
+def test_whatever_a_token_is_made_of_it_is_refused_without_a_signature(head, body, signature):
+    token = ".".join(encoded(part) for part in (json.dumps(head).encode(), json.dumps(body).encode(), signature))
+    assert unauthorized_or_policy(f"Bearer {token}") is None
+
+
+@given(
+    algorithm=st.sampled_from(["RS256", "ES256", "none", "HS256", "PS256", "EdDSA", ""]) | JSON,
+    name=st.sampled_from(["ec", "rsa"]) | JSON,
+    more=st.dictionaries(st.sampled_from(["typ", "crit", "jwk", "jku", "x5u", "b64", "zip", "cty"]), JSON, max_size=2),
+    signature=st.binary(max_size=300),
+)
+def test_whatever_its_header_says_it_is_refused_without_a_signature(algorithm, name, more, signature):
+    head = json.dumps({"alg": algorithm, "kid": name, **more}).encode()
+    assert unauthorized_or_policy(f"Bearer {encoded(head)}.e30.{encoded(signature)}") is None
+
+
+@given(
+    claims=st.dictionaries(
+        st.sampled_from(["sub", "aud", "iss", "exp", "nbf", "iat", "jti", "audiences"]), JSON, max_size=4
+    )
+)
+def test_whatever_the_issuer_signs_is_a_policy_for_the_stage_or_unauthorized(claims):
+    said = {"iss": SETTINGS.jwt_issuer, "aud": AUDIENCE, "sub": "ada", "exp": int(time.time()) + 600, **claims}
+    signed = jwt.api_jws.encode(json.dumps(said).encode(), EC, "ES256", headers={"kid": "ec"})
+    policy = unauthorized_or_policy(f"Bearer {signed}")
+    if policy:
+        assert policy["policyDocument"]["Statement"][0]["Resource"] == f"{STAGE}/*"
+        assert isinstance(policy["principalId"], str)
+        assert isinstance(policy["context"]["audiences"], str)
+
+
+@given(JSON)
+def test_audiences_are_names_without_commas_or_refused(claim):
+    try:
+        names = handler.audiences(claim)
+    except Refused:
+        return
+    assert ",".join(names).split(",") == (names or [""])
+
+
+def encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
