@@ -43,5 +43,9 @@ def _eventbridge(event: Event) -> dict[str, Any]:
         "time": event.time,
         "region": "local",
         "resources": [],
-        "detail": {"table": event.source, "change": event.change, "namespace": namespace, "name": name},
+        "detail": {
+            "table": event.source,
+            "change": event.change,
+            "keys": {"namespace": {"S": namespace}, "name": {"S": name}},
+        },
     }

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from local.cli import enrich, evaluate, registry, replay, search, serve, views
+from local.cli import enrich, evaluate, operate, registry, replay, search, serve, views
 from local.cli.console import exit_codes
 from mats import __version__
 from mats.settings import Settings
@@ -42,6 +42,7 @@ def _common(
 serve.add_to(app)
 search.add_to(app)
 registry.add_to(app)
+operate.add_to(app)
 enrich.add_to(app)
 views.add_to(app)
 replay.add_to(app)

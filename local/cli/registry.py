@@ -1,13 +1,12 @@
 """The commands that change the registry."""
 
 import time
-from collections import Counter
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
-from local.cli.console import AsJson, CapabilityId, Exit, complain, err, exit_codes, out, plain, print_json
+from local.cli.console import AsJson, CapabilityId, Exit, err, exit_codes, out, plain, print_json
 from local.cli.progress import bar
 from local.cli.spending import show_spent, spent_json
 from local.importing import Importer, Rejected, Report, Row, opened, parse
@@ -28,7 +27,6 @@ def add_to(app: typer.Typer) -> None:
     app.command(name="import")(import_)
     app.command()(remove)
     app.command()(trust)
-    app.command()(reconcile)
 
 
 def add(
@@ -107,7 +105,7 @@ def import_(
         with bar("Registering", None) as advance:
             for name in files:
                 importer.take_file(name, advance)
-        indexed = _index(local)
+        indexed = index(local)
         seconds = time.monotonic() - began
         report = importer.report
         if as_json:
@@ -120,7 +118,7 @@ def import_(
         raise typer.Exit(Exit.REFUSED)
 
 
-def _index(local: Local) -> int:
+def index(local: Local) -> int:
     """Make everything announced findable; how many changes that took."""
     handled = 0
     with bar("Indexing", local.events.depth().waiting) as advance:
@@ -214,30 +212,3 @@ def _trust(text: str) -> int | None:
     if not (text.isascii() and text.isdigit() and int(text) <= 100):
         raise RequestInvalid([Fault("N", f"must be a whole number from 0 to 100, or none; not {text!r}")])
     return int(text)
-
-
-def reconcile(context: typer.Context, as_json: AsJson = False) -> None:
-    """Compare registry, profiles and index, and repair what has drifted apart. Safe at any time."""
-    with exit_codes():
-        local = Local(context.obj)
-        redriven = local.events.redrive()
-        _index(local)
-        outcomes: Counter[str] = Counter()
-        ids = local.reconcile.everything()
-        with bar("Comparing", len(ids)) as advance:
-            for step in local.reconcile(ids):
-                outcomes.update(step.outcomes.values())
-                outcomes["reindexed"] += step.reindexed
-                outcomes["orphans"] += step.orphans
-                outcomes["purged"] += step.purged
-                advance(len(step.outcomes))
-    summary = {"compared": len(ids), "redriven": redriven, **{key: n for key, n in outcomes.items() if n}}
-    if as_json:
-        print_json({**summary, **spent_json(local)})
-    else:
-        out.print(", ".join(f"{n:,} {what}" for what, n in summary.items()))
-        show_spent(local)
-    if outcomes["degraded"]:
-        count = outcomes["degraded"]
-        complain(f"{count:,} wait for a model that did not answer ({local.why_waiting}); run it again when it does")
-        raise typer.Exit(Exit.UNAVAILABLE)

@@ -14,8 +14,16 @@ EVENT = {
     "detail-type": "CapabilityChanged",
     "source": "mats.registry",
     "time": "2026-01-01T00:00:00+00:00",
-    "detail": {"table": "Registry", "change": "put", "namespace": "com.acme", "name": "docs/read"},
+    "detail": {
+        "table": "Registry",
+        "change": "INSERT",
+        "keys": {"namespace": {"S": "com.acme"}, "name": {"S": "docs/read"}},
+    },
 }
+
+
+def _keys(**typed: object) -> dict[str, object]:
+    return {**EVENT, "detail": {"keys": typed}}
 
 
 def _message(event: object) -> dict[str, str]:
@@ -34,8 +42,7 @@ def test_a_change_carries_the_key_and_never_the_content():
 
 
 def test_a_name_in_any_script_is_read():
-    event = {**EVENT, "detail": {"namespace": "com.acme", "name": "返金"}}
-    assert change_of(_message(event)).id == "com.acme/返金"
+    assert change_of(_message(_keys(namespace={"S": "com.acme"}, name={"S": "返金"}))).id == "com.acme/返金"
 
 
 @pytest.mark.parametrize(
@@ -54,8 +61,8 @@ def test_a_name_in_any_script_is_read():
         _message({**EVENT, "detail": None}),
         _message({**EVENT, "detail": "com.acme/x"}),
         _message({**EVENT, "detail": []}),
-        _message({**EVENT, "detail": {"name": "x"}}),
-        _message({**EVENT, "detail": {"namespace": "com.acme"}}),
+        _message(_keys(name={"S": "x"})),
+        _message(_keys(namespace={"S": "com.acme"})),
         _message({**EVENT, "id": None}),
         _message({**EVENT, "time": 3}),
         _message({key: value for key, value in EVENT.items() if key != "id"}),
@@ -71,7 +78,7 @@ def test_a_message_that_tells_of_no_change_is_unreadable(message):
 @pytest.mark.parametrize("part", ["namespace", "name"])
 def test_a_key_that_is_no_text_is_no_key(part, key):
     with pytest.raises(MessageUnreadable):
-        change_of(_message({**EVENT, "detail": {**EVENT["detail"], part: key}}))
+        change_of(_message(_keys(**{"namespace": {"S": "com.acme"}, "name": {"S": "x"}, part: {"S": key}})))
 
 
 def test_a_message_nested_beyond_reading_is_unreadable():

@@ -7,7 +7,7 @@ import pytest
 from functions.discovery import handler as discovery_handler
 from functions.enrichment import handler as enrichment_handler
 from local.envelope import proxy_request, sqs_batch
-from mats.bootstrap import Discovery
+from mats.bootstrap import Discovery, Enrichment
 from mats.domain.errors import DependencyFailed
 from mats.ports import Event
 from mats.usecases.look_up import LookUp
@@ -58,6 +58,10 @@ def message(name: str, *, id: str | None = None) -> Event:
     return Event(1, id or f"m-{name}", "Registry", "INSERT", a_registration(name=name).id, "2026-01-01T00:00:00Z", 1)
 
 
+def enriched(batch: dict, world: World, **more) -> dict:
+    return enrichment_handler.respond(batch, Enrichment(world.enrich, dict, **more))
+
+
 def failures(response: dict) -> list[str]:
     return [failure["itemIdentifier"] for failure in response["batchItemFailures"]]
 
@@ -65,7 +69,7 @@ def failures(response: dict) -> list[str]:
 def test_a_batch_that_is_done_has_no_failures():
     world = World(encoder=FakeEncoder())
     world.registry.put([a_registration(name=n) for n in "ab"])
-    assert failures(enrichment_handler.respond(sqs_batch([message("a"), message("b")]), world.enrich)) == []
+    assert failures(enriched(sqs_batch([message("a"), message("b")]), world)) == []
     assert len(world.profiles.kept) == 2
 
 
@@ -73,7 +77,7 @@ def test_only_what_is_not_done_comes_again():
     world = World(encoder=FakeEncoder(broken=True))
     world.registry.put([a_registration(name="a")])
     batch = sqs_batch([message("a"), message("never-registered")])
-    assert failures(enrichment_handler.respond(batch, world.enrich)) == ["m-a"]
+    assert failures(enriched(batch, world)) == ["m-a"]
 
 
 def test_an_unreadable_message_goes_to_the_dead_letters_and_holds_nobody_up():
@@ -81,7 +85,7 @@ def test_an_unreadable_message_goes_to_the_dead_letters_and_holds_nobody_up():
     world.registry.put([a_registration(name="a")])
     batch = sqs_batch([message("a")])
     batch["Records"].append({"messageId": "m-bad", "body": "not an event"})
-    assert failures(enrichment_handler.respond(batch, world.enrich)) == ["m-bad"]
+    assert failures(enriched(batch, world)) == ["m-bad"]
     assert len(world.profiles.kept) == 1
 
 
@@ -93,7 +97,7 @@ def test_a_store_that_is_down_gets_the_whole_batch_again(monkeypatch):
 
     monkeypatch.setattr(world.registry, "get", down)
     batch = sqs_batch([message("a"), message("b")])
-    assert failures(enrichment_handler.respond(batch, world.enrich)) == ["m-a", "m-b"]
+    assert failures(enriched(batch, world)) == ["m-a", "m-b"]
 
 
 def test_a_bug_is_not_hidden(monkeypatch):
@@ -104,4 +108,70 @@ def test_a_bug_is_not_hidden(monkeypatch):
 
     monkeypatch.setattr(world.registry, "get", bug)
     with pytest.raises(ZeroDivisionError):
-        enrichment_handler.respond(sqs_batch([message("a")]), world.enrich)
+        enriched(sqs_batch([message("a")]), world)
+
+
+def signed(role: str = "Buyer") -> dict:
+    """What API Gateway says of a caller that signed with a role."""
+    return {"identity": {"userArn": f"arn:aws:sts::123456789012:assumed-role/{role}/session-1"}}
+
+
+ROLE = "arn:aws:iam::123456789012:role/Buyer"
+
+
+def ask_signed(path: str, body: object = None, *, callers, measured=None) -> tuple[int, dict]:
+    index = indexed(*THREE, SECRET)
+    found = Discovery(discover_over(index), LookUp(index), callers=callers, metrics=measured or (lambda measures: None))
+    event = proxy_request("POST" if body else "GET", path, {}, json.dumps(body).encode() if body else b"", ())
+    response = discovery_handler.respond({**event, "requestContext": signed()}, found)
+    return response.status, json.loads(response.body)
+
+
+def test_a_role_sees_what_operators_let_it_see():
+    asked = []
+
+    def callers(arn: str) -> frozenset[str]:
+        asked.append(arn)
+        return frozenset({"finance"})
+
+    assert ask_signed(f"/capabilities/{SECRET.id}", callers=callers)[0] == 200
+    answer = ask_signed("/discover", {"query": "give money back"}, callers=callers)[1]
+    assert SECRET.id in [result["id"] for result in answer["results"]]
+    assert set(asked) == {ROLE}
+    assert ask_signed(f"/capabilities/{SECRET.id}", callers=lambda arn: frozenset())[0] == 404
+
+
+def test_where_nobody_knows_what_a_caller_may_see_it_gets_what_everyone_may_and_is_told():
+    def down(arn: str) -> frozenset[str]:
+        raise DependencyFailed("no table")
+
+    status, answer = ask_signed("/discover", {"query": "give money back"}, callers=down)
+    assert status == 200
+    assert "audiences" in answer["degraded"]
+    assert SECRET.id not in [result["id"] for result in answer["results"]]
+    assert ask_signed(f"/capabilities/{SECRET.id}", callers=down)[0] == 503
+
+
+def test_every_answer_is_measured():
+    measured = []
+    ask_signed("/discover", {"query": "address"}, callers=lambda arn: frozenset(), measured=measured.append)
+    (measures,) = measured
+    assert measures["Answers"] == (1, "Count")
+    assert measures["DegradedLlm"].value == 1
+    assert measures["TotalMs"].unit == "Milliseconds"
+    assert sum(name.startswith("Verdict") for name in measures) == 1
+
+
+def test_every_batch_is_measured_also_one_that_failed(monkeypatch):
+    world, measured = World(encoder=FakeEncoder()), []
+    world.registry.put([a_registration(name="a")])
+    enriched(sqs_batch([message("a"), message("gone")]), world, metrics=measured.append)
+    assert measured[0]["Indexed"].value == 1
+    assert measured[0]["Unchanged"].value == 1
+
+    def down(ids):
+        raise DependencyFailed("down")
+
+    monkeypatch.setattr(world.registry, "get", down)
+    enriched(sqs_batch([message("a")]), world, metrics=measured.append)
+    assert measured[1]["Waiting"].value == 1

@@ -9,6 +9,7 @@ from local.pump import drain
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.events import SqliteEvents
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
+from mats.bootstrap import Enrichment as Enriching
 from mats.bootstrap.local import Local
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile import Enrichment
@@ -29,7 +30,7 @@ def events(tmp_path):
 
 
 def over(events, enrich):
-    return SimpleNamespace(writer=None, events=events, enrich=enrich)
+    return SimpleNamespace(writer=None, events=events, enrichment=Enriching(enrich, dict))
 
 
 def indexed(changes):

@@ -11,7 +11,7 @@ from mats.adapters.sqlite.profiles import SqliteProfiles
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
 from mats.bootstrap.system import System
 from mats.ports import Encoder, Generations, Reranker, SearchIndex, Writer
-from mats.settings import Settings
+from mats.settings import Settings, SettingsInvalid
 
 DATABASE = "mats.db"
 
@@ -31,7 +31,13 @@ class Local(System):
 
         Raises:
             StorageUnusable: the message says what to do.
+            SettingsInvalid: the settings name a system in AWS.
         """
+        if settings.in_aws:
+            raise SettingsInvalid(
+                "this works on a local registry only: unset MATS_INDEX_ENDPOINT (reconcile, reindex and backfill work "
+                "in AWS; owners and operators write to the tables themselves)"
+            )
         super().__init__(settings, encoder=encoder, writer=writer, reranker=reranker)
         self.database = Database(settings.home / DATABASE)
         self.events = SqliteEvents(self.database, f"{os.getpid()}:{fresh_id()}")

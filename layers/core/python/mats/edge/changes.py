@@ -15,13 +15,29 @@ class MessageUnreadable(ValueError):
     """A message is not one of ours; it belongs in the dead-letter queue."""
 
 
-class _Key(BaseModel):
-    """What an event must say of the item that changed; what else it says does not matter."""
+class _Text(BaseModel):
+    """A string as DynamoDB types it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    S: Annotated[str, Field(min_length=1)]
+
+
+class _Keys(BaseModel):
+    """The key of the item that changed."""
 
     model_config = ConfigDict(extra="ignore")
 
-    namespace: Annotated[str, Field(min_length=1)]
-    name: Annotated[str, Field(min_length=1)]
+    namespace: _Text
+    name: _Text
+
+
+class _Detail(BaseModel):
+    """What an event must say; what else it says does not matter."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    keys: _Keys
 
 
 def change_of(message: Mapping[str, Any]) -> Change:
@@ -32,8 +48,8 @@ def change_of(message: Mapping[str, Any]) -> Change:
     """
     try:
         event = json.loads(message["body"])
-        key = _Key.model_validate(event["detail"])
+        keys = _Detail.model_validate(event["detail"]).keys
         cause = Cause(event_id=event["id"], time=event["time"])
-        return Change(capability_id(key.namespace, key.name), cause)
+        return Change(capability_id(keys.namespace.S, keys.name.S), cause)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise MessageUnreadable(f"not a change of a capability: {str(message.get('body'))[:200]!r}") from error
