@@ -2,10 +2,7 @@
 
 import asyncio
 import json
-import os
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +17,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from evaluation.datasets import load as load_dataset
+from evaluation.processes import running
 from evaluation.systems import cached, registry_of
 from mats import bootstrap
 from mats.domain.explain import explain
@@ -129,34 +127,17 @@ def load(data: Path, settings: Settings) -> dict[str, Any]:
 @contextmanager
 def _service(settings: Settings, *arguments: str) -> Iterator[str]:
     """`mats serve` over a registry, with a stand-in for Bedrock beside it; the service's URL."""
-    with _running("tests.servers.bedrock", "--port", "0", *arguments, env={}) as (_, bedrock):
+    with running("tests.servers.bedrock", "--port", "0", *arguments, env={}) as (_, bedrock):
         env = {
             **replace(settings, bedrock=True, writer_model="none", region="us-east-1").to_env(),
             "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": bedrock,
             "AWS_ACCESS_KEY_ID": "none",
             "AWS_SECRET_ACCESS_KEY": "none",
         }
-        with _running("local.cli", "serve", "--port", "0", env=env) as (_, line):
+        with running("local.cli", "serve", "--port", "0", env=env) as (_, line):
             url = next(word for word in line.split() if word.startswith("http://"))
             _one_by_one(url, [{"query": "warm up"}] * 3)
             yield url
-
-
-@contextmanager
-def _running(module: str, *arguments: str, env: Mapping[str, str]) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    """A module as a process, and the first line it prints."""
-    process = subprocess.Popen(  # noqa: S603
-        [sys.executable, "-m", module, *arguments], env={**os.environ, **env}, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        if process.stdout is None:
-            raise SystemExit(f"{module} has no output")
-        yield process, process.stdout.readline().strip()
-    finally:
-        process.terminate()
-        process.wait(timeout=15)
-        if process.stdout:
-            process.stdout.close()
 
 
 class _Heard:

@@ -34,7 +34,7 @@ from mats.usecases.discover import Discover
 _TOLD_NONE = 0.05
 _MATCH_PRECISION = 0.8
 _GIBBERISH = 300
-_TABLE = Path(bootstrap.__file__).with_name("calibration.json")
+_TABLE = Path(bootstrap.__file__).parents[1] / "calibration.json"
 
 
 @dataclass(frozen=True, slots=True)

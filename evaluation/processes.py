@@ -1,0 +1,24 @@
+"""Other programs that a measurement needs, for as long as it takes."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+
+@contextmanager
+def running(module: str, *arguments: str, env: Mapping[str, str]) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """A module as a process, and the first line it prints; it is told to end at the end."""
+    process = subprocess.Popen(  # noqa: S603
+        [sys.executable, "-m", module, *arguments], env={**os.environ, **env}, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        if process.stdout is None:
+            raise SystemExit(f"{module} has no output")
+        yield process, process.stdout.readline().strip()
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+        if process.stdout:
+            process.stdout.close()
