@@ -103,7 +103,18 @@ def parity(data: Path, settings: Settings) -> dict[str, Any]:
         **results,
         "match@15_difference_pp": round(100 * difference, 2),
         "same_of_15": round(float(np.mean(shared)), 3),
+        "bm25_ratio": round(ratio, 3),
     }
+
+
+def _bm25_ratio(one: SearchIndex, other: SearchIndex, queries: Sequence[JudgedQuery]) -> float:
+    """The median of what the other index scores an entry, relative to the one: what their constants differ by."""
+    ratios = []
+    for query in queries:
+        terms = query_terms(query.text)
+        scores = {hit.id: hit.score for hit in one.lexical(terms, Filter(), depth=15)}
+        ratios += [hit.score / scores[hit.id] for hit in other.lexical(terms, Filter(), depth=15) if hit.id in scores]
+    return float(np.median(ratios))
 
 
 def answer(data: Path, settings: Settings) -> dict[str, Any]:
