@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from evaluation import cold_start
 from evaluation.datasets import JudgedQuery, load
 from evaluation.metrics import SEED, estimate, per_query
 from evaluation.processes import running
@@ -186,7 +187,23 @@ def _shares(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
     }
 
 
-BENCHMARKS = {"parity": parity, "answer": answer}
+def cold(data: Path, settings: Settings) -> dict[str, Any]:
+    """Cold starts of both functions, as the stacks set them, over a small index."""
+    deployed = replace(settings, bedrock=True, encoder=TITAN, metrics="mats", callers_table="callers")
+    with node("1g") as url, running("tests.servers.bedrock", "--port", "0", env={}) as (_, bedrock):
+        os.environ["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"] = bedrock
+        deployed = replace(
+            deployed, index_endpoint=url, region=_REGION, registry_table="r", trust_table="t", profiles_table="p"
+        )
+        cloud = Cloud(deployed)
+        if cloud.encoder is None:
+            raise SystemExit("there is no encoder")
+        with index_on(url, cloud.encoder) as index:
+            _fill(index, registrations(_PAGE), cloud.encoder.name)
+            return cold_start.cold(url, replace(deployed, region=""))
+
+
+BENCHMARKS = {"parity": parity, "cold": cold, "answer": answer}
 
 
 def main() -> None:

@@ -21,10 +21,11 @@ import numpy as np
 from evaluation.bench import FOUR_KINDS, SETS
 from evaluation.datasets import Dataset, JudgedQuery, load
 from evaluation.metrics import SEED, Values
-from evaluation.provenance import write
+from evaluation.provenance import RESULTS, write
 from evaluation.scale import fit, measured
 from evaluation.systems import cached, registry_of
 from mats import bootstrap
+from mats.adapters.opensearch.mapping import VERSION
 from mats.domain.query import Query
 from mats.domain.ranking import Scale
 from mats.ports import Encoder
@@ -52,8 +53,12 @@ def main() -> None:
     """Fit, test, and write both the results and the table that the service reads."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of judged data sets")
-    data, settings = parser.parse_args().data, Settings.from_env(os.environ)
-    table = json.loads(_TABLE.read_text(encoding="utf-8"))
+    parser.add_argument("--carry-over", action="store_true", help="only carry the constants over to OpenSearch")
+    chosen, settings = parser.parse_args(), Settings.from_env(os.environ)
+    data, table = chosen.data, json.loads(_TABLE.read_text(encoding="utf-8"))
+    if chosen.carry_over:
+        _keep(_carried_over(table))
+        return
     index, fitted, grid = _fitted_scale(data, settings)
     report: dict[str, Any] = {}
     for key, encoder in ((settings.encoder, cached(settings)), ("none", None)):
@@ -68,8 +73,26 @@ def main() -> None:
             "tested": _judged(halves[1], weak, match),
         }
     write("calibration", {"scale": asdict(fitted), "sets": SETS, "grid": grid, "verdict": report})
-    _TABLE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    _keep(_carried_over(table))
     sys.stdout.write(json.dumps(report) + "\n")
+
+
+def _carried_over(table: dict[str, Any]) -> dict[str, Any]:
+    """The table with rows for OpenSearch: its BM25 is larger by a ratio that `bench_aws parity` has measured."""
+    ratio = json.loads((RESULTS / "aws-parity.json").read_text(encoding="utf-8"))["bm25_ratio"]
+    local = {key: row for key, row in table.items() if key.startswith("sqlite-")}
+    carried = {
+        f"opensearch-{VERSION}/{key.partition('/')[2]}": {
+            **row,
+            "scale": {**row["scale"], "c": round(row["scale"]["c"] * ratio, 1)},
+        }
+        for key, row in local.items()
+    }
+    return {**local, **carried}
+
+
+def _keep(table: dict[str, Any]) -> None:
+    _TABLE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
 
 
 def _fitted_scale(data: Path, settings: Settings) -> tuple[str, Scale, list[dict[str, Any]]]:

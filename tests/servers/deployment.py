@@ -32,7 +32,11 @@ _KINDS: dict[str, tuple[str, str | None]] = {
 _ARN_IS_REF = {"AWS::Lambda::Alias", "AWS::Lambda::LayerVersion", "AWS::Lambda::Version", "AWS::SNS::Topic"}
 
 
-class Unresolvable(Exception):
+class Misconfigured(Exception):
+    """The templates would not work in an account either."""
+
+
+class Unresolvable(Misconfigured):
     """The template refers to something that is not there, or in a way this stand-in does not know."""
 
 
@@ -191,7 +195,10 @@ class Deployment:
     def _name(self, id: str, stack: int) -> str:
         properties = self._templates[stack]["Resources"][id].get("Properties", {})
         naming = _KINDS.get(self._type(id, stack), ("", None))[1]
-        return str(self.resolve(properties[naming], stack)) if naming and naming in properties else id
+        if naming and naming in properties:
+            return str(self.resolve(properties[naming], stack))
+        alike = sum(id in template["Resources"] for template in self._templates)
+        return id if alike == 1 else f"{id}-{stack}"
 
     def _type(self, id: str, stack: int) -> str:
         try:

@@ -1,7 +1,9 @@
 """The real DynamoDB Local 2.6.1, in memory, on loopback only. Any credentials will do; all see the same tables."""
 
 import argparse
+from typing import Any
 
+from tests.servers.deployment import Deployment
 from tests.servers.jvm import JavaServer, serve
 
 
@@ -10,6 +12,22 @@ class DynamoDBLocal(JavaServer):
 
     name = "dynamodb"
     main = "DynamoDBLocal"
+
+
+def make_tables(deployment: Deployment, client: Any) -> list[str]:
+    """Make the tables of the templates, under their names there; empty ones, for what was there before is dropped."""
+    there = set(client.list_tables()["TableNames"])
+    names = []
+    for table in deployment.all("AWS::DynamoDB::Table"):
+        if table.ref in there:
+            client.delete_table(TableName=table.ref)
+        copied = ["KeySchema", "AttributeDefinitions", "GlobalSecondaryIndexes"]
+        options = {name: table[name] for name in copied if name in table.raw}
+        if stream := table.get("StreamSpecification"):
+            options["StreamSpecification"] = {"StreamEnabled": True, **stream}
+        client.create_table(TableName=table.ref, BillingMode="PAY_PER_REQUEST", **options)
+        names.append(table.ref)
+    return names
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -56,7 +57,8 @@ class JavaServer:
         home = maven.assembled(self.name)
         self.folder = Path(tempfile.mkdtemp(prefix=f"mats-{self.name}-"))
         command = [
-            "java", *self._java_options, f"-Djava.library.path={home}/lib", "-cp", f"{home}:{home}/lib/*", self.main,
+            "java", *self._java_options, "-XX:-UsePerfData", f"-Djava.io.tmpdir={self.folder}",
+            f"-Djava.library.path={home}/lib", "-cp", f"{home}:{home}/lib/*", self.main,
             *self.arguments(home, self.folder), str(self._port), *self.options(),
         ]  # fmt: skip
         self.log = self.folder / "log"
@@ -104,4 +106,5 @@ def serve(server: JavaServer) -> None:
     """Keep it up in the foreground until interrupted."""
     with server:
         print(server.url, flush=True)  # noqa: T201  what a person at the keyboard waits for
-        threading.Event().wait()
+        with suppress(KeyboardInterrupt):
+            threading.Event().wait()

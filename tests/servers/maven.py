@@ -52,7 +52,7 @@ def _assemble(source: Path, target: Path, lock: int) -> None:
     _run(["mvn", "-q", "-B", "-f", pom, f"-Ddist={target}", "process-resources"], lock)
     shutil.copytree(source / "overlay", target, dirs_exist_ok=True) if (source / "overlay").is_dir() else None
     launchers = [str(path) for path in source.glob("*.java")]
-    _run(["javac", "-nowarn", "-d", str(target), "-cp", f"{target}/lib/*", *launchers], lock)
+    _run(["javac", "-nowarn", "--release", "17", "-d", str(target), "-cp", f"{target}/lib/*", *launchers], lock)
 
 
 def _run(command: list[str], lock: int) -> None:

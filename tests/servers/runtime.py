@@ -24,7 +24,7 @@ from typing import Any, Self
 from tests.servers.deployment import REGION, Resource
 
 PAYLOAD_LIMIT = 6 * 1024 * 1024  # bytes, of an event and of a response, when invoked synchronously
-INHERITED = ("PATH", "HOME", "LANG")
+INHERITED = ("PATH", "LANG")
 RESERVED = {"_HANDLER", "_X_AMZN_TRACE_ID", "TZ"}  # and all that begin with AWS_ but these:
 ALLOWED = {"AWS_LAMBDA_EXEC_WRAPPER", "AWS_NODEJS_CONNECTION_REUSE_ENABLED", "AWS_STS_REGIONAL_ENDPOINTS"}
 
@@ -59,7 +59,7 @@ class Function:
     """One execution environment, started by the first event and started again after it died.
 
     `environment` is what the template gives; `around` is what stands for the account, such as AWS_ENDPOINT_URL_DYNAMODB
-    or another MATS_INDEX_ENDPOINT, and wins. Of this process's own environment it sees PATH, HOME and LANG only.
+    or another MATS_INDEX_ENDPOINT, and wins. Of this process's own environment it sees PATH and LANG only.
     Events from several threads wait for each other: Lambda would start more environments, a test makes more Functions.
     """
 
@@ -101,6 +101,7 @@ class Function:
             "AWS_LAMBDA_LOG_GROUP_NAME": f"/aws/lambda/{name}",
             "AWS_LAMBDA_LOG_STREAM_NAME": "local",
             "AWS_EC2_METADATA_DISABLED": "true",
+            "HOME": str(self._folder),  # no settings of this machine's user
             "LAMBDA_TASK_ROOT": str(self._folder),
             "PYTHONDONTWRITEBYTECODE": "1",  # /var/task and /opt are read-only
             "PYTHONPATH": os.pathsep.join(str(layer.resolve()) for layer in layers),
@@ -118,6 +119,7 @@ class Function:
         logging = resource.get("LoggingConfig", {})
         if logging.get("LogFormat") != "JSON":
             raise ValueError(f"{resource.id} does not log JSON: {logging}")
+        snap_start = resource.get("SnapStart", {}).get("ApplyOn") == "PublishedVersions"
         return cls(
             folder=folder,
             handler=resource["Handler"],
@@ -125,7 +127,7 @@ class Function:
             timeout_s=float(resource.get("Timeout", 3)),
             memory_mb=int(resource.get("MemorySize", 128)),
             name=resource.ref,
-            **options,
+            **{"snap_start": snap_start, **options},
         )
 
     def __enter__(self) -> Self:

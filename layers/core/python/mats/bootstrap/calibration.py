@@ -25,13 +25,14 @@ JUDGED = Thresholds(match=0.7, weak=0.4)
 def calibrated(index: str, encoder: str) -> Calibration:
     """The constants for an index and an encoder, by the start of `index/encoder`.
 
-    A pair that was never measured has the first one's, which the log says, until `make calibrate` has run with it.
+    A pair that was never measured has those of the same index with another encoder, else the first ones, which the log
+    says, until `make calibrate` has run with it.
     """
     table = json.loads(resource("calibration.json"))
     wanted = f"{index}/{encoder}"
     known = next((key for key in table if wanted.startswith(key)), None)
     if known is None:
-        known = next(iter(table))
+        known = next((key for key in table if key.startswith(f"{index}/")), next(iter(table)))
         LOGGER.warning("no calibration for %s; using that of %s", wanted, known)
     row = table[known]
     return Calibration(Scale(**row["scale"]), Thresholds(**row["thresholds"]))

@@ -34,7 +34,7 @@ class SearchIndex(Protocol):
         """Make revisions findable; one that is not findable becomes a tombstone.
 
         The revision is an external version: an entry older than or equal to the one there changes nothing, and that
-        is no error. When this returns, the entries are safe and searches see them.
+        is no error. When this returns, the entries are safe; searches see them at once or within a second.
         """
         ...
 

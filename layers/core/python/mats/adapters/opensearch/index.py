@@ -35,7 +35,8 @@ class OpenSearchIndex:
     targets: Callable[[], Sequence[Target]]
     encoder: str = ""
     read: str = ALIAS
-    refresh: str = "wait_for"
+    refresh: str = "false"
+    """`true`: searches see a write at once. Else within a second, and a write does not wait for that."""
 
     @property
     def name(self) -> str:
@@ -45,9 +46,9 @@ class OpenSearchIndex:
     def put(self, entries: Sequence[Stored]) -> None:
         """Make revisions findable in every target."""
         for target in self.targets() if entries else ():
-            self.fill(target, entries, refresh=self.refresh)
+            self.fill(target, entries)
 
-    def fill(self, target: Target, entries: Sequence[Stored], *, refresh: str = "false") -> None:
+    def fill(self, target: Target, entries: Sequence[Stored]) -> None:
         """Write revisions to one index; an older or equal one changes nothing.
 
         Raises:
@@ -55,7 +56,7 @@ class OpenSearchIndex:
         """
         for part in _parts(entries, _BULK):
             lines = [line for entry in part for line in _action(entry, target.encoder)]
-            results = self.domain.bulk(lines, index=target.name, refresh=refresh)
+            results = self.domain.bulk(lines, index=target.name, refresh=self.refresh)
             failed = [result for result in results if result["status"] >= 300 and result["status"] != _CONFLICT]
             if failed:
                 reasons = "; ".join(sorted({_reason(result) for result in failed}))
@@ -131,6 +132,7 @@ class OpenSearchIndex:
         """Forget the tombstones among these, in every target."""
         clauses = [{"term": {"findable": False}}, {"terms": {"id": list(ids)}}]
         for target in self.targets() if ids else ():
+            self.domain.refresh(target.name)  # what is deleted is found by searching for it
             self.domain.delete_where(target.name, {"bool": {"filter": clauses}})
 
     def _scored(self, query: Mapping[str, Any], size: int) -> list[tuple[Id, float]]:

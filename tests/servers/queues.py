@@ -1,0 +1,94 @@
+"""SQS queues with their redrive policies, and the event source mappings that hand their messages to functions."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from tests.servers import iam
+from tests.servers.deployment import Deployment, Misconfigured, Resource
+from tests.servers.runtime import Invocation
+
+
+@dataclass
+class Message:
+    """What a queue holds; `received` is how often it was handed out."""
+
+    id: str
+    body: str
+    sent: datetime
+    received: int = 0
+
+    @property
+    def content(self) -> Any:
+        """Its body, read as JSON."""
+        return json.loads(self.body)
+
+
+@dataclass
+class Queue:
+    """A queue and, if it has one, where messages go that were received too often."""
+
+    name: str
+    arn: str
+    limit: int | None = None
+    dead: "Queue | None" = None
+    messages: list[Message] = field(default_factory=list)
+    in_flight: list[Message] = field(default_factory=list)
+
+
+def put_back(queue: Queue, message: Message) -> None:
+    """Back into the queue, or to its dead-letter queue when it was received too often."""
+    dead = queue.dead if queue.limit is not None and message.received >= queue.limit else None
+    (dead or queue).messages.append(message)
+
+
+def queues_of(deployment: Deployment) -> dict[str, Queue]:
+    found = {queue.arn: Queue(queue.ref.rpartition("/")[2], queue.arn) for queue in deployment.all("AWS::SQS::Queue")}
+    for resource in deployment.all("AWS::SQS::Queue"):
+        redrive = resource.get("RedrivePolicy")
+        if redrive:
+            queue = found[resource.arn]
+            queue.limit, target = int(redrive["maxReceiveCount"]), redrive["deadLetterTargetArn"]
+            if target not in found:
+                raise Misconfigured(f"{queue.name}: its dead-letter queue {target} is not in the templates")
+            queue.dead = found[target]
+    return found
+
+
+class Mapping:
+    """From a queue to a function."""
+
+    def __init__(self, deployment: Deployment, resource: Resource) -> None:
+        self.queue = resource["EventSourceArn"]
+        self.batch = int(resource.get("BatchSize", 10))
+        self._partial = resource.get("FunctionResponseTypes", []) == ["ReportBatchItemFailures"]
+        queue, name = deployment.at(self.queue), str(resource["FunctionName"])
+        function = next(
+            (each for each in deployment.all("AWS::Lambda::Function") if name in (each.ref, each.arn)), None
+        )
+        if function is None:
+            raise Misconfigured(f"{resource.id}: {name} is no function of the templates")
+        if queue.get("VisibilityTimeout", 30) < function.get("Timeout", 3):
+            raise Misconfigured(f"{resource.id}: Lambda refuses a queue with less patience than its function")
+        if self.batch > 10 and not resource.get("MaximumBatchingWindowInSeconds"):
+            raise Misconfigured(f"{resource.id}: batches of more than 10 need a batching window")
+        if "FilterCriteria" in resource.raw or not resource.get("Enabled", True):
+            raise Misconfigured(f"{resource.id}: it is disabled, or filters, which is not played here")
+        needed = [(f"sqs:{act}", self.queue) for act in ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes")]
+        if refused := iam.refused(iam.statements(deployment, iam.role_of(deployment, function)), needed):
+            raise Misconfigured(f"{resource.id}: the role of the function does not allow {refused}")
+
+    def failed(self, batch: Sequence[Message], invocation: Invocation) -> set[str]:
+        """The ids of messages that stay in the queue."""
+        every = {message.id for message in batch}
+        if invocation.error is not None:
+            return every
+        if not self._partial or invocation.response is None:
+            return set()
+        try:
+            failed = {item["itemIdentifier"] for item in invocation.response.get("batchItemFailures") or []}
+        except (AttributeError, KeyError, TypeError):
+            return every
+        return failed if failed <= every else every

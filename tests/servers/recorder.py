@@ -1,0 +1,348 @@
+"""Stands between functions and the services: writes down every call, and lets a test spoil any of them."""
+
+import http.client
+import itertools
+import json
+import select
+import socket
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
+from types import TracebackType
+from typing import Any, Self, TypeAlias
+from urllib.parse import urlsplit
+
+from tests.servers import iam
+from tests.servers.calls import SIGNED_AS, Account, Call, Service
+
+__all__ = ["Account", "Act", "Call", "Cut", "Hook", "Play", "Recorder", "Refuse", "Stall", "every", "nth"]
+
+FRESH_S = 5.0  # how long an idle connection to a service is trusted
+HOP_BY_HOP = {"connection", "content-length", "host", "keep-alive", "transfer-encoding", "expect"}
+
+
+@dataclass(frozen=True)
+class Refuse:
+    """An error of the service instead of an answer; the service does not see the call."""
+
+    status: int = 503
+    code: str = "ServiceUnavailable"
+
+
+@dataclass(frozen=True)
+class Stall:
+    """No answer for so long, then the end of the connection; the service does not see the call."""
+
+    seconds: float = 60.0
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The end of the connection: before the service sees the call, or `after` it did what was asked."""
+
+    after: bool = False
+
+
+@dataclass(frozen=True)
+class Hook:
+    """Run this - kill the function, say - before the service sees the call, or `after` it did what was asked.
+
+    Killed before, the call is lost; killed after, it is done and nobody knows.
+    """
+
+    run: Callable[[], object]
+    after: bool = False
+
+
+Act: TypeAlias = Refuse | Stall | Cut | Hook
+Play: TypeAlias = Callable[[Call], Act | None]
+"""What becomes of a call; None lets it pass. Called from many threads at once."""
+
+
+def every(
+    act: Act, *, service: Service | None = None, operation: str | None = None, writes: bool | None = None
+) -> Play:
+    """Spoil all calls that are of this service and operation, and write or not."""
+    wanted = {"service": service, "operation": operation, "writes": writes}
+    asked = {name: value for name, value in wanted.items() if value is not None}
+    return lambda call: act if all(getattr(call, name) == value for name, value in asked.items()) else None
+
+
+def nth(number: int, act: Act, **asked: Any) -> Play:
+    """Spoil the n-th call, counted from 1, among those that `every` would spoil."""
+    numbers, lock, chosen = itertools.count(1), threading.Lock(), every(act, **asked)
+
+    def play(call: Call) -> Act | None:
+        if not chosen(call):
+            return None
+        with lock:
+            return act if next(numbers) == number else None
+
+    return play
+
+
+class Recorder:
+    """Listens while it is entered: one loopback port for each service.
+
+    `dynamodb`, `opensearch` and `bedrock` are where calls go on to. PutEvents is answered here, its entries are kept in
+    `entries`. A call to any other service is refused, as is one that is not signed for its service.
+    Leaving raises what went wrong in a play.
+    """
+
+    def __init__(
+        self,
+        *,
+        dynamodb: str | None = None,
+        opensearch: str | None = None,
+        bedrock: str | None = None,
+        account: Account | None = None,
+    ) -> None:
+        self.play: Play | None = None
+        self.calls: list[Call] = []
+        self.entries: list[dict[str, Any]] = []
+        self.strangers: list[str] = []
+        """Calls that were refused because of their service or signature."""
+        self.mistakes: list[BaseException] = []
+        self.account = account or Account()
+        self._upstream: dict[Service, str | None] = {
+            "dynamodb": dynamodb, "opensearch": opensearch, "bedrock": bedrock, "events": None, "other": None,
+        }  # fmt: skip
+        self._listeners: dict[Service, _Listener] = {}
+        self._busy = 0
+        self._quiet = threading.Condition()
+
+    def url(self, service: Service) -> str:
+        """Where functions find the service."""
+        return f"http://127.0.0.1:{self._listeners[service].server_address[1]}"
+
+    def environment(self) -> dict[str, str]:
+        """The variables that lead AWS's clients here, whatever the service; OpenSearch goes by a setting of our own."""
+        return {
+            "AWS_ENDPOINT_URL": self.url("other"),
+            "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": self.url("bedrock"),
+            "AWS_ENDPOINT_URL_DYNAMODB": self.url("dynamodb"),
+            "AWS_ENDPOINT_URL_EVENTBRIDGE": self.url("events"),
+        }
+
+    @property
+    def needs(self) -> list[tuple[str, str]]:
+        """Every (action, resource) that was asked for, each once, in the order of its first call."""
+        return list(dict.fromkeys(need for call in list(self.calls) for need in call.needs))
+
+    def refused(self, statements: Iterable[iam.Statement]) -> list[tuple[str, str]]:
+        """The (action, resource) pairs that were asked for and that these statements do not allow; each once."""
+        known = list(statements)
+        asked = dict.fromkeys((need, tuple(call.context.items())) for call in list(self.calls) for need in call.needs)
+        return [need for need, context in asked if not iam.allowed(known, *need, dict(context))]
+
+    def take_entries(self) -> list[dict[str, Any]]:
+        """The entries of PutEvents since the last time."""
+        taken = list(self.entries)
+        del self.entries[: len(taken)]
+        return taken
+
+    def settle(self, patience_s: float = 60.0) -> None:
+        """Wait until no call is in flight: those of a function that was killed are still carried out."""
+        with self._quiet:
+            assert self._quiet.wait_for(lambda: not self._busy, patience_s), f"{self._busy} calls are still in flight"
+
+    def __enter__(self) -> Self:
+        for service in self._upstream:
+            listener = self._listeners[service] = _Listener(self, service)
+            listener.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for listener in self._listeners.values():
+            listener.stop()
+        if self.mistakes and kind is None:
+            raise self.mistakes[0]
+
+    def enter(self, call: Call) -> Act | None:
+        """Write the call down and decide what becomes of it."""
+        self.calls.append(call)
+        expected = SIGNED_AS.get(call.service)
+        if call.signed_as != expected:
+            self.strangers.append(f"{call.service} {call.operation}, signed as {call.signed_as or 'nothing'}")
+            return Refuse(403, "AccessDeniedException")
+        try:
+            return self.play(call) if self.play else None
+        except Exception as mistake:
+            self.mistakes.append(mistake)
+            return Refuse(500, "InternalServerError")
+
+    def answered_here(self, call: Call) -> bytes:
+        """What PutEvents answers."""
+        entries = call.content["Entries"]
+        for entry in entries:
+            json.loads(entry["Detail"])
+        self.entries += entries
+        return json.dumps(
+            {"FailedEntryCount": 0, "Entries": [{"EventId": str(uuid.uuid4())} for _ in entries]}
+        ).encode()
+
+    def upstream(self, service: Service) -> str | None:
+        """Where calls to it go on to; None when they are answered here."""
+        return self._upstream[service]
+
+    def count(self, more: int) -> None:
+        """So many more calls are in flight."""
+        with self._quiet:
+            self._busy += more
+            self._quiet.notify_all()
+
+
+class _Listener(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 512
+
+    def __init__(self, recorder: Recorder, service: Service) -> None:
+        self.recorder, self.service = recorder, service
+        self._open: set[socket.socket] = set()
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self._loop = threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True)
+
+    def server_bind(self) -> None:
+        """Bind without asking a name server who we are."""
+        TCPServer.server_bind(self)
+
+    def start(self) -> None:
+        """Listen."""
+        self._loop.start()
+
+    def stop(self) -> None:
+        """Listen no more, and end every connection."""
+        self.shutdown()
+        self._loop.join()
+        self.server_close()
+        for connection in list(self._open):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Know which connections are open."""
+        self._open.add(request)
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._open.discard(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client may leave at any time; anything else is a mistake."""
+        error = sys.exception()
+        if error and not isinstance(error, ConnectionError):
+            self.recorder.mistakes.append(error)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One connection of a function, and at most one to the service."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: _Listener
+    _onward: http.client.HTTPConnection | None = None
+    _used_at = 0.0
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+    def finish(self) -> None:
+        """End the connection to the service too."""
+        super().finish()
+        if self._onward:
+            self._onward.close()
+
+    def _call(self) -> None:
+        recorder, service = self.server.recorder, self.server.service
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        call = recorder.account.read(service, self.command, self.path, self.headers, body)
+        recorder.count(1)
+        try:
+            self._perform(recorder.enter(call), call)
+        finally:
+            recorder.count(-1)
+
+    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _call  # noqa: N815  as the standard library wants them called
+
+    def _perform(self, act: Act | None, call: Call) -> None:
+        match act:
+            case Refuse(status, code):
+                self._refuse(call.service, status, code)
+                return
+            case Stall(seconds):
+                self._until_it_leaves(seconds)
+                self.close_connection = True
+                return
+            case Cut(after=False):
+                self.close_connection = True
+                return
+            case Hook(run, after=False):
+                run()
+                if self._has_left():  # killed before its call arrived: nobody sees it
+                    return
+        status, headers, content = self._passed_on(call)
+        match act:
+            case Cut():
+                self.close_connection = True
+                return
+            case Hook(run, after=True):
+                run()
+        self._send(status, headers, content)
+
+    def _passed_on(self, call: Call) -> tuple[int, Mapping[str, str], bytes]:
+        upstream = self.server.recorder.upstream(call.service)
+        if upstream is None:
+            return 200, {"Content-Type": "application/x-amz-json-1.1"}, self.server.recorder.answered_here(call)
+        if self._onward is None or time.monotonic() - self._used_at > FRESH_S:
+            if self._onward:
+                self._onward.close()
+            self._onward = http.client.HTTPConnection(urlsplit(upstream).netloc, timeout=120)
+        headers = {name: value for name, value in self.headers.items() if name.lower() not in HOP_BY_HOP}
+        try:
+            self._onward.request(call.method, self.path, call.body or None, headers)
+            answer = self._onward.getresponse()
+            content = answer.read()
+        except (OSError, http.client.HTTPException):
+            self._onward.close()
+            self._onward = None
+            self.close_connection = True
+            raise ConnectionAbortedError from None
+        self._used_at = time.monotonic()
+        kept = {name: value for name, value in answer.getheaders() if name.lower() not in HOP_BY_HOP}
+        if call.method == "HEAD":
+            kept["Content-Length"] = answer.getheader("Content-Length") or "0"
+        return answer.status, kept, content
+
+    def _refuse(self, service: Service, status: int, code: str) -> None:
+        said = f"{code}, said the test"
+        content: dict[str, Any] = {"__type": code, "message": said}
+        if service == "opensearch":
+            reason = {"type": code, "reason": said}
+            content = {"error": {"root_cause": [reason], **reason}, "status": status}
+        self._send(status, {"Content-Type": "application/json", "x-amzn-ErrorType": code}, json.dumps(content).encode())
+
+    def _send(self, status: int, headers: Mapping[str, str], content: bytes) -> None:
+        lines = {"Content-Length": str(len(content)), **headers}
+        head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+        reason = http.client.responses.get(status, "")
+        body = b"" if self.command == "HEAD" else content
+        self.wfile.write(f"HTTP/1.1 {status} {reason}\r\n{head}\r\n".encode("latin-1") + body)
+
+    def _until_it_leaves(self, seconds: float) -> bool:
+        """Wait; whether the function ended the connection meanwhile."""
+        end = select.poll()
+        end.register(self.connection, select.POLLIN)
+        return bool(end.poll(seconds * 1000))
+
+    def _has_left(self) -> bool:
+        self.close_connection |= self._until_it_leaves(0.0)
+        return self.close_connection
