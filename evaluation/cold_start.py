@@ -17,7 +17,6 @@ import numpy as np
 
 from evaluation.processes import running
 from infra.vendor import PYTHON, VENDOR, interpreter
-from local.envelope import proxy_request
 from mats.adapters.dynamodb.tables import Tables
 from mats.settings import Settings
 from tests.servers.deployment import REGION
@@ -25,8 +24,12 @@ from tests.servers.runtime import Function
 
 ROOT = Path(__file__).parents[1]
 _RUNS = 9
-_QUERY = b'{"query": "refund a card payment"}'
-_CALLER = "arn:aws:iam::123456789012:user/buyer"
+_ASKED = {
+    "httpMethod": "POST",
+    "path": "/discover",
+    "body": '{"query": "refund a card payment"}',
+    "requestContext": {"identity": {"userArn": "arn:aws:iam::123456789012:user/buyer"}},
+}
 _IMPORT = re.compile(r"import time:\s+(\d+) \|\s+(\d+) \|(\s+)(\S+)")
 
 
@@ -36,13 +39,9 @@ def _layers(python: Path) -> Iterator[list[Path]]:
     with tempfile.TemporaryDirectory(prefix="mats-layers-") as folder:
         wheels = VENDOR.build(Path(folder) / "vendor", python, platform=f"{platform.machine()}-manylinux_2_28")
         client = Path(folder) / "client"
-        subprocess.run(  # noqa: S603
-            [
-                python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--root-user-action=ignore", "--no-deps",
-                "--require-hashes", "--requirement", _pinned(Path(folder)), "--target", client,
-            ],
-            check=True,
-        )  # fmt: skip
+        pinned = ["--require-hashes", "--requirement", str(_pinned(Path(folder))), "--target", str(client)]
+        quietly = ["--quiet", "--disable-pip-version-check", "--root-user-action=ignore", "--no-deps"]
+        subprocess.run([python, "-m", "pip", "install", *quietly, *pinned], check=True)  # noqa: S603
         yield [ROOT / "layers/core/python", wheels, client]
 
 
@@ -55,13 +54,8 @@ def _pinned(folder: Path) -> Path:
     return path
 
 
-def cold(url: str, settings: Settings) -> dict[str, Any]:
-    """Both functions, started again and again over an index on a node; models answer at once.
-
-    Args:
-        url: Where the node listens.
-        settings: Those of the functions but for addresses.
-    """
+def cold(settings: Settings) -> dict[str, Any]:
+    """Both functions, started again and again as these settings say; models answer at once."""
     python = interpreter()
     if python is None:
         raise SystemExit(f"there is no Python {PYTHON} on this machine to start the functions with")
@@ -80,11 +74,8 @@ def cold(url: str, settings: Settings) -> dict[str, Any]:
             KeySchema=[{"AttributeName": "caller", "KeyType": "HASH"}],
             BillingMode="PAY_PER_REQUEST",
         )
-        functions = {
-            name: _started(name, environment, {**around, "MATS_INDEX_ENDPOINT": url}, layers, python)
-            for name in ("discovery", "enrichment")
-        }
-        imports = _imports("discovery", {**environment, "MATS_INDEX_ENDPOINT": url}, layers, python)
+        functions = {name: _started(name, environment, around, layers, python) for name in ("discovery", "enrichment")}
+        imports = _imports("discovery", environment, layers, python)
     return {"python": PYTHON, "runs": _RUNS, **functions, "discovery_imports_ms": imports}
 
 
@@ -92,8 +83,7 @@ def _started(
     name: str, environment: Mapping[str, str], around: Mapping[str, str], layers: list[Path], python: Path
 ) -> dict[str, Any]:
     init, first, warm = [], [], []
-    asked = {**proxy_request("POST", "/discover", {}, _QUERY, ()), "requestContext": {"identity": {"userArn": _CALLER}}}
-    event = asked if name == "discovery" else {"Records": []}
+    event = _ASKED if name == "discovery" else {"Records": []}
     for _ in range(_RUNS):
         with Function(
             folder=ROOT / "functions" / name, environment=environment, around=around, layers=layers, python=str(python)

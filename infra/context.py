@@ -41,8 +41,8 @@ class Context:
 
     size: str = _key(
         "trial",
-        "`trial`: one small OpenSearch node; `production`: three data nodes in three zones and three dedicated masters, "
-        "higher limits, and the stacks are protected from being deleted",
+        "`trial`: one small OpenSearch node; `production`: three data nodes in three zones with three dedicated "
+        "masters, higher limits, and stacks protected from being deleted",
         choices=("trial", "production"),
     )
     network: str = _key(
@@ -69,8 +69,8 @@ class Context:
     writer_model: str = _key(Settings().writer_model, "Bedrock model that describes registrations, or `none`")
     inference_profile: str = _key(
         "",
-        "cross-region inference of both models: `us`, `eu`, `apac` or `global`, or another geography with the regions it "
-        "may reach, as in `us:us-east-1,us-west-2`; empty: the models of the stacks' own region",
+        "cross-region inference of both models: `us`, `eu`, `apac` or `global`, or another geography with the "
+        "regions it may reach, as in `us:us-east-1,us-west-2`; empty: the models of the stacks' own region",
     )
     audit: bool = _key(
         False, "`true`: CloudTrail records who wrote into Registry, Trust and Callers, into a bucket of its own"
@@ -127,7 +127,11 @@ class Context:
 
     def _network_faults(self) -> list[str]:
         zones = self.availability_zones
-        faults = [f"availability_zones: {zone!r} is not a zone, such as eu-west-1a" for zone in zones if not _zone(zone)]
+        faults = [
+            f"availability_zones: {zone!r} is not a zone, such as eu-west-1a"
+            for zone in zones
+            if not _ZONE.fullmatch(zone)
+        ]
         if len(set(zones)) < len(zones):
             faults.append("availability_zones names a zone twice")
         if self.network == "vpc":
@@ -162,7 +166,7 @@ class Context:
         for key in ("rerank_model", "writer_model"):
             model = getattr(self, key)
             if model.split(".")[0] in _GEOGRAPHIES:
-                faults.append(f"{key} must be without its geography, not {model!r}: that is what inference_profile says")
+                faults.append(f"{key} must be without geography, not {model!r}: inference_profile says where")
             elif model != "none" and not _MODEL.fullmatch(model):
                 faults.append(f"{key} must be the id of a Bedrock model or none, not {model!r}")
         if self.inference_profile:
@@ -180,10 +184,6 @@ def table() -> str:
         default = json.dumps(key.default) if isinstance(key.default, bool) else key.default
         rows.append(f"| `{key.name}` | {f'`{default}`' if default else ''} | {key.metadata['meaning']} |")
     return "\n".join(rows) + "\n"
-
-
-def _zone(text: str) -> bool:
-    return bool(_ZONE.fullmatch(text))
 
 
 def _read(value: object, default: object) -> object:

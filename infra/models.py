@@ -11,6 +11,7 @@ _REGIONS = {
     "global": (),
 }
 """Where AWS's own profiles for the Nova models send a call; a global one names no region in its ARNs."""
+_EXAMPLE = "us:us-east-1,us-west-2"
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
 
 
@@ -35,14 +36,13 @@ class InferenceProfile:
         geography, _, named = text.partition(":")
         if not named:
             if geography not in _REGIONS:
-                raise ProfileUnknown(
-                    f"must be one of {', '.join(_REGIONS)}, or name its regions as in us:us-east-1,us-west-2, not {text!r}"
-                )
+                known = ", ".join(_REGIONS)
+                raise ProfileUnknown(f"must be one of {known}, or name regions as in {_EXAMPLE}, not {text!r}")
             return cls(geography, _REGIONS[geography])
         regions = tuple(region.strip() for region in named.split(","))
         wrong = [region for region in regions if not _REGION.fullmatch(region)]
         if wrong or not re.fullmatch(r"[a-z-]+", geography):
-            raise ProfileUnknown(f"must name regions as in us:us-east-1,us-west-2, not {text!r}")
+            raise ProfileUnknown(f"must name regions as in {_EXAMPLE}, not {text!r}")
         return cls(geography, regions)
 
 

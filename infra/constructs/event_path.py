@@ -16,6 +16,7 @@ from constructs import Construct
 from infra.constructs.nag import accept
 
 BUS = "mats"
+ARCHIVE = "mats-changes"
 SOURCE = "mats.registry"
 CHANGED = "CapabilityChanged"
 _TRIES = 50
@@ -51,7 +52,7 @@ class EventPath(Construct):
         self.bus = events.EventBus(self, "Bus", event_bus_name=BUS)
         self.bus.archive(
             "Archive",
-            archive_name="mats-changes",
+            archive_name=ARCHIVE,
             event_pattern=events.EventPattern(source=[SOURCE]),
             retention=Duration.days(30),
         )
@@ -154,9 +155,7 @@ class EventPath(Construct):
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
             retention_period=Duration.days(14),
-            redrive_allow_policy=sqs.RedriveAllowPolicy(
-                redrive_permission=allowed, source_queues=[of] if of else None
-            ),
+            redrive_allow_policy=sqs.RedriveAllowPolicy(redrive_permission=allowed, source_queues=[of] if of else None),
         )
         accept(queue, SQS3="It is a dead-letter queue; an alarm watches it")
         return queue

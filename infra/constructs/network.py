@@ -40,16 +40,16 @@ class Network(Construct):
             self.functions.connections.allow_to(answering, _HTTPS)
         # DynamoDB's gateway has no security group; from here nothing else on the Internet has a route.
         self.functions.add_egress_rule(ec2.Peer.any_ipv4(), _HTTPS, "DynamoDB through its gateway")
-        self._interface("Bedrock", ec2.InterfaceVpcEndpointAwsService.BEDROCK_RUNTIME)
-        self._interface("Events", ec2.InterfaceVpcEndpointAwsService.EVENTBRIDGE)
+        self._interface("Bedrock", ec2.InterfaceVpcEndpointAwsService.BEDROCK_RUNTIME, "bedrock:InvokeModel")
+        self._interface("Events", ec2.InterfaceVpcEndpointAwsService.EVENTBRIDGE, "events:PutEvents")
         gateway = self.vpc.add_gateway_endpoint("DynamoDb", service=ec2.GatewayVpcEndpointAwsService.DYNAMODB)
         gateway.add_to_policy(_only_from_here("dynamodb:*"))
 
-    def _interface(self, id: str, service: ec2.InterfaceVpcEndpointAwsService) -> None:
+    def _interface(self, id: str, service: ec2.InterfaceVpcEndpointAwsService, action: str) -> None:
         endpoint = self.vpc.add_interface_endpoint(
             id, service=service, subnets=self.subnets, security_groups=[self._endpoints], open=False
         )
-        endpoint.add_to_policy(_only_from_here("*"))
+        endpoint.add_to_policy(_only_from_here(action))
 
     def _group(self, id: str, description: str) -> ec2.SecurityGroup:
         return ec2.SecurityGroup(self, id, vpc=self.vpc, description=description, allow_all_outbound=False)

@@ -19,7 +19,7 @@ def test_dependencies_point_inward(monkeypatch, capsys):
 def sources() -> list[Path]:
     return [
         path
-        for folder in (CORE, ROOT / "functions", ROOT / "local", ROOT / "evaluation")
+        for folder in (CORE, ROOT / "functions", ROOT / "local", ROOT / "evaluation", ROOT / "infra")
         for path in folder.rglob("*.py")
     ]
 
@@ -46,5 +46,5 @@ def test_no_tracked_text_names_a_machine_or_a_registry_host():
 
 
 def _ours(path: Path) -> bool:
-    hidden = any(part.startswith(".") for part in path.relative_to(ROOT).parts)
+    hidden = any(part.startswith(".") or part == "build" for part in path.relative_to(ROOT).parts)
     return path.is_file() and not hidden and path != Path(__file__)

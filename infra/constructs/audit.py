@@ -1,0 +1,66 @@
+"""Who wrote what: CloudTrail's record of writes into tables that people write."""
+
+from collections.abc import Sequence
+
+from aws_cdk import Aws, Duration, RemovalPolicy
+from aws_cdk import aws_cloudtrail as cloudtrail
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from infra.constructs.nag import accept
+
+_TRAIL = "mats-writes"
+
+
+class Audit(Construct):
+    """A trail of its own, because a stream says what changed but not who changed it."""
+
+    def __init__(self, scope: Construct, id: str, *, tables: Sequence[dynamodb.ITable]) -> None:
+        super().__init__(scope, id)
+        self.bucket = s3.Bucket(
+            self,
+            "Records",
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            enforce_ssl=True,
+            versioned=True,
+            lifecycle_rules=[s3.LifecycleRule(expiration=Duration.days(400))],
+            removal_policy=RemovalPolicy.RETAIN,
+        )
+        accept(self.bucket, S1="CloudTrail is its only writer; logging its reads would need another bucket like it")
+        allowed = self._deliver()
+        selectors: list[dict[str, object]] = [
+            {"field": "eventCategory", "equalTo": ["Data"]},
+            {"field": "resources.type", "equalTo": ["AWS::DynamoDB::Table"]},
+            {"field": "readOnly", "equalTo": ["false"]},
+            {"field": "resources.ARN", "equalTo": [table.table_arn for table in tables]},
+        ]
+        trail = cloudtrail.CfnTrail(
+            self,
+            "Trail",
+            trail_name=_TRAIL,
+            is_logging=True,
+            s3_bucket_name=self.bucket.bucket_name,
+            enable_log_file_validation=True,
+            include_global_service_events=False,
+            is_multi_region_trail=False,
+            advanced_event_selectors=[{"name": "Writes by people", "fieldSelectors": selectors}],
+        )
+        trail.node.add_dependency(allowed)
+
+    def _deliver(self) -> Construct:
+        arn = f"arn:{Aws.PARTITION}:cloudtrail:{Aws.REGION}:{Aws.ACCOUNT_ID}:trail/{_TRAIL}"
+        service = iam.ServicePrincipal("cloudtrail.amazonaws.com")
+        ours = {"StringEquals": {"aws:SourceArn": arn}}
+        grants = [
+            ("s3:GetBucketAcl", self.bucket.bucket_arn),
+            ("s3:PutObject", self.bucket.arn_for_objects(f"AWSLogs/{Aws.ACCOUNT_ID}/*")),
+        ]
+        for action, resource in grants:
+            self.bucket.add_to_resource_policy(
+                iam.PolicyStatement(principals=[service], actions=[action], resources=[resource], conditions=ours)
+            )
+        assert self.bucket.policy is not None  # noqa: S101 - statements were just added
+        return self.bucket.policy

@@ -1,0 +1,152 @@
+"""From a caller's request to a shortlist: the REST API and the function behind it."""
+
+from dataclasses import replace
+
+from aws_cdk import CfnOutput, Duration, RemovalPolicy
+from aws_cdk import aws_apigateway as apigateway
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from infra.constructs.front_door import custom_domain, firewall
+from infra.constructs.function import ENCODER, Function, Limits, common, environment
+from infra.constructs.nag import AWS_POLICIES, accept, accept_each
+from infra.constructs.network import Network
+from infra.constructs.problems import answer_with_problems
+from infra.constructs.search_domain import SEARCH, SearchDomain
+from infra.constructs.tables import Tables
+from infra.context import Context
+from infra.layers import core_layer, jwt_layer, vendor_layer
+from mats.settings import Settings
+
+STAGE = "live"
+TIMEOUT_S = 10
+"""Three times what the budgets of an answer add up to: a first call after a restore may be slow."""
+_MEMORY_MB = 1769
+"""Where Lambda gives a whole core; lexical search and encoding run side by side."""
+CALLS = {"/discover": "POST", "/capabilities/{id+}": "GET", "/healthz": "GET", "/openapi.json": "GET"}
+
+
+class DiscoveryApi(Construct):
+    """The function, its alias that starts from a snapshot, and the API in front of it."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        context: Context,
+        tables: Tables,
+        domain: SearchDomain,
+        network: Network | None,
+    ) -> None:
+        super().__init__(scope, id)
+        settings = common(context)
+        if context.auth == "iam":
+            settings = replace(settings, callers_table=tables.callers.table_name)
+        made = Function(
+            self,
+            "Discovery",
+            folder="discovery",
+            layers=[core_layer, vendor_layer],
+            environment=environment(settings, endpoint=domain.domain.domain_endpoint),
+            limits=Limits(memory_mb=_MEMORY_MB, timeout_s=TIMEOUT_S),
+            network=network,
+            snap_start=True,
+        )
+        self.function, self.log = made.function, made.log
+        domain.allow(made.role, SEARCH)
+        made.may_invoke(context.rerank_model, context.profile)
+        made.may_invoke(ENCODER, None)
+        if context.auth == "iam":
+            tables.callers.grant(made.role, "dynamodb:GetItem")
+        self.alias = lambda_.Alias(self, "Live", alias_name=STAGE, version=made.function.current_version)
+        self.api = self._api(context)
+        for path, method in CALLS.items():
+            self._resource(path).add_method(method, self._integration())
+        answer_with_problems(self.api, signed=context.auth == "iam")
+        if context.waf:
+            firewall(self, self.api)
+        address = custom_domain(self, self.api, context) if context.domain_name else self.api.url
+        CfnOutput(self, "Url", value=address).override_logical_id("ApiUrl")
+        CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("DiscoveryFunction")
+        self._accept(context)
+
+    def _api(self, context: Context) -> apigateway.RestApi:
+        rate = 200 if context.production else 20
+        return apigateway.RestApi(
+            self,
+            "Api",
+            rest_api_name="mats",
+            description="Finds the model, agent, tool or skill for a request, and invokes nothing",
+            endpoint_types=[apigateway.EndpointType.REGIONAL],
+            disable_execute_api_endpoint=bool(context.domain_name),
+            cloud_watch_role=True,
+            cloud_watch_role_removal_policy=RemovalPolicy.RETAIN,  # a setting of the account, which others may use
+            default_method_options=self._auth(context),
+            deploy_options=apigateway.StageOptions(
+                stage_name=STAGE,
+                throttling_rate_limit=rate,
+                throttling_burst_limit=2 * rate,
+                logging_level=apigateway.MethodLoggingLevel.ERROR,
+                data_trace_enabled=False,
+                metrics_enabled=True,
+                access_log_destination=apigateway.LogGroupLogDestination(self._access_log()),
+                access_log_format=apigateway.AccessLogFormat.custom(_ACCESS),
+            ),
+        )
+
+    def _auth(self, context: Context) -> apigateway.MethodOptions:
+        if context.auth == "iam":
+            return apigateway.MethodOptions(authorization_type=apigateway.AuthorizationType.IAM)
+        self.authorizer = Function(
+            self,
+            "Authorizer",
+            folder="authorizer",
+            layers=[core_layer, jwt_layer],
+            environment=environment(Settings(jwt_issuer=context.jwt_issuer, jwt_audience=context.jwt_audience)),
+            limits=Limits(memory_mb=512, timeout_s=10),
+        )
+        tokens = apigateway.TokenAuthorizer(
+            self, "Tokens", handler=self.authorizer.function, results_cache_ttl=Duration.minutes(5)
+        )
+        return apigateway.MethodOptions(authorization_type=apigateway.AuthorizationType.CUSTOM, authorizer=tokens)
+
+    def _integration(self) -> apigateway.LambdaIntegration:
+        return apigateway.LambdaIntegration(
+            self.alias, allow_test_invoke=False, timeout=Duration.seconds(TIMEOUT_S + 1)
+        )
+
+    def _resource(self, path: str) -> apigateway.IResource:
+        return self.api.root.resource_for_path(path)
+
+    def _access_log(self) -> logs.LogGroup:
+        return logs.LogGroup(
+            self, "AccessLog", retention=logs.RetentionDays.THREE_MONTHS, removal_policy=RemovalPolicy.DESTROY
+        )
+
+    def _accept(self, context: Context) -> None:
+        accept(
+            self.api,
+            APIG2="Bodies are validated in the function, by the one schema that also answers locally",
+            COG4="Callers sign with SigV4 or bear tokens of an issuer of their own; there is no Cognito user pool",
+        )
+        if not context.waf:
+            accept(self.api, APIG3="waf=true puts one in front; every call is authorized and throttled without it")
+        accept_each(
+            self.api,
+            {
+                f"IAM4[Policy::{AWS_POLICIES}/AmazonAPIGatewayPushToCloudWatchLogs]": (
+                    "API Gateway has one role for the logs of all APIs of an account; AWS keeps what it needs"
+                )
+            },
+        )
+
+
+_ACCESS = (
+    '{"requestId": "$context.requestId", "time": "$context.requestTime", "caller": "$context.identity.userArn", '
+    '"principal": "$context.authorizer.principalId", "ip": "$context.identity.sourceIp", '
+    '"method": "$context.httpMethod", "path": "$context.resourcePath", "status": "$context.status", '
+    '"ms": "$context.responseLatency", "discoveryMs": "$context.integrationLatency", '
+    '"bytes": "$context.responseLength", "error": "$context.error.responseType", "waf": "$context.wafResponseCode"}'
+)

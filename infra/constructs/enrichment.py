@@ -1,0 +1,78 @@
+"""From changes in a queue to profiles in DynamoDB and OpenSearch."""
+
+from dataclasses import replace
+
+from aws_cdk import CfnOutput, Duration
+from aws_cdk import aws_lambda_event_sources as sources
+from constructs import Construct
+
+from infra.constructs.event_path import EventPath
+from infra.constructs.function import ENCODER, Function, Limits, common, environment
+from infra.constructs.network import Network
+from infra.constructs.search_domain import INDEX, SearchDomain
+from infra.constructs.tables import Tables
+from infra.context import Context
+from infra.layers import core_layer, vendor_layer
+
+TIMEOUT_S = 180
+"""Both tries of the slowest description, 60 s each, and the writing after it."""
+VISIBILITY = Duration.seconds(6 * TIMEOUT_S)
+"""What AWS asks for, so that a throttled batch is not delivered twice at once."""
+TRIES = 6
+_BATCH = 10
+"""As many descriptions are written at once, so a batch takes as long as its slowest."""
+
+
+class Enrichment(Construct):
+    """The function behind the queue, with what it may read, write and invoke."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        context: Context,
+        tables: Tables,
+        path: EventPath,
+        domain: SearchDomain,
+        network: Network | None,
+    ) -> None:
+        super().__init__(scope, id)
+        settings = replace(
+            common(context),
+            registry_table=tables.registry.table_name,
+            trust_table=tables.trust.table_name,
+            profiles_table=tables.profiles.table_name,
+            event_bus=path.bus.event_bus_name,
+            writer_calls=_BATCH,
+        )
+        made = Function(
+            self,
+            "Enrichment",
+            folder="enrichment",
+            layers=[core_layer, vendor_layer],
+            environment=environment(settings, endpoint=domain.domain.domain_endpoint),
+            limits=Limits(memory_mb=1024, timeout_s=TIMEOUT_S),
+            network=network,
+        )
+        self.function, self.log = made.function, made.log
+        for read in (tables.registry, tables.trust):
+            read.grant(made.role, "dynamodb:GetItem", "dynamodb:BatchGetItem")
+        tables.profiles.grant(
+            made.role,
+            *(f"dynamodb:{call}" for call in ("GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem")),
+        )
+        path.bus.grant_put_events_to(made.role)
+        domain.allow(made.role, INDEX)
+        made.may_invoke(context.writer_model, context.profile)
+        made.may_invoke(ENCODER, None)
+        made.function.add_event_source(
+            sources.SqsEventSource(
+                path.queue,
+                batch_size=_BATCH,
+                max_batching_window=Duration.seconds(1),
+                max_concurrency=10 if context.production else 2,
+                report_batch_item_failures=True,
+            )
+        )
+        CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("EnrichmentFunction")

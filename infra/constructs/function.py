@@ -1,0 +1,127 @@
+"""A Lambda function of ours: its layers, log, role and environment."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from aws_cdk import Aws, Duration, RemovalPolicy
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from infra import models
+from infra.constructs.nag import AWS_POLICIES, accept, accept_each, accept_warning
+from infra.constructs.network import Network
+from infra.context import Context
+from infra.layers import ARCHITECTURE, RUNTIME
+from infra.vendor import ROOT
+from mats.settings import Settings
+
+ENCODER = "amazon.titan-embed-text-v2:0"
+METRICS = "mats"
+_STAND_IN = "https://index.invalid"
+"""For the domain's address while settings are checked: during synthesis it is a placeholder that is no address."""
+
+Layer = Callable[[Construct], lambda_.LayerVersion]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a function may take."""
+
+    memory_mb: int
+    timeout_s: int
+
+
+class Function(Construct):
+    """A folder under functions/ on our layers. It starts with the right to write its own log, and no other."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        folder: str,
+        layers: Sequence[Layer],
+        environment: dict[str, str],
+        limits: Limits,
+        network: Network | None = None,
+        snap_start: bool = False,
+    ) -> None:
+        super().__init__(scope, id)
+        self.log = logs.LogGroup(
+            self, "Log", retention=logs.RetentionDays.THREE_MONTHS, removal_policy=RemovalPolicy.DESTROY
+        )
+        self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        self.log.grant_write(self.role)
+        self.function = lambda_.Function(
+            self,
+            "Function",
+            runtime=RUNTIME,
+            architecture=ARCHITECTURE,
+            handler="handler.handle",
+            code=lambda_.Code.from_asset(str(ROOT / "functions" / folder), exclude=["**/__pycache__"]),
+            layers=[layer(self) for layer in layers],
+            environment=environment,
+            memory_size=limits.memory_mb,
+            timeout=Duration.seconds(limits.timeout_s),
+            role=self.role,
+            log_group=self.log,
+            logging_format=lambda_.LoggingFormat.JSON,
+            application_log_level_v2=lambda_.ApplicationLogLevel.INFO,
+            system_log_level_v2=lambda_.SystemLogLevel.WARN,
+            snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if snap_start else None,
+            vpc=network.vpc if network else None,
+            vpc_subnets=network.subnets if network else None,
+            security_groups=[network.functions] if network else None,
+        )
+        if snap_start:
+            accept_warning(self, "@aws-cdk/aws-lambda:snapStartRequirePublish", "Its alias is of a published version")
+        accept(self, L1="Python 3.13 is what the layers are compiled for and what the tests run on")
+        if network:
+            accept_each(
+                self,
+                {
+                    f"IAM4[Policy::{AWS_POLICIES}/AWSLambdaVPCAccessExecutionRole]": (
+                        "Network interfaces are made by Lambda; AWS keeps the list of what that takes"
+                    )
+                },
+            )
+
+    def may_invoke(self, model: str, profile: models.InferenceProfile | None) -> None:
+        """Allow a model on Bedrock, and no other."""
+        here = {"partition": Aws.PARTITION, "region": Aws.REGION, "account": Aws.ACCOUNT_ID}
+        directly, through = models.arns(model, profile, **here)
+        if directly:
+            self.role.add_to_policy(iam.PolicyStatement(actions=["bedrock:InvokeModel"], resources=directly))
+        if through:
+            self.role.add_to_policy(
+                iam.PolicyStatement(
+                    actions=["bedrock:InvokeModel"],
+                    resources=through,
+                    conditions={"StringEquals": {"bedrock:InferenceProfileArn": directly[0]}},
+                )
+            )
+
+
+def common(context: Context) -> Settings:
+    """What discovery and enrichment have in common, and what was chosen."""
+    return Settings(
+        bedrock=True,
+        encoder=ENCODER,
+        metrics=METRICS,
+        rerank_model=models.invoked_as(context.rerank_model, context.profile),
+        writer_model=models.invoked_as(context.writer_model, context.profile),
+        index_endpoint=_STAND_IN,
+    )
+
+
+def environment(settings: Settings, *, endpoint: str = "") -> dict[str, str]:
+    """The variables of a function.
+
+    Args:
+        settings: Checked already, with a stand-in for the domain's address.
+        endpoint: The domain's own host name, which is known only after deployment.
+    """
+    told = settings.to_env()
+    return {name: f"https://{endpoint}" if value == _STAND_IN else value for name, value in told.items()}

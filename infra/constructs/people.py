@@ -1,0 +1,145 @@
+"""What people and agents may do, as managed policies to attach: owners, operators, agents."""
+
+from collections.abc import Mapping, Sequence
+
+from aws_cdk import Aws, CfnOutput, Stack
+from aws_cdk import aws_apigateway as apigateway
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from infra import models
+from infra.constructs.discovery_api import CALLS, STAGE
+from infra.constructs.event_path import ARCHIVE, EventPath
+from infra.constructs.function import ENCODER
+from infra.constructs.nag import HERE, accept_wildcards
+from infra.constructs.search_domain import SearchDomain
+from infra.constructs.tables import Tables
+from infra.context import Context
+
+TAGS = ("mats-namespace", *(f"mats-namespace-{n}" for n in range(2, 6)))
+"""Principal tags that hold an owner's namespaces, one in each; the first one makes an owner."""
+_NONE = "~"
+"""No namespace can be called so: it stands for a tag that a principal has not."""
+_READ = ("GetItem", "BatchGetItem", "Query")
+_WRITE = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem")
+
+
+class People(Construct):
+    """Three policies; who gets them is for the account to say."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        context: Context,
+        tables: Tables,
+        path: EventPath,
+        domain: SearchDomain,
+        enrichment: lambda_.IFunction,
+        api: apigateway.RestApi,
+    ) -> None:
+        super().__init__(scope, id)
+        self._tables = tables
+        self.owners = self._policy("Owners", "Write registrations of their namespaces and read what became of them", [
+            self._of_their_namespaces(tables.registry.table_arn, (*_READ, *_WRITE), _namespaces()),
+            self._of_their_namespaces(tables.profiles.table_arn, _READ, _namespaces()),
+        ])  # fmt: skip
+        self.operators = self._policy("Operators", "Give trust and audiences, redrive, reindex, reconcile", [
+            *self._keeps(),
+            *_repairs(path, domain),
+            *_replays(),
+            # whose settings the commands of `mats` take over
+            iam.PolicyStatement(actions=["lambda:GetFunctionConfiguration"], resources=[enrichment.function_arn]),
+            *_invokes(context),
+        ])  # fmt: skip
+        domain.accept_paths(
+            self.operators, ["*"], "Operators may look at and mend every index; OpenSearch keeps nothing else"
+        )
+        accept_wildcards(
+            self.operators, [f"arn:<AWS::Partition>:events:{HERE}:replay/*"], "A replay is named by whoever starts it"
+        )
+        calls = [(method, path.replace("{id+}", "*")) for path, method in CALLS.items()]
+        self.agents = self._policy("Agents", "Call the API of mats", [
+            iam.PolicyStatement(
+                actions=["execute-api:Invoke"],
+                resources=[api.arn_for_execute_api(method, path, STAGE) for method, path in calls],
+            )
+        ])  # fmt: skip
+        declared = api.node.default_child
+        assert isinstance(declared, apigateway.CfnRestApi)  # noqa: S101 - what the construct is made of
+        spelt = f"arn:<AWS::Partition>:execute-api:{HERE}:<{Stack.of(self).get_logical_id(declared)}>/{STAGE}"
+        accept_wildcards(
+            self.agents,
+            [f"{spelt}/{method}{path}" for method, path in calls],
+            "The id of a capability is in the path; who may see it is for discovery to say",
+        )
+
+    def _policy(self, name: str, description: str, statements: Sequence[iam.PolicyStatement]) -> iam.ManagedPolicy:
+        policy = iam.ManagedPolicy(self, name, description=description, statements=list(statements))
+        CfnOutput(self, f"{name}Arn", value=policy.managed_policy_arn).override_logical_id(f"{name}Policy")
+        return policy
+
+    @staticmethod
+    def _of_their_namespaces(table: str, calls: Sequence[str], keys: Sequence[str]) -> iam.PolicyStatement:
+        """Without the null guards a call that names no key would pass, and so would a principal without a tag."""
+        return iam.PolicyStatement(
+            actions=[f"dynamodb:{call}" for call in calls],
+            resources=[table],
+            conditions={
+                "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": list(keys)},
+                "Null": {"dynamodb:LeadingKeys": "false", f"aws:PrincipalTag/{TAGS[0]}": "false"},
+            },
+        )
+
+    def _keeps(self) -> list[iam.PolicyStatement]:
+        tables = self._tables
+        kept = [tables.trust.table_arn, tables.callers.table_arn, tables.profiles.table_arn]
+        calls = [f"dynamodb:{call}" for call in (*_READ, "Scan", "DescribeTable")]
+        return [
+            iam.PolicyStatement(actions=calls, resources=[tables.registry.table_arn, *kept]),
+            iam.PolicyStatement(actions=[f"dynamodb:{call}" for call in _WRITE], resources=kept),
+        ]
+
+
+def _namespaces() -> list[str]:
+    return [f"${{aws:PrincipalTag/{tag}, '{_NONE}'}}" for tag in TAGS]
+
+
+def _repairs(path: EventPath, domain: SearchDomain) -> list[iam.PolicyStatement]:
+    """What docs/runbook.md asks for."""
+    dead = [queue.queue_arn for queue in path.dead_letter_queues.values()]
+    running = [pipe.attr_arn for pipe in path.pipes.values()]
+    return [
+        _sqs(("GetQueueAttributes", "GetQueueUrl", "ListMessageMoveTasks"), [path.queue.queue_arn, *dead]),
+        _sqs(("ReceiveMessage", "DeleteMessage", "PurgeQueue", "StartMessageMoveTask", "CancelMessageMoveTask"), dead),
+        _sqs(("SendMessage",), [path.queue.queue_arn]),
+        iam.PolicyStatement(actions=["pipes:DescribePipe", "pipes:StartPipe", "pipes:StopPipe"], resources=running),
+        iam.PolicyStatement(actions=["events:PutEvents"], resources=[path.bus.event_bus_arn]),
+        iam.PolicyStatement(
+            actions=[f"es:ESHttp{method}" for method in ("Get", "Head", "Post", "Put", "Delete")],
+            resources=[f"{domain.arn}/*"],
+        ),
+    ]
+
+
+def _replays() -> list[iam.PolicyStatement]:
+    events = f"arn:{Aws.PARTITION}:events:{Aws.REGION}:{Aws.ACCOUNT_ID}"
+    replays = f"{events}:replay/*"
+    return [
+        iam.PolicyStatement(actions=["events:StartReplay"], resources=[f"{events}:archive/{ARCHIVE}", replays]),
+        iam.PolicyStatement(actions=["events:DescribeReplay", "events:CancelReplay"], resources=[replays]),
+    ]
+
+
+def _invokes(context: Context) -> list[iam.PolicyStatement]:
+    """The models that `mats backfill` asks."""
+    here: Mapping[str, str] = {"partition": Aws.PARTITION, "region": Aws.REGION, "account": Aws.ACCOUNT_ID}
+    chosen = [models.arns(context.writer_model, context.profile, **here), models.arns(ENCODER, None, **here)]
+    resources = [arn for directly, through in chosen for arn in (*directly, *through)]
+    return [iam.PolicyStatement(actions=["bedrock:InvokeModel"], resources=resources)]
+
+
+def _sqs(calls: Sequence[str], queues: Sequence[str]) -> iam.PolicyStatement:
+    return iam.PolicyStatement(actions=[f"sqs:{call}" for call in calls], resources=list(queues))

@@ -1,0 +1,142 @@
+"""Where profiles are searched: an OpenSearch domain whose roles are allowed paths, not the whole of it."""
+
+from collections.abc import Iterable, Sequence
+
+from aws_cdk import Aws, CfnOutput, RemovalPolicy
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_opensearchservice as opensearch
+from constructs import Construct, IConstruct
+
+from infra.constructs.nag import HERE, accept, accept_wildcards
+from infra.constructs.network import Network
+from infra.traffic import SIZES
+
+SEARCH = {"es:ESHttpPost": [f"capabilities*/_{call}" for call in ("search", "msearch", "count", "mget")]}
+"""What discovery may do: queries, which OpenSearch takes as POST."""
+INDEX = {
+    "es:ESHttpPost": [
+        "_aliases",
+        "capabilities-*/_bulk",
+        "capabilities-*/_delete_by_query",
+        *(f"capabilities*/_{call}" for call in ("search", "count", "mget")),
+    ],
+    "es:ESHttpPut": ["capabilities-*"],
+    "es:ESHttpGet": ["capabilities*", "_alias/capabilities"],
+    "es:ESHttpHead": ["capabilities*", "_alias/capabilities"],
+}
+"""What enrichment may do: write documents, and make the first index with its alias when there is none."""
+
+
+class SearchDomain(Construct):
+    """One small node for trying, or three with dedicated masters. It holds nothing that Profiles does not."""
+
+    def __init__(self, scope: Construct, id: str, *, size: str, network: Network | None) -> None:
+        super().__init__(scope, id)
+        chosen = SIZES[size]
+        self.name = "mats-vpc" if network else "mats-public"
+        """Its own for each network, because CloudFormation makes the new domain before it deletes the old one."""
+        self.arn = f"arn:{Aws.PARTITION}:es:{Aws.REGION}:{Aws.ACCOUNT_ID}:domain/{self.name}"
+        self._callers = iam.PolicyDocument()
+        self.domain = opensearch.Domain(
+            self,
+            "Domain",
+            domain_name=self.name,
+            version=opensearch.EngineVersion.open_search("2.19"),
+            capacity=opensearch.CapacityConfig(
+                data_nodes=chosen.nodes,
+                data_node_instance_type=chosen.node,
+                master_nodes=chosen.masters or None,
+                master_node_instance_type=chosen.master or None,
+                multi_az_with_standby_enabled=False,
+            ),
+            ebs=opensearch.EbsOptions(volume_size=chosen.gb_each, volume_type=ec2.EbsDeviceVolumeType.GP3),
+            zone_awareness=opensearch.ZoneAwarenessConfig(enabled=True, availability_zone_count=3)
+            if chosen.nodes > 1
+            else opensearch.ZoneAwarenessConfig(enabled=False),
+            encryption_at_rest=opensearch.EncryptionAtRestOptions(enabled=True),
+            node_to_node_encryption=True,
+            enforce_https=True,
+            tls_security_policy=opensearch.TLSSecurityPolicy.TLS_1_2_PFS,
+            logging=self._logging(),
+            suppress_logs_resource_policy=True,
+            enable_auto_software_update=True,
+            advanced_options={"rest.action.multi.allow_explicit_index": "false"},  # else a body could leave its path
+            off_peak_window_enabled=True,
+            removal_policy=RemovalPolicy.DESTROY,
+            vpc=network.vpc if network else None,
+            vpc_subnets=[network.subnets] if network else None,
+            security_groups=[network.domain] if network else None,
+        )
+        declared = self.domain.node.default_child
+        assert isinstance(declared, opensearch.CfnDomain)  # noqa: S101 - what the construct is made of
+        declared.access_policies = self._callers
+        declared.node.add_dependency(self._may_log)
+        CfnOutput(self, "Endpoint", value=self.domain.domain_endpoint).override_logical_id("IndexEndpoint")
+        self._accept(size, network)
+
+    def allow(self, role: iam.IRole, calls: dict[str, list[str]]) -> None:
+        """Allow a role these methods on these paths, in its own policy and in the domain's."""
+        for action, paths in calls.items():
+            resources = [f"{self.arn}/{path}" for path in paths]
+            role.add_to_principal_policy(iam.PolicyStatement(actions=[action], resources=resources))
+            self.accept_paths(role, paths, "Indices have suffixes that change with each reindex; the methods are named")
+            self._callers.add_statements(
+                iam.PolicyStatement(principals=[iam.ArnPrincipal(role.role_arn)], actions=[action], resources=resources)
+            )
+
+    def accept_paths(self, where: IConstruct, paths: Iterable[str], reason: str) -> None:
+        """Accept wildcards in paths of this domain."""
+        spelt = f"arn:<AWS::Partition>:es:{HERE}:domain/{self.name}"
+        accept_wildcards(where, [f"{spelt}/{path}" for path in paths], reason)
+
+    def _logging(self) -> opensearch.LoggingOptions:
+        kept = {
+            kind: logs.LogGroup(
+                self,
+                f"{kind.title()}Log",
+                log_group_name=f"/aws/vendedlogs/opensearch/{self.name}/{kind}",
+                retention=logs.RetentionDays.ONE_MONTH,
+                removal_policy=RemovalPolicy.DESTROY,
+            )
+            for kind in ("errors", "searching", "indexing")
+        }
+        self._may_log = self._delivery(list(kept.values()))
+        return opensearch.LoggingOptions(
+            app_log_enabled=True,
+            app_log_group=kept["errors"],
+            slow_search_log_enabled=True,
+            slow_search_log_group=kept["searching"],
+            slow_index_log_enabled=True,
+            slow_index_log_group=kept["indexing"],
+        )
+
+    def _delivery(self, groups: Sequence[logs.LogGroup]) -> logs.ResourcePolicy:
+        """The domain may write these logs; the CDK's own way is a function that calls AWS during deployment."""
+        statement = iam.PolicyStatement(
+            principals=[iam.ServicePrincipal("es.amazonaws.com")],
+            actions=["logs:CreateLogStream", "logs:PutLogEvents"],
+            resources=[group.log_group_arn for group in groups],
+            conditions={
+                "StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID},
+                "ArnEquals": {"aws:SourceArn": self.arn},
+            },
+        )
+        return logs.ResourcePolicy(
+            self, "MayLog", resource_policy_name=f"{self.name}-domain", policy_statements=[statement]
+        )
+
+    def _accept(self, size: str, network: Network | None) -> None:
+        accept(
+            self.domain,
+            OS3="Callers are told apart by their role and its paths, not by their address, which Lambda's is not known",
+        )
+        if network is None:
+            accept(self.domain, OS1="network=public was chosen; every call is signed, and allowed by role and path")
+        if size == "trial":
+            accept(
+                self.domain,
+                OS4="A trial has one node; its index is made again from Profiles by `mats reconcile`",
+                OS7="A trial has one node; its index is made again from Profiles by `mats reconcile`",
+            )

@@ -1,0 +1,56 @@
+"""The stacks as plain templates, for this suite and for those that run what the templates say.
+
+Where the CDK or Node is missing, the test that asks is skipped, or fails where everything is required.
+"""
+
+import json
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tests.conftest import skip_or_fail
+from tests.servers.deployment import Deployment
+
+Template = dict[str, Any]
+
+ZONES = "eu-west-1a,eu-west-1b,eu-west-1c"
+VPC = {"network": "vpc", "availability_zones": "eu-west-1a"}
+JWT = {"auth": "jwt", "jwt_issuer": "https://issuer.example.com", "jwt_audience": "mats"}
+PRODUCTION = {"size": "production"}
+HOST = {
+    "domain_name": "find.example.com",
+    "certificate_arn": "arn:aws:acm:eu-west-1:123456789012:certificate/0a1b2c3d",
+}
+EVERYTHING = {"waf": "true", "audit": "true", "alarm_email": "someone@example.com", "inference_profile": "eu"}
+
+
+def templates(**context: str) -> dict[str, Template]:
+    """The templates by the names of their stacks. Made once for each context, so not to be changed."""
+    if find_spec("aws_cdk") is None or find_spec("cdk_nag") is None:
+        skip_or_fail("CDK (pip install -r requirements/infra.txt)")
+    return _synthesized(tuple(sorted(context.items())))
+
+
+def deployment(**context: str) -> Deployment:
+    """The same, with every reference resolved."""
+    return Deployment(*templates(**context).values())
+
+
+@cache
+def _synthesized(context: tuple[tuple[str, str], ...]) -> dict[str, Template]:
+    import infra  # noqa: F401 - finds Node before the CDK is imported
+
+    try:
+        from aws_cdk import App
+    except (RuntimeError, OSError):
+        skip_or_fail("Node, which the CDK runs on")
+    from infra.stacks import add_stacks
+
+    with TemporaryDirectory() as folder:
+        app = App(context={"aws:cdk:bundling-stacks": [], **dict(context)}, outdir=folder)
+        add_stacks(app)
+        app.synth()
+        found = sorted(Path(folder).glob("*.template.json"))
+        return {path.name.removesuffix(".template.json"): json.loads(path.read_text()) for path in found}

@@ -1,0 +1,106 @@
+"""What can be chosen at deployment, and what is said when it cannot."""
+
+import json
+import re
+from dataclasses import fields
+
+import pytest
+
+from infra import models
+from infra.context import Context, ContextInvalid, table
+from infra.vendor import ROOT
+from tests.infra.synth import HOST, JWT, VPC, ZONES
+
+
+def faults(**given: object) -> list[str]:
+    with pytest.raises(ContextInvalid) as caught:
+        Context.of(given)
+    return caught.value.faults
+
+
+def test_nothing_has_to_be_chosen():
+    assert Context.of({}) == Context()
+
+
+def test_the_defaults_of_cdk_json_are_the_defaults():
+    assert Context.of(json.loads((ROOT / "cdk.json").read_text())["context"]) == Context()
+
+
+def test_a_command_line_says_everything_as_text():
+    chosen = Context.of({"waf": "true", "size": "production", "network": "vpc", "availability_zones": ZONES})
+    assert chosen.waf
+    assert chosen.production
+    assert chosen.availability_zones == tuple(ZONES.split(","))
+
+
+def test_a_file_may_say_it_as_json():
+    chosen = Context.of({"waf": True, "network": "vpc", "availability_zones": ["eu-west-1a"]})
+    assert chosen == Context.of({"waf": "true", **VPC})
+
+
+def test_every_fault_is_named_at_once():
+    found = faults(size="huge", network="mesh", waf="perhaps", auth="jwt", domain_name="x.example.com", nextwork="vpc")
+    assert len(found) == 7
+    for part in ("size", "network", "waf", "jwt_issuer", "jwt_audience", "certificate_arn", "nextwork"):
+        assert any(part in fault for fault in found), part
+
+
+def test_keys_of_the_cdk_are_passed_over():
+    assert (
+        Context.of({"aws:cdk:bundling-stacks": [], "@aws-cdk/core:newStyle": True, "cli/telemetry": False}) == Context()
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "part"),
+    [
+        ({"availability_zones": "eu-west-1a"}, "is for network=vpc"),
+        ({"network": "vpc"}, "needs 1 availability_zones, not 0"),
+        ({"network": "vpc", "size": "production", "availability_zones": "eu-west-1a"}, "needs 3"),
+        ({"network": "vpc", "availability_zones": "eu-west-1"}, "is not a zone"),
+        ({"network": "vpc", "size": "production", "availability_zones": "eu-west-1a,eu-west-1a,eu-west-1b"}, "twice"),
+        ({**JWT, "jwt_issuer": "http://issuer.example.com"}, "https address"),
+        ({"jwt_audience": "mats"}, "are for auth=jwt"),
+        ({**HOST, "domain_name": "no host"}, "host name"),
+        ({**HOST, "certificate_arn": "arn:aws:acm"}, "ARN of an ACM certificate"),
+        ({"alarm_email": "nobody"}, "one address"),
+        ({"rerank_model": "us.amazon.nova-micro-v1:0"}, "inference_profile"),
+        ({"writer_model": "Nova"}, "writer_model"),
+        ({"inference_profile": "mars"}, "mars"),
+        ({"inference_profile": "us:nowhere"}, "nowhere"),
+        ({"size": 3}, "size must be a text"),
+    ],
+)
+def test_what_cannot_be_is_refused(given: dict[str, object], part: str):
+    assert any(re.search(part, fault) for fault in faults(**given))
+
+
+def test_the_documentation_shows_the_keys_as_they_are():
+    assert table() in (ROOT / "docs" / "aws.md").read_text()
+    assert all(f"`{key.name}`" in table() for key in fields(Context))
+
+
+HERE = {"partition": "aws", "region": "eu-west-1", "account": "123456789012"}
+NOVA = "amazon.nova-micro-v1:0"
+
+
+def test_a_model_is_allowed_by_its_one_arn():
+    assert models.arns(NOVA, None, **HERE) == ([f"arn:aws:bedrock:eu-west-1::foundation-model/{NOVA}"], [])
+
+
+def test_no_model_is_allowed_by_none():
+    assert models.arns("none", None, **HERE) == ([], [])
+    assert models.invoked_as("none", models.InferenceProfile.parse("eu")) == "none"
+
+
+def test_a_profile_needs_its_own_arn_and_those_of_every_region_it_may_end_in():
+    profile = models.InferenceProfile.parse("us:us-east-1,us-west-2")
+    directly, through = models.arns(NOVA, profile, **HERE)
+    assert directly == [f"arn:aws:bedrock:eu-west-1:123456789012:inference-profile/us.{NOVA}"]
+    assert through == [f"arn:aws:bedrock:{region}::foundation-model/{NOVA}" for region in ("us-east-1", "us-west-2")]
+    assert models.invoked_as(NOVA, profile) == f"us.{NOVA}"
+
+
+def test_a_global_profile_ends_here_or_in_no_named_region():
+    _, through = models.arns(NOVA, models.InferenceProfile.parse("global"), **HERE)
+    assert through == [f"arn:aws:bedrock:{region}::foundation-model/{NOVA}" for region in ("eu-west-1", "")]

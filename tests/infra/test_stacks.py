@@ -1,0 +1,527 @@
+"""What must never change in the templates, whatever is chosen."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.vendor import ROOT
+from mats.settings import Settings
+from tests.conftest import skip_or_fail
+from tests.infra.synth import EVERYTHING, HOST, JWT, PRODUCTION, VPC, ZONES, deployment, templates
+from tests.servers import iam
+from tests.servers.deployment import Deployment, Resource, texts
+
+pytestmark = pytest.mark.server
+
+CONTEXTS = {
+    "trial": {},
+    "trial, vpc, jwt, no rerank model": {**VPC, **JWT, "rerank_model": "none"},
+    "production": {**PRODUCTION, **EVERYTHING, **HOST},
+    "production, vpc, jwt": {**PRODUCTION, **VPC, "availability_zones": ZONES, **JWT, **HOST, "waf": "true"},
+    "trial, global inference": {"inference_profile": "global"},
+    "production, jwt": {**PRODUCTION, **JWT},
+    "production, vpc": {**PRODUCTION, **VPC, "availability_zones": ZONES, "audit": "true"},
+    "trial, vpc": VPC,
+    "trial, jwt": JWT,
+}
+BOTH = ("discovery", "enrichment")
+
+
+@pytest.fixture(params=CONTEXTS.values(), ids=CONTEXTS)
+def any_deployment(request: pytest.FixtureRequest) -> Deployment:
+    """The stacks as each of the contexts makes them."""
+    return deployment(**request.param)
+
+
+@pytest.fixture(scope="module")
+def trial() -> Deployment:
+    return deployment()
+
+
+def function(deployed: Deployment, name: str) -> Resource:
+    return deployed.one("AWS::Lambda::Function", f"{name}Function")
+
+
+def allows(deployed: Deployment, name: str) -> list[iam.Statement]:
+    return iam.statements(deployed, iam.role_of(deployed, function(deployed, name)))
+
+
+def actions(statements: list[iam.Statement], service: str) -> set[str]:
+    return {action for one in statements for action in texts(one["Action"]) if action.startswith(f"{service}:")}
+
+
+def identity_statements(deployed: Deployment) -> Iterator[iam.Statement]:
+    """Every statement of every policy that says what a principal may do."""
+    for kind in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"):
+        for policy in deployed.all(kind):
+            yield from policy["PolicyDocument"]["Statement"]
+    for role in deployed.all("AWS::IAM::Role"):
+        for policy in role.get("Policies", []):
+            yield from policy["PolicyDocument"]["Statement"]
+
+
+def people(deployed: Deployment, who: str) -> list[iam.Statement]:
+    found: list[iam.Statement] = deployed.one("AWS::IAM::ManagedPolicy", f"People{who}")["PolicyDocument"]["Statement"]
+    return found
+
+
+def domain_path(deployed: Deployment, path: str) -> str:
+    return f"{deployed.one('AWS::OpenSearchService::Domain').arn}/{path}"
+
+
+# --- the two functions ---
+
+
+def test_discovery_reads_but_cannot_write(any_deployment: Deployment):
+    allowed = allows(any_deployment, "discovery")
+    assert actions(allowed, "es") == {"es:ESHttpPost"}
+    assert actions(allowed, "dynamodb") <= {"dynamodb:GetItem"}
+    assert {a.split(":")[0] for one in allowed for a in texts(one["Action"])} <= {
+        "es", "dynamodb", "bedrock", "logs", "ec2",
+    }  # fmt: skip
+    for path in (
+        "capabilities-1/_bulk",
+        "_bulk",
+        "capabilities-1/_delete_by_query",
+        "capabilities-1/_doc/a",
+        "_aliases",
+    ):
+        assert not iam.allowed(allowed, "es:ESHttpPost", domain_path(any_deployment, path)), path
+
+
+def test_discovery_may_ask_what_it_asks(any_deployment: Deployment):
+    allowed = allows(any_deployment, "discovery")
+    for call in ("_search", "_msearch", "_mget", "_count"):
+        assert iam.allowed(allowed, "es:ESHttpPost", domain_path(any_deployment, f"capabilities/{call}"))
+
+
+def test_enrichment_may_call_what_it_calls_and_delete_no_index(trial: Deployment):
+    allowed = allows(trial, "enrichment")
+    for action, path in (
+        ("Post", "capabilities-000001/_bulk"),
+        ("Post", "capabilities/_mget"),
+        ("Post", "capabilities-000001/_delete_by_query"),
+        ("Put", "capabilities-000001"),
+        ("Post", "_aliases"),
+        ("Get", "_alias/capabilities"),
+        ("Head", "capabilities-000001"),
+    ):
+        assert iam.allowed(allowed, f"es:ESHttp{action}", domain_path(trial, path)), (action, path)
+    assert "es:ESHttpDelete" not in actions(allowed, "es")
+
+
+@pytest.mark.parametrize(
+    ("name", "model"), [("discovery", "amazon.nova-micro-v1:0"), ("enrichment", "amazon.nova-lite-v1:0")]
+)
+def test_each_function_invokes_exactly_its_two_models(trial: Deployment, name: str, model: str):
+    bedrock = [one for one in allows(trial, name) if "bedrock:InvokeModel" in texts(one["Action"])]
+    here = f"arn:aws:bedrock:{trial.region}::foundation-model/"
+    assert {arn for one in bedrock for arn in texts(one["Resource"])} == {
+        here + model, here + "amazon.titan-embed-text-v2:0",
+    }  # fmt: skip
+    assert actions(allows(trial, name), "bedrock") == {"bedrock:InvokeModel"}
+
+
+def test_through_a_profile_the_models_behind_it_answer_to_it_alone():
+    deployed = deployment(inference_profile="eu")
+    allowed = allows(deployed, "discovery")
+    profile = f"arn:aws:bedrock:{deployed.region}:{deployed.account}:inference-profile/eu.amazon.nova-micro-v1:0"
+    model = "arn:aws:bedrock:eu-north-1::foundation-model/amazon.nova-micro-v1:0"
+    assert iam.allowed(allowed, "bedrock:InvokeModel", profile)
+    assert iam.allowed(allowed, "bedrock:InvokeModel", model, {"bedrock:InferenceProfileArn": profile})
+    assert not iam.allowed(allowed, "bedrock:InvokeModel", model, {"bedrock:InferenceProfileArn": "another"})
+
+
+def test_without_a_rerank_model_discovery_may_only_encode():
+    deployed = deployment(**CONTEXTS["trial, vpc, jwt, no rerank model"])
+    bedrock = [one for one in allows(deployed, "discovery") if "bedrock:InvokeModel" in texts(one["Action"])]
+    assert [one["Resource"] for one in bedrock] == [
+        f"arn:aws:bedrock:{deployed.region}::foundation-model/amazon.titan-embed-text-v2:0"
+    ]
+
+
+def test_every_environment_can_be_read_by_its_function(any_deployment: Deployment):
+    for name in BOTH:
+        settings = Settings.from_env(function(any_deployment, name)["Environment"]["Variables"])
+        assert settings.in_aws
+        assert settings.bedrock
+        assert settings.encoder == "amazon.titan-embed-text-v2:0"
+        assert settings.metrics == "mats"
+    if any(each for each in any_deployment.all("AWS::Lambda::Function") if "AuthorizerFunction" in each.id):
+        settings = Settings.from_env(function(any_deployment, "authorizer")["Environment"]["Variables"])
+        assert (settings.jwt_issuer, settings.jwt_audience) == (JWT["jwt_issuer"], JWT["jwt_audience"])
+
+
+def test_the_functions_know_each_table_by_its_name(trial: Deployment):
+    enriching = Settings.from_env(function(trial, "enrichment")["Environment"]["Variables"])
+    tables = {each.id: each["TableName"] for each in trial.all("AWS::DynamoDB::Table")}
+    named = {enriching.registry_table, enriching.trust_table, enriching.profiles_table}
+    asking = Settings.from_env(function(trial, "discovery")["Environment"]["Variables"])
+    assert named | {asking.callers_table} == set(tables.values())
+    assert enriching.event_bus == "mats"
+    assert enriching.callers_table == asking.registry_table == ""
+
+
+def test_functions_run_what_the_layers_are_built_for(any_deployment: Deployment):
+    for each in any_deployment.all("AWS::Lambda::Function"):
+        assert (each["Runtime"], each["Architectures"], each["Handler"]) == ("python3.13", ["arm64"], "handler.handle")
+        assert each["LoggingConfig"]["LogFormat"] == "JSON"
+        assert len(each["Layers"]) == 2
+
+
+def test_every_log_ends(any_deployment: Deployment):
+    assert [log.id for log in any_deployment.all("AWS::Logs::LogGroup") if not log.get("RetentionInDays")] == []
+
+
+# --- tables ---
+
+
+def test_every_table_is_encrypted_recoverable_and_kept(any_deployment: Deployment):
+    tables = any_deployment.all("AWS::DynamoDB::Table")
+    assert len(tables) == 4
+    for table in tables:
+        assert table["SSESpecification"]["SSEEnabled"]
+        assert table["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"]
+        assert table["DeletionProtectionEnabled"]
+        assert table["BillingMode"] == "PAY_PER_REQUEST"
+
+
+def test_the_tables_outlive_their_stack():
+    tables = [one for one in templates()["mats-data"]["Resources"].values() if one["Type"] == "AWS::DynamoDB::Table"]
+    assert {(one["DeletionPolicy"], one["UpdateReplacePolicy"]) for one in tables} == {("Retain", "Retain")}
+
+
+def test_streams_carry_keys_only(trial: Deployment):
+    streams = {each["TableName"]: each.get("StreamSpecification") for each in trial.all("AWS::DynamoDB::Table")}
+    keys = {"StreamViewType": "KEYS_ONLY"}
+    assert streams == {"mats-registry": keys, "mats-trust": keys, "mats-profiles": None, "mats-callers": None}
+
+
+@pytest.mark.parametrize("table", ["mats-trust", "mats-callers"])
+def test_only_operators_write_what_operators_say(any_deployment: Deployment, table: str):
+    arn = next(each.arn for each in any_deployment.all("AWS::DynamoDB::Table") if each["TableName"] == table)
+    operators = people(any_deployment, "Operators")
+    writing = [
+        one
+        for one in identity_statements(any_deployment)
+        if any(iam.allowed([{**one, "Condition": {}}], f"dynamodb:{call}", arn) for call in WRITES)
+    ]
+    assert writing
+    assert all(one in operators for one in writing)
+
+
+WRITES = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "PartiQLInsert", "PartiQLUpdate", "PartiQLDelete")
+
+
+def test_enrichment_cannot_write_registrations(any_deployment: Deployment):
+    registry = any_deployment.one("AWS::DynamoDB::Table", "Registry").arn
+    allowed = allows(any_deployment, "enrichment")
+    assert not [call for call in WRITES if iam.allowed(allowed, f"dynamodb:{call}", registry)]
+
+
+# --- people ---
+
+
+def test_owners_reach_only_rows_of_the_namespaces_in_their_tags(any_deployment: Deployment):
+    for one in people(any_deployment, "Owners"):
+        condition = one["Condition"]
+        keys = condition["ForAllValues:StringEquals"]["dynamodb:LeadingKeys"]
+        assert all(key.startswith("${aws:PrincipalTag/mats-namespace") for key in keys)
+        assert condition["Null"] == {"dynamodb:LeadingKeys": "false", "aws:PrincipalTag/mats-namespace": "false"}
+        assert set(texts(one["Action"])) <= {
+            f"dynamodb:{call}" for call in (*WRITES[:4], "GetItem", "BatchGetItem", "Query")
+        }
+
+
+def test_owners_only_read_profiles(trial: Deployment):
+    profiles = trial.one("AWS::DynamoDB::Table", "Profiles").arn
+    calls = [
+        call for one in people(trial, "Owners") if profiles in texts(one["Resource"]) for call in texts(one["Action"])
+    ]
+    assert sorted(calls) == ["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"]
+
+
+def test_agents_call_the_api_and_nothing_else(any_deployment: Deployment):
+    (one,) = people(any_deployment, "Agents")
+    assert texts(one["Action"]) == ["execute-api:Invoke"]
+    assert all("/live/" in arn and "*" not in arn.removesuffix("/GET/capabilities/*") for arn in one["Resource"])
+
+
+def test_operators_can_redrive_every_dead_letter_queue(trial: Deployment):
+    allowed = people(trial, "Operators")
+    for queue in trial.all("AWS::SQS::Queue"):
+        dead = queue["QueueName"].endswith("-dead")
+        assert iam.allowed(allowed, "sqs:StartMessageMoveTask", queue.arn) is dead
+        assert iam.allowed(allowed, "sqs:SendMessage", queue.arn) is not dead
+
+
+def test_operators_can_do_what_the_runbook_asks(trial: Deployment):
+    allowed = people(trial, "Operators")
+    here = f"arn:aws:events:{trial.region}:{trial.account}"
+    assert iam.allowed(allowed, "lambda:GetFunctionConfiguration", function(trial, "enrichment").arn)
+    assert iam.allowed(
+        allowed, "events:StartReplay", f"{here}:archive/{trial.one('AWS::Events::Archive')['ArchiveName']}"
+    )
+    assert iam.allowed(allowed, "events:StartReplay", f"{here}:replay/yesterday")
+    assert all(iam.allowed(allowed, "pipes:StartPipe", pipe.arn) for pipe in trial.all("AWS::Pipes::Pipe"))
+
+
+def test_no_wildcard_is_on_a_data_action(any_deployment: Deployment):
+    without_data = {"cloudwatch:PutMetricData", "logs", "xray"}
+    for one in identity_statements(any_deployment):
+        for action in texts(one["Action"]):
+            assert "*" not in action, one
+            if "*" in texts(one["Resource"]):
+                assert action in without_data or action.split(":")[0] in without_data, one
+
+
+# --- the event path ---
+
+
+def test_a_dead_letter_queue_is_at_every_hop(any_deployment: Deployment):
+    queues = {each["QueueName"]: each for each in any_deployment.all("AWS::SQS::Queue")}
+    dead = {each.arn for name, each in queues.items() if name.endswith("-dead")}
+    pipes = any_deployment.all("AWS::Pipes::Pipe")
+    given_up = [one["SourceParameters"]["DynamoDBStreamParameters"]["DeadLetterConfig"]["Arn"] for one in pipes]
+    rule = any_deployment.one("AWS::Events::Rule", "Changed")
+    given_up += [target["DeadLetterConfig"]["Arn"] for target in rule["Targets"]]
+    given_up += [queues["mats-changes"]["RedrivePolicy"]["deadLetterTargetArn"]]
+    assert len(pipes) == 2
+    assert sorted(given_up) == sorted(dead)
+
+
+def test_each_hop_may_put_what_it_gives_up_into_its_queue(trial: Deployment):
+    for pipe in trial.all("AWS::Pipes::Pipe"):
+        allowed = iam.statements(trial, iam.role_of(trial, pipe))
+        source = pipe["SourceParameters"]["DynamoDBStreamParameters"]
+        assert iam.allowed(allowed, "sqs:SendMessage", source["DeadLetterConfig"]["Arn"])
+        assert iam.allowed(allowed, "events:PutEvents", pipe["Target"])
+        assert iam.allowed(allowed, "dynamodb:GetRecords", pipe["Source"])
+    rule = trial.one("AWS::Events::Rule", "Changed")
+    open_to_rule = {
+        each["PolicyDocument"]["Statement"][i]["Resource"]
+        for each in trial.all("AWS::SQS::QueuePolicy")
+        for i, one in enumerate(each["PolicyDocument"]["Statement"])
+        if one["Effect"] == "Allow" and one["Principal"] == {"Service": "events.amazonaws.com"}
+    }
+    (target,) = rule["Targets"]
+    assert open_to_rule == {target["Arn"], target["DeadLetterConfig"]["Arn"]}
+
+
+def test_queues_are_encrypted_and_spoken_to_only_over_tls(any_deployment: Deployment):
+    closed = {
+        one["Resource"]
+        for policy in any_deployment.all("AWS::SQS::QueuePolicy")
+        for one in policy["PolicyDocument"]["Statement"]
+        if one["Effect"] == "Deny" and one["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    }
+    queues = any_deployment.all("AWS::SQS::Queue")
+    assert closed == {each.arn for each in queues}
+    assert all(each["SqsManagedSseEnabled"] for each in queues)
+
+
+def test_a_message_stays_hidden_six_times_as_long_as_enrichment_may_take(trial: Deployment):
+    queue = trial.one("AWS::SQS::Queue", "Changes")
+    assert queue["VisibilityTimeout"] >= 6 * function(trial, "enrichment")["Timeout"]
+
+
+def test_a_batch_is_answered_message_by_message_and_few_run_at_once(any_deployment: Deployment):
+    mapping = any_deployment.one("AWS::Lambda::EventSourceMapping")
+    assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert 2 <= mapping["ScalingConfig"]["MaximumConcurrency"] <= 10
+    assert mapping["EventSourceArn"] == any_deployment.one("AWS::SQS::Queue", "Changes").arn
+
+
+def test_only_changes_go_to_enrichment_so_that_it_does_not_hear_itself(trial: Deployment):
+    pattern = trial.one("AWS::Events::Rule", "Changed")["EventPattern"]
+    assert pattern == {"source": ["mats.registry"], "detail-type": ["CapabilityChanged"]}
+    for pipe in trial.all("AWS::Pipes::Pipe"):
+        said = pipe["TargetParameters"]["EventBridgeEventBusParameters"]
+        assert said == {"Source": "mats.registry", "DetailType": "CapabilityChanged"}
+
+
+# --- the index ---
+
+
+def test_the_index_is_encrypted_at_rest_between_nodes_and_on_the_way(any_deployment: Deployment):
+    domain = any_deployment.one("AWS::OpenSearchService::Domain")
+    assert domain["EngineVersion"] == "OpenSearch_2.19"
+    assert domain["EncryptionAtRestOptions"]["Enabled"]
+    assert domain["NodeToNodeEncryptionOptions"]["Enabled"]
+    assert domain["DomainEndpointOptions"]["EnforceHTTPS"]
+    assert "TLS-1-2" in domain["DomainEndpointOptions"]["TLSSecurityPolicy"]
+
+
+def test_the_index_knows_the_roles_of_the_two_functions_and_nobody_else(any_deployment: Deployment):
+    said = any_deployment.one("AWS::OpenSearchService::Domain")["AccessPolicies"]["Statement"]
+    for name in BOTH:
+        role = iam.role_of(any_deployment, function(any_deployment, name)).arn
+        own = [one for one in allows(any_deployment, name) if actions([one], "es")]
+        given = [
+            {key: one[key] for key in ("Action", "Effect", "Resource")}
+            for one in said
+            if one["Principal"] == {"AWS": role}
+        ]
+        assert given == own
+    assert {one["Principal"]["AWS"] for one in said} == {
+        iam.role_of(any_deployment, function(any_deployment, name)).arn for name in BOTH
+    }
+
+
+def test_a_path_is_a_border_because_bodies_may_not_name_an_index(any_deployment: Deployment):
+    options = any_deployment.one("AWS::OpenSearchService::Domain")["AdvancedOptions"]
+    assert options["rest.action.multi.allow_explicit_index"] == "false"
+
+
+def test_production_survives_the_loss_of_a_zone():
+    cluster = deployment(**PRODUCTION).one("AWS::OpenSearchService::Domain")["ClusterConfig"]
+    assert (cluster["InstanceCount"], cluster["DedicatedMasterCount"]) == (3, 3)
+    assert cluster["ZoneAwarenessConfig"] == {"AvailabilityZoneCount": 3}
+
+
+# --- the API ---
+
+
+def methods(deployed: Deployment) -> list[Resource]:
+    return deployed.all("AWS::ApiGateway::Method")
+
+
+def test_nobody_is_let_in_unauthorized(any_deployment: Deployment):
+    assert {one["AuthorizationType"] for one in methods(any_deployment)} <= {"AWS_IAM", "CUSTOM"}
+    assert len(methods(any_deployment)) == 4
+
+
+def test_calls_go_to_the_alias_that_starts_from_a_snapshot(trial: Deployment):
+    alias = trial.one("AWS::Lambda::Alias").ref
+    assert function(trial, "discovery")["SnapStart"] == {"ApplyOn": "PublishedVersions"}
+    assert all(alias in one["Integration"]["Uri"] for one in methods(trial))
+
+
+def test_calls_are_counted_logged_and_limited(any_deployment: Deployment):
+    stage = any_deployment.one("AWS::ApiGateway::Stage")
+    assert json.loads(stage["AccessLogSetting"]["Format"])["status"] == "$context.status"
+    (every,) = stage["MethodSettings"]
+    assert every["ThrottlingRateLimit"] > 0
+    assert every["DataTraceEnabled"] is False
+
+
+def test_every_error_of_the_gateway_is_a_problem(any_deployment: Deployment):
+    answers = {one["ResponseType"]: one for one in any_deployment.all("AWS::ApiGateway::GatewayResponse")}
+    for one in answers.values():
+        assert one["ResponseParameters"]["gatewayresponse.header.Content-Type"] == "'application/problem+json'"
+        body = one["ResponseTemplates"]["application/json"].replace("$context.error.messageString", '"said"')
+        problem: dict[str, Any] = json.loads(body)
+        assert problem["title"]
+        assert problem["detail"]
+        if "StatusCode" in one.raw:
+            assert problem["status"] == int(one["StatusCode"])
+    statuses = {one.get("StatusCode") for one in answers.values()}
+    assert {"401", "403", "404", "413", "429", "503", None} <= statuses
+    assert {"DEFAULT_4XX", "DEFAULT_5XX"} <= set(answers)
+    assert "gatewayresponse.header.Retry-After" in answers["THROTTLED"]["ResponseParameters"]
+
+
+def test_the_authorizer_stands_outside_the_vpc():
+    deployed = deployment(**VPC, **JWT)
+    assert "VpcConfig" not in function(deployed, "authorizer").raw
+    assert all("VpcConfig" in function(deployed, name).raw for name in BOTH)
+
+
+def test_a_vpc_has_no_way_to_the_internet(any_deployment: Deployment):
+    for kind in ("NatGateway", "InternetGateway", "EIP"):
+        assert any_deployment.all(f"AWS::EC2::{kind}") == []
+    rules = any_deployment.all("AWS::EC2::SecurityGroupIngress")
+    assert all((one["FromPort"], one["ToPort"]) == (443, 443) and "SourceSecurityGroupId" in one.raw for one in rules)
+
+
+def test_a_firewall_counts_but_does_not_block_what_queries_may_say():
+    acl = deployment(waf="true").one("AWS::WAFv2::WebACL")
+    common = acl["Rules"][0]["Statement"]["ManagedRuleGroupStatement"]
+    assert {one["Name"] for one in common["RuleActionOverrides"]} >= {"SizeRestrictions_BODY", "GenericLFI_BODY"}
+
+
+def test_a_host_name_of_ones_own_is_the_only_one():
+    deployed = deployment(**HOST)
+    assert deployed.one("AWS::ApiGateway::RestApi")["DisableExecuteApiEndpoint"] is True
+    assert deployed.one("AWS::ApiGateway::DomainName")["SecurityPolicy"] == "TLS_1_2"
+    assert templates(**HOST)["mats"]["Outputs"]["ApiUrl"]["Value"] == "https://find.example.com/"
+
+
+def test_an_audit_records_writes_by_their_table():
+    trail = deployment(audit="true").one("AWS::CloudTrail::Trail")
+    (selector,) = trail["AdvancedEventSelectors"]
+    assert any(field["Field"] == "readOnly" and field["Equals"] == ["false"] for field in selector["FieldSelectors"])
+
+
+# --- tools ---
+
+
+def test_what_smoke_looks_for_is_put_out():
+    outputs = {name for template in templates().values() for name in template["Outputs"]}
+    assert {"ApiUrl", "RegistryTable", "ProfilesTable", "DiscoveryFunction", "EnrichmentFunction"} <= outputs
+
+
+@pytest.mark.parametrize("context", CONTEXTS.values(), ids=CONTEXTS)
+def test_cfn_lint_finds_no_error(context: dict[str, str], tmp_path: Path):
+    if find_spec("cfnlint") is None:
+        skip_or_fail("cfn-lint (pip install -r requirements/infra.txt)")
+    for name, template in templates(**context).items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(template))
+    files = map(str, tmp_path.glob("*.json"))
+    run = subprocess.run(
+        # W3005: the CDK's own DependsOn. W3010: zones are named on purpose, a look-up would need the account.
+        [str(Path(sys.executable).with_name("cfn-lint")), "--ignore-checks", "W3005", "W3010", "--", *files],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout
+
+
+def test_cdk_nag_would_have_said_so():
+    templates()
+    from aws_cdk import App, Stack
+    from aws_cdk import aws_sqs as sqs
+
+    from infra.stacks import add_stacks
+
+    app = App(context={"aws:cdk:bundling-stacks": []})
+    add_stacks(app)
+    sqs.Queue(Stack(app, "careless"), "Queue")
+    with pytest.raises(RuntimeError, match="AwsSolutions-SQS4"):
+        app.synth()
+
+
+def test_app_py_needs_no_account_no_docker_and_no_network(tmp_path: Path):
+    templates()
+    said = run_app(tmp_path, {"aws:cdk:bundling-stacks": []})
+    assert said.returncode == 0, said.stderr
+    assert {path.name for path in tmp_path.glob("*.template.json")} == {"mats.template.json", "mats-data.template.json"}
+
+
+def test_app_py_says_what_is_wrong_in_words(tmp_path: Path):
+    templates()
+    said = run_app(tmp_path, {"size": "huge", "waf": "perhaps"})
+    assert said.returncode == 1
+    assert said.stderr.splitlines()[0] == "The context cannot be used:"
+    assert len(said.stderr.splitlines()) == 3
+
+
+def run_app(outdir: Path, context: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTHON", "JSII"))}
+    told = {
+        "CDK_OUTDIR": str(outdir),
+        "CDK_CONTEXT_JSON": json.dumps(context),
+        "HTTPS_PROXY": "http://127.0.0.1:9",
+        "DOCKER_HOST": "tcp://127.0.0.1:9",
+    }
+    return subprocess.run(
+        [sys.executable, "app.py"], cwd=ROOT, env={**kept, **told}, capture_output=True, text=True, check=False
+    )
