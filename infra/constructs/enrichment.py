@@ -14,8 +14,8 @@ from infra.constructs.tables import Tables
 from infra.context import Context
 from infra.layers import core_layer, vendor_layer
 
-TIMEOUT_S = 180
-"""Both tries of the slowest description, 60 s each, and the writing after it."""
+TIMEOUT_S = 300
+"""Both tries of the slowest description and of its repair, 60 s each, and the writing after it."""
 VISIBILITY = Duration.seconds(6 * TIMEOUT_S)
 """What AWS asks for, so that a throttled batch is not delivered twice at once."""
 TRIES = 6

@@ -15,7 +15,7 @@ from tests.servers.opensearch import OpenSearchNode
 @pytest.fixture(scope="session")
 def opensearch_url() -> Iterator[str]:
     """Where an OpenSearch node listens; suites keep apart by the names of their indices."""
-    yield from _url(OpenSearchNode())
+    yield from _url(OpenSearchNode(settings={"rest.action.multi.allow_explicit_index": "false"}))  # as the domain has it
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,93 @@
+"""reconcile, reindex and backfill as an operator runs them, on tables and an index in AWS's stead, and on one machine."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mats.adapters.dynamodb.registry import DynamoRegistry
+from mats.adapters.dynamodb.tables import Tables
+from mats.adapters.opensearch.domain import Domain
+from mats.domain.query import Filter
+from mats.settings import Settings
+from tests.builders import a_registration
+from tests.integration.conftest import Mats
+from tests.servers.tables import a_table, credentials
+
+
+class Account:
+    """Tables, an index, and the command with the settings of both."""
+
+    def __init__(self, mats: Mats, tables: Tables, dynamodb: str, opensearch: str) -> None:
+        self._mats = mats
+        settings = Settings(
+            index_endpoint=opensearch, registry_table=a_table(tables), trust_table=a_table(tables),
+            profiles_table=a_table(tables),
+        )  # fmt: skip
+        self.settings = settings
+        self.environment = {**settings.to_env(), "AWS_ENDPOINT_URL_DYNAMODB": dynamodb}
+        self.registry = DynamoRegistry(tables, settings.registry_table)
+
+    def __call__(self, *arguments: str, code: int = 0, **more: str) -> dict:
+        ran = self._mats(*arguments, "--json", **{**self.environment, **more})
+        assert ran.code == code, ran.err
+        return {**(json.loads(ran.out) if ran.out else {}), "err": ran.err}
+
+    def found(self, term: str) -> set[str]:
+        from mats.bootstrap.cloud import Cloud
+
+        cloud = Cloud(self.settings)
+        cloud._domain.refresh("capabilities")
+        return {hit.id.rpartition("/")[2] for hit in cloud.index.lexical([term], Filter(), depth=50)}
+
+
+@pytest.fixture
+def account(mats: Mats, monkeypatch: pytest.MonkeyPatch, dynamodb_url: str, opensearch_url: str) -> Iterator[Account]:
+    credentials(monkeypatch, dynamodb=dynamodb_url)
+    monkeypatch.setenv("MATS_ENCODER", "none")
+    yield Account(mats, Tables(), dynamodb_url, opensearch_url)
+    Domain(opensearch_url, read_s=10).drop("capabilities-*")
+
+
+@pytest.mark.server
+def test_an_operator_repairs_renews_and_goes_back_in_an_account(account: Account):
+    account.registry.put([a_registration(name=name, description="send money") for name in "abc"])
+    assert account("reconcile")["indexed"] == 3
+    assert account("reconcile")["unchanged"] == 3
+    assert account.found("money") == {"a", "b", "c"}
+
+    account.registry.put([a_registration(name="d", description="send money")])
+    last = a_registration(name="b").id
+    assert account("reconcile", "--after", last)["compared"] == 2
+    assert account.found("money") == {"a", "b", "c", "d"}
+
+    assert account("reindex") == {"profiles": 4, "written": 4, "index": "capabilities-2", "err": ""}
+    account.registry.remove(a_registration(name="a").id)
+    assert account("reconcile")["deleted"] == 1
+    assert account.found("money") == {"b", "c", "d"}
+    assert account("reindex", "--rollback")["index"] == "capabilities-1"
+    assert account.found("money") == {"b", "c", "d"}
+    assert "no index before" in account("reindex", "--rollback", code=1)["err"]
+    assert account("backfill")["compared"] == 3
+
+
+@pytest.mark.server
+def test_commands_for_one_machine_do_not_pretend_to_work_on_an_account(account: Account):
+    assert "MATS_INDEX_ENDPOINT" in account("search", "money", code=2)["err"]
+    assert not (Path(account._mats.home) / "mats.db").exists()
+
+
+@pytest.mark.server
+def test_an_account_without_the_tables_says_which_are_missing(account: Account):
+    refused = account("reconcile", code=3, MATS_PROFILES_TABLE="no-such-table")
+    assert "no-such-table" in refused["err"]
+
+
+def test_on_one_machine_an_index_is_made_anew_in_place(mats: Mats):
+    mats("add", "--namespace", "com.acme", "--name", "pay", "--kind", "tool", "--description", "send money")
+    assert mats("reindex", "--json").json == {"profiles": 1, "written": 1, "index": "sqlite-fts5-1"}
+    assert mats("search", "--json", "money").json["results"][0]["name"] == "pay"
+    assert mats("backfill", "--per-minute", "60", "--json").json == {"compared": 1}
+    assert mats("reindex", "--rollback").code == 1
+    assert mats("reindex", "--rollback", "--retire").code == 2
