@@ -102,7 +102,24 @@ def _speed() -> str:
             f"{crowd['errors']} errors in {crowd['answers']:,} answers |",
             "| one answer over HTTP while the reranker is dead | "
             f"p50 {load['reranker_dead_breaker_open']['dead']['ms']['p50']:.0f} ms |",
+            *_in_aws(),
         )
+    )
+
+
+def _in_aws() -> tuple[str, ...]:
+    """What was measured of the AWS side, over a real OpenSearch node and Lambda's own runtime client."""
+    answer, cold, parity = _read("aws-answer"), _read("aws-cold"), _read("aws-parity")
+    ours, starts, layer = answer["as_filled"]["ms"], cold["discovery"], _read("vendor-layer")["layers"]["vendor"]
+    size = f"{answer['documents']:,} capabilities of {answer['dimension']:,} components"
+    return (
+        f"| our share of an answer over OpenSearch with {size}: all but the reranker's own time | p50 {ours['p50']:.0f} ms, p99 {ours['p99']:.0f} ms |",
+        f"| Match@15 over OpenSearch against the local index, {parity['documents']:,} tools "
+        f"| {parity['match@15_difference_pp']:+.1f} pp |",
+        f"| discovery function, cold: started / first answer, models answering at once "
+        f"| {starts['init_ms']['median']:.0f} / {starts['init_and_first_ms']['median']:.0f} ms |",
+        f"| enrichment function, cold | {cold['enrichment']['init_ms']['median']:.0f} ms |",
+        f"| layer of third-party packages, unzipped | {layer['unzipped_mb']:.1f} MB |",
     )
 
 

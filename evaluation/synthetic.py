@@ -1,10 +1,18 @@
 """Made-up registrations for scale: varied enough that no two texts are alike, the same ones every time."""
 
 import random
+import zlib
+from array import array
 from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
 
 from mats.domain.capability import Kind
 from mats.domain.registration import Registration
+from mats.domain.text import words
+from mats.ports import Vector
 
 _VERBS = (
     "create update delete list search fetch convert translate summarise classify schedule cancel validate merge split "
@@ -48,3 +56,16 @@ def _registration(chance: random.Random, number: int) -> Registration:
             "properties": {f"{p}_id": {"type": "string", "description": f"Which {p} it is about"} for p in parameters},
         },
     )
+
+
+def vector_of(text: str, dimension: int) -> Vector:
+    """A dense vector of length 1: texts that share words are close, as an encoder's are, and no two are alike."""
+    total = np.sum([_of_word(word, dimension) for word in words(text) or [""]], axis=0) + 0.5 * _of_word(
+        text, dimension
+    )
+    return array("f", (total / np.linalg.norm(total)).astype(np.float32))
+
+
+@lru_cache(maxsize=2_000)
+def _of_word(word: str, dimension: int) -> npt.NDArray[np.float32]:
+    return np.random.default_rng(zlib.crc32(word.encode())).standard_normal(dimension, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""reconcile, reindex and backfill as an operator runs them, on tables and an index in AWS's stead, and on one machine."""
+"""reconcile, reindex and backfill as operators run them: on tables and an index in AWS's stead, and on one machine."""
 
 import json
 from collections.abc import Iterator

@@ -19,6 +19,8 @@ VERSION = 1
 EVERYONE = ""
 """Stands in `audiences` where everybody may see a capability; no audience can be called so."""
 
+_SEGMENTS = 4
+"""Of each size; every one is a graph to be searched, and an index is searched far more often than written."""
 _TIMES_WEIGHT = 2
 _K1, _B = 1.2, 0.75
 _LONGEST_TOKEN = 200
@@ -55,6 +57,7 @@ def index_body(dimension: int | None, *, replicas: str, refresh: str) -> dict[st
                 "number_of_shards": 1,
                 "auto_expand_replicas": replicas,
                 "refresh_interval": refresh,
+                "merge": {"policy": {"segments_per_tier": _SEGMENTS, "max_merge_at_once": _SEGMENTS}},
                 "gc_deletes": "0s",  # tombstones of ours guard against late writes; a purged id is free at once
                 "similarity": {"weighted": {"type": "BM25", "k1": _K1 * _TIMES_WEIGHT, "b": _B}},
             },
