@@ -113,7 +113,8 @@ def _in_aws() -> tuple[str, ...]:
     ours, starts, layer = answer["as_filled"]["ms"], cold["discovery"], _read("vendor-layer")["layers"]["vendor"]
     size = f"{answer['documents']:,} capabilities of {answer['dimension']:,} components"
     return (
-        f"| our share of an answer over OpenSearch with {size}: all but the reranker's own time | p50 {ours['p50']:.0f} ms, p99 {ours['p99']:.0f} ms |",
+        f"| our share of an answer over OpenSearch with {size}: all but the reranker's own time "
+        f"| p50 {ours['p50']:.0f} ms, p99 {ours['p99']:.0f} ms |",
         f"| Match@15 over OpenSearch against the local index, {parity['documents']:,} tools "
         f"| {parity['match@15_difference_pp']:+.1f} pp |",
         f"| discovery function, cold: started / first answer, models answering at once "
