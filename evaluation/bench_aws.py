@@ -25,7 +25,7 @@ from evaluation.synthetic import registrations, vector_of
 from evaluation.systems import cached, registry_of, run_discover
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.index import OpenSearchIndex
-from mats.adapters.opensearch.mapping import index_body
+from mats.adapters.opensearch.mapping import index_body, write_alias
 from mats.bootstrap.cloud import Cloud
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
@@ -63,8 +63,8 @@ def node(heap: str, running_at: str = "") -> Iterator[str]:
 def index_on(url: str, encoder: Encoder, *, read_s: float = 30) -> Iterator[OpenSearchIndex]:
     """An index on a node: a new one, or the one of an earlier run."""
     domain, target = Domain(url, region=_REGION, read_s=read_s), Target("capabilities-1", encoder.name)
-    domain.create(target.name, index_body(encoder.dimension, replicas="0-1", refresh="30s"))
-    domain.point("capabilities", target.name)
+    aliases = [write_alias(target.name), "capabilities"]
+    domain.create(target.name, index_body(encoder.dimension, aliases=aliases, replicas="0-1", refresh="30s"))
     yield OpenSearchIndex(domain, lambda: [target], encoder=encoder.name, refresh="false")
 
 

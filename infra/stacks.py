@@ -93,6 +93,7 @@ def add_stacks(app: App) -> tuple[Data, System]:
     Raises:
         ContextInvalid: with every fault of the context.
     """
+    app.node.set_context("@aws-cdk/aws-lambda:recognizeLayerVersion", True)  # our code is in a layer: it makes versions
     context = Context.of(app.node.get_all_context())
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     data = Data(app, "mats-data", context=context)

@@ -42,7 +42,8 @@ class Wheels:
     def fingerprint(self, interpreter: Path | None) -> str:
         """Equal for layers that are equal: the lock, the platform, what is kept, and what compiled it."""
         compiled = f"cpython-{PYTHON}" if interpreter else "source"
-        told = "\n".join((self.lock.read_text("utf-8"), LAMBDA, *SERVICES, compiled))
+        how = Path(__file__).read_text("utf-8")  # what is pruned, and how it is compiled
+        told = "\n".join((self.lock.read_text("utf-8"), LAMBDA, *SERVICES, compiled, how))
         return hashlib.sha256(told.encode()).hexdigest()
 
     def build(self, folder: Path, interpreter: Path | None, *, platform: str = LAMBDA) -> Path:

@@ -28,7 +28,7 @@ def respond(event: http.Event, discovery: Discovery) -> http.Response:
     try:
         return _routed(event, discovery)
     except CapabilityError as error:
-        response = http.failed(error)
+        response = http.failed(error, discreet=discovery.discreet)
         if response.status >= 500:
             discovery.metrics(metrics.FAILED)
             log.LOGGER.error("no answer at %s: %s", http.path_of(event), error)

@@ -32,11 +32,29 @@ def respond(event: Mapping[str, Any], enrichment: Enrichment) -> dict[str, Any]:
         LOGGER.warning("enrichment waits: %s", error)
         enrichment.metrics(metrics.of_batch([Outcome.DEGRADED] * len(changes), Usage()))
         return _again([*failed, *changes])
+    except Exception:
+        if len(event["Records"]) == 1:
+            raise
+        LOGGER.exception("a bug of ours: each of %d changes is tried by itself", len(changes))
+        return _again([*failed, *_one_by_one(event, enrichment)])
     usage = Usage.total(enrichment.spent().values()).minus(before)
     log.enriched(outcomes, usage)
     enrichment.metrics(metrics.of_batch(outcomes.values(), usage))
     unfinished = [message for message, change in changes.items() if not outcomes[change.id].done]
     return _again([*failed, *unfinished])
+
+
+def _one_by_one(event: Mapping[str, Any], enrichment: Enrichment) -> list[str]:
+    """The messages that are not done when each is handled alone, so that one that meets a bug holds nobody up."""
+    unfinished: list[str] = []
+    for message in event["Records"]:
+        try:
+            response = respond({"Records": [message]}, enrichment)
+            unfinished += [failure["itemIdentifier"] for failure in response["batchItemFailures"]]
+        except Exception:
+            LOGGER.exception("a bug of ours while handling message %s", message["messageId"])
+            unfinished.append(message["messageId"])
+    return unfinished
 
 
 def _read(event: Mapping[str, Any]) -> tuple[dict[str, Change], list[str]]:

@@ -16,9 +16,10 @@ from infra.layers import core_layer, vendor_layer
 
 TIMEOUT_S = 300
 """Both tries of the slowest description and of its repair, 60 s each, and the writing after it."""
-VISIBILITY = Duration.seconds(6 * TIMEOUT_S)
-"""What AWS asks for, so that a throttled batch is not delivered twice at once."""
-TRIES = 6
+VISIBILITY = Duration.seconds(TIMEOUT_S + 60)
+"""What fails waits this long. The source's own maximum of concurrency keeps batches from being throttled, which is what
+AWS's rule of six times the timeout is for."""
+TRIES = 12
 _BATCH = 10
 """As many descriptions are written at once, so a batch takes as long as its slowest."""
 
@@ -57,10 +58,10 @@ class Enrichment(Construct):
         )
         self.function, self.log = made.function, made.log
         for read in (tables.registry, tables.trust):
-            read.grant(made.role, "dynamodb:GetItem", "dynamodb:BatchGetItem")
+            read.grant(made.role, "dynamodb:BatchGetItem")
         tables.profiles.grant(
             made.role,
-            *(f"dynamodb:{call}" for call in ("GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem")),
+            *(f"dynamodb:{call}" for call in ("GetItem", "BatchGetItem", "PutItem", "UpdateItem")),
         )
         path.bus.grant_put_events_to(made.role)
         domain.allow(made.role, INDEX)

@@ -70,6 +70,7 @@ class Function(Construct):
             logging_format=lambda_.LoggingFormat.JSON,
             application_log_level_v2=lambda_.ApplicationLogLevel.INFO,
             system_log_level_v2=lambda_.SystemLogLevel.WARN,
+            current_version_options=lambda_.VersionOptions(removal_policy=RemovalPolicy.RETAIN),  # to go back to
             snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if snap_start else None,
             vpc=network.vpc if network else None,
             vpc_subnets=network.subnets if network else None,

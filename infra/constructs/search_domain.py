@@ -16,15 +16,9 @@ from infra.traffic import SIZES
 SEARCH = {"es:ESHttpPost": [f"capabilities*/_{call}" for call in ("search", "msearch", "count", "mget")]}
 """What discovery may do: queries, which OpenSearch takes as POST."""
 INDEX = {
-    "es:ESHttpPost": [
-        "_aliases",
-        "capabilities-*/_bulk",
-        "capabilities-*/_delete_by_query",
-        *(f"capabilities*/_{call}" for call in ("search", "count", "mget")),
-    ],
+    "es:ESHttpPost": ["capabilities-*/_bulk"],
     "es:ESHttpPut": ["capabilities-*"],
-    "es:ESHttpGet": ["capabilities*", "_alias/capabilities"],
-    "es:ESHttpHead": ["capabilities*", "_alias/capabilities"],
+    "es:ESHttpGet": ["_alias/capabilities"],
 }
 """What enrichment may do: write documents, and make the first index with its alias when there is none."""
 

@@ -15,7 +15,7 @@ from mats.adapters.dynamodb.targets import DynamoTargets
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.generations import OpenSearchGenerations
 from mats.adapters.opensearch.index import ALIAS, OpenSearchIndex
-from mats.adapters.opensearch.mapping import index_body
+from mats.adapters.opensearch.mapping import index_body, write_alias
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.generations import SqliteGenerations
 from mats.adapters.sqlite.index import SqliteIndex
@@ -102,7 +102,7 @@ def profiles(make: Making, request: pytest.FixtureRequest) -> ProfileStore:
 def index(make: Making, request: pytest.FixtureRequest) -> SearchIndex:
     def in_opensearch() -> object:
         domain, name, encoder = request.getfixturevalue("domain"), f"contract-{next(_numbers)}", FakeEncoder()
-        domain.create(name, index_body(encoder.dimension, replicas="0-1", refresh="-1"))
+        domain.create(name, index_body(encoder.dimension, aliases=[write_alias(name)], replicas="0-1", refresh="-1"))
         request.addfinalizer(lambda: domain.drop(name))
         targets = [Target(name, encoder.name)]
         return OpenSearchIndex(domain, lambda: targets, encoder=encoder.name, read=name, refresh="true")
@@ -143,5 +143,5 @@ def renewable(request: pytest.FixtureRequest) -> Renewable:
         dimension=encoder.dimension, replicas="0-1", refresh="-1", under_way_s=0,
     )  # fmt: skip
     request.addfinalizer(lambda: domain.drop(f"{ALIAS}-*"))
-    index = OpenSearchIndex(domain, generations.writable, encoder=encoder.name, refresh="true")
+    index = OpenSearchIndex(domain, generations.writable, generations.restore, encoder=encoder.name, refresh="true")
     return Renewable(profiles, index, generations)

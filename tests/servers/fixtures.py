@@ -12,10 +12,14 @@ from tests.servers.jvm import JavaServer
 from tests.servers.opensearch import OpenSearchNode
 
 
+_AS_DEPLOYED = {"rest.action.multi.allow_explicit_index": "false", "action.auto_create_index": "true"}
+"""The first is how our stacks set a domain, the second how every domain comes."""
+
+
 @pytest.fixture(scope="session")
 def opensearch_url() -> Iterator[str]:
     """Where an OpenSearch node listens; suites keep apart by the names of their indices."""
-    yield from _url(OpenSearchNode(settings={"rest.action.multi.allow_explicit_index": "false"}))  # as the domain has it
+    yield from _url(OpenSearchNode(settings=_AS_DEPLOYED))
 
 
 @pytest.fixture(scope="session")

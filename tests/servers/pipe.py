@@ -213,7 +213,9 @@ class _Pipe:
         self._require(not refused, f"its role does not allow {refused}")
         self._streams = client("dynamodbstreams")
         self._stream = client("dynamodb").describe_table(TableName=table.ref)["Table"]["LatestStreamArn"]
-        self._places: dict[str, str | None] = {}
+        self._places: dict[str, str] = {}
+        """The sequence number of the last record that was read, by shard."""
+        self._ended: set[str] = set()
 
     def entries(self) -> list[Json | None]:
         """For every change since the last call: the entry for the bus, or None where the filter drops it."""
@@ -229,19 +231,25 @@ class _Pipe:
 
     def _records(self) -> list[Json]:
         """What is new, in the order of each shard; parents before their children."""
+        return [record for shard in self._shards() if shard not in self._ended for record in self._read(shard)]
+
+    def _read(self, shard: str) -> list[Json]:
+        """What is new in a shard, from its place on: an iterator that once met its end may be refused later."""
+        begin = {"ShardIteratorType": "TRIM_HORIZON"}
+        if shard in self._places:
+            begin = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": self._places[shard]}
+        place = self._streams.get_shard_iterator(StreamArn=self._stream, ShardId=shard, **begin)["ShardIterator"]
         found: list[Json] = []
-        for shard in self._shards():
-            if shard not in self._places:
-                first = self._streams.get_shard_iterator(
-                    StreamArn=self._stream, ShardId=shard, ShardIteratorType="TRIM_HORIZON"
-                )
-                self._places[shard] = first["ShardIterator"]
-            while place := self._places[shard]:
-                page = self._streams.get_records(ShardIterator=place)
-                self._places[shard] = page.get("NextShardIterator")
-                found += page["Records"]
-                if not page["Records"]:
-                    break
+        while place:
+            page = self._streams.get_records(ShardIterator=place)
+            found += page["Records"]
+            place = page.get("NextShardIterator")
+            if not page["Records"]:
+                break
+        if found:
+            self._places[shard] = found[-1]["dynamodb"]["SequenceNumber"]
+        if not place:
+            self._ended.add(shard)
         return found
 
     def _shards(self) -> list[str]:

@@ -263,7 +263,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _call(self) -> None:
         recorder, service = self.server.recorder, self.server.service
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length)
+        if len(body) < length:  # killed while it was asking: nobody sees it
+            self.close_connection = True
+            return
         call = recorder.account.read(service, self.command, self.path, self.headers, body)
         recorder.count(1)
         try:

@@ -115,7 +115,7 @@ class Function:
 
     @classmethod
     def deployed(cls, resource: Resource, *, folder: Path, **options: Any) -> Self:
-        """The function as its AWS::Lambda::Function has it: handler, environment, time limit, memory."""
+        """The function as its AWS::Lambda::Function has it: handler, environment, time limit, memory; options win."""
         logging = resource.get("LoggingConfig", {})
         if logging.get("LogFormat") != "JSON":
             raise ValueError(f"{resource.id} does not log JSON: {logging}")
@@ -124,10 +124,9 @@ class Function:
             folder=folder,
             handler=resource["Handler"],
             environment=resource.get("Environment", {}).get("Variables", {}),
-            timeout_s=float(resource.get("Timeout", 3)),
             memory_mb=int(resource.get("MemorySize", 128)),
             name=resource.ref,
-            **{"snap_start": snap_start, **options},
+            **{"snap_start": snap_start, "timeout_s": float(resource.get("Timeout", 3)), **options},
         )
 
     def __enter__(self) -> Self:

@@ -284,7 +284,7 @@ def overtaken(meanwhile) -> World:
 
 def test_a_capability_removed_while_the_writer_thinks_stays_removed():
     world = overtaken(lambda world: world.registry.remove(PAY.id))
-    assert world.register(PAY) is Outcome.SUPERSEDED
+    assert world.register(PAY).done
     assert world.profile(PAY.id).status is Status.DELETED
     assert world.deliver(PAY.id)[PAY.id].done
     assert world.found("money") == []
@@ -293,7 +293,7 @@ def test_a_capability_removed_while_the_writer_thinks_stays_removed():
 def test_a_capability_hidden_while_the_writer_thinks_stays_hidden():
     hidden = PAY.model_copy(update={"visible_to": ("board",)})
     world = overtaken(lambda world: world.registry.put([hidden]))
-    assert world.register(PAY) is Outcome.SUPERSEDED
+    assert world.register(PAY).done
     assert world.found("money") == []
     world.deliver(PAY.id)
     assert world.profile(PAY.id).visible_to == ("board",)
@@ -301,7 +301,7 @@ def test_a_capability_hidden_while_the_writer_thinks_stays_hidden():
 
 def test_trust_given_while_the_writer_thinks_stays_given():
     world = overtaken(lambda world: world.trust.put(PAY.id, 0))
-    assert world.register(PAY) is Outcome.SUPERSEDED
+    assert world.register(PAY).done
     world.deliver(PAY.id)
     assert (world.profile(PAY.id).trust, world.profile(PAY.id).enriched) == (0, True)
 

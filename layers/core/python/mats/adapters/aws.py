@@ -15,6 +15,7 @@ from botocore.exceptions import (
     SSOError,
     TokenRetrievalError,
 )
+from botocore.parsers import ResponseParserError
 from urllib3.exceptions import HTTPError
 
 from mats.domain.errors import DependencyFailed, NotPermitted
@@ -75,7 +76,7 @@ def answered(what: str, call: Callable[[], T]) -> T:
         raise refusal(what, error) from error
     except UNSIGNED as error:
         raise NotPermitted(f"{what}: {error}; give AWS credentials, for example with `aws sso login`") from error
-    except (BotoCoreError, HTTPError) as error:
+    except (BotoCoreError, HTTPError, ResponseParserError) as error:
         raise DependencyFailed(f"{what} did not answer: {clip(str(error), 300)}") from error
 
 

@@ -73,11 +73,14 @@ class Cloud(System):
     @cached_property
     def index(self) -> OpenSearchIndex:
         """What searches it."""
-        return OpenSearchIndex(self._domain, self._writable, encoder=self._encoder_name)
+        return OpenSearchIndex(self._domain, self._writable, self._restore, encoder=self._encoder_name)
 
     def _writable(self) -> Sequence[Target]:
         """Where to write; asked for with each write, so that searching alone needs no table."""
         return self.generations.writable()
+
+    def _restore(self, target: Target) -> None:
+        self.generations.restore(target)
 
     @property
     def _encoder_name(self) -> str:

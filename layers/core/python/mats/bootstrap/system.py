@@ -63,6 +63,8 @@ class Discovery:
     log_queries: bool = True
     callers: Callable[[str], frozenset[str]] | None = None
     metrics: Metrics = _unmeasured
+    discreet: bool = False
+    """Callers are not the operator: an answer does not say what failed inside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +232,7 @@ class System:
             log_queries=self.settings.log_queries == "text",
             callers=self._callers,
             metrics=self._metrics("discovery"),
+            discreet=self.settings.in_aws,
         )
 
     @cached_property

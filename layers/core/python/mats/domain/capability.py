@@ -23,15 +23,21 @@ class Lifecycle(StrEnum):
     DEPRECATED = "deprecated"
 
 
+_ESCAPES = {"%": "%25", "/": "%2F", "~": "%7E", "#": "%23"}
+"""In namespaces. The slash ends one; with the last two begin rows that are ours."""
+
+
 def capability_id(namespace: str, name: str) -> Id:
     """The id of a capability.
 
-    A namespace with a slash or a percent sign is none, but somebody may have written it: it is told apart by escapes.
+    A namespace with one of these characters is none, but somebody may have written it: it is told apart by escapes.
     """
-    return Id(f"{namespace.replace('%', '%25').replace('/', '%2F')}/{name}")
+    return Id(f"{''.join(_ESCAPES.get(c, c) for c in namespace)}/{name}")
 
 
 def parts(id: str) -> tuple[str, str]:
     """Namespace and name of an id; the name is empty where there is no slash."""
     namespace, _, name = id.partition("/")
-    return namespace.replace("%2F", "/").replace("%25", "%"), name
+    for character, escape in reversed(_ESCAPES.items()):
+        namespace = namespace.replace(escape, character)
+    return namespace, name

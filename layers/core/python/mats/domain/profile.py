@@ -37,7 +37,9 @@ class Status(StrEnum):
 
 
 class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    """Kept, and read again by other releases than the one that wrote it: what they do not know they leave out."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Enrichment(_Frozen):

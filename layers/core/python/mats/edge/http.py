@@ -109,9 +109,16 @@ def ok(answer: BaseModel) -> Response:
     return Response(200, answer.model_dump_json(exclude_none=False), {"Content-Type": "application/json"})
 
 
-def failed(error: CapabilityError) -> Response:
-    """The problem an error of ours is."""
+def failed(error: CapabilityError, *, discreet: bool = False) -> Response:
+    """The problem an error of ours is.
+
+    Args:
+        error: What went wrong.
+        discreet: Callers are not the operator: what failed inside, and where, is for the log.
+    """
     status = _status(error)
+    if discreet and isinstance(error, DependencyFailed):
+        return problem(status, "discovery cannot answer now; try again", headers={"Retry-After": "1"})
     faults = error.faults if isinstance(error, Invalid) else ()
     headers = {"Retry-After": "1"} if status == 503 and not isinstance(error, NotPermitted | StorageUnusable) else {}
     return problem(status, str(error), faults, headers)

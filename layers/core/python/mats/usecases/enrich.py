@@ -25,6 +25,7 @@ from mats.domain.profile import (
     with_owners_words,
 )
 from mats.domain.registration import Registration
+from mats.domain.text import clip
 from mats.ports import Change, Encoder, Item, ProfileStore, Registry, SearchIndex, Stored, TrustBook, Vector, Writer
 
 
@@ -47,6 +48,12 @@ class Outcome(StrEnum):
 
 
 NO_WRITER = "there is no writer: set MATS_BEDROCK=1 and AWS credentials, and MATS_WRITER_MODEL to a model"
+
+
+_TRIES = 3
+"""Where another run was faster: reading again is cheaper than being delivered again."""
+_LONGEST_ERROR = 20_000
+"""Characters; an item can have thousands of faults, and a row must hold what is said of them."""
 
 
 def _unheard(id: Id, error: DependencyFailed) -> None:
@@ -92,6 +99,14 @@ class Enrich:
             DependencyFailed: a store or the index did not answer; nothing is lost, deliver all again.
         """
         causes = {change.id: change.cause for change in changes}
+        outcomes = self._once(causes)
+        for _ in range(_TRIES - 1):
+            late = {id: causes[id] for id, outcome in outcomes.items() if outcome is Outcome.SUPERSEDED}
+            outcomes |= self._once(late) if late else {}
+        return outcomes
+
+    def _once(self, causes: Mapping[Id, Cause]) -> dict[Id, Outcome]:
+        """What became of each of these, at one try."""
         kept = self.profiles.get(causes)  # first: whoever writes from here on makes this run late, never overwritten
         items, trust = self.registry.get(causes), self.trust.get(causes)
         drafts = {id: self._draft(id, items.get(id), trust.get(id), kept.get(id)) for id in causes}
@@ -115,11 +130,11 @@ class Enrich:
             gone = Profile(namespace=namespace, name=name, status=Status.DELETED).sealed()
             return _Draft(Outcome.DELETED, Stored(gone))
         try:
-            return self._accepted(_parsed(item, kept), trust, kept)
+            return self._accepted(_parsed(id, item, kept), trust, kept)
         except RegistrationInvalid as error:
             last_good = kept or Stored(Profile(namespace=namespace, name=name))
             rejected = last_good.profile.model_copy(
-                update={"status": Status.REJECTED, "error": str(error), "trust": trust}
+                update={"status": Status.REJECTED, "error": clip(str(error), _LONGEST_ERROR), "trust": trust}
             )
             return _Draft(Outcome.REJECTED, replace(last_good, profile=rejected.sealed()))
 
@@ -199,11 +214,11 @@ class Enrich:
             DependencyFailed: a store did not answer.
         """
         items, kept = self.registry.get(ids), self.profiles.get(ids)
-        return [id for id in ids if id in items and self._is_stale(items[id], kept.get(id))]
+        return [id for id in ids if id in items and self._is_stale(id, items[id], kept.get(id))]
 
-    def _is_stale(self, item: Item, kept: Stored | None) -> bool:
+    def _is_stale(self, id: Id, item: Item, kept: Stored | None) -> bool:
         try:
-            registration = _parsed(item, kept)
+            registration = _parsed(id, item, kept)
         except RegistrationInvalid:
             return kept is None
         if kept is None or kept.profile.status is not Status.ACTIVE:
@@ -251,21 +266,37 @@ class Enrich:
             for id, draft in drafts.items()
             if not _same(draft.target, kept.get(id))
         }
-        if rejected := [entry.profile for entry in fresh.values() if entry.profile.status is Status.REJECTED]:
-            self.rejects(rejected)
+        unannounced = self._unannounced([entry.profile for entry in fresh.values()])
+        fresh = {id: entry for id, entry in fresh.items() if id not in unannounced}
         late = self.profiles.save(list(fresh.values())) if fresh else ()
-        missed = [kept[id] for id in drafts if id in kept and id not in fresh and _missed_by_index(kept[id])]
+        missed = [
+            kept[id] for id in drafts if id in kept and _missed_by_index(kept[id]) and id not in {*fresh, *unannounced}
+        ]
         entries = [entry for id, entry in fresh.items() if id not in late] + missed
         if entries:
             self.index.put(entries)
             self.profiles.mark_indexed({entry.profile.id: entry.profile.rev for entry in entries})
         written = {entry.profile.id: _indexed(entry) for entry in entries}
-        return {id: _told(draft, id, written=written, late=late) for id, draft in drafts.items()}
+        told = {id: _told(draft, id, written=written, late=late) for id, draft in drafts.items()}
+        return told | {id: replace(drafts[id], outcome=Outcome.DEGRADED) for id in unannounced}
+
+    def _unannounced(self, fresh: Sequence[Profile]) -> Collection[Id]:
+        """Those of the new revisions that are rejections and could not be announced: they have to come again."""
+        rejected = [profile for profile in fresh if profile.status is Status.REJECTED]
+        try:
+            if rejected:
+                self.rejects(rejected)
+        except DependencyFailed as error:
+            self.waits(rejected[0].id, error)
+            return [profile.id for profile in rejected]
+        return ()
 
 
-def _parsed(item: Item, kept: Stored | None) -> Registration:
-    """The registration of an item, if it is one and of the kind it always was."""
+def _parsed(id: Id, item: Item, kept: Stored | None) -> Registration:
+    """The registration of an item, if it is one, under its own id and of the kind it always was."""
     registration = Registration.parse(item)
+    if registration.id != id:
+        raise RegistrationInvalid([Fault("name", "must not begin or end with white space; nor must the namespace")])
     before = kept.profile.kind if kept else None
     if before and registration.kind is not before:
         message = f"cannot change from {before} to {registration.kind} under one id; remove the capability first"

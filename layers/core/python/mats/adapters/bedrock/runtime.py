@@ -9,19 +9,11 @@ from typing import Any, TypeVar
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    CredentialRetrievalError,
-    LoginError,
-    NoCredentialsError,
-    PartialCredentialsError,
-    SSOError,
-    TokenRetrievalError,
-)
+from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 from urllib3.exceptions import HTTPError
 
+from mats.adapters.aws import BAD_CREDENTIALS, UNSIGNED
 from mats.adapters.bedrock.deadline import Timed
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.prompt import Prompt
@@ -30,15 +22,6 @@ from mats.domain.usage import Prices, Usage
 
 T = TypeVar("T")
 
-_CREDENTIALS = frozenset(
-    (
-        "ExpiredToken ExpiredTokenException UnrecognizedClientException InvalidClientTokenId InvalidSignatureException "
-        "IncompleteSignature MissingAuthenticationToken MissingAuthenticationTokenException"
-    ).split()
-)
-_UNSIGNED = (
-    CredentialRetrievalError, LoginError, NoCredentialsError, PartialCredentialsError, SSOError, TokenRetrievalError,
-)  # fmt: skip
 _MALFORMED = (ResponseParserError, AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError)
 """What botocore's parser lets out when a 200 holds JSON of another shape than the service model's."""
 
@@ -166,7 +149,7 @@ class Runtime:
             return call()
         except ClientError as error:
             raise self._refusal(model, error) from error
-        except _UNSIGNED as error:
+        except UNSIGNED as error:
             raise NotPermitted(f"{model}: {error}; give AWS credentials, for example with `aws sso login`") from error
         except (BotoCoreError, HTTPError) as error:  # urllib3's own, where the body of an error breaks off
             raise DependencyFailed(f"{model} did not answer: {clip(str(error), 300)}") from error
@@ -182,7 +165,7 @@ class Runtime:
                 "(bedrock:InvokeModel on the model, and on its inference profile and every region behind that), a "
                 "policy of the organisation, or a region where the model is not offered or not enabled"
             )
-        if code in _CREDENTIALS:
+        if code in BAD_CREDENTIALS:
             return NotPermitted(f"{model}: the AWS credentials are expired or not valid ({code}: {said}); renew them")
         return DependencyFailed(f"{model} in {self.region} did not answer ({code}: {said})")
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from mats.adapters.dynamodb.tables import Tables, id_of, key_of
+from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.dynamodb.values import Row, plain, typed
-from mats.domain.capability import Id
+from mats.domain.capability import Id, parts
 from mats.domain.profile import Profile
 from mats.ports import Stored, Vector
 
@@ -33,7 +33,7 @@ class DynamoProfiles:
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, Stored]:
         """The current revisions there are."""
-        return {id_of(row): _stored(row) for row in self.tables.rows(self.table, map(key_of, ids))}
+        return {_id(row): _stored(row) for row in self.tables.rows(self.table, map(_key, ids))}
 
     def save(self, changes: Sequence[Stored]) -> Collection[Id]:
         """Write revisions, each with its version row in one transaction; the ids of those that came too late."""
@@ -43,7 +43,7 @@ class DynamoProfiles:
     def _save(self, change: Stored) -> bool:
         profile = change.profile
         body = typed(profile.model_dump(mode="json"))
-        row: dict[str, Any] = {**body, "row": {"S": "profile"}}
+        row: dict[str, Any] = {**body, **_key(profile.id), "row": {"S": "profile"}}
         if change.vector is not None:
             row["vector"] = {"B": _to_bytes(change.vector)}
         version = {**body, **_version_key(profile.id, profile.rev), "id": {"S": profile.id}, "row": {"S": "version"}}
@@ -71,14 +71,14 @@ class DynamoProfiles:
             self.tables.ask(
                 self.table,
                 "update_item",
-                Key=key_of(id),
+                Key=_key(id),
                 UpdateExpression="SET indexed_rev = :rev",
                 ConditionExpression="#rev = :rev",
                 ExpressionAttributeNames={"#rev": "rev"},
                 ExpressionAttributeValues={":rev": {"N": str(rev)}},
             )
         except ClientError:
-            return  # it has moved on, or is not there
+            return  # it has moved on or is about to, or is not there
 
     def versions(self, id: Id) -> Sequence[Profile]:
         """The earlier revisions of a profile, oldest first."""
@@ -91,8 +91,7 @@ class DynamoProfiles:
             ExpressionAttributeValues={":versions": _version_key(id, 0)["namespace"]},
             ConsistentRead=True,
         )
-        kept = (_version(row, current.profile) for row in rows) if current else ()
-        return [version for version in kept if current and version.rev < current.profile.rev]
+        return [version for version in map(_version, rows) if current and version.rev < current.profile.rev]
 
     def ids(self) -> Iterator[Id]:
         """Every id, tombstones included, in no order."""
@@ -105,7 +104,17 @@ class DynamoProfiles:
             ExpressionAttributeNames={"#row": "row", "#ns": "namespace", "#n": "name"},
             ExpressionAttributeValues={":profile": {"S": "profile"}},
         )
-        yield from map(id_of, rows)
+        yield from map(_id, rows)
+
+
+def _key(id: Id) -> dict[str, Any]:
+    """The key of a profile's row: what an id escapes stays escaped, so that nobody's profile is one of our own rows."""
+    namespace, _, name = id.partition("/")
+    return {"namespace": {"S": namespace}, "name": {"S": name}}
+
+
+def _id(row: Row) -> Id:
+    return Id(f"{row['namespace']['S']}/{row['name']['S']}")
 
 
 def _version_key(id: Id, rev: int) -> dict[str, Any]:
@@ -116,16 +125,18 @@ def _version_key(id: Id, rev: int) -> dict[str, Any]:
 def _stored(row: Row) -> Stored:
     body = plain(row)
     vector = body.get("vector")
-    return Stored(_profile(body), None if vector is None else _from_bytes(vector))
+    namespace, name = parts(_id(row))
+    return Stored(_profile(body, namespace, name), None if vector is None else _from_bytes(vector))
 
 
-def _version(row: Row, current: Profile) -> Profile:
-    """A version has the key of its own row; its namespace and name are those of the profile."""
-    return _profile({**plain(row), "namespace": current.namespace, "name": current.name})
+def _version(row: Row) -> Profile:
+    """A version's row has a key of its own and says whose it is."""
+    return _profile(plain(row), *parts(row["id"]["S"]))
 
 
-def _profile(body: Mapping[str, Any]) -> Profile:
-    return Profile.model_validate({key: value for key, value in body.items() if key not in _OURS})
+def _profile(body: Mapping[str, Any], namespace: str, name: str) -> Profile:
+    said = {key: value for key, value in body.items() if key not in _OURS}
+    return Profile.model_validate({**said, "namespace": namespace, "name": name})
 
 
 def _to_bytes(vector: Vector) -> bytes:

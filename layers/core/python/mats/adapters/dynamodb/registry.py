@@ -7,10 +7,10 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from mats.adapters.dynamodb.tables import Tables, id_of, key_of
+from mats.adapters.dynamodb.tables import CONDITION_FAILED, Tables, id_of, key_of
 from mats.adapters.dynamodb.values import ValueTooLong, plain, typed
 from mats.domain.capability import Id
-from mats.domain.errors import Fault, RegistrationInvalid
+from mats.domain.errors import DependencyFailed, Fault, RegistrationInvalid
 from mats.domain.registration import Registration
 from mats.ports import Item, Placed
 
@@ -49,7 +49,9 @@ class DynamoRegistry:
                 ExpressionAttributeValues={":kind": row["kind"]},
                 ReturnValues="ALL_OLD",
             )
-        except ClientError:
+        except ClientError as error:
+            if error.response["Error"]["Code"] != CONDITION_FAILED:
+                raise DependencyFailed(f"{self.table}: another is writing {registration.id}; try again") from error
             return Placed.OTHER_KIND
         before = answer.get("Attributes")
         if before is None:

@@ -41,7 +41,7 @@ class Tables:
         """One call that names one table.
 
         Raises:
-            ClientError: ConditionalCheckFailedException only, which is an answer.
+            ClientError: a condition failed, or another's transaction was under way, which are answers.
             DependencyFailed: the table did not answer.
         """
         return self._called(table, operation, TableName=table, **request)
@@ -117,7 +117,8 @@ class Tables:
             raise told.error from None
 
 
-_ANSWERS = ("ConditionalCheckFailedException", "TransactionCanceledException")
+CONDITION_FAILED = "ConditionalCheckFailedException"
+_ANSWERS = (CONDITION_FAILED, "TransactionCanceledException", "TransactionConflictException")
 
 
 class _Told(Exception):

@@ -81,10 +81,10 @@ class Domain:
         answer = self._asked(lambda: self._client.mget(index=index, body={"ids": list(keys)}, params=params))
         return [found for found in answer["docs"] if found.get("found")]
 
-    def bulk(self, lines: Sequence[Mapping[str, Any]], *, index: str, refresh: str) -> list[dict[str, Any]]:
-        """Write; what became of each action, in order."""
-        params = {"request_timeout": _WRITE_S, "refresh": refresh}
-        answer = self._asked(lambda: self._client.bulk(body=list(lines), index=index, params=params))
+    def bulk(self, lines: str, *, index: str, refresh: str) -> list[dict[str, Any]]:
+        """Write through an alias; what became of each action, in order."""
+        params = {"request_timeout": _WRITE_S, "refresh": refresh, "require_alias": "true"}
+        answer = self._asked(lambda: self._client.bulk(body=lines, index=index, params=params))
         return [next(iter(item.values())) for item in answer["items"]]
 
     def delete_where(self, index: str, query: Mapping[str, Any]) -> None:

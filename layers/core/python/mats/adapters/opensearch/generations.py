@@ -9,7 +9,7 @@ from mats.adapters.opensearch import mapping
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.index import ALIAS, OpenSearchIndex
 from mats.domain.capability import Id
-from mats.domain.errors import Fault, RequestInvalid
+from mats.domain.errors import Fault, NotPermitted, RequestInvalid
 from mats.ports import Stored, Target
 
 _UNDER_WAY_S = 60
@@ -41,19 +41,37 @@ class OpenSearchGenerations:
     under_way_s: float = _UNDER_WAY_S
 
     def writable(self) -> Sequence[Target]:
-        """The targets; where there is none yet, the first index is made and put behind the alias."""
-        return self.targets() or self._first()
+        """The targets; where there is none yet, the first index is made, behind the alias from the start.
+
+        Raises:
+            NotPermitted: none of them holds vectors of this encoder.
+        """
+        targets = self.targets() or self._first()
+        if all(target.encoder != self.encoder for target in targets):
+            held = ", ".join(sorted({target.encoder or "none" for target in targets}))
+            raise NotPermitted(
+                f"the index holds vectors of {held}, not of {self.encoder or 'none'}: set MATS_ENCODER and "
+                "MATS_BEDROCK as the stacks do, or make an index for another encoder with `mats reindex`"
+            )
+        return targets
 
     def _first(self) -> Sequence[Target]:
         first = Target(_named(1), self.encoder)
-        self._create(first)
-        targets = self.targets.change(lambda there: there or [first])
-        if not self.domain.behind(ALIAS):
-            self.domain.point(ALIAS, targets[0].name)
-        return targets
+        self.restore(first)
+        return self.targets.change(lambda there: there or [first])  # last: until it is there, all of this is done again
 
-    def _create(self, target: Target) -> None:
-        body = mapping.index_body(self.dimension, replicas=self.replicas, refresh=self.refresh)
+    def restore(self, target: Target) -> None:
+        """Make a target that is not there, empty; it answers if nothing else does. `mats reconcile` fills it."""
+        self._create(target, *([] if self.domain.behind(ALIAS) else [ALIAS]))
+
+    def _create(self, target: Target, *aliases: str) -> None:
+        dimension = self.dimension if target.encoder == self.encoder else None
+        body = mapping.index_body(
+            dimension,
+            aliases=[mapping.write_alias(target.name), *aliases],
+            replicas=self.replicas,
+            refresh=self.refresh,
+        )
         self.domain.create(target.name, body)
 
     def current(self) -> str | None:
@@ -62,7 +80,7 @@ class OpenSearchGenerations:
 
     def begin(self) -> Target:
         """An index that gets every write from now on; one that was begun before and never put in service, if any."""
-        begun = next((t for t in self.writable() if t.filling and t.encoder == self.encoder), None)
+        begun = next((t for t in self.targets() or self._first() if t.filling and t.encoder == self.encoder), None)
         if begun:
             return begun
         number = 1 + max(_number(target.name) for target in self.targets())
@@ -103,7 +121,7 @@ class OpenSearchGenerations:
     def retire(self) -> Sequence[str]:
         """Delete every index but the one that answers; the names of those."""
         current = self.current()
-        gone = [target.name for target in self.targets() if target.name != current]
+        gone = [target.name for target in self.targets() if target.name != current and not target.filling]
         self.targets.change(lambda there: [target for target in there if target.name not in gone])
         if gone:
             time.sleep(self.under_way_s)

@@ -1,8 +1,10 @@
 """The search index port over an OpenSearch domain."""
 
+import json
+import logging
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from mats.adapters.opensearch import mapping
@@ -15,12 +17,21 @@ from mats.domain.text import clip
 from mats.ports import Hit, Stored, Target, Vector
 
 ALIAS = "capabilities"
+LOGGER = logging.getLogger("mats")
 _SLACK = 16
 """Asked for beyond the depth, so that equal scores at the cut are settled by id."""
 _BULK = 200
+_BULK_BYTES = 5_000_000
+"""A request may have 10 MB on small nodes; a single entry is far below."""
 _PAGE = 5_000
 _PATIENT_S = 30
-_CONFLICT = 409
+_GUARDED_S = 0.5
+"""`gc_deletes: 0` frees a deleted id when OpenSearch's clock has moved on, which it does every 0.2 seconds."""
+_CONFLICT, _GONE = 409, 404
+
+
+def _lost(target: Target) -> None:
+    """Nobody can make it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +44,7 @@ class OpenSearchIndex:
 
     domain: Domain
     targets: Callable[[], Sequence[Target]]
+    restore: Callable[[Target], None] = _lost
     encoder: str = ""
     read: str = ALIAS
     refresh: str = "false"
@@ -44,25 +56,30 @@ class OpenSearchIndex:
         return f"opensearch-{mapping.VERSION}"
 
     def put(self, entries: Sequence[Stored]) -> None:
-        """Make revisions findable in every target."""
+        """Make revisions findable in every target; one that has gone with its domain is made again, empty."""
         for target in self.targets() if entries else ():
-            self.fill(target, entries)
+            try:
+                self.fill(target, entries)
+            except Missing:
+                self.restore(target)
+                self.fill(target, entries)
 
     def fill(self, target: Target, entries: Sequence[Stored]) -> None:
         """Write revisions to one index; an older or equal one changes nothing.
 
         Raises:
+            Missing: there is no such index.
             DependencyFailed: not all were written; what was written stays.
         """
-        for part in _parts(entries, _BULK):
-            lines = [line for entry in part for line in _action(entry, target.encoder)]
-            results = self.domain.bulk(lines, index=target.name, refresh=self.refresh)
+        for part in _parts(entries, target.encoder):
+            results = self.domain.bulk(part, index=mapping.write_alias(target.name), refresh=self.refresh)
             failed = [result for result in results if result["status"] >= 300 and result["status"] != _CONFLICT]
+            if any(result["status"] == _GONE for result in failed):
+                raise Missing(f"there is no index {target.name}; it is made anew")
             if failed:
                 reasons = "; ".join(sorted({_reason(result) for result in failed}))
-                raise DependencyFailed(
-                    f"{target.name} did not take {len(failed)} of {len(part)} entries: {clip(reasons, 500)}"
-                )
+                refused = f"{len(failed)} of {len(results)} entries"
+                raise DependencyFailed(f"{target.name} did not take {refused}: {clip(reasons, 500)}")
 
     def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
         """At most `depth` hits by BM25."""
@@ -131,16 +148,22 @@ class OpenSearchIndex:
     def purge(self, ids: Collection[Id]) -> None:
         """Forget the tombstones among these, in every target."""
         clauses = [{"term": {"findable": False}}, {"terms": {"id": list(ids)}}]
-        for target in self.targets() if ids else ():
+        targets = self.targets() if ids else ()
+        for target in targets:
             self.domain.refresh(target.name)  # what is deleted is found by searching for it
             self.domain.delete_where(target.name, {"bool": {"filter": clauses}})
+        if targets:
+            time.sleep(_GUARDED_S)
 
     def _scored(self, query: Mapping[str, Any], size: int) -> list[tuple[Id, float]]:
         """Ids and scores, best first; nothing where there is no index yet."""
         body = {"size": size, "query": query, "track_total_hits": False, **_only("id")}
         try:
             hits = self.domain.search(self.read, body)
-        except Missing:
+        except Missing as error:
+            LOGGER.warning(
+                "nothing is indexed yet, or the domain is new and `mats reconcile` has to fill it: %s", error
+            )
             return []
         return [(Id(hit["fields"]["id"][0]), float(hit["_score"])) for hit in hits]
 
@@ -154,10 +177,10 @@ def _best(hits: list[Hit], depth: int) -> list[Hit]:
     return sorted(hits, key=lambda hit: (-hit.score, hit.id))[:depth]
 
 
-def _action(entry: Stored, encoder: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def _action(entry: Stored, encoder: str) -> str:
     profile = entry.profile
     about = {"_id": mapping.key(profile.id), "version": profile.rev, "version_type": "external"}
-    return {"index": about}, mapping.document(entry, encoder)
+    return f"{json.dumps({'index': about})}\n{json.dumps(mapping.document(entry, encoder))}\n"
 
 
 def _reason(result: Mapping[str, Any]) -> str:
@@ -165,7 +188,16 @@ def _reason(result: Mapping[str, Any]) -> str:
     return f"{result['status']} {error.get('type')}: {error.get('reason')}"
 
 
-def _parts(entries: Sequence[Stored], size: int) -> Iterator[list[Stored]]:
-    rest = iter(entries)
-    while part := list(islice(rest, size)):
-        yield part
+def _parts(entries: Sequence[Stored], encoder: str) -> Iterator[str]:
+    """The lines of bulk requests, each no longer than small nodes take."""
+    part: list[str] = []
+    size = 0
+    for entry in entries:
+        action = _action(entry, encoder)
+        if part and (size + len(action) > _BULK_BYTES or len(part) == _BULK):
+            yield "".join(part)
+            part, size = [], 0
+        part.append(action)
+        size += len(action)  # JSON in ASCII: a character is a byte
+    if part:
+        yield "".join(part)

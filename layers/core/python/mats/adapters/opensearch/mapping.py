@@ -27,11 +27,17 @@ _LONGEST_TOKEN = 200
 """Characters; Lucene refuses a document with a token of more than 32,766 bytes."""
 
 
-def index_body(dimension: int | None, *, replicas: str, refresh: str) -> dict[str, Any]:
-    """Settings and strict mapping of an index for vectors of this dimension; of none where nothing encodes.
+def write_alias(index: str) -> str:
+    """What an index is written through; OpenSearch makes an index for any name but one that must be an alias."""
+    return f"{index}-write"
+
+
+def index_body(dimension: int | None, *, aliases: Collection[str], replicas: str, refresh: str) -> dict[str, Any]:
+    """Settings, aliases and strict mapping of an index for vectors of this dimension; of none where nothing encodes.
 
     Args:
         dimension: Components of a vector.
+        aliases: What it is also called, from the moment that it is there.
         replicas: Fewest and most copies, by how many nodes there are: `0-2`.
         refresh: How soon searches see what was written, such as `1s`.
     """
@@ -51,6 +57,7 @@ def index_body(dimension: int | None, *, replicas: str, refresh: str) -> dict[st
         method = {"name": "hnsw", "engine": "lucene", "space_type": "cosinesimil"}
         properties["vector"] = {"type": "knn_vector", "dimension": dimension, "method": method}
     return {
+        "aliases": {alias: {} for alias in aliases},
         "settings": {
             "index": {
                 "knn": True,
@@ -109,7 +116,7 @@ def document(entry: Stored, encoder: str) -> dict[str, Any]:
         "profile": profile.model_dump(mode="json", exclude_defaults=True),
     }
     if entry.vector is not None and profile.encoder == encoder:
-        found["vector"] = entry.vector.tolist()
+        found["vector"] = [float(f"{component:.9g}") for component in entry.vector]  # enough for a float32
     return found
 
 
