@@ -1,8 +1,10 @@
 """What following one index by another promises: no query unanswered, no write lost, none missing after a way back."""
 
+from dataclasses import replace
+
 import pytest
 
-from mats.domain.errors import RequestInvalid
+from mats.domain.errors import NotPermitted, RequestInvalid
 from mats.domain.profile import Status
 from mats.domain.query import Filter
 from tests.contract.conftest import Renewable
@@ -111,6 +113,22 @@ class TestTheWayBack:
         renewable.save(entry("late", "words"))
         assert found(renewable) == names | {"late"}
         assert list(renewable.generations.retire()) == []
+
+    def test_an_index_that_has_gone_is_made_again_as_it_was(self, renewable: Renewable):
+        start(renewable, 2)
+        renewable.generations.domain.drop("capabilities-1")
+        assert found(renewable) == set()
+        renewable.save(entry("late", "words"))
+        assert found(renewable) == {"late"}
+        hits = renewable.index.neural(entry("late", "words").vector, Filter(), depth=5)
+        assert [hit.score for hit in hits] == [pytest.approx(1)]
+        assert renewable.generations.current() == "capabilities-1"
+
+    def test_settings_of_another_encoder_write_nothing(self, renewable: Renewable):
+        start(renewable, 1)
+        other = replace(renewable.generations, encoder="other")
+        with pytest.raises(NotPermitted, match="MATS_ENCODER"):
+            replace(renewable.index, targets=other.writable).put([entry("tool-0", "words", rev=2)])
 
     def test_two_that_start_at_once_agree_on_the_first_index(self, renewable: Renewable):
         from concurrent.futures import ThreadPoolExecutor

@@ -175,3 +175,31 @@ def test_every_batch_is_measured_also_one_that_failed(monkeypatch):
     monkeypatch.setattr(world.registry, "get", down)
     enriched(sqs_batch([message("a")]), world, metrics=measured.append)
     assert measured[1]["Waiting"].value == 1
+
+
+def test_a_change_that_meets_a_bug_holds_nobody_up(monkeypatch):
+    world = World(encoder=FakeEncoder())
+    world.registry.put([a_registration(name=n) for n in "abc"])
+    read = world.registry.get
+
+    def buggy(ids):
+        if any(id.endswith("/b") for id in ids):
+            raise ZeroDivisionError
+        return read(ids)
+
+    monkeypatch.setattr(world.registry, "get", buggy)
+    assert failures(enriched(sqs_batch([message(n) for n in "abc"]), world)) == ["m-b"]
+    assert len(world.profiles.kept) == 2
+
+
+def test_callers_in_aws_do_not_hear_what_failed_inside():
+    def down(arn: str) -> frozenset[str]:
+        raise DependencyFailed("mats-callers in account 123456789012 denies it")
+
+    index = indexed(*THREE)
+    event = {**proxy_request("GET", f"/capabilities/{SECRET.id}", {}, b"", ()), "requestContext": signed()}
+    for discreet in (True, False):
+        found = Discovery(discover_over(index), LookUp(index), callers=down, discreet=discreet)
+        response = discovery_handler.respond(event, found)
+        assert response.status == 503
+        assert ("123456789012" in response.body) is not discreet

@@ -383,3 +383,30 @@ def test_a_useless_reply_leaves_the_raw_profile_with_the_reason_and_is_not_paid_
     assert world.profile(PAY.id).notes == ("not enriched: cut off",)
     assert world.found("money") == [PAY.id]
     assert writer.asked == [PAY.id]
+
+
+def test_a_name_with_white_space_at_an_end_is_another_id_and_says_what_is_wrong(world: World):
+    id = Id("com.acme.pay/pay ")
+    world.registry.items[id] = {**PAY.item(), "name": "pay "}
+    assert world.deliver(id)[id] is Outcome.REJECTED
+    assert "white space" in world.profile(id).error
+    assert PAY.id not in world.profiles.kept
+
+
+def test_what_is_said_of_thousands_of_faults_fits_a_row(world: World):
+    world.registry.items[PAY.id] = {**PAY.item(), **{f"unknown-attribute-{n}": 1 for n in range(5_000)}}
+    assert world.deliver(PAY.id)[PAY.id] is Outcome.REJECTED
+    assert 10_000 < len(world.profile(PAY.id).error) <= 20_000
+
+
+def test_a_rejection_that_cannot_be_announced_waits_and_holds_nobody_up(world: World):
+    def down(rejected):
+        raise DependencyFailed("the bus is away")
+
+    world.enrich = replace(world.enrich, rejects=down)
+    bad, good = Id("com.acme.pay/bad"), PAY.id
+    world.registry.items[bad] = {**PAY.item(), "name": "bad", "tags": 5}
+    world.registry.put([PAY])
+    outcomes = world.enrich([Change(id, Cause(event_id="e", time="2026-01-01T00:00:00+00:00")) for id in (bad, good)])
+    assert outcomes == {bad: Outcome.DEGRADED, good: Outcome.INDEXED}
+    assert bad not in world.profiles.kept
