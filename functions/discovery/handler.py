@@ -13,7 +13,7 @@ from mats.domain.errors import CapabilityError, DependencyFailed
 from mats.domain.query import Filter, Query
 from mats.edge import http, log, metrics, openapi
 from mats.edge.answer import Answer, Capability, Health
-from mats.settings import Settings, on_lambda
+from mats.settings import deployed, on_lambda
 
 _CAPABILITIES = "/capabilities/"
 
@@ -103,7 +103,7 @@ def _health(discovery: Discovery) -> Health:
 @cache
 def _discovery() -> Discovery:
     """Wired once per execution environment."""
-    return bootstrap.discovery(Settings.from_env(os.environ))
+    return bootstrap.discovery(deployed(os.environ))
 
 
 if on_lambda(os.environ):

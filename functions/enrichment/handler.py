@@ -13,7 +13,7 @@ from mats.edge import log, metrics
 from mats.edge.changes import MessageUnreadable, change_of
 from mats.edge.log import LOGGER
 from mats.ports import Change
-from mats.settings import Settings, on_lambda
+from mats.settings import deployed, on_lambda
 from mats.usecases.enrich import Outcome
 
 
@@ -77,7 +77,7 @@ def _again(messages: list[str]) -> dict[str, Any]:
 @cache
 def _enrichment() -> Enrichment:
     """Wired once per execution environment."""
-    return bootstrap.enrichment(Settings.from_env(os.environ))
+    return bootstrap.enrichment(deployed(os.environ))
 
 
 if on_lambda(os.environ):

@@ -11,7 +11,6 @@ from tests.servers.dynamodb import DynamoDBLocal
 from tests.servers.jvm import JavaServer
 from tests.servers.opensearch import OpenSearchNode
 
-
 _AS_DEPLOYED = {"rest.action.multi.allow_explicit_index": "false", "action.auto_create_index": "true"}
 """The first is how our stacks set a domain, the second how every domain comes."""
 

@@ -13,22 +13,50 @@ from mats.settings import MAX_K, Settings, SettingsInvalid
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 paths = texts.map(Path)
 audiences = st.lists(texts.map(lambda text: text.replace(",", "").strip()).filter(bool), max_size=4).map(tuple)
+addresses = st.sampled_from(
+    ["https://search-mats-abc.eu-west-1.es.amazonaws.com", "https://vpc.example:9200", "http://127.0.0.1:9200"]
+)
+named = texts.filter(bool)
+local_settings = st.fixed_dictionaries({})
+discovery_settings = st.fixed_dictionaries({"index_endpoint": addresses, "callers_table": texts})
+enrichment_settings = st.fixed_dictionaries(
+    {
+        "index_endpoint": addresses,
+        "registry_table": named,
+        "trust_table": named,
+        "profiles_table": named,
+        "event_bus": texts,
+    }
+)
+
+
+other_settings = st.fixed_dictionaries(
+    {},
+    optional={
+        "home": paths,
+        "cache": st.none() | paths,
+        "encoder": texts,
+        "encoder_precision": st.sampled_from(["int8", "fp32"]),
+        "query_prefix": texts,
+        "k": st.integers(1, 25),
+        "audiences": audiences,
+        "log_queries": st.sampled_from(["text", "hash"]),
+        "bedrock": st.booleans(),
+        "region": texts,
+        "rerank_model": texts,
+        "writer_model": texts,
+        "writer_calls": st.integers(1, 64),
+        "candidate_order": st.sampled_from(["retrieval", "shuffled"]),
+        "metrics": texts,
+        "jwt_issuer": texts,
+        "jwt_audience": texts,
+        "jwt_claim": texts,
+    },
+)
 any_settings = st.builds(
-    Settings,
-    home=paths,
-    cache=st.none() | paths,
-    encoder=texts,
-    encoder_precision=st.sampled_from(["int8", "fp32"]),
-    query_prefix=texts,
-    k=st.integers(1, 25),
-    audiences=audiences,
-    log_queries=st.sampled_from(["text", "hash"]),
-    bedrock=st.booleans(),
-    region=texts,
-    rerank_model=texts,
-    writer_model=texts,
-    writer_calls=st.integers(1, 64),
-    candidate_order=st.sampled_from(["retrieval", "shuffled"]),
+    lambda where, other: Settings(**where, **other),
+    local_settings | discovery_settings | enrichment_settings,
+    other_settings,
 )
 
 
@@ -96,6 +124,49 @@ def test_every_setting_has_a_variable_of_its_own_and_a_help_text():
     assert len(set(variables)) == len(variables)
     assert {variable for variable in variables if not variable.startswith("MATS_")} == {"AWS_REGION"}
     assert all(field.metadata["help"] for field in fields(Settings))
+
+
+def test_an_endpoint_means_running_in_aws():
+    assert Settings(index_endpoint="https://search.example").in_aws
+    assert not Settings().in_aws
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["search.example", "http://search.example", "https://", "ftp://search.example", "http://127.0.0.1.example", "//x"],
+)
+def test_a_domain_is_asked_over_https_unless_it_is_on_loopback(address: str):
+    with pytest.raises(SettingsInvalid, match="MATS_INDEX_ENDPOINT must be an https address"):
+        Settings.from_env({"MATS_INDEX_ENDPOINT": address})
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9200", "http://localhost:1", "http://[::1]:9200"])
+def test_loopback_needs_no_https(address: str):
+    assert Settings.from_env({"MATS_INDEX_ENDPOINT": address}).index_endpoint == address
+
+
+@pytest.mark.parametrize("address", ["https://[::1", "https://search.example:99999", "https://search.example:x"])
+def test_an_address_that_cannot_be_read_is_refused_like_any_other(address: str):
+    with pytest.raises(SettingsInvalid, match="MATS_INDEX_ENDPOINT"):
+        Settings.from_env({"MATS_INDEX_ENDPOINT": address})
+
+
+_TOGETHER = {
+    "MATS_REGISTRY_TABLE": "r", "MATS_TRUST_TABLE": "t", "MATS_PROFILES_TABLE": "p",
+    "MATS_INDEX_ENDPOINT": "https://search.example",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lacking", _TOGETHER)
+def test_tables_and_endpoint_are_set_together(lacking: str):
+    given = {variable: value for variable, value in _TOGETHER.items() if variable != lacking}
+    with pytest.raises(SettingsInvalid, match="go together"):
+        Settings.from_env(given)
+
+
+def test_an_endpoint_alone_is_what_discovery_has():
+    settings = Settings.from_env({"MATS_INDEX_ENDPOINT": "https://search.example", "MATS_CALLERS_TABLE": "callers"})
+    assert (settings.in_aws, settings.callers_table, settings.registry_table) == (True, "callers", "")
 
 
 def test_what_is_not_ours_is_not_read():

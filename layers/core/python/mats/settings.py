@@ -132,10 +132,26 @@ def on_lambda(environment: Mapping[str, str]) -> bool:
     return "AWS_LAMBDA_FUNCTION_NAME" in environment
 
 
+def deployed(environment: Mapping[str, str]) -> Settings:
+    """The settings of a function; in Lambda there is no local registry to fall back to.
+
+    Raises:
+        SettingsInvalid: with every fault.
+    """
+    settings = Settings.from_env(environment)
+    if on_lambda(environment) and not settings.in_aws:
+        raise SettingsInvalid("MATS_INDEX_ENDPOINT must be set: in Lambda there is no registry but the stacks' own")
+    return settings
+
+
 def _is_address(text: str) -> bool:
-    address = urlsplit(text)
-    loopback = address.hostname in ("127.0.0.1", "::1", "localhost")
-    return bool(address.hostname) and (address.scheme == "https" or (address.scheme == "http" and loopback))
+    try:
+        address = urlsplit(text)
+        host, _ = address.hostname, address.port
+    except ValueError:
+        return False
+    loopback = host in ("127.0.0.1", "::1", "localhost")
+    return bool(host) and (address.scheme == "https" or (address.scheme == "http" and loopback))
 
 
 _TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}

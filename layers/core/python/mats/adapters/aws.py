@@ -34,6 +34,8 @@ UNSIGNED = (
     CredentialRetrievalError, LoginError, NoCredentialsError, PartialCredentialsError, SSOError, TokenRetrievalError,
 )  # fmt: skip
 """What botocore raises when it finds no credentials to sign with."""
+MALFORMED = (ResponseParserError, AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError)
+"""What botocore's parser lets out when an answer holds something of another shape than the service model's."""
 _MENDED_BY_AN_OPERATOR = frozenset("AccessDeniedException AccessDenied ResourceNotFoundException".split())
 
 
@@ -76,8 +78,15 @@ def answered(what: str, call: Callable[[], T]) -> T:
         raise refusal(what, error) from error
     except UNSIGNED as error:
         raise NotPermitted(f"{what}: {error}; give AWS credentials, for example with `aws sso login`") from error
-    except (BotoCoreError, HTTPError, ResponseParserError) as error:
+    except (BotoCoreError, HTTPError) as error:
         raise DependencyFailed(f"{what} did not answer: {clip(str(error), 300)}") from error
+    except MALFORMED as error:
+        raise unreadable(what) from error
+
+
+def unreadable(what: str) -> DependencyFailed:
+    """What an answer of another shape than the service's means to us."""
+    return DependencyFailed(f"{what}: what answered is not the service it should be; see proxies and endpoint settings")
 
 
 def refusal(what: str, error: ClientError) -> DependencyFailed:

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import islice
 
-from mats.adapters.aws import answered, client
+from mats.adapters.aws import answered, client, unreadable
 from mats.domain.errors import DependencyFailed
+from mats.domain.fence import fitted
 from mats.domain.profile import Profile
-from mats.domain.text import clip
 
 _SOURCE, _TYPE = "mats.enrichment", "CapabilityRejected"
 _AT_ONCE = 10
-_LONGEST_ERROR = 20_000
-"""Characters; an entry holds 256 KB."""
+_LONGEST_ERROR = 16_000
+"""Bytes; all entries of a call together may have 256 KB."""
 _TIMEOUT_S = 5
 
 
@@ -34,9 +34,12 @@ class EventBus:
         waiting = iter(profiles)
         while batch := list(islice(waiting, _AT_ONCE)):
             answer = answered(f"bus {self._name}", partial(self._client.put_events, Entries=[*map(self._entry, batch)]))
-            if answer.get("FailedEntryCount"):
+            if "FailedEntryCount" not in answer:
+                raise unreadable(f"bus {self._name}")
+            if answer["FailedEntryCount"]:
                 raise DependencyFailed(f"bus {self._name} did not take {answer['FailedEntryCount']} rejections")
 
     def _entry(self, profile: Profile) -> dict[str, str]:
-        detail = {"id": profile.id, "error": clip(profile.error, _LONGEST_ERROR)}
-        return {"EventBusName": self._name, "Source": _SOURCE, "DetailType": _TYPE, "Detail": json.dumps(detail)}
+        detail = {"id": profile.id, "error": fitted(profile.error, _LONGEST_ERROR)}
+        told = json.dumps(detail, ensure_ascii=False)
+        return {"EventBusName": self._name, "Source": _SOURCE, "DetailType": _TYPE, "Detail": told}

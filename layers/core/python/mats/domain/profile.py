@@ -22,7 +22,9 @@ _FIELD_LIMIT = 20_000
 """Characters kept of each derived text: past this a description says nothing new, and a profile must fit an item."""
 
 MAX_PROFILE_BYTES = 360_000
-"""A DynamoDB item holds 400 KB; some of it is left to the vector and to what a writer adds."""
+"""A DynamoDB item holds 409,600 bytes; some of them are left to what a writer adds."""
+MAX_KEPT_BYTES = 385_000
+"""With what a writer added; the rest is for the vector and for why a later registration was rejected."""
 
 Trust = Annotated[int, Field(ge=0, le=100)]
 """What an operator thinks of a capability, 0 (none) to 100 (full)."""
@@ -199,15 +201,15 @@ def profile_of(
     ).sealed()
 
 
-def fitting(profile: Profile) -> Profile:
-    """The profile, if a row can hold it and what a writer may add.
+def fitting(profile: Profile, most: int = MAX_PROFILE_BYTES) -> Profile:
+    """The profile, if a row can hold it and what comes to it: at most so many bytes.
 
     Raises:
         RegistrationInvalid: it cannot.
     """
     size = len(profile.model_dump_json().encode())
-    if size > MAX_PROFILE_BYTES:
-        message = f"says too much: its profile would be {size:,} bytes; at most {MAX_PROFILE_BYTES:,} can be kept"
+    if size > most:
+        message = f"says too much: its profile would be {size:,} bytes; at most {most:,} can be kept"
         raise RegistrationInvalid([Fault("", message)])
     return profile
 

@@ -40,14 +40,13 @@ class Backfill:
             DependencyFailed: a store did not answer; run it again, what was renewed stays so.
         """
         remaining = iter(ids)
-        began, sent = self.clock.elapsed_ms(), 0
         while page := list(islice(remaining, self.page)):
             outcomes: dict[Id, Outcome] = {}
             for part in _parts(self.enrich.stale(page), self._at_once):
+                began = self.clock.elapsed_ms()
                 cause = Cause(event_id=f"backfill-{self.ids()}", time=self.clock.now())
                 outcomes |= self.enrich([Change(id, cause) for id in part])
-                sent += len(part)
-                self._hold_back(began, sent)
+                self._hold_back(began, len(part))
             yield Renewed(len(page), outcomes)
 
     @property
@@ -56,6 +55,7 @@ class Backfill:
         return max(1, min(self.page, self.per_minute // 10)) if self.per_minute else self.page
 
     def _hold_back(self, began_ms: float, sent: int) -> None:
+        """Wait until the next may be sent; time that was not used up is not made good later."""
         if self.per_minute:
             due_ms = began_ms + 60_000 * sent / self.per_minute
             self.pause(max(0.0, due_ms - self.clock.elapsed_ms()) / 1000)

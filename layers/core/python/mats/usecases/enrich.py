@@ -12,8 +12,10 @@ from enum import StrEnum
 
 from mats.domain.capability import Id, parts
 from mats.domain.errors import DependencyFailed, Fault, RegistrationInvalid, ReplyUnusable
+from mats.domain.fence import fitted
 from mats.domain.grounding import grounded
 from mats.domain.profile import (
+    MAX_KEPT_BYTES,
     Cause,
     Profile,
     Recipe,
@@ -25,7 +27,6 @@ from mats.domain.profile import (
     with_owners_words,
 )
 from mats.domain.registration import Registration
-from mats.domain.text import clip
 from mats.ports import Change, Encoder, Item, ProfileStore, Registry, SearchIndex, Stored, TrustBook, Vector, Writer
 
 
@@ -48,12 +49,10 @@ class Outcome(StrEnum):
 
 
 NO_WRITER = "there is no writer: set MATS_BEDROCK=1 and AWS credentials, and MATS_WRITER_MODEL to a model"
-
-
 _TRIES = 3
 """Where another run was faster: reading again is cheaper than being delivered again."""
-_LONGEST_ERROR = 20_000
-"""Characters; an item can have thousands of faults, and a row must hold what is said of them."""
+_LONGEST_ERROR = 16_000
+"""Bytes; an item can have thousands of faults, and a full row must hold what is said of them."""
 
 
 def _unheard(id: Id, error: DependencyFailed) -> None:
@@ -134,7 +133,7 @@ class Enrich:
         except RegistrationInvalid as error:
             last_good = kept or Stored(Profile(namespace=namespace, name=name))
             rejected = last_good.profile.model_copy(
-                update={"status": Status.REJECTED, "error": clip(str(error), _LONGEST_ERROR), "trust": trust}
+                update={"status": Status.REJECTED, "error": fitted(str(error), _LONGEST_ERROR), "trust": trust}
             )
             return _Draft(Outcome.REJECTED, replace(last_good, profile=rejected.sealed()))
 
@@ -149,6 +148,7 @@ class Enrich:
         if kept and before and (before.origin in (raw, final) or self._enriched_elsewhere(before, registration)):
             made = before.enrichment if before.enriched else None
             profile = profile_of(registration, trust=trust, origin=before.origin, enrichment=made, notes=before.notes)
+            fitting(profile, MAX_KEPT_BYTES)
             vector = kept.vector if before.encoder == self._raw.encoder else None
             return _Draft(
                 Outcome.INDEXED, self._stored(profile, vector), registration, unread=before.origin == raw != final
@@ -196,16 +196,24 @@ class Enrich:
         return replace(draft, outcome=Outcome.INDEXED, target=Stored(better))
 
     def _improved(self, registration: Registration, writer: Writer, trust: int | None) -> Profile:
-        """The profile with what the writer says, as far as the registration bears it out."""
+        """The profile with what the writer says, as far as the registration bears it out.
+
+        Raises:
+            ReplyUnusable: it is nonsense, or more than a row holds.
+        """
         written = writer.describe(registration)
         true = grounded(written.enrichment, registration)
-        return profile_of(
+        profile = profile_of(
             registration,
             trust=trust,
             origin=self._recipe.origin(registration),
             enrichment=with_owners_words(true.enrichment, registration),
             notes=(*written.notes, *true.notes),
         )
+        try:
+            return fitting(profile, MAX_KEPT_BYTES)
+        except RegistrationInvalid as error:
+            raise ReplyUnusable(f"what was written {error}") from error
 
     def stale(self, ids: Sequence[Id]) -> list[Id]:
         """Which of these another writer, prompt or encoder has described or encoded; those that failed are, too.

@@ -1,6 +1,7 @@
 """The models of one process: each with the client that its waiting time asks for."""
 
 from functools import cached_property
+from typing import Any
 
 import boto3
 from botocore.exceptions import BotoCoreError
@@ -9,6 +10,7 @@ from mats.adapters.bedrock.reranker import BedrockReranker
 from mats.adapters.bedrock.runtime import Meter, Runtime
 from mats.adapters.bedrock.titan import TitanEncoder
 from mats.adapters.bedrock.writer import BedrockWriter
+from mats.domain.errors import NotPermitted
 from mats.domain.prompt import Prompt
 from mats.domain.usage import Prices
 
@@ -34,9 +36,19 @@ class Bedrock:
             return False
 
     @cached_property
+    def _session(self) -> boto3.session.Session:
+        try:
+            return boto3.session.Session()
+        except BotoCoreError as error:
+            raise NotPermitted(f"Bedrock cannot be asked: {error}; mend AWS_PROFILE or AWS's settings") from error
+
+    def _runtime(self, **options: Any) -> Runtime:
+        return Runtime(self.meter, region=self._region, session=self._session, **options)
+
+    @cached_property
     def _offline(self) -> Runtime:
         """Waits long and tries twice; whoever delivers the event again does the rest of the waiting."""
-        return Runtime(self.meter, timeout_s=_WRITING_S, attempts=2, connections=self._concurrency, region=self._region)
+        return self._runtime(timeout_s=_WRITING_S, attempts=2, connections=self._concurrency)
 
     def writer(self, model: str, prompt: Prompt) -> BedrockWriter:
         """The enrichment LLM."""
@@ -44,12 +56,12 @@ class Bedrock:
 
     def reranker(self, model: str, prompt: Prompt) -> BedrockReranker:
         """The discovery LLM: one attempt, within its budget."""
-        online = Runtime(self.meter, timeout_s=self._rerank_ms / 1000, connections=_CONNECTIONS, region=self._region)
+        online = self._runtime(timeout_s=self._rerank_ms / 1000, connections=_CONNECTIONS)
         return BedrockReranker(runtime=online, name=model, text=prompt)
 
     def encoder(self, model: str, *, dimension: int = 1024) -> TitanEncoder:
         """Titan: one attempt within its budget for a query, more for documents."""
-        online = Runtime(self.meter, timeout_s=self._encode_ms / 1000, connections=_CONNECTIONS, region=self._region)
+        online = self._runtime(timeout_s=self._encode_ms / 1000, connections=_CONNECTIONS)
         return TitanEncoder(
             model=model, dimension=dimension, online=online, offline=self._offline, concurrency=self._concurrency
         )

@@ -10,10 +10,9 @@ from typing import Any, TypeVar
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
-from botocore.parsers import ResponseParserError
 from urllib3.exceptions import HTTPError
 
-from mats.adapters.aws import BAD_CREDENTIALS, UNSIGNED
+from mats.adapters.aws import BAD_CREDENTIALS, MALFORMED, UNSIGNED
 from mats.adapters.bedrock.deadline import Timed
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.prompt import Prompt
@@ -21,9 +20,6 @@ from mats.domain.text import clip
 from mats.domain.usage import Prices, Usage
 
 T = TypeVar("T")
-
-_MALFORMED = (ResponseParserError, AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError)
-"""What botocore's parser lets out when a 200 holds JSON of another shape than the service model's."""
 
 
 class Meter:
@@ -81,7 +77,14 @@ class Runtime:
     """A client with its timeouts, number of attempts and errors of ours."""
 
     def __init__(
-        self, meter: Meter, *, timeout_s: float, attempts: int = 1, connections: int = 10, region: str = ""
+        self,
+        meter: Meter,
+        *,
+        timeout_s: float,
+        attempts: int = 1,
+        connections: int = 10,
+        region: str = "",
+        session: boto3.session.Session | None = None,
     ) -> None:
         """Make the client; no call is made.
 
@@ -91,6 +94,7 @@ class Runtime:
             attempts: How often the SDK tries; above 1 it waits in between.
             connections: Kept open for reuse; as many as calls run at once.
             region: Default: the one that AWS's own settings name.
+            session: Shared by clients of one service, which then read its model once.
 
         Raises:
             DependencyFailed: AWS's own settings cannot be used; the message says what is missing.
@@ -102,7 +106,7 @@ class Runtime:
             max_pool_connections=connections,
         )
         try:
-            self._client: Any = boto3.session.Session().client(
+            self._client: Any = (session or boto3.session.Session()).client(
                 "bedrock-runtime", region_name=region or None, config=config
             )
             # Botocore has no public place for this; whatever else its session is configured by stays in force.
@@ -153,7 +157,7 @@ class Runtime:
             raise NotPermitted(f"{model}: {error}; give AWS credentials, for example with `aws sso login`") from error
         except (BotoCoreError, HTTPError) as error:  # urllib3's own, where the body of an error breaks off
             raise DependencyFailed(f"{model} did not answer: {clip(str(error), 300)}") from error
-        except _MALFORMED as error:
+        except MALFORMED as error:
             raise DependencyFailed(f"{model} answered something that is no reply of Bedrock's") from error
 
     def _refusal(self, model: str, error: ClientError) -> DependencyFailed:

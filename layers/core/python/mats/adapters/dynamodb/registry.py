@@ -8,7 +8,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from mats.adapters.dynamodb.tables import CONDITION_FAILED, Tables, id_of, key_of
-from mats.adapters.dynamodb.values import ValueTooLong, plain, typed
+from mats.adapters.dynamodb.values import NotStorable, plain, typed
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, Fault, RegistrationInvalid
 from mats.domain.registration import Registration
@@ -37,7 +37,7 @@ class DynamoRegistry:
         item = registration.item()
         try:
             row = typed(item)
-        except ValueTooLong as error:
+        except NotStorable as error:
             raise RegistrationInvalid([Fault("", str(error))]) from error
         try:
             answer = self.tables.ask(

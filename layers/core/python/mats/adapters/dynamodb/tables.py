@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from botocore.exceptions import ClientError
 
-from mats.adapters.aws import answered, client
+from mats.adapters.aws import answered, client, unreadable
 from mats.adapters.dynamodb.values import Row
 from mats.domain.capability import Id, capability_id, parts
 from mats.domain.errors import DependencyFailed
@@ -41,7 +41,7 @@ class Tables:
         """One call that names one table.
 
         Raises:
-            ClientError: a condition failed, or another's transaction was under way, which are answers.
+            ClientError: what was asked on a condition was not done: it failed, or another's transaction was under way.
             DependencyFailed: the table did not answer.
         """
         return self._called(table, operation, TableName=table, **request)
@@ -75,7 +75,7 @@ class Tables:
         wait_s = _FIRST_WAIT_S
         for _ in range(_ROUNDS):
             answer = self._called(table, "batch_get_item", RequestItems={table: {"Keys": keys, "ConsistentRead": True}})
-            yield from answer["Responses"].get(table, ())
+            yield from _said(answer, "Responses", table).get(table, ())
             keys = answer.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
             if not keys:
                 return
@@ -92,7 +92,7 @@ class Tables:
         start: dict[str, Any] = {}
         while True:
             page = self.ask(table, operation, **request, **start)
-            yield from page["Items"]
+            yield from _said(page, "Items", table)
             if "LastEvaluatedKey" not in page:
                 return
             start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
@@ -102,11 +102,13 @@ class Tables:
         return list(self._writers.map(work, things))
 
     def _called(self, table: str, operation: str, **request: Any) -> dict[str, Any]:
+        conditional = "ConditionExpression" in request or "TransactItems" in request
+
         def call() -> dict[str, Any]:
             try:
                 answer: dict[str, Any] = getattr(self._client, operation)(**request)
             except ClientError as error:
-                if error.response["Error"].get("Code") in _ANSWERS:
+                if conditional and error.response["Error"].get("Code") in _ANSWERS:
                     raise _Told(error) from error
                 raise
             return answer
@@ -127,6 +129,13 @@ class _Told(Exception):
     def __init__(self, error: ClientError) -> None:
         super().__init__()
         self.error = error
+
+
+def _said(answer: Mapping[str, Any], part: str, table: str) -> Any:
+    """A part of an answer that is there even if it is empty, so that no other's answer is taken for an empty one."""
+    if part not in answer:
+        raise unreadable(table)
+    return answer[part]
 
 
 def key_of(id: Id) -> dict[str, Any]:

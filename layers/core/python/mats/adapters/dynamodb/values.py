@@ -7,13 +7,16 @@ from typing import Any
 from boto3.dynamodb.types import DYNAMODB_CONTEXT, Binary, TypeDeserializer, TypeSerializer
 
 _READER, _WRITER = TypeDeserializer(), TypeSerializer()
+_FARTHEST, _NEAREST = 125, -130
+"""Powers of ten between which a number must lie."""
+_TOO_LONG = "holds a number with more than 38 digits, beyond 1E125 or nearer to 0 than 1E-130: DynamoDB cannot keep it"
 
 Row = Mapping[str, Any]
 """An item as the service has it: attribute to typed value."""
 
 
-class ValueTooLong(ValueError):
-    """A number has more digits, or is further from 1, than DynamoDB can keep."""
+class NotStorable(ValueError):
+    """DynamoDB cannot keep it; the message says what."""
 
 
 def plain(row: Row) -> dict[str, Any]:
@@ -25,14 +28,12 @@ def typed(item: Mapping[str, Any]) -> dict[str, Any]:
     """The item as the service wants it; attributes that are None are left out.
 
     Raises:
-        ValueTooLong: it holds a number that DynamoDB cannot keep.
+        NotStorable: it holds a number or an empty name that DynamoDB cannot keep.
     """
     try:
         return {name: _WRITER.serialize(_storable(value)) for name, value in item.items() if value is not None}
     except DecimalException as error:
-        raise ValueTooLong(
-            "holds a number with more than 38 digits or beyond 1E125, which DynamoDB cannot keep"
-        ) from error
+        raise NotStorable(_TOO_LONG) from error
 
 
 def _plain(value: object) -> Any:
@@ -53,11 +54,22 @@ def _plain(value: object) -> Any:
 
 def _storable(value: object) -> object:
     match value:
-        case float():
-            return DYNAMODB_CONTEXT.create_decimal(repr(value))
+        case bool():
+            return value
+        case float() | int():
+            return _number(value)
         case Mapping():
+            if "" in value:
+                raise NotStorable("holds an entry with an empty name: DynamoDB cannot keep it")
             return {str(key): _storable(inner) for key, inner in value.items()}
         case list() | tuple():
             return [_storable(inner) for inner in value]
         case _:
             return value
+
+
+def _number(value: float) -> Decimal:
+    number: Decimal = DYNAMODB_CONTEXT.create_decimal(repr(value) if isinstance(value, float) else value)
+    if number and not _NEAREST <= number.adjusted() <= _FARTHEST:
+        raise NotStorable(_TOO_LONG)
+    return number

@@ -35,8 +35,8 @@ class Domain:
             NotPermitted: AWS's own settings cannot be used, or hold no credentials.
         """
         logging.getLogger("opensearch").setLevel(logging.CRITICAL)  # else it logs the bodies of calls that fail
-        session = boto3.session.Session()
         try:
+            session = boto3.session.Session()
             credentials, region = session.get_credentials(), region or session.region_name or ""
             if credentials is None or not region:
                 raise NotPermitted(
@@ -44,7 +44,7 @@ class Domain:
                 )
             signer = Urllib3AWSV4SignerAuth(credentials, region, "es")
         except BotoCoreError as error:
-            raise NotPermitted(f"{endpoint} cannot be asked: {error}") from error
+            raise NotPermitted(f"{endpoint} cannot be asked: {error}; mend AWS_PROFILE or AWS's settings") from error
         address = urlsplit(endpoint)
         secure = address.scheme == "https"
         self._read_s = read_s

@@ -1,0 +1,690 @@
+"""What goes wrong between us and DynamoDB, and between us and the bus of rejections."""
+
+import itertools
+import json
+import os
+import threading
+from array import array
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+import botocore.session
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mats.adapters.dynamodb import tables as tables_module
+from mats.adapters.dynamodb.profiles import DynamoProfiles
+from mats.adapters.dynamodb.registry import DynamoCallers, DynamoRegistry, DynamoTrust
+from mats.adapters.dynamodb.tables import Tables
+from mats.adapters.dynamodb.targets import DynamoTargets
+from mats.adapters.eventbridge import EventBus
+from mats.domain.capability import Id
+from mats.domain.errors import DependencyFailed, NotPermitted, RegistrationInvalid
+from mats.domain.profile import Cause, Enrichment, Profile, Status
+from mats.domain.registration import Registration
+from mats.ports import Change, Placed, Stored, Target, Written
+from mats.usecases.enrich import Enrich, Outcome
+from tests.builders import a_profile, a_registration, an_item
+from tests.fakes import AtOnce, FakeClock, FakeEncoder, MemoryIndex, MemoryRegistry, MemoryTrust, ScriptedWriter
+from tests.servers.parrot import JSON, Parrot, Saying
+from tests.servers.recorder import Cut, Hook, Recorder, Refuse, Stall, every, nth
+from tests.servers.tables import a_table, credentials
+
+SECRET = "the-owner-wrote-this"
+PAY = a_registration(name="pay", description=SECRET)
+SERVICE = botocore.session.get_session().get_service_model("dynamodb")
+DECLARED = {
+    error.error_code
+    for operation in ("BatchGetItem", "GetItem", "PutItem", "UpdateItem", "Query", "Scan", "TransactWriteItems")
+    for error in SERVICE.operation_model(operation).error_shapes
+}
+ANSWERS = {"ConditionalCheckFailedException", "TransactionCanceledException", "TransactionConflictException"}
+"""What is not an error but tells that somebody else was faster."""
+UNDECLARED = {"ThrottlingException", "ValidationException", "InternalFailure", "ServiceUnavailable", "SomethingNew"}
+BY_AN_OPERATOR = {
+    "AccessDeniedException", "ResourceNotFoundException", "ExpiredTokenException", "UnrecognizedClientException",
+    "InvalidSignatureException", "MissingAuthenticationTokenException", "IncompleteSignature",
+}  # fmt: skip
+CODES = sorted((DECLARED - ANSWERS) | UNDECLARED | BY_AN_OPERATOR)
+
+
+def stored(name: str = "pay", *, rev: int = 1, **about: object) -> Stored:
+    profile = a_profile(name=name, description=SECRET, **about).model_copy(update={"rev": rev})
+    return Stored(profile, array("f", [0.6, 0.8]))
+
+
+def impatient(timeout_s: float = 0.3) -> Tables:
+    """A client for wherever the environment says the service is; making one takes longer than asking."""
+    return _made(os.environ["AWS_ENDPOINT_URL_DYNAMODB"], os.environ.get("AWS_ACCESS_KEY_ID"), timeout_s)
+
+
+@cache
+def _made(url: str, key: str | None, timeout_s: float) -> Tables:
+    return Tables(timeout_s=timeout_s, attempts=1)
+
+
+Asking = Callable[[Tables], object]
+ASKED: dict[str, Asking] = {
+    "registry.get": lambda t: DynamoRegistry(t, "table").get([PAY.id]),
+    "registry.put": lambda t: DynamoRegistry(t, "table").put([PAY]),
+    "registry.remove": lambda t: DynamoRegistry(t, "table").remove(PAY.id),
+    "registry.ids": lambda t: list(DynamoRegistry(t, "table").ids()),
+    "trust.get": lambda t: DynamoTrust(t, "table").get([PAY.id]),
+    "trust.put": lambda t: DynamoTrust(t, "table").put(PAY.id, 50),
+    "trust.take back": lambda t: DynamoTrust(t, "table").put(PAY.id, None),
+    "profiles.get": lambda t: DynamoProfiles(t, "table").get([PAY.id]),
+    "profiles.save": lambda t: DynamoProfiles(t, "table").save([stored()]),
+    "profiles.mark": lambda t: DynamoProfiles(t, "table").mark_indexed({PAY.id: 1}),
+    "profiles.versions": lambda t: DynamoProfiles(t, "table").versions(PAY.id),
+    "profiles.ids": lambda t: list(DynamoProfiles(t, "table").ids()),
+    "targets": lambda t: DynamoTargets(t, "table")(),
+    "targets.change": lambda t: DynamoTargets(t, "table").change(lambda there: [*there, Target("x", "")]),
+    "callers": lambda t: DynamoCallers(t, "table", FakeClock().elapsed_ms).audiences("arn:aws:iam::1:role/x"),
+}
+
+
+def failure_of(asking: Asking, tables: Tables) -> DependencyFailed:
+    """Its error, which is ours, names the table and gives nothing away."""
+    with pytest.raises(DependencyFailed) as failed:
+        asking(tables)
+    message = str(failed.value)
+    assert "table" in message
+    assert SECRET not in message
+    assert len(message) < 600
+    return failed.value
+
+
+@pytest.fixture(scope="module")
+def recording() -> Iterator[Recorder]:
+    with Recorder() as recorder:
+        yield recorder
+
+
+@pytest.fixture
+def recorder(recording: Recorder, monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    """In DynamoDB's and EventBridge's place; nobody is behind it."""
+    credentials(monkeypatch, dynamodb=recording.url("dynamodb"), eventbridge=recording.url("events"))
+    recording.play = None
+    recording.calls.clear()
+    recording.entries.clear()
+    return recording
+
+
+@pytest.fixture(scope="module")
+def talking() -> Iterator[Parrot]:
+    with Parrot() as parrot:
+        yield parrot
+
+
+@pytest.fixture
+def parrot(talking: Parrot, monkeypatch: pytest.MonkeyPatch) -> Parrot:
+    credentials(monkeypatch, dynamodb=talking.url, eventbridge=talking.url)
+    return talking
+
+
+class TestWhatTheServiceRefuses:
+    @pytest.mark.parametrize("code", CODES)
+    def test_every_error_code_is_named_and_an_operators_mistake_is_told_apart(self, recorder, code):
+        recorder.play = every(Refuse(500 if "Internal" in code else 400, code))
+        tables = impatient()
+        for asking in ASKED.values():
+            error = failure_of(asking, tables)
+            assert code in str(error)
+            assert isinstance(error, NotPermitted) is (code in BY_AN_OPERATOR)
+
+    @pytest.mark.parametrize("asked", ASKED)
+    @pytest.mark.parametrize("status", [500, 502, 503, 413, 404])
+    def test_a_bare_status_is_an_error_whatever_was_asked(self, parrot, asked, status):
+        parrot.says(Saying(b"<html>no</html>", status, "text/html"))
+        failure_of(ASKED[asked], impatient())
+
+    def test_credentials_that_ran_out_say_that_they_are_to_be_renewed(self, recorder):
+        recorder.play = every(Refuse(400, "ExpiredTokenException"))
+        assert "renew them" in str(failure_of(ASKED["registry.get"], impatient()))
+
+    @pytest.mark.parametrize("code", ["AccessDeniedException", "ResourceNotFoundException"])
+    def test_a_missing_table_or_right_says_where_to_look(self, recorder, code):
+        recorder.play = every(Refuse(400, code))
+        assert "policies of the caller and the stacks" in str(failure_of(ASKED["registry.get"], impatient()))
+
+    def test_without_credentials_nobody_is_asked(self, recorder, monkeypatch):
+        monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+        monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+        error = failure_of(ASKED["registry.get"], impatient())
+        assert isinstance(error, NotPermitted)
+        assert "aws sso login" in str(error)
+        assert recorder.calls == []
+
+    def test_a_long_explanation_is_clipped(self, parrot):
+        said = json.dumps({"__type": "ValidationException", "message": "word " * 50_000}).encode()
+        parrot.says(Saying(said, 400, "application/x-amz-json-1.0"))
+        failure_of(ASKED["registry.get"], impatient())
+
+
+class TestTheNetwork:
+    @pytest.mark.parametrize("asked", ASKED)
+    @pytest.mark.parametrize("act", [Stall(5), Cut()], ids=["stalled", "cut"])
+    def test_no_answer_is_an_error_whatever_was_asked(self, recorder, asked, act):
+        recorder.play = every(act)
+        failure_of(ASKED[asked], impatient(0.2))
+
+    def test_nobody_listens(self, monkeypatch):
+        credentials(monkeypatch, dynamodb="http://127.0.0.1:1")
+        failure_of(ASKED["registry.get"], impatient())
+
+    @pytest.mark.parametrize(
+        "saying",
+        [
+            Saying(b"<html>Sign in to the network</html>", 200, "text/html"),
+            Saying(b"", 200),
+            Saying(b"{", 200),
+            Saying(b"[]", 200),
+            Saying(b"null", 200),
+            Saying(b'"text"', 200),
+            Saying(b"{}", 200),
+            Saying(b'{"Responses": []}', 200),
+            Saying(b'{"Responses": {"table": {}}, "Items": {}}', 200),
+            Saying(b'{"Responses": {"table": [3]}, "Items": [3], "Item": 3, "Attributes": 3}', 200),
+            Saying(b"\xff\xfe", 200),
+            Saying(b'{"Items": [', 200, JSON, 4_000),
+            Saying(b"[]", 400),
+            Saying(b"null", 500),
+            Saying(b'{"__type": 3, "message": {}}', 400),
+        ],
+        ids=str,
+    )
+    def test_an_answer_of_another_shape_lets_nothing_but_errors_of_ours_out(self, parrot, saying):
+        for asking in ASKED.values():
+            parrot.says(saying)
+            with suppress(DependencyFailed):
+                asking(impatient())
+
+    @pytest.mark.parametrize("asked", ["registry.get", "registry.ids", "profiles.get", "profiles.ids", "trust.get"])
+    @pytest.mark.parametrize("content", [b"", b"{}", b"<html></html>", b"[]"])
+    def test_an_answer_without_rows_is_not_taken_for_there_are_none(self, parrot, asked, content):
+        parrot.says(Saying(content))
+        failure_of(ASKED[asked], impatient())
+
+
+KEY = {"namespace": {"S": "com.acme.pay"}, "name": {"S": "pay"}}
+
+
+class TestManyRows:
+    @pytest.fixture(autouse=True)
+    def at_once(self, monkeypatch):
+        monkeypatch.setattr(tables_module, "_FIRST_WAIT_S", 0.0)
+
+    def said(self, *rows: object, left: bool) -> Saying:
+        waiting = {"table": {"Keys": [KEY], "ConsistentRead": True}} if left else {}
+        return Saying(json.dumps({"Responses": {"table": list(rows)}, "UnprocessedKeys": waiting}).encode())
+
+    def test_keys_that_were_not_got_round_to_are_asked_for_again(self, parrot):
+        parrot.says(self.said(left=True), self.said(left=True), self.said({**KEY, "trust": {"N": "7"}}, left=False))
+        assert DynamoTrust(impatient(), "table").get([PAY.id]) == {PAY.id: 7}
+        assert len(parrot.asked) == 3
+
+    def test_keys_that_are_never_got_round_to_are_given_up_readably(self, parrot):
+        parrot.says(self.said(left=True))
+        error = failure_of(ASKED["trust.get"], impatient())
+        assert "more than it can answer now; try again" in str(error)
+        assert not isinstance(error, NotPermitted)
+        assert 3 <= len(parrot.asked) <= 10
+
+    def test_a_page_that_is_empty_is_not_the_last(self, parrot):
+        first = {"Items": [], "Count": 0, "LastEvaluatedKey": KEY}
+        last = {"Items": [KEY], "Count": 1}
+        parrot.says(Saying(json.dumps(first).encode()), Saying(json.dumps(last).encode()))
+        assert list(DynamoRegistry(impatient(), "table").ids()) == [PAY.id]
+
+    def test_a_listing_that_breaks_off_says_so_and_gives_no_half_list(self, parrot):
+        first = {"Items": [KEY], "Count": 1, "LastEvaluatedKey": KEY}
+        parrot.says(Saying(json.dumps(first).encode()), Saying(b"", 503))
+        failure_of(ASKED["registry.ids"], impatient())
+
+    def test_one_write_of_many_that_fails_fails_them_all_and_says_why(self, recorder):
+        recorder.play = every(Refuse(400, "ThrottlingException"))
+        tables = impatient()
+        with pytest.raises(DependencyFailed, match="ThrottlingException"):
+            DynamoProfiles(tables, "table").save([stored(f"tool-{n}") for n in range(40)])
+
+
+def cancelled(*codes: str) -> Saying:
+    """A transaction that was not carried out, for these reasons."""
+    said = {
+        "__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
+        "Message": f"Transaction cancelled for specific reasons [{', '.join(codes)}]",
+        "CancellationReasons": [{"Code": code} for code in codes],
+    }
+    return Saying(json.dumps(said).encode(), 400, "application/x-amz-json-1.0")
+
+
+class TestTwoAtOnce:
+    @pytest.mark.parametrize(
+        "reasons",
+        [
+            ("TransactionConflict", "None"),
+            ("None", "TransactionConflict"),
+            ("ConditionalCheckFailed", "None"),
+            ("ConditionalCheckFailed", "ThrottlingError"),
+        ],
+    )
+    def test_a_revision_that_meets_another_is_late_and_no_error(self, parrot, reasons):
+        parrot.says(cancelled(*reasons))
+        assert list(DynamoProfiles(impatient(), "table").save([stored()])) == [PAY.id]
+
+    @pytest.mark.parametrize("reason", ["ThrottlingError", "ProvisionedThroughputExceeded", "ItemCollectionSizeLimit"])
+    def test_a_transaction_that_was_cancelled_for_another_reason_is_an_error_that_names_it(self, parrot, reason):
+        parrot.says(cancelled(reason, "None"))
+        assert reason in str(failure_of(ASKED["profiles.save"], impatient()))
+
+    @pytest.mark.parametrize("code", sorted(ANSWERS))
+    @pytest.mark.parametrize("asked", ASKED)
+    def test_nothing_of_the_sdk_comes_out_wherever_another_is_met(self, recorder, asked, code):
+        recorder.play = every(Refuse(400, code))
+        with suppress(DependencyFailed):
+            ASKED[asked](impatient())
+
+    def test_a_note_that_meets_another_write_is_left_out(self, recorder):
+        recorder.play = every(Refuse(400, "TransactionConflictException"))
+        DynamoProfiles(impatient(), "table").mark_indexed({PAY.id: 1})
+
+    def test_a_registration_that_meets_another_is_not_taken_for_one_of_another_kind(self, recorder):
+        recorder.play = every(Refuse(400, "TransactionConflictException"))
+        with pytest.raises(DependencyFailed, match="another is writing"):
+            DynamoRegistry(impatient(), "table").put([PAY])
+
+    def test_a_list_of_indices_that_others_change_all_the_time_is_given_up_readably(self, parrot):
+        empty = Saying(b"{}")
+        late = Saying(json.dumps({"__type": "ConditionalCheckFailedException", "message": "no"}).encode(), 400)
+        parrot.says(*[empty, late] * 20)
+        with pytest.raises(DependencyFailed, match="is another reindex running"):
+            DynamoTargets(impatient(), "table").change(lambda there: [*there, Target("x", "")])
+        assert len(parrot.asked) <= 20
+
+
+class Turn:
+    """A clock that is told the time."""
+
+    def __init__(self) -> None:
+        self.ms = 0.0
+
+    def __call__(self) -> float:
+        return self.ms
+
+
+class TestCallers:
+    ROLE = "arn:aws:iam::111122223333:role/agent"
+
+    def row(self, *audiences: str) -> Saying:
+        return self.holding({"L": [{"S": each} for each in audiences]})
+
+    def holding(self, value: object) -> Saying:
+        return Saying(json.dumps({"Item": {"caller": {"S": self.ROLE}, "audiences": value}}).encode())
+
+    def callers(self, clock: Turn, **how: Any) -> DynamoCallers:
+        return DynamoCallers(impatient(), "table", clock, **how)
+
+    def test_a_caller_is_looked_up_once_a_minute(self, parrot):
+        clock = Turn()
+        callers = self.callers(clock)
+        parrot.says(self.row("ops"), self.row("ops", "board"))
+        for ms in (0, 1, 59_999):
+            clock.ms = ms
+            assert callers.audiences(self.ROLE) == {"ops"}
+        assert len(parrot.asked) == 1
+        clock.ms = 60_000
+        assert callers.audiences(self.ROLE) == {"ops", "board"}
+        assert len(parrot.asked) == 2
+
+    def test_one_that_nobody_wrote_down_belongs_to_none_and_is_remembered_as_well(self, parrot):
+        callers = self.callers(Turn())
+        parrot.says(Saying(b"{}"))
+        assert callers.audiences(self.ROLE) == callers.audiences(self.ROLE) == frozenset()
+        assert len(parrot.asked) == 1
+
+    @pytest.mark.parametrize(
+        ("value", "audiences"),
+        [
+            ({"L": [{"S": "ops"}, {"N": "3"}, {"L": []}]}, {"ops"}),
+            ({"SS": ["ops", "dev"]}, {"ops", "dev"}),
+            ({"S": "ops"}, set()),
+            ({"NULL": True}, set()),
+            ({"M": {"ops": {"BOOL": True}}}, set()),
+        ],
+    )
+    def test_what_an_operator_mistyped_opens_nothing(self, parrot, value, audiences):
+        parrot.says(self.holding(value))
+        assert self.callers(Turn()).audiences(self.ROLE) == audiences
+
+    def test_a_table_that_fails_does_not_matter_within_the_minute_and_then_nobody_is_let_in(self, parrot):
+        clock = Turn()
+        callers = self.callers(clock)
+        parrot.says(self.row("ops"), Saying(b"", 503))
+        callers.audiences(self.ROLE)
+        clock.ms = 59_999
+        assert callers.audiences(self.ROLE) == {"ops"}
+        clock.ms = 60_000
+        with pytest.raises(DependencyFailed, match="table"):
+            callers.audiences(self.ROLE)
+
+    def test_a_failure_is_not_remembered(self, parrot):
+        callers = self.callers(Turn())
+        parrot.says(Saying(b"", 503), self.row("ops"))
+        with pytest.raises(DependencyFailed):
+            callers.audiences(self.ROLE)
+        assert callers.audiences(self.ROLE) == {"ops"}
+
+    def test_no_more_than_so_many_are_remembered(self, parrot):
+        callers = self.callers(Turn(), most=3)
+        parrot.says(self.row("ops"))
+        for n in range(20):
+            callers.audiences(f"{self.ROLE}-{n}")
+            assert len(callers._known) <= 3
+
+
+def rejected(n: int = 1, error: str = "tags: must be a list") -> Profile:
+    return Profile(namespace="com.acme", name=f"tool-{n}", status=Status.REJECTED, error=error)
+
+
+class TestTheBus:
+    def bus(self) -> EventBus:
+        return EventBus("mats")
+
+    def test_every_rejection_is_told_with_its_id_and_error(self, recorder):
+        self.bus().rejected([rejected(n) for n in range(23)])
+        told = [json.loads(entry["Detail"]) for entry in recorder.entries]
+        assert told == [{"id": f"com.acme/tool-{n}", "error": "tags: must be a list"} for n in range(23)]
+        assert [len(call.content["Entries"]) for call in recorder.calls] == [10, 10, 3]
+        assert {(e["Source"], e["DetailType"], e["EventBusName"]) for e in recorder.entries} == {
+            ("mats.enrichment", "CapabilityRejected", "mats")
+        }
+
+    def test_one_that_was_not_taken_is_an_error_though_the_call_was_none(self, parrot):
+        entries = [{"EventId": "1"}, {"ErrorCode": "ThrottlingException", "ErrorMessage": "slow down"}]
+        parrot.says(Saying(json.dumps({"FailedEntryCount": 1, "Entries": entries}).encode()))
+        with pytest.raises(DependencyFailed, match="bus mats did not take 1 rejections"):
+            self.bus().rejected([rejected(1), rejected(2)])
+
+    def test_a_bus_that_is_not_there_is_an_operators_to_mend(self, recorder):
+        recorder.play = every(Refuse(400, "ResourceNotFoundException"))
+        with pytest.raises(NotPermitted, match="bus mats cannot be used"):
+            self.bus().rejected([rejected()])
+
+    @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"<html></html>"])
+    def test_an_answer_that_says_nothing_is_not_taken_for_a_yes(self, parrot, content):
+        parrot.says(Saying(content))
+        with pytest.raises(DependencyFailed, match="bus mats"):
+            self.bus().rejected([rejected()])
+
+    def test_what_is_not_heard_is_said_again(self, recorder):
+        recorder.play = nth(1, Cut())
+        self.bus().rejected([rejected()])
+        assert len(recorder.entries) == 1
+
+    def test_the_longest_errors_fit_a_call(self, recorder):
+        money = "\U0001f4b8"
+        self.bus().rejected([rejected(n, f'{money}"\\\n' * 40_000) for n in range(10)])
+        (call,) = recorder.calls
+        sizes = [sum(len(entry[key].encode()) for key in entry) for entry in call.content["Entries"]]
+        assert len(sizes) == 10
+        assert sum(sizes) < 256 * 1024
+
+
+@pytest.fixture
+def real(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder]:
+    """A recorder before DynamoDB Local."""
+    with Recorder(dynamodb=request.getfixturevalue("dynamodb_url")) as recorder:
+        credentials(monkeypatch, dynamodb=recorder.url("dynamodb"))
+        yield recorder
+
+
+@pytest.mark.server
+class TestARealTable:
+    @pytest.fixture
+    def tables(self, real: Recorder) -> Tables:
+        return Tables()
+
+    @pytest.fixture
+    def table(self, tables: Tables) -> str:
+        return a_table(tables)
+
+    def test_a_table_that_is_not_there_is_named(self, tables):
+        for asking in ASKED.values():
+            assert isinstance(failure_of(asking, tables), NotPermitted)
+
+    @pytest.mark.parametrize("act", [Cut(), Cut(after=True), Refuse(500, "InternalServerError")], ids=str)
+    def test_a_revision_whose_answer_was_lost_is_saved_once_and_not_late(self, real, tables, table, act):
+        profiles = DynamoProfiles(tables, table)
+        real.play = nth(1, act, operation="TransactWriteItems")
+        assert list(profiles.save([stored()])) == []
+        assert list(profiles.save([stored(rev=2)])) == []
+        assert [version.rev for version in profiles.versions(PAY.id)] == [1]
+
+    @pytest.mark.parametrize("act", [Cut(), Cut(after=True)], ids=str)
+    def test_a_list_of_indices_whose_answer_was_lost_is_changed(self, real, tables, table, act):
+        targets = DynamoTargets(tables, table)
+        real.play = nth(1, act, operation="PutItem")
+        new = Target("capabilities-1", "fake")
+        targets.change(lambda there: there if new in there else [*there, new])
+        assert targets() == [new]
+
+    def test_two_that_change_the_list_of_indices_at_once_both_do(self, tables, table):
+        targets, both_have_read = DynamoTargets(tables, table), threading.Barrier(2, timeout=30)
+
+        def adding(name: str) -> None:
+            waited = []
+
+            def change(there):
+                if not waited:
+                    waited.append(both_have_read.wait())
+                return [*there, Target(name, "fake")]
+
+            targets.change(change)
+
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(adding, ["a", "b"]))
+        assert sorted(target.name for target in targets()) == ["a", "b"]
+
+    def test_a_change_of_the_list_that_changes_nothing_writes_nothing(self, real, tables, table):
+        targets = DynamoTargets(tables, table)
+        targets.change(lambda there: [Target("a", "fake", filling=True)])
+        before = len([call for call in real.calls if call.writes])
+        assert targets.change(list) == [Target("a", "fake", filling=True)]
+        assert len([call for call in real.calls if call.writes]) == before
+
+    def test_of_many_that_save_one_revision_at_once_all_but_one_are_late(self, tables, table):
+        profiles = DynamoProfiles(tables, table)
+        with ThreadPoolExecutor(8) as pool:
+            late = list(pool.map(lambda n: list(profiles.save([stored(tags=(f"t{n}",))])), range(8)))
+        assert sorted(map(len, late)) == [0] + [1] * 7
+        assert profiles.get([PAY.id])[PAY.id].profile.rev == 1
+
+    def test_a_reader_between_two_writes_sees_one_of_them_whole(self, real, tables, table):
+        profiles = DynamoProfiles(tables, table)
+        profiles.save([stored()])
+        seen = []
+        real.play = nth(
+            1, Hook(lambda: seen.append(profiles.get([PAY.id])[PAY.id].profile.rev)), operation="TransactWriteItems"
+        )
+        profiles.save([stored(rev=2)])
+        assert seen == [1]
+
+    def test_what_is_our_own_is_no_profile_and_no_profile_is_our_own(self, tables, table):
+        profiles, targets = DynamoProfiles(tables, table), DynamoTargets(tables, table)
+        targets.change(lambda there: [Target("capabilities-1", "fake")])
+        strange = Stored(Profile(namespace="~system", name="targets", status=Status.REJECTED, rev=1))
+        versions = Stored(Profile(namespace="versions#abc", name="0000000001", status=Status.REJECTED, rev=1))
+        assert list(profiles.save([strange, versions, stored()])) == []
+        assert targets() == [Target("capabilities-1", "fake")]
+        assert set(profiles.ids()) == {strange.profile.id, versions.profile.id, PAY.id}
+        assert profiles.get([strange.profile.id])[strange.profile.id].profile == strange.profile
+
+    def test_what_the_service_cannot_keep_is_the_owners_mistake_and_nothing_is_written(self, real, tables, table):
+        registry = DynamoRegistry(tables, table)
+        for schema in ({"maximum": 10**40 + 1}, {"maximum": 1e126}, {"maximum": 1e-140}, {"": 1}, {"a": [{"": 1}]}):
+            with pytest.raises(RegistrationInvalid, match="DynamoDB cannot keep"):
+                registry.put([a_registration(input_schema=schema)])
+        assert list(registry.ids()) == []
+
+    @pytest.mark.parametrize("number", [1e-130, 10**38 - 1, 0.1, -0.0])
+    def test_a_number_at_the_edge_is_kept(self, tables, table, number):
+        registry = DynamoRegistry(tables, table)
+        registration = a_registration(input_schema={"maximum": number})
+        assert list(registry.put([registration]).values()) == [Placed.NEW]
+        assert Registration.parse(registry.get([registration.id])[registration.id]) == registration
+
+    @pytest.mark.parametrize(
+        "descriptor",
+        [{"a": ""}, {"a": [[], {}, None, True, ""]}, {"é\U0001f4b8": "\x00\u2028"}],
+        ids=str,
+    )
+    def test_whatever_json_an_owner_may_write_comes_back(self, tables, table, descriptor):
+        registry = DynamoRegistry(tables, table)
+        registration = a_registration(descriptor=descriptor)
+        registry.put([registration])
+        assert Registration.parse(registry.get([registration.id])[registration.id]) == registration
+
+    def test_the_deepest_registration_is_kept(self, tables, table):
+        deep: Any = "x"
+        for _ in range(31):
+            deep = {"a": deep}
+        registration = a_registration(descriptor=deep)
+        registry = DynamoRegistry(tables, table)
+        registry.put([registration])
+        assert Registration.parse(registry.get([registration.id])[registration.id]) == registration
+
+
+MONEY = "\U0001f4b8"
+MOST_WRITTEN = Written(
+    enrichment=Enrichment(
+        summary=MONEY * 800,
+        action=MONEY * 800,
+        keywords=tuple(f"{n:02}{MONEY * 298}" for n in range(20)),
+        positive_examples=tuple(f"{n:02}{MONEY * 298}" for n in range(20)),
+        negative_examples=tuple(f"{n:02}{MONEY * 298}" for n in range(20)),
+    ),
+    notes=("x" * 2_000,),
+)
+
+
+class Offline:
+    """Enrichment over real profiles: what is written there is as large as it gets."""
+
+    def __init__(self, tables: Tables, *, writer: bool) -> None:
+        self.registry, self.trust = MemoryRegistry(), MemoryTrust()
+        self.profiles = DynamoProfiles(tables, a_table(tables))
+        self.events = itertools.count()
+        self.enrich = Enrich(
+            registry=self.registry,
+            trust=self.trust,
+            profiles=self.profiles,
+            index=MemoryIndex(),
+            encoder=FakeEncoder(dimension=1024),
+            writer=ScriptedWriter(lambda registration: MOST_WRITTEN) if writer else None,
+            readers=AtOnce(),
+        )
+
+    def brings(self, item: dict[str, Any]) -> Profile:
+        id = Id(f"{item['namespace']}/{item['name']}")
+        self.registry.items[id] = item
+        event = f"{next(self.events)}".rjust(36, "0")
+        outcome = self.enrich([Change(id, Cause(event_id=event, time="2026-01-01T00:00:00.000000+00:00"))])[id]
+        assert outcome in (Outcome.INDEXED, Outcome.REJECTED, Outcome.UNCHANGED)
+        return self.profiles.get([id])[id].profile
+
+
+letters = st.sampled_from(["a", "é", MONEY, "\n", '"', "\\", "\x01"])
+
+
+def text_of(most: int) -> st.SearchStrategy[str]:
+    return st.builds(lambda c, n: f"x{c * max(0, n - 2)}y"[:most], letters, st.sampled_from([0, most // 3, most]))
+
+
+def texts_of(most: int, longest: int) -> st.SearchStrategy[list[str]]:
+    def made(c: str, n: int, length: int) -> list[str]:
+        return [f"{i:03}{c * (length - 4)}z" for i in range(n)]
+
+    return st.builds(made, letters, st.sampled_from([0, most // 3, most]), st.sampled_from([10, longest // 2, longest]))
+
+
+class Quiet(dict[str, Any]):
+    """An item whose text is not shown in full."""
+
+    def __repr__(self) -> str:
+        return str({key: len(str(value)) for key, value in self.items()})
+
+
+items = st.builds(
+    lambda **said: Quiet(an_item(**said)),
+    name=st.sampled_from(["x", MONEY * 200]),
+    description=text_of(100_000),
+    examples=texts_of(100, 2_000),
+    negative_examples=texts_of(100, 2_000),
+    tags=texts_of(100, 200),
+    type_tags=texts_of(100, 200),
+    visible_to=st.none() | texts_of(100, 200).filter(bool),
+    endpoint=text_of(2_048),
+    descriptor=st.builds(
+        lambda text, n: {f"p{i}": {"description": text} for i in range(n)}, text_of(9_000), st.integers(0, 9)
+    ),
+)
+
+
+@pytest.mark.server
+class TestTheLargestRows:
+    @pytest.mark.parametrize("writer", [False, True])
+    def test_whatever_an_owner_writes_fits_a_row_or_is_rejected_readably(self, real, writer):
+        offline = Offline(Tables(), writer=writer)
+
+        @settings(max_examples=40, suppress_health_check=list(HealthCheck))
+        @given(items)
+        def fits(item):
+            profile = offline.brings(item)
+            if profile.status is Status.REJECTED:
+                assert profile.error
+                assert "DynamoDB" not in profile.error
+
+        fits()
+
+    def a_full_item(self, offline: Offline, **more: Any) -> dict[str, Any]:
+        """The largest item of its kind that is taken."""
+        low, high = 0, 200
+        while high - low > 1:
+            middle = (low + high) // 2
+            item = self.with_examples(middle, **more)
+            if offline.brings(item).status is Status.ACTIVE:
+                low = middle
+            else:
+                high = middle
+            offline.registry.items.clear()
+        return self.with_examples(low, **more)
+
+    def with_examples(self, count: int, **more: Any) -> dict[str, Any]:
+        said = [f"{n:03}{'x' * 1_990}" for n in range(count)]
+        return an_item(name="full", examples=said[:100], negative_examples=said[100:], **more)
+
+    @pytest.mark.parametrize("writer", [False, True])
+    def test_a_full_one_can_be_hidden_and_then_broken_and_then_mended(self, real, writer):
+        offline = Offline(Tables(), writer=writer)
+        item = self.a_full_item(offline)
+        assert offline.brings(item).status is Status.ACTIVE
+        hidden = {**item, "visible_to": [f"{n:03}{MONEY * 196}" for n in range(100)]}
+        profile = offline.brings(hidden)
+        if profile.status is Status.REJECTED:
+            assert "says too much" in profile.error
+        broken = {**item, **{MONEY * 40 + str(n): n for n in range(400)}}
+        profile = offline.brings(broken)
+        assert profile.status is Status.REJECTED
+        assert "not a known attribute" in profile.error
+        assert offline.brings(item).status is Status.ACTIVE
+
+    def test_what_a_writer_writes_beyond_a_row_is_left_out_and_said(self, real):
+        offline = Offline(Tables(), writer=True)
+        profile = offline.brings(self.a_full_item(offline, description=MONEY * 20_000))
+        assert profile.status is Status.ACTIVE
+        assert not profile.enriched
+        assert "says too much" in profile.notes[0]

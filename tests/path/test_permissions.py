@@ -1,0 +1,191 @@
+"""Every call of the functions against what the templates allow: their roles, and the domain's own policy."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.infra.synth import PRODUCTION, deployment
+from tests.path.world import Environment, Make, World, item, rights_of
+from tests.servers import iam
+from tests.servers.deployment import ACCOUNT, REGION, Misconfigured
+from tests.servers.recorder import Account
+
+pytestmark = pytest.mark.server
+
+REFUND = "Refunds a card payment in full or in part."
+
+
+def test_everything_both_functions_do_is_allowed_and_they_do_all_their_roles_are_for(world: World) -> None:
+    _live(world)
+    world.check()
+    assert _actions(world.offline[0]) == {
+        "dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem",
+        "es:ESHttpPut", "es:ESHttpGet", "es:ESHttpPost", "bedrock:InvokeModel", "events:PutEvents",
+    }  # fmt: skip
+    assert _actions(world.online) == {"dynamodb:GetItem", "es:ESHttpPost", "bedrock:InvokeModel"}
+
+
+def test_first_indexing_makes_the_index_with_its_alias_within_the_role(world: World) -> None:
+    world.put(item("refund_payment", REFUND))
+    world.settle()
+    calls = world.offline[0].recorder.calls
+    assert [call.path for call in calls if call.method == "PUT"] == ["/capabilities-1"]
+    assert {entry["id"] for entry in world.indexed()} == {"com.acme/refund_payment"}
+
+
+def test_models_behind_an_inference_profile_are_invoked_within_the_roles(made: Make) -> None:
+    world = made(context={"inference_profile": "us", **PRODUCTION})
+    _live(world)
+    world.check()
+    models = {arn for each in world.environments for _, arn in each.recorder.needs if ":inference-profile/" in arn}
+    assert {arn.rpartition("/")[2] for arn in models} == {"us.amazon.nova-micro-v1:0", "us.amazon.nova-lite-v1:0"}
+
+
+@pytest.mark.parametrize(
+    ("action", "of"),
+    [
+        *((f"dynamodb:{write}", table) for write in ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem")
+          for table in ("Registry", "Trust", "Profiles", "Callers")),
+        ("dynamodb:GetItem", "Registry"),
+        ("dynamodb:Scan", "Callers"),
+    ],
+)  # fmt: skip
+def test_discovery_writes_to_no_table_and_reads_no_other(action: str, of: str) -> None:
+    rights, _ = _rights("Discovery")
+    assert not iam.allowed(rights, action, _table(of))
+    assert iam.allowed(rights, "dynamodb:GetItem", _table("Callers"))
+
+
+@pytest.mark.parametrize(
+    ("action", "path"),
+    [
+        ("es:ESHttpPost", "capabilities-1/_bulk"),
+        ("es:ESHttpPost", "capabilities/_doc"),
+        ("es:ESHttpPost", "capabilities-1/_delete_by_query"),
+        ("es:ESHttpPost", "capabilities/_update_by_query"),
+        ("es:ESHttpPost", "_bulk"),
+        ("es:ESHttpPost", "_aliases"),
+        ("es:ESHttpPost", "other/_search"),
+        ("es:ESHttpPut", "capabilities-1"),
+        ("es:ESHttpDelete", "capabilities-1"),
+        ("es:ESHttpGet", "_cluster/settings"),
+    ],
+)
+def test_discovery_searches_and_does_nothing_else_to_the_domain(action: str, path: str) -> None:
+    domain = Account.of(deployment()).domain
+    for policy in _rights("Discovery"):
+        assert not iam.allowed(policy, action, f"{domain}/{path}")
+        assert iam.allowed(policy, "es:ESHttpPost", f"{domain}/capabilities/_search")
+
+
+@pytest.mark.parametrize(
+    ("action", "of"),
+    [
+        *((f"dynamodb:{write}", table) for write in ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem")
+          for table in ("Registry", "Trust", "Callers")),
+        ("dynamodb:DeleteItem", "Profiles"),
+        ("dynamodb:DeleteTable", "Profiles"),
+    ],
+)  # fmt: skip
+def test_enrichment_writes_profiles_only_and_deletes_none(action: str, of: str) -> None:
+    rights, _ = _rights("Enrichment")
+    assert not iam.allowed(rights, action, _table(of))
+    assert iam.allowed(rights, "dynamodb:PutItem", _table("Profiles"))
+
+
+@pytest.mark.parametrize(
+    ("action", "path"),
+    [
+        ("es:ESHttpDelete", "capabilities-1"),
+        ("es:ESHttpPut", "other-1"),
+        ("es:ESHttpPut", "_cluster/settings"),
+        ("es:ESHttpPost", "_bulk"),
+        ("es:ESHttpPost", "other/_bulk"),
+        ("es:ESHttpPost", "_reindex"),
+    ],
+)
+def test_enrichment_deletes_no_index_and_touches_no_other(action: str, path: str) -> None:
+    domain = Account.of(deployment()).domain
+    for policy in _rights("Enrichment"):
+        assert not iam.allowed(policy, action, f"{domain}/{path}")
+
+
+def test_each_function_invokes_its_own_model_and_the_encoder_only() -> None:
+    models = ["amazon.titan-embed-text-v2:0", "amazon.nova-lite-v1:0", "amazon.nova-micro-v1:0", "amazon.nova-pro-v1:0"]
+    arns = [f"arn:aws:bedrock:{REGION}::foundation-model/{model}" for model in models]
+    may = {
+        named: [iam.allowed(_rights(named)[0], "bedrock:InvokeModel", arn) for arn in arns]
+        for named in ("Enrichment", "Discovery")
+    }
+    assert may == {"Enrichment": [True, True, False, False], "Discovery": [True, False, True, False]}
+
+
+def _without(action: str, kind: str = "AWS::IAM::Policy") -> Callable[[dict[str, Any]], None]:
+    """Takes an action out of every policy of this kind."""
+
+    def change(resources: dict[str, Any]) -> None:
+        for resource in resources.values():
+            if resource["Type"] != kind:
+                continue
+            document = resource["Properties"].get("PolicyDocument") or resource["Properties"]["AccessPolicies"]
+            for statement in document["Statement"]:
+                actions = statement["Action"] if isinstance(statement["Action"], list) else [statement["Action"]]
+                statement["Action"] = [each for each in actions if each != action] or ["none:None"]
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "action",
+    ["dynamodb:BatchGetItem", "dynamodb:PutItem", "es:ESHttpPut", "bedrock:InvokeModel", "events:PutEvents"],
+)
+def test_a_grant_that_is_missing_is_noticed(made: Make, action: str) -> None:
+    _notices(made(_without(action)), action)
+
+
+@pytest.mark.parametrize("action", ["es:ESHttpPut", "es:ESHttpPost"])
+def test_a_grant_that_the_domain_does_not_repeat_is_noticed(made: Make, action: str) -> None:
+    _notices(made(_without(action, "AWS::OpenSearchService::Domain")), action)
+
+
+def test_a_queue_the_function_may_not_read_is_noticed(made: Make) -> None:
+    with pytest.raises(Misconfigured, match="ReceiveMessage"):
+        made(_without("sqs:ReceiveMessage"))
+
+
+def _notices(world: World, action: str) -> None:
+    world.put(item("refund_payment", REFUND))
+    world.put({"namespace": "com.acme", "name": "bad", "kind": "toool"})
+    world.settle()
+    assert list(world.path.waiting()) == ["mats-enrichment-dead"]
+    with pytest.raises(AssertionError, match=f"may not.*{action}"):
+        world.check()
+    world.forgive()
+
+
+def _live(world: World) -> None:
+    """Everything the functions do, at least once."""
+    id = world.put(item("refund_payment", REFUND))
+    world.put({"namespace": "com.acme", "name": "bad", "kind": "toool"})
+    world.trust(id, 50)
+    world.settle()
+    clerk = f"arn:aws:sts::{ACCOUNT}:assumed-role/Clerk/session"
+    assert world.discover("refund a card payment", caller=clerk, kinds=["tool"], explain=True).ids == [id]
+    assert world.look_up(id).status == 200
+    assert world.ask("GET", "/healthz").status == 200
+    world.remove(id)
+    world.settle()
+
+
+def _actions(environment: Environment) -> set[str]:
+    return {action for action, _ in environment.recorder.needs}
+
+
+def _rights(named: str) -> tuple[list[iam.Statement], list[iam.Statement]]:
+    """By its role, and by the domain."""
+    return rights_of(deployment(), deployment().one("AWS::Lambda::Function", named))
+
+
+def _table(named: str) -> str:
+    return deployment().one("AWS::DynamoDB::Table", named).arn

@@ -1,0 +1,214 @@
+"""What a typo in a template does to this suite: a world with one cannot be entered, or nothing gets through it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.path.world import Make, item
+from tests.servers.deployment import Misconfigured
+from tests.servers.recorder import Refuse, every
+
+pytestmark = pytest.mark.server
+
+Resources = dict[str, Any]
+Change = Callable[[Resources], object]
+
+REFUND = "Refunds a card payment in full or in part."
+
+
+def _of(resources: Resources, type: str, containing: str = "") -> dict[str, Any]:
+    """The properties of the one resource of this type with these letters in its id."""
+    (found,) = [each for id, each in resources.items() if each["Type"] == type and containing in id]
+    properties: dict[str, Any] = found["Properties"]
+    return properties
+
+
+def _pipe(resources: Resources) -> dict[str, Any]:
+    return _of(resources, "AWS::Pipes::Pipe", "Registry")
+
+
+def _rule(resources: Resources) -> dict[str, Any]:
+    return _of(resources, "AWS::Events::Rule", "Changed")
+
+
+def _variables(resources: Resources, function: str) -> dict[str, Any]:
+    variables: dict[str, Any] = _of(resources, "AWS::Lambda::Function", function)["Environment"]["Variables"]
+    return variables
+
+
+def _in_pattern(name: str, wrong: str) -> Change:
+    return lambda resources: _rule(resources)["EventPattern"].update({name: [wrong]})
+
+
+def _in_envelope(name: str, wrong: str) -> Change:
+    def change(resources: Resources) -> None:
+        _pipe(resources)["TargetParameters"]["EventBridgeEventBusParameters"][name] = wrong
+
+    return change
+
+
+def _in_input(right: str, wrong: str) -> Change:
+    def change(resources: Resources) -> None:
+        parameters = _pipe(resources)["TargetParameters"]
+        assert right in parameters["InputTemplate"]
+        parameters["InputTemplate"] = parameters["InputTemplate"].replace(right, wrong)
+
+    return change
+
+
+def _filter(resources: Resources) -> None:
+    _pipe(resources)["SourceParameters"]["FilterCriteria"] = {"Filters": [{"Pattern": '{"eventName": ["CREATE"]}'}]}
+
+
+def _renamed(function: str, variable: str) -> Change:
+    def change(resources: Resources) -> None:
+        variables = _variables(resources, function)
+        variables[f"{variable}S"] = variables.pop(variable)
+
+    return change
+
+
+def _set(function: str, variable: str, wrong: str) -> Change:
+    return lambda resources: _variables(resources, function).update({variable: wrong})
+
+
+def _unreported(resources: Resources) -> None:
+    del _of(resources, "AWS::Lambda::EventSourceMapping")["FunctionResponseTypes"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _in_pattern("source", "mats.register"),
+        _in_pattern("detail-type", "CapabilitiesChanged"),
+        _in_envelope("Source", "mats"),
+        _in_envelope("DetailType", "Changed"),
+        _filter,
+    ],
+    ids=["source", "detail type", "envelope's source", "envelope's detail type", "filter"],
+)
+def test_a_change_that_no_rule_wants_never_arrives(made: Make, change: Change) -> None:
+    world = made(change)
+    id = world.put(item("refund_payment", REFUND))
+    world.settle()
+    assert world.profile(id) is None
+    assert world.offline[0].recorder.calls == []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"), [("$.dynamodb.Keys", "$.dynamodb.keys"), ("<$.eventName>", '"<$.eventName>'), ("<$", "<")]
+)
+def test_an_input_template_that_a_pipe_could_not_render_is_refused(made: Make, right: str, wrong: str) -> None:
+    world = made(_in_input(right, wrong))
+    world.put(item("refund_payment", REFUND))
+    with pytest.raises(Misconfigured):
+        world.settle()
+
+
+def test_an_event_without_keys_ends_among_the_dead_with_its_reason_logged(made: Make) -> None:
+    world = made(_in_input('"keys"', '"key"'))
+    id = world.put(item("refund_payment", REFUND))
+    world.settle()
+    assert world.profile(id) is None
+    assert list(world.path.waiting()) == ["mats-enrichment-dead"]
+    assert any("unreadable message" in line for line in world.offline[0].function.lines)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _renamed("Enrichment", "MATS_PROFILES_TABLE"),
+        _renamed("Enrichment", "MATS_REGISTRY_TABLE"),
+        _renamed("Enrichment", "MATS_INDEX_ENDPOINT"),
+        _set("Enrichment", "MATS_PROFILES_TABLE", "mats-profile"),
+        _set("Enrichment", "MATS_ENCODER", "amazon.titan-embed-text-v2:1"),
+        _set("Enrichment", "MATS_BEDROCK", "on"),
+    ],
+    ids=["profiles", "registry", "index", "table's name", "encoder", "bedrock"],
+)
+def test_a_wrong_setting_of_enrichment_leaves_the_messages_in_the_dead_letter_queue(made: Make, change: Change) -> None:
+    world = made(change)
+    id = world.put(item("refund_payment", REFUND))
+    world.settle()
+    assert list(world.path.waiting()) == ["mats-enrichment-dead"]
+    assert not (world.profile(id) or {}).get("enriched")
+    world.forgive()
+
+
+def test_a_bus_of_another_name_is_refused(made: Make) -> None:
+    world = made(_set("Enrichment", "MATS_EVENT_BUS", "mat"))
+    world.put({"namespace": "com.acme", "name": "bad", "kind": "toool"})
+    world.settle()
+    assert list(world.path.waiting()) == ["mats-enrichment-dead"]
+    with pytest.raises(AssertionError, match="event-bus/mat"):
+        world.check()
+    world.forgive()
+
+
+def test_discovery_that_is_not_told_of_the_index_finds_nothing(made: Make) -> None:
+    world = made(_renamed("Discovery", "MATS_INDEX_ENDPOINT"))
+    world.put(item("refund_payment", REFUND))
+    world.settle()
+    reply = world.discover("refund a card payment")
+    assert reply.status != 200 or not reply.ids
+
+
+@pytest.mark.parametrize(
+    ("variable", "wrong", "signal"),
+    [
+        ("MATS_ENCODER", "amazon.titan-embed-text-v2:1", "neural"),
+        ("MATS_RERANK_MODEL", "amazon.nova-macro-v1:0", "llm"),
+        ("MATS_CALLERS_TABLE", "mats-caller", "audiences"),
+    ],
+)
+def test_a_wrong_setting_of_discovery_is_refused_and_its_answers_say_what_they_lack(
+    made: Make, variable: str, wrong: str, signal: str
+) -> None:
+    world = made(_set("Discovery", variable, wrong))
+    world.put(item("refund_payment", REFUND))
+    world.settle()
+    assert signal in world.discover("refund a card payment").content["degraded"]
+    with pytest.raises(AssertionError, match=wrong):
+        world.check()
+    world.forgive()
+
+
+def test_without_the_table_of_callers_nobody_is_admitted(made: Make) -> None:
+    world = made(_renamed("Discovery", "MATS_CALLERS_TABLE"))
+    world.put(item("refund_payment", REFUND, visible_to=["finance"]))
+    world.admit("arn:aws:iam::123456789012:role/Clerk", "finance")
+    world.settle()
+    clerk = "arn:aws:sts::123456789012:assumed-role/Clerk/session"
+    assert world.discover("refund a card payment", caller=clerk).ids == []
+
+
+def test_without_partial_failures_a_message_that_waits_would_be_lost_and_that_shows(made: Make) -> None:
+    world = made(_unreported)
+    id = world.put(item("refund_payment", REFUND))
+    world.offline[0].weather = every(Refuse(429, "ThrottlingException"), service="bedrock", operation="converse")
+    world.settle()
+    world.weather(None)
+    world.settle()
+    assert world.path.waiting() == {}
+    assert (world.profile(id) or {})["enriched"] is False
+
+
+@pytest.mark.parametrize("path", ["discovery", "capability", "health"])
+def test_a_path_that_the_api_does_not_have_is_not_answered(made: Make, path: str) -> None:
+    def change(resources: Resources) -> None:
+        part = {"discovery": "discover", "capability": "{id+}", "health": "healthz"}[path]
+        (found,) = [
+            each["Properties"]
+            for each in resources.values()
+            if each["Type"] == "AWS::ApiGateway::Resource" and each["Properties"]["PathPart"] == part
+        ]
+        found["PathPart"] = path
+
+    world = made(change)
+    asked = {
+        "discovery": lambda: world.discover("x"),
+        "capability": lambda: world.look_up("a/b"),
+        "health": lambda: world.ask("GET", "/healthz"),
+    }
+    assert asked[path]().content["message"] == "Missing Authentication Token"

@@ -1,0 +1,288 @@
+"""From an owner's item to an agent's answer and back, through everything between them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.infra.synth import JWT
+from tests.path.world import Make, World, item
+from tests.servers.deployment import ACCOUNT, Deployment
+from tests.servers.recorder import Refuse, every
+from tests.servers.runtime import json_records
+
+pytestmark = pytest.mark.server
+
+REFUND = "Refunds a card payment in full or in part."
+WEATHER = "Tells tomorrow's weather for a city."
+
+
+def test_an_item_is_enriched_found_changed_removed_and_put_again(world: World) -> None:
+    id = world.put(item("op_17", REFUND))
+    other = world.put(item("forecast", WEATHER))
+    world.settle()
+    profile = _profile(world, id)
+    assert (profile["status"], profile["enriched"], profile["indexed_rev"]) == ("active", True, profile["rev"])
+    assert sorted(entry["id"] for entry in world.indexed()) == sorted([id, other])
+    found = world.discover("refunds a card payment")
+    assert found.ids[0] == id
+    assert found.content["degraded"] == []
+    assert found.content["verdict"] == "match"
+    assert found.content["results"][0]["signals"].keys() >= {"llm", "bm25"}
+
+    world.put(item("op_17", "Cancels subscriptions at the end of their term.", version="2"))
+    world.settle()
+    assert world.look_up(id).content["version"] == "2"
+    assert world.discover("cancel a subscription").ids[0] == id
+    assert _best(world, "refunds a card payment")["signals"]["llm"] == 0
+
+    world.remove(id)
+    world.settle()
+    assert id not in world.discover("cancel a subscription").ids
+    assert world.look_up(id).status == 404
+    assert _profile(world, id)["status"] == "deleted"
+
+    world.put(item("op_17", REFUND))
+    world.settle()
+    assert world.discover("refunds a card payment").ids[0] == id
+    assert _profile(world, id)["rev"] > profile["rev"]
+    assert world.path.waiting() == {}
+
+
+def test_what_operators_trust_is_a_signal_and_never_the_owner_s_word(world: World) -> None:
+    id = world.put(item("refund_payment", REFUND))
+    faked = world.put(item("refund_faster", REFUND, trust=100))
+    world.settle()
+    assert "quality" not in _best(world, "refund a card payment")["signals"]
+    assert "trust is assigned by operators" in _profile(world, faked)["error"]
+
+    world.trust(id, 80)
+    world.settle()
+    assert _best(world, "refund a card payment")["signals"]["quality"] == 0.8
+
+    world.trust(id, None)
+    world.settle()
+    assert "quality" not in _best(world, "refund a card payment")["signals"]
+
+
+def test_trust_that_was_there_before_the_item_counts(world: World) -> None:
+    world.trust("com.acme/refund_payment", 70)
+    world.settle()
+    world.put(item("refund_payment", REFUND))
+    world.settle()
+    assert _best(world, "refund a card payment")["signals"]["quality"] == 0.7
+
+
+def test_a_bad_item_is_told_every_fault_and_the_bus_hears_of_it_once(world: World) -> None:
+    bad = {"namespace": "com.acme", "name": "bad", "kind": "toool", "endpoint": "x" * 3000, "parameters": {"a": 1}}
+    id = world.put(bad)
+    world.settle()
+    profile = _profile(world, id)
+    assert profile["status"] == "rejected"
+    assert all(attribute in profile["error"] for attribute in ("kind", "endpoint", "parameters"))
+    heard = [event for event in world.path.events if event["detail-type"] == "CapabilityRejected"]
+    assert [(event["source"], event["detail"]["id"]) for event in heard] == [("mats.enrichment", id)]
+    assert heard[0]["detail"]["error"] == profile["error"]
+    assert world.path.waiting() == {}
+    assert world.look_up(id).status == 404
+
+    world.put(item("bad", REFUND))
+    world.settle()
+    assert (_profile(world, id)["status"], _profile(world, id)["error"]) == ("active", "")
+    assert world.discover("refund a card payment").ids == [id]
+
+
+def test_a_bad_change_leaves_what_was_good_findable(world: World) -> None:
+    id = world.put(item("refund_payment", REFUND))
+    world.settle()
+    world.put(item("refund_payment", WEATHER, kind="skill"))
+    world.settle()
+    assert "cannot change from tool to skill" in _profile(world, id)["error"]
+    assert world.discover("refund a card payment").ids == [id]
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name"),
+    [("com.acme", 'a "quoted" <$.eventName> \\ name/of parts é%2F'), ("com/acme", "x"), ("%", "x")],
+)
+def test_no_key_that_dynamodb_takes_goes_astray(world: World, namespace: str, name: str) -> None:
+    world.put({"namespace": namespace, "name": name, "kind": "tool", "description": REFUND})
+    world.settle()
+    assert world.path.waiting() == {}
+    rows = list(world.profiles().values())
+    assert [row["status"] for row in rows] == ["active" if namespace == "com.acme" else "rejected"]
+    if namespace == "com.acme":
+        assert world.look_up(f"{namespace}/{name}").content["name"] == name
+
+
+def test_only_callers_of_its_audiences_see_a_capability(world: World) -> None:
+    hidden = world.put(item("refund_payment", REFUND, visible_to=["finance"]))
+    shown = world.put(item("refund_status", "Shows how far a card payment's refund is."))
+    world.admit(f"arn:aws:iam::{ACCOUNT}:role/Clerk", "finance", "audit")
+    world.admit(f"arn:aws:iam::{ACCOUNT}:role/Guest", "marketing")
+    world.settle()
+    clerk, guest = (f"arn:aws:sts::{ACCOUNT}:assumed-role/{role}/session-1" for role in ("Clerk", "Guest"))
+
+    assert set(world.discover("refund a card payment", caller=clerk).ids) == {hidden, shown}
+    assert world.look_up(hidden, caller=clerk).status == 200
+    for caller in (
+        guest,
+        f"arn:aws:sts::{ACCOUNT}:assumed-role/Stranger/finance",
+        f"arn:aws:iam::{ACCOUNT}:user/Clerk",
+    ):
+        assert world.discover("refund a card payment", caller=caller).ids == [shown]
+        assert world.look_up(hidden, caller=caller).status == 404
+
+
+def test_callers_nobody_can_be_asked_about_see_what_everybody_sees(world: World) -> None:
+    world.put(item("refund_payment", REFUND, visible_to=["finance"]))
+    shown = world.put(item("refund_status", "Shows how far a card payment's refund is."))
+    world.settle()
+    world.online.weather = every(Refuse(500, "InternalServerError"), service="dynamodb")
+    reply = world.discover("refund a card payment")
+    assert reply.ids == [shown]
+    assert reply.content["degraded"] == ["audiences"]
+
+
+def test_the_api_tells_of_one_capability_of_its_health_and_of_itself(world: World) -> None:
+    id = world.put(item("refund/payment of 100%", REFUND, endpoint="https://pay.example.com/refunds"))
+    world.settle()
+    told = world.look_up(id)
+    assert (told.status, told.content["id"], told.content["endpoint"]) == (200, id, "https://pay.example.com/refunds")
+    assert told.content["summary"] == REFUND
+    health = world.ask("GET", "/healthz")
+    assert (health.status, health.content["status"]) == (200, "ok")
+    assert health.content["encoder"].startswith("amazon.titan-embed-text-v2:0")
+    described = world.ask("GET", "/openapi.json")
+    assert {"/discover", "/healthz", "/capabilities/{id}"} <= described.content["paths"].keys()
+    absent = world.look_up("com.acme/absent")
+    assert (absent.status, absent.headers["Content-Type"]) == (404, "application/problem+json")
+    wrong = world.ask("POST", "/discover", {"query": "", "colour": "red"})
+    assert wrong.status == 422
+    assert {error["field"] for error in wrong.content["errors"]} == {"query", "colour"}
+
+
+def test_before_anything_was_registered_nothing_is_found(world: World) -> None:
+    found = world.discover("refund a card payment")
+    assert (found.ids, found.content["verdict"]) == ([], "none")
+    assert world.look_up("com.acme/absent").status == 404
+
+
+def test_what_has_not_changed_costs_no_model_and_no_write(world: World) -> None:
+    world.put(item("refund_payment", REFUND))
+    world.put({"namespace": "com.acme", "name": "bad", "kind": "toool"})
+    world.put(item("gone", WEATHER))
+    world.remove("com.acme/gone")
+    world.settle()
+    before = len(world.calls)
+    world.path.repeat(12)
+    world.settle()
+    later = world.calls[before:]
+    assert later
+    assert [call for call in later if call.service != "dynamodb" or call.writes] == []
+
+
+def test_with_the_writer_down_an_item_is_findable_as_its_owner_wrote_it_and_the_message_waits(world: World) -> None:
+    id = world.put(item("refund_payment", REFUND))
+    world.weather(every(Refuse(429, "ThrottlingException"), service="bedrock", operation="converse"))
+    _deliver_once(world)
+    assert _profile(world, id)["enriched"] is False
+    assert _waiting(world) == ["mats-changes"]
+    reply = world.discover("refund a card payment")
+    assert reply.ids == [id]
+    assert reply.content["results"][0]["enriched"] is False
+    assert "llm" in reply.content["degraded"]
+
+    world.weather(None)
+    world.settle()
+    assert _profile(world, id)["enriched"] is True
+    assert world.path.waiting() == {}
+
+
+def test_with_the_encoder_down_an_item_is_findable_by_its_words_and_the_message_waits(world: World) -> None:
+    id = world.put(item("refund_payment", REFUND))
+    world.weather(every(Refuse(503, "ServiceUnavailableException"), service="bedrock", operation="invoke"))
+    _deliver_once(world)
+    assert _waiting(world) == ["mats-changes"]
+    reply = world.discover("refund a card payment")
+    assert reply.ids == [id]
+    assert "neural" in reply.content["degraded"]
+
+    world.weather(None)
+    world.settle()
+    assert _profile(world, id)["enriched"] is True
+    assert isinstance(_profile(world, id)["vector"], bytes)
+    assert world.discover("refund a card payment").content["degraded"] == []
+
+
+def test_what_was_given_up_waits_with_its_reason_logged_and_is_redriven(world: World) -> None:
+    id = world.put(item("refund_payment", REFUND))
+    world.offline[0].weather = every(Refuse(400, "ModelErrorException"), service="bedrock", operation="converse")
+    world.settle()
+    assert _waiting(world) == ["mats-enrichment-dead"]
+    assert any("ModelErrorException" in line for line in world.offline[0].function.lines)
+    world.weather(None)
+    world.redrive()
+    assert _profile(world, id)["enriched"] is True
+    assert world.path.waiting() == {}
+
+
+def test_every_metric_of_ours_that_an_alarm_watches_is_written_as_it_is_watched(world: World) -> None:
+    world.put(item("refund_payment", REFUND))
+    world.settle()
+    world.discover("refund a card payment")
+    world.online.weather = every(Refuse(503), service="opensearch")
+    assert world.discover("refund a card payment").status == 503
+    records = [record for each in world.environments for record in json_records(each.function.lines)]
+    written = {
+        (metric["Name"], tuple(sorted((name, record[name]) for name in dimensions)))
+        for record in records
+        for directive in record.get("_aws", {}).get("CloudWatchMetrics", ())
+        for metric in directive["Metrics"]
+        for dimensions in directive["Dimensions"]
+    }
+    watched = set(_watched(world.deployment))
+    assert watched
+    assert watched <= written
+
+
+def test_with_tokens_the_authorizer_s_word_decides_and_no_table_is_asked(made: Make) -> None:
+    world = made(context=JWT)
+    hidden = world.put(item("refund_payment", REFUND, visible_to=["finance"]))
+    world.settle()
+    assert world.discover("refund a card payment").ids == []
+    assert world.discover("refund a card payment", vouched={"audiences": "finance,audit"}).ids == [hidden]
+    assert [call for call in world.online.recorder.calls if call.service == "dynamodb"] == []
+
+
+def _watched(deployment: Deployment) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
+    """Name and dimensions of each metric of a function of ours that an alarm watches."""
+    for alarm in deployment.all("AWS::CloudWatch::Alarm"):
+        alone = {name: alarm.get(name) for name in ("Namespace", "MetricName", "Dimensions")}
+        several = [each["MetricStat"]["Metric"] for each in alarm.get("Metrics", []) if "MetricStat" in each]
+        for metric in [alone, *several]:
+            dimensions = {each["Name"]: each["Value"] for each in metric.get("Dimensions") or ()}
+            if metric.get("Namespace") == "mats" and "service" in dimensions:
+                yield metric["MetricName"], tuple(sorted(dimensions.items()))
+
+
+def _deliver_once(world: World) -> None:
+    world.path.pump()
+    world.path.deliver(world.enrich)
+    world.refresh()
+
+
+def _waiting(world: World) -> list[str]:
+    return list(world.path.waiting())
+
+
+def _profile(world: World, id: str) -> dict[str, Any]:
+    profile = world.profile(id)
+    assert profile is not None
+    return profile
+
+
+def _best(world: World, query: str) -> dict[str, Any]:
+    reply = world.discover(query)
+    assert reply.status == 200
+    return dict(next(iter(reply.content["results"]), {}))

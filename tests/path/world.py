@@ -1,0 +1,376 @@
+"""A whole account on loopback: tables, event path, both functions and their roles, as the templates have them.
+
+Real are DynamoDB, OpenSearch, botocore, the runtime client and our code; Bedrock, Pipe, rule, queue and IAM are played.
+What a role or the domain does not allow is refused here as it would be there, and is an error when the world is left.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Self
+from urllib.parse import quote
+from urllib.request import Request, urlopen
+
+import boto3
+
+from mats.adapters.dynamodb.values import plain, typed
+from tests.servers import iam
+from tests.servers.bedrock import BedrockServer
+from tests.servers.deployment import ACCOUNT, REGION, Deployment, Misconfigured, Resource
+from tests.servers.dynamodb import make_tables
+from tests.servers.pipe import Chaos, Event, EventPath
+from tests.servers.recorder import Account, Act, Call, Play, Recorder, Refuse
+from tests.servers.runtime import Function, Invocation
+
+ROOT = Path(__file__).parents[2]
+CORE = ROOT / "layers" / "core" / "python"
+ALIAS = "capabilities"
+NOBODY = f"arn:aws:sts::{ACCOUNT}:assumed-role/Nobody/session"
+
+Item = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Servers:
+    """Where the real ones listen."""
+
+    dynamodb: str
+    opensearch: str
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What API Gateway hands back to a caller."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: Any
+
+    @property
+    def ids(self) -> list[str]:
+        """What was found, best first."""
+        assert self.status == 200, self.content
+        return [result["id"] for result in self.content["results"]]
+
+
+@dataclass
+class Environment:
+    """One execution environment of a function, in front of what its role lets it reach."""
+
+    recorder: Recorder
+    rights: list[iam.Statement]
+    domain: list[iam.Statement]
+    """What the domain's own policy says of the role."""
+    weather: Play | None = None
+    """What goes wrong with calls that are allowed."""
+    denied: list[str] = field(default_factory=list)
+    function: Function = field(init=False)
+
+    def decide(self, call: Call) -> Act | None:
+        """What becomes of a call of the function."""
+        if call.service in ("dynamodb", "opensearch", "bedrock", "events"):
+            lacking = [need for need in call.needs if not self._allowed(call, need)]
+            if lacking:
+                self.denied += [f"{action} on {resource}" for action, resource in lacking]
+                return Refuse(403, "AccessDeniedException")
+        if call.service == "opensearch" and names_an_index(call):
+            self.denied.append(f"an index in the body of {call.path}: rest.action.multi.allow_explicit_index is false")
+            return Refuse(400, "illegal_argument_exception")
+        return self.weather(call) if self.weather else None
+
+    def _allowed(self, call: Call, need: tuple[str, str]) -> bool:
+        by_domain = call.service != "opensearch" or iam.allowed(self.domain, *need)
+        return by_domain and iam.allowed(self.rights, *need, call.context)
+
+    def check(self) -> None:
+        """Fail where the function asked for what an account would refuse."""
+        assert not self.denied, f"{self.function.name} may not: {list(dict.fromkeys(self.denied))}"
+        assert not self.recorder.strangers, self.recorder.strangers
+        assert not self.recorder.refused(self.rights)
+
+
+def names_an_index(call: Call) -> bool:
+    """Whether a request for several documents says in its body where they are, past its own path."""
+    if not call.path.endswith(("/_bulk", "/_mget", "/_msearch")):
+        return False
+    lines = [json.loads(line) for line in call.body.splitlines() if line.strip()]
+    heads = [line for line in lines if isinstance(line, dict)]
+    about = [value for head in heads for value in head.values() if isinstance(value, dict)]
+    docs = [doc for head in heads for doc in head.get("docs", ()) if isinstance(doc, dict)]
+    return any("_index" in each or "index" in each for each in [*about, *docs])
+
+
+def rights_of(deployment: Deployment, function: Resource) -> tuple[list[iam.Statement], list[iam.Statement]]:
+    """What a function's role is allowed, by its own policies and by the domain's."""
+    role = iam.role_of(deployment, function)
+    policy = deployment.one("AWS::OpenSearchService::Domain").get("AccessPolicies", {"Statement": []})
+    named = [each for each in policy["Statement"] if each.get("Principal") == {"AWS": role.arn}]
+    return iam.statements(deployment, role), named
+
+
+class World:
+    """The account, while it is entered. `environments` is how many enrichment runs there are side by side."""
+
+    def __init__(
+        self,
+        deployment: Deployment,
+        servers: Servers,
+        *,
+        chaos: Chaos | None = None,
+        environments: int = 1,
+        timeout_s: float | None = None,
+    ) -> None:
+        self.deployment, self.servers = deployment, servers
+        self._chaos, self._count = chaos, environments
+        self._limits = {} if timeout_s is None else {"timeout_s": timeout_s}
+        self._inside = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as entered:
+            self.dynamodb = self._client("dynamodb")
+            make_tables(self.deployment, self.dynamodb)
+            self.drop_indices()
+            entered.callback(self.drop_indices)
+            self.bedrock = entered.enter_context(BedrockServer())
+            self.path = EventPath(self.deployment, self._client, chaos=self._chaos)
+            self.offline = [
+                self._environment(entered, "Enrichment", "enrichment", self._limits) for _ in range(self._count)
+            ]
+            self.online = self._environment(entered, "Discovery", "discovery", {})
+            self.routes = set(_routes(self.deployment))
+            self._inside = entered.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        with self._inside:
+            if kind is None:
+                self.check()
+
+    def check(self) -> None:
+        """Fail where a function asked for what an account would refuse."""
+        for each in self.environments:
+            each.check()
+
+    def forgive(self) -> None:
+        """Forget what was refused: the test has seen it."""
+        for each in self.environments:
+            each.denied.clear()
+            each.recorder.calls.clear()
+
+    @property
+    def environments(self) -> list[Environment]:
+        """All of both functions."""
+        return [*self.offline, self.online]
+
+    @property
+    def calls(self) -> list[Call]:
+        """Every call of either function so far."""
+        return [call for each in self.environments for call in each.recorder.calls]
+
+    def _client(self, service: str) -> Any:
+        return boto3.client(
+            service,  # type: ignore[call-overload]
+            endpoint_url=self.servers.dynamodb,
+            region_name=REGION,
+            aws_access_key_id="example",
+            aws_secret_access_key="example",
+        )
+
+    def _environment(self, entered: ExitStack, named: str, folder: str, limits: Mapping[str, float]) -> Environment:
+        resource = self.deployment.one("AWS::Lambda::Function", named)
+        recorder = entered.enter_context(
+            Recorder(
+                dynamodb=self.servers.dynamodb,
+                opensearch=self.servers.opensearch,
+                bedrock=self.bedrock.url,
+                account=Account.of(self.deployment),
+            )
+        )
+        environment = Environment(recorder, *rights_of(self.deployment, resource))
+        recorder.play = environment.decide
+        task = Path(entered.enter_context(TemporaryDirectory(prefix="mats-task-"))) / folder
+        shutil.copytree(ROOT / "functions" / folder, task, ignore=shutil.ignore_patterns("__pycache__"))
+        around = recorder.environment() | self._index(resource, recorder.url("opensearch"))
+        environment.function = entered.enter_context(
+            Function.deployed(resource, folder=task, layers=[CORE], around=around, **limits)
+        )
+        return environment
+
+    def _index(self, function: Resource, url: str) -> dict[str, str]:
+        """The domain's address, under whatever name the template tells it."""
+        endpoint = self.deployment.resolve({"Fn::GetAtt": [self._domain.id, "DomainEndpoint"]}, self._domain.stack)
+        told = function.get("Environment", {}).get("Variables", {})
+        return {name: url for name, value in told.items() if value == f"https://{endpoint}"}
+
+    @property
+    def _domain(self) -> Resource:
+        return self.deployment.one("AWS::OpenSearchService::Domain")
+
+    # --- what people do ---
+
+    def table(self, named: str) -> str:
+        """The name of a table."""
+        return self.deployment.one("AWS::DynamoDB::Table", named).ref
+
+    def put(self, item: Item) -> str:
+        """An owner writes an item; its id."""
+        self.dynamodb.put_item(TableName=self.table("Registry"), Item=typed(item))
+        return f"{item['namespace']}/{item['name']}"
+
+    def remove(self, id: str) -> None:
+        """An owner takes an item out."""
+        self.dynamodb.delete_item(TableName=self.table("Registry"), Key=_key(id))
+
+    def trust(self, id: str, value: int | None) -> None:
+        """An operator says how much an item is trusted, or takes that back."""
+        if value is None:
+            self.dynamodb.delete_item(TableName=self.table("Trust"), Key=_key(id))
+        else:
+            self.dynamodb.put_item(TableName=self.table("Trust"), Item={**_key(id), "trust": {"N": str(value)}})
+
+    def admit(self, caller: str, *audiences: str) -> None:
+        """An operator says which audiences a role belongs to."""
+        row = typed({"caller": caller, "audiences": list(audiences)})
+        self.dynamodb.put_item(TableName=self.table("Callers"), Item=row)
+
+    # --- what happens by itself ---
+
+    def enrich(self, event: Event, *, environment: int = 0) -> Invocation:
+        """The queue hands a batch to the enrichment function; what that tells the bus goes there."""
+        chosen = self.offline[environment]
+        invocation = chosen.function.invoke(event)
+        self.path.put_events(chosen.recorder.take_entries())
+        return invocation
+
+    def settle(self) -> None:
+        """Let everything that was written run its course, and be seen by searches."""
+        self.path.run(self.enrich)
+        self.refresh()
+
+    def redrive(self, *, times: int = 5) -> None:
+        """An operator redrives dead-letter queues, until they stay empty."""
+        for _ in range(times):
+            if not self.path.redrive():
+                return
+            self.settle()
+
+    def refresh(self) -> None:
+        """Let searches see what was written; in an account that is a second's wait."""
+        self._opensearch("POST", f"/{ALIAS}-*/_refresh")
+
+    def weather(self, play: Play | None) -> None:
+        """What goes wrong with calls of both functions from now on."""
+        for each in self.environments:
+            each.weather = play
+
+    # --- what can be seen ---
+
+    def profile(self, id: str) -> Item | None:
+        """The row of Profiles."""
+        found = self.dynamodb.get_item(TableName=self.table("Profiles"), Key=_key(id), ConsistentRead=True)
+        return plain(found["Item"]) if "Item" in found else None
+
+    def profiles(self) -> dict[str, Item]:
+        """All rows of Profiles that are profiles."""
+        pages = self.dynamodb.get_paginator("scan").paginate(TableName=self.table("Profiles"), ConsistentRead=True)
+        rows = [plain(row) for page in pages for row in page["Items"]]
+        return {f"{row['namespace']}/{row['name']}": row for row in rows if row.get("row") == "profile"}
+
+    def indexed(self) -> list[Item]:
+        """All documents behind the alias, tombstones included."""
+        body = {"size": 10_000, "query": {"match_all": {}}}
+        answer = self._opensearch("POST", f"/{ALIAS}/_search", body)
+        return [hit["_source"] for hit in answer["hits"]["hits"]]
+
+    def discover(
+        self, query: str, *, caller: str = NOBODY, vouched: Mapping[str, str] | None = None, **more: Any
+    ) -> Reply:
+        """What an agent is told that signs as this session, or for whom an authorizer vouches."""
+        return self.ask("POST", "/discover", {"query": query, **more}, caller=caller, vouched=vouched)
+
+    def look_up(self, id: str, *, caller: str = NOBODY) -> Reply:
+        """What an agent is told of one capability."""
+        return self.ask("GET", f"/capabilities/{quote(id)}", caller=caller)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        content: Any = None,
+        *,
+        caller: str = NOBODY,
+        vouched: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """A request to the REST API, signed unless an authorizer vouches for who sent it."""
+        route = _route(path)
+        if (method, route) not in self.routes:
+            return Reply(403, {}, {"message": "Missing Authentication Token"})
+        event = {
+            "resource": route,
+            "path": path,
+            "httpMethod": method,
+            "headers": {"Content-Type": "application/json", "Host": f"abc.execute-api.{REGION}.amazonaws.com"},
+            "queryStringParameters": None,
+            "pathParameters": {"id": path.removeprefix("/capabilities/")} if route.endswith("{id+}") else None,
+            "requestContext": {
+                "resourcePath": route, "httpMethod": method, "path": f"/live{path}", "stage": "live",
+                "accountId": ACCOUNT, "requestId": "request", "identity": {"userArn": None if vouched else caller},
+                **({"authorizer": dict(vouched)} if vouched else {}),
+            },
+            "body": None if content is None else json.dumps(content),
+            "isBase64Encoded": False,
+        }  # fmt: skip
+        invocation = self.online.function.invoke(event)
+        if invocation.error is not None:
+            return Reply(502, {}, {"message": "Internal server error", "error": dict(invocation.error)})
+        response = invocation.response
+        return Reply(response["statusCode"], response["headers"], json.loads(response["body"]))
+
+    def drop_indices(self) -> None:
+        """Delete every index of ours."""
+        there = self._opensearch("GET", f"/_cat/indices/{ALIAS}-*?format=json&expand_wildcards=all")
+        for each in there:
+            self._opensearch("DELETE", f"/{each['index']}")
+
+    def _opensearch(self, method: str, path: str, body: Any = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        request = Request(self.servers.opensearch + path, data, {"Content-Type": "application/json"}, method=method)
+        with urlopen(request) as answer:
+            return json.load(answer)
+
+
+def _key(id: str) -> Item:
+    namespace, _, name = id.partition("/")
+    return {"namespace": {"S": namespace}, "name": {"S": name}}
+
+
+def _route(path: str) -> str:
+    return "/capabilities/{id+}" if path.startswith("/capabilities/") else path
+
+
+def _routes(deployment: Deployment) -> Iterable[tuple[str, str]]:
+    """Method and path of everything the REST API answers through an alias of the discovery function."""
+    resources = {resource.id: resource for resource in deployment.all("AWS::ApiGateway::Resource")}
+    aliases = {alias.ref: alias["FunctionName"] for alias in deployment.all("AWS::Lambda::Alias")}
+    discovery = deployment.one("AWS::Lambda::Function", "Discovery")
+    for method in deployment.all("AWS::ApiGateway::Method"):
+        invoked = str(method["Integration"]["Uri"]).partition("/functions/")[2].partition("/invocations")[0]
+        if aliases.get(invoked) != discovery.ref:
+            raise Misconfigured(f"{method.id}: {invoked} is no alias of {discovery.ref}")
+        path, at = "", method.raw["ResourceId"]
+        while "Ref" in at:
+            path, at = f"/{resources[at['Ref']].raw['PathPart']}{path}", resources[at["Ref"]].raw["ParentId"]
+        yield method.raw["HttpMethod"], path
+
+
+def item(name: str, description: str, **more: Any) -> Item:
+    """A registration."""
+    return {"namespace": "com.acme", "name": name, "kind": "tool", "description": description, **more}
+
+
+Make = Callable[..., World]
+"""Makes the worlds of a test: of the templates of a `context`, with a `change` to their resources."""

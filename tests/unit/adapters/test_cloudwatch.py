@@ -1,0 +1,45 @@
+"""Metrics as the lines that CloudWatch reads out of a log."""
+
+import json
+
+from mats.adapters.cloudwatch import CloudWatchMetrics
+from mats.ports import Measure
+
+SOME = {"Answers": Measure(1, "Count"), "TotalMs": Measure(41.5, "Milliseconds"), "Usd": Measure(0.0001, "None")}
+
+
+def lines(capsys) -> list[dict]:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_what_is_measured_together_is_one_line_under_the_namespace_and_the_service(capsys):
+    CloudWatchMetrics("mats-test", "discovery")(SOME)
+    (line,) = lines(capsys)
+    (told,) = line["_aws"]["CloudWatchMetrics"]
+    assert (told["Namespace"], told["Dimensions"], line["service"]) == ("mats-test", [["service"]], "discovery")
+    assert {metric["Name"]: metric["Unit"] for metric in told["Metrics"]} == {
+        "Answers": "Count", "TotalMs": "Milliseconds", "Usd": "None",
+    }  # fmt: skip
+    assert {name: line[name] for name in SOME} == {"Answers": [1.0], "TotalMs": [41.5], "Usd": [0.0001]}
+    assert isinstance(line["_aws"]["Timestamp"], int)
+
+
+def test_nothing_of_one_answer_is_in_the_line_of_the_next(capsys):
+    metrics = CloudWatchMetrics("mats", "discovery")
+    metrics(SOME)
+    metrics({"Failed": Measure(1, "Count")})
+    first, second = lines(capsys)
+    assert "Failed" not in first
+    assert not second.keys() & SOME.keys()
+
+
+def test_two_services_in_one_process_do_not_mix(capsys):
+    CloudWatchMetrics("mats", "discovery")({"Answers": Measure(1, "Count")})
+    CloudWatchMetrics("mats", "enrichment")({"Indexed": Measure(2, "Count")})
+    assert [line["service"] for line in lines(capsys)] == ["discovery", "enrichment"]
+
+
+def test_a_truth_value_counts_as_nought_or_one(capsys):
+    CloudWatchMetrics("mats", "discovery")({"Yes": Measure(True, "Count"), "No": Measure(False, "Count")})
+    (line,) = lines(capsys)
+    assert (line["Yes"], line["No"]) == ([1.0], [0.0])

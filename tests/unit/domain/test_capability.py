@@ -1,0 +1,34 @@
+"""Ids: namespace and name told apart, whatever somebody wrote."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mats.domain.capability import capability_id, parts
+
+anything = st.text(st.sampled_from("%/~#257EFef.a-é") | st.characters(), max_size=12)
+
+
+@given(anything, anything)
+def test_an_id_is_taken_apart_into_what_it_was_made_of(namespace, name):
+    assert parts(capability_id(namespace, name)) == (namespace, name)
+
+
+@given(anything, anything, anything, anything)
+def test_two_capabilities_never_share_an_id(namespace, name, other_namespace, other_name):
+    same = (namespace, name) == (other_namespace, other_name)
+    assert (capability_id(namespace, name) == capability_id(other_namespace, other_name)) is same
+
+
+@given(anything)
+def test_no_namespace_is_taken_for_a_row_of_ours(namespace):
+    written = capability_id(namespace, "name").partition("/")[0]
+    assert not set(written) & {"~", "#"}
+
+
+@given(st.from_regex(r"[a-z0-9-]+(\.[a-z0-9-]+)*", fullmatch=True), st.text())
+def test_a_valid_namespace_and_any_name_stand_in_an_id_as_they_are(namespace, name):
+    assert capability_id(namespace, name) == f"{namespace}/{name}"
+
+
+def test_a_text_without_a_slash_is_a_namespace():
+    assert parts("com.acme") == ("com.acme", "")

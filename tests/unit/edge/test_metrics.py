@@ -1,0 +1,89 @@
+"""What is measured of an answer and of a batch, under the names that alarms and dashboards know."""
+
+import pytest
+
+from mats.domain.query import Query
+from mats.domain.ranking import Verdict
+from mats.domain.shortlist import Shortlist
+from mats.domain.usage import Usage
+from mats.edge.metrics import FAILED, of_answer, of_batch
+from mats.ports import Measure
+from mats.usecases.enrich import Outcome
+
+
+def a_shortlist(
+    *,
+    verdict: Verdict = Verdict.MATCH,
+    degraded: tuple[str, ...] = (),
+    took_ms: dict[str, float] | None = None,
+    usage: Usage | None = None,
+) -> Shortlist:
+    return Shortlist(
+        query_id="1",
+        query=Query.parse({"query": "refund a payment"}),
+        verdict=verdict,
+        intent=None,
+        degraded=degraded,
+        faults=degraded,
+        ranked=(),
+        shown=0,
+        took_ms=took_ms or {"queue": 0.5, "encode": 90.0, "lexical": 8.0, "neural": 9.0, "fetch": 4.0, "total": 400.0},
+        usage=usage or Usage(),
+        index="memory",
+        encoder=None,
+        reranker=None,
+        prompt=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("verdict", "name"),
+    [(Verdict.MATCH, "VerdictMatch"), (Verdict.WEAK, "VerdictWeak"), (Verdict.NONE, "VerdictNone")],
+)
+def test_an_answer_counts_once_and_under_its_verdict_only(verdict, name):
+    measured = of_answer(a_shortlist(verdict=verdict))
+    assert measured["Answers"] == Measure(1, "Count")
+    assert [other for other in measured if other.startswith("Verdict")] == [name]
+
+
+def test_a_full_answer_counts_as_not_degraded_so_that_shares_can_be_drawn():
+    measured = of_answer(a_shortlist())
+    degraded = {name: measure.value for name, measure in measured.items() if name.startswith("Degraded")}
+    assert degraded.keys() >= {"Degraded", "DegradedLlm", "DegradedNeural", "DegradedLexical", "DegradedBm25"}
+    assert set(degraded.values()) == {0}
+    assert measured["Failed"] == Measure(0, "Count")
+
+
+def test_a_degraded_answer_says_of_what_and_counts_once():
+    measured = of_answer(a_shortlist(degraded=("llm", "neural")))
+    assert {name for name, (value, _) in measured.items() if name.startswith("Degraded") and value} == {
+        "Degraded", "DegradedLlm", "DegradedNeural",
+    }  # fmt: skip
+    assert measured["Degraded"].value == 1
+
+
+def test_every_stage_that_ran_has_its_time():
+    measured = of_answer(a_shortlist(took_ms={"total": 7.5, "rerank": 6.0}))
+    times = {name: measure for name, measure in measured.items() if name.endswith("Ms")}
+    assert times == {"TotalMs": Measure(7.5, "Milliseconds"), "RerankMs": Measure(6.0, "Milliseconds")}
+
+
+def test_what_it_cost_is_told_where_the_price_is_known():
+    spent = Usage(input_tokens=900, output_tokens=50, usd=0.00004)
+    measured = of_answer(a_shortlist(usage=spent))
+    assert (measured["InputTokens"], measured["OutputTokens"]) == (Measure(900, "Count"), Measure(50, "Count"))
+    assert measured["Usd"] == Measure(0.00004, "None")
+    assert "Usd" not in of_answer(a_shortlist(usage=Usage(input_tokens=900, usd=None)))
+
+
+def test_a_batch_counts_every_outcome_also_those_there_are_none_of():
+    measured = of_batch([Outcome.INDEXED, Outcome.INDEXED, Outcome.DEGRADED], Usage(input_tokens=3))
+    counts = {name: value for name, (value, unit) in measured.items() if unit == "Count"}
+    assert counts == {
+        "Indexed": 2, "Waiting": 1, "Unchanged": 0, "Rejected": 0, "Deleted": 0, "Superseded": 0,
+        "InputTokens": 3, "OutputTokens": 0,
+    }  # fmt: skip
+
+
+def test_a_request_without_an_answer_counts_as_failed_and_as_no_answer():
+    assert {"Failed": Measure(1, "Count")} == FAILED

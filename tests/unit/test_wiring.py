@@ -1,0 +1,137 @@
+"""Which system settings open, and that wiring it asks nobody anything."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from mats import bootstrap
+from mats.adapters.cloudwatch import CloudWatchMetrics
+from mats.adapters.dynamodb.registry import DynamoRegistry
+from mats.adapters.dynamodb.tables import Tables
+from mats.adapters.opensearch.index import OpenSearchIndex
+from mats.bootstrap.cloud import Cloud
+from mats.bootstrap.local import Local
+from mats.domain.errors import NotPermitted
+from mats.domain.profile import Profile, Status
+from mats.settings import Settings, SettingsInvalid
+from tests.servers.tables import credentials
+
+TABLES = {"registry_table": "registry", "trust_table": "trust", "profiles_table": "profiles"}
+NOWHERE = "https://search.invalid"
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Credentials, and no way to reach anybody."""
+    credentials(monkeypatch)
+
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise AssertionError("somebody was asked")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+def in_aws(**more: str) -> Settings:
+    return Settings(index_endpoint=NOWHERE, encoder="none", **TABLES, **more)
+
+
+def test_settings_without_an_endpoint_open_the_local_system(tmp_path: Path):
+    system = bootstrap.opened(Settings(home=tmp_path, encoder="none"))
+    assert isinstance(system, Local)
+    system.close()
+
+
+def test_settings_with_an_endpoint_open_the_one_in_aws(offline):
+    system = bootstrap.opened(in_aws())
+    assert isinstance(system, Cloud)
+    assert isinstance(system.registry, DynamoRegistry)
+    assert isinstance(system.index, OpenSearchIndex)
+
+
+def test_the_local_system_refuses_settings_of_the_one_in_aws_and_makes_no_file(tmp_path: Path):
+    with pytest.raises(SettingsInvalid, match="unset MATS_INDEX_ENDPOINT"):
+        Local(Settings(home=tmp_path / "home", index_endpoint=NOWHERE, **TABLES))
+    assert not (tmp_path / "home").exists()
+
+
+def test_wiring_either_function_asks_nobody(offline):
+    settings = in_aws(callers_table="callers", event_bus="mats", metrics="mats")
+    assert bootstrap.discovery(settings).callers is not None
+    assert bootstrap.enrichment(settings).spent() == {}
+
+
+def test_wiring_with_models_on_bedrock_asks_nobody(offline):
+    settings = Settings(
+        index_endpoint=NOWHERE, encoder="amazon.titan-embed-text-v2:0", bedrock=True, region="us-east-1", **TABLES
+    )
+    discovery = bootstrap.discovery(settings)
+    assert discovery.discover.encoder is not None
+    assert discovery.discover.reranker is not None
+    assert bootstrap.enrichment(settings).enrich.writer is not None
+
+
+def test_discovery_needs_no_tables(offline):
+    discovery = bootstrap.discovery(Settings(index_endpoint=NOWHERE, encoder="none"))
+    assert discovery.callers is None
+    assert discovery.discover.index.name.startswith("opensearch")
+
+
+def test_enrichment_without_tables_says_which_variables_are_missing(offline):
+    with pytest.raises(SettingsInvalid, match="MATS_REGISTRY_TABLE, MATS_TRUST_TABLE and MATS_PROFILES_TABLE"):
+        bootstrap.enrichment(Settings(index_endpoint=NOWHERE, encoder="none"))
+
+
+def test_in_aws_answers_do_not_say_what_failed_inside_and_locally_they_do(offline, tmp_path: Path):
+    assert bootstrap.discovery(in_aws()).discreet
+    local = Local(Settings(home=tmp_path, encoder="none"))
+    assert not local.discovery.discreet
+    local.close()
+
+
+def test_metrics_are_written_where_there_is_a_namespace(offline, capsys):
+    assert isinstance(bootstrap.discovery(in_aws(metrics="mats")).metrics, CloudWatchMetrics)
+    bootstrap.discovery(in_aws()).metrics({})
+    assert capsys.readouterr().out == ""
+
+
+def test_the_two_functions_measure_under_names_of_their_own(offline):
+    settings = in_aws(metrics="mats")
+    assert bootstrap.discovery(settings).metrics == CloudWatchMetrics("mats", "discovery")
+    assert bootstrap.enrichment(settings).metrics == CloudWatchMetrics("mats", "enrichment")
+
+
+def test_without_a_bus_rejections_are_announced_to_nobody(offline):
+    rejected = Profile(namespace="com.acme", name="x", status=Status.REJECTED, error="why")
+    bootstrap.enrichment(in_aws()).enrich.rejects([rejected])
+
+
+def test_without_credentials_the_domain_cannot_be_asked(offline, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    with pytest.raises(NotPermitted, match="set AWS_PROFILE or AWS_REGION"):
+        bootstrap.opened(in_aws())
+
+
+def test_without_a_region_the_tables_cannot_be_asked(offline, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("AWS_REGION")
+    monkeypatch.delenv("AWS_DEFAULT_REGION")
+    with pytest.raises(NotPermitted, match="AWS_REGION"):
+        bootstrap.opened(in_aws())
+    with pytest.raises(NotPermitted, match="dynamodb cannot be asked"):
+        Tables()
+
+
+def test_a_profile_that_does_not_exist_is_named_with_what_to_mend(offline, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    with pytest.raises(NotPermitted, match=r"nobody.*AWS_PROFILE"):
+        bootstrap.opened(in_aws())
+    with pytest.raises(NotPermitted, match=r"nobody.*AWS_PROFILE"):
+        Tables()
+
+
+def test_an_encoder_that_cannot_be_loaded_leaves_a_system_without_one(offline):
+    system = Cloud(Settings(index_endpoint=NOWHERE, encoder="/nowhere/at/all", **TABLES))
+    assert system.encoder is None
+    assert system.without_encoder

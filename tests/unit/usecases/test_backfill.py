@@ -1,0 +1,250 @@
+"""Renewing what is stale, over fakes: only that, no faster than wanted, and on from where it ended."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from mats.domain.capability import Id
+from mats.domain.errors import DependencyFailed, ReplyUnusable
+from mats.domain.profile import Status
+from mats.ports import Written
+from mats.usecases.backfill import Backfill, Renewed
+from mats.usecases.enrich import Outcome
+from tests.builders import a_registration
+from tests.fakes import CountingIds, FakeClock, FakeEncoder, ScriptedWriter
+from tests.unit.usecases.test_enrich import FIVE, World
+
+PAY = a_registration(name="pay", description="Sends money")
+
+
+@dataclass
+class Slept:
+    """Time that passes only while somebody waits."""
+
+    clock: FakeClock = field(default_factory=FakeClock)
+    seconds: list[float] = field(default_factory=list)
+
+    def __call__(self, seconds: float) -> None:
+        assert seconds >= 0
+        self.seconds.append(seconds)
+        self.clock.ms += 1000 * seconds
+
+
+def a_writer(prompt: str = "prompt-1") -> ScriptedWriter:
+    return ScriptedWriter(lambda registration: Written(enrichment=FIVE), prompt=prompt)
+
+
+def a_world(count: int) -> World:
+    """So many capabilities that a writer has described."""
+    world = World(encoder=FakeEncoder(), writer=a_writer())
+    for n in range(count):
+        world.register(a_registration(name=f"tool-{n:03}"))
+    return world
+
+
+def with_another_prompt(world: World) -> ScriptedWriter:
+    writer = a_writer("prompt-2")
+    world.enrich = replace(world.enrich, writer=writer)
+    return writer
+
+
+def a_backfill(world: World, slept: Slept | None = None, *, per_minute: int = 0, page: int = 64) -> Backfill:
+    slept = slept or Slept()
+    return Backfill(
+        enrich=world.enrich, clock=slept.clock, ids=CountingIds(), pause=slept, per_minute=per_minute, page=page
+    )
+
+
+def everything(world: World) -> Iterable[Id]:
+    return list(world.registry.ids())
+
+
+def renewed(world: World, **how: int) -> list[Renewed]:
+    return list(a_backfill(world, **how)(everything(world)))
+
+
+def test_what_is_current_costs_no_call_and_no_write():
+    world = a_world(3)
+    before = dict(world.profiles.kept)
+    writer, encoder = world.enrich.writer, world.enrich.encoder
+    writer.asked.clear()
+    encoder.encoded.clear()
+    (step,) = renewed(world)
+    assert step == Renewed(3, {})
+    assert (writer.asked, encoder.encoded, world.profiles.kept) == ([], [], before)
+
+
+def test_everything_another_prompt_has_made_stale_is_renewed_once():
+    world = a_world(5)
+    writer = with_another_prompt(world)
+    steps = renewed(world, page=2)
+    assert [step.looked_at for step in steps] == [2, 2, 1]
+    outcomes = {id: outcome for step in steps for id, outcome in step.outcomes.items()}
+    assert outcomes == dict.fromkeys(everything(world), Outcome.INDEXED)
+    assert sorted(writer.asked) == everything(world)
+    assert not any(step.outcomes for step in renewed(world))
+    assert sorted(writer.asked) == everything(world)
+
+
+def test_only_what_is_stale_is_sent():
+    world = a_world(3)
+    stale = everything(world)[1]
+    world.registry.items[stale] = {**world.registry.items[stale], "description": "says something new"}
+    (step,) = renewed(world)
+    assert list(step.outcomes) == [stale]
+
+
+def test_another_encoder_makes_everything_stale():
+    world = a_world(2)
+    world.enrich = replace(world.enrich, encoder=FakeEncoder(name="better"))
+    (step,) = renewed(world)
+    assert set(step.outcomes.values()) == {Outcome.INDEXED}
+    assert {world.profile(id).encoder for id in everything(world)} == {"better"}
+
+
+def test_what_has_no_profile_yet_is_stale():
+    world = a_world(0)
+    world.registry.put([PAY])
+    (step,) = renewed(world)
+    assert step.outcomes == {PAY.id: Outcome.INDEXED}
+
+
+def test_a_rejected_item_is_not_sent_again_and_one_mended_since_is():
+    world = a_world(1)
+    (id,) = everything(world)
+    good = world.registry.items[id]
+    world.registry.items[id] = {**good, "tags": 5}
+    world.deliver(id)
+    assert renewed(world) == [Renewed(1, {})]
+    world.registry.items[id] = good
+    (step,) = renewed(world)
+    assert step.outcomes == {id: Outcome.INDEXED}
+    assert world.profile(id).status is Status.ACTIVE
+
+
+def test_ids_without_an_item_are_left_alone():
+    world = a_world(0)
+    assert list(a_backfill(world)([PAY.id])) == [Renewed(1, {})]
+    assert not world.profiles.kept
+
+
+def test_a_useless_reply_is_not_paid_for_again():
+    world = a_world(1)
+    writer = ScriptedWriter(lambda registration: ReplyUnusable("cut off"), prompt="prompt-2")
+    world.enrich = replace(world.enrich, writer=writer)
+    renewed(world)
+    renewed(world)
+    assert len(writer.asked) == 1
+
+
+def test_what_a_model_did_not_answer_is_stale_still_and_done_the_next_time():
+    world = a_world(2)
+    first, second = everything(world)
+    down = {second}
+    script = ScriptedWriter(
+        lambda r: DependencyFailed("throttled") if r.id in down else Written(enrichment=FIVE), prompt="prompt-2"
+    )
+    world.enrich = replace(world.enrich, writer=script)
+    (step,) = renewed(world)
+    assert step.outcomes == {first: Outcome.INDEXED, second: Outcome.DEGRADED}
+    down.clear()
+    (step,) = renewed(world)
+    assert step.outcomes == {second: Outcome.INDEXED}
+
+
+def test_ended_by_a_store_it_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatch):
+    world = a_world(6)
+    writer = with_another_prompt(world)
+    steps = a_backfill(world, page=2)(everything(world))
+    next(steps)
+
+    def unreachable(changes):
+        raise DependencyFailed("the table did not answer")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(world.profiles, "save", unreachable)
+        with pytest.raises(DependencyFailed, match="table"):
+            list(steps)
+    asked = len(set(writer.asked))
+    rest = renewed(world, page=2)
+    assert sum(len(step.outcomes) for step in rest) == 4
+    assert asked < 6
+    assert world.enrich.stale(everything(world)) == []
+
+
+@pytest.mark.parametrize(("per_minute", "count"), [(60, 30), (600, 130), (5, 7), (1, 2)])
+def test_no_more_are_sent_in_a_minute_than_is_wanted(per_minute, count):
+    world, slept = a_world(count), Slept()
+    writer = with_another_prompt(world)
+    sent_at: list[float] = []
+    writer.script = lambda registration: sent_at.append(slept.clock.ms) or Written(enrichment=FIVE)
+    list(a_backfill(world, slept, per_minute=per_minute)(everything(world)))
+    assert len(sent_at) == count
+    room = max(1, per_minute // 10)
+    for began in sent_at:
+        assert sum(began <= at < began + 60_000 for at in sent_at) <= per_minute + room
+    assert slept.clock.ms == pytest.approx(60_000 * count / per_minute)
+
+
+def test_the_pace_is_even_from_the_start():
+    world, slept = a_world(60), Slept()
+    with_another_prompt(world)
+    list(a_backfill(world, slept, per_minute=60)(everything(world)))
+    assert slept.seconds == pytest.approx([6.0] * 10)
+
+
+def test_time_that_the_work_itself_took_is_not_waited_for_again():
+    world, slept = a_world(10), Slept()
+    writer = with_another_prompt(world)
+
+    def slowly(registration):
+        slept.clock.ms += 2_000
+        return Written(enrichment=FIVE)
+
+    writer.script = slowly
+    list(a_backfill(world, slept, per_minute=60)(everything(world)))
+    assert set(slept.seconds) == {0.0}
+
+
+def test_what_is_not_stale_is_not_waited_for():
+    world, slept = a_world(50), Slept()
+    list(a_backfill(world, slept, per_minute=1)(everything(world)))
+    assert slept.seconds == []
+
+
+def test_minutes_in_which_nothing_was_stale_are_not_made_good_by_a_rush():
+    world, slept = a_world(20), Slept()
+    writer = with_another_prompt(world)
+    sent_at: list[float] = []
+    writer.script = lambda registration: sent_at.append(slept.clock.ms) or Written(enrichment=FIVE)
+    ids = everything(world)
+
+    def after_an_hour_of_others():
+        for _ in range(64):
+            slept.clock.ms += 60_000
+            yield PAY.id
+        yield from ids
+
+    list(a_backfill(world, slept, per_minute=10)(after_an_hour_of_others()))
+    assert sent_at == pytest.approx([sent_at[0] + 6_000 * n for n in range(20)])
+
+
+def test_without_a_pace_nothing_is_waited_for_and_a_page_is_one_batch():
+    world, slept = a_world(5), Slept()
+    with_another_prompt(world)
+    list(a_backfill(world, slept)(everything(world)))
+    assert slept.seconds == []
+    assert len({world.profile(id).cause.event_id for id in everything(world)}) == 1
+
+
+def test_what_was_renewed_says_that_a_backfill_did_it():
+    world = a_world(1)
+    with_another_prompt(world)
+    renewed(world)
+    (id,) = everything(world)
+    assert world.profile(id).cause.event_id == "backfill-1"
+
+
+def test_nothing_to_do_is_no_step():
+    assert renewed(a_world(0)) == []

@@ -1,0 +1,159 @@
+"""Who hears of a rejected registration, and when: before it is kept, so that none goes unheard."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from mats.domain.capability import Id
+from mats.domain.errors import DependencyFailed
+from mats.domain.profile import MAX_PROFILE_BYTES, Profile, Status
+from mats.usecases.enrich import Outcome
+from tests.builders import a_registration, an_item
+from tests.fakes import FakeEncoder
+from tests.unit.usecases.test_enrich import World
+
+PAY = a_registration(name="pay", description="Sends money")
+BAD = {**PAY.item(), "tags": 5}
+OTHER = a_registration(name="other", description="Does other things")
+
+
+@dataclass
+class Listener:
+    """Hears of rejections, and notes what was kept of each at that moment."""
+
+    world: World
+    heard: list[tuple[Id, int]] = field(default_factory=list)
+    kept_then: list[Status | None] = field(default_factory=list)
+    deaf: bool = False
+
+    def __call__(self, rejected: Sequence[Profile]) -> None:
+        if self.deaf:
+            raise DependencyFailed("the bus did not answer")
+        for profile in rejected:
+            before = self.world.profiles.kept.get(profile.id)
+            self.heard.append((profile.id, profile.rev))
+            self.kept_then.append(before.profile.status if before else None)
+
+
+@pytest.fixture
+def world() -> World:
+    return World(encoder=FakeEncoder())
+
+
+@pytest.fixture
+def listener(world: World) -> Listener:
+    listener = Listener(world)
+    world.enrich = replace(world.enrich, rejects=listener)
+    return listener
+
+
+def break_it(world: World) -> None:
+    world.registry.items[PAY.id] = BAD
+
+
+def test_a_rejection_is_announced_before_it_is_kept(world, listener):
+    world.register(PAY)
+    break_it(world)
+    assert world.deliver(PAY.id) == {PAY.id: Outcome.REJECTED}
+    assert (listener.heard, listener.kept_then) == ([(PAY.id, 2)], [Status.ACTIVE])
+    assert world.profile(PAY.id).status is Status.REJECTED
+
+
+def test_the_same_rejection_is_announced_once(world, listener):
+    break_it(world)
+    world.deliver(PAY.id)
+    assert world.deliver(PAY.id, event="again") == {PAY.id: Outcome.UNCHANGED}
+    assert listener.heard == [(PAY.id, 1)]
+
+
+def test_another_fault_is_another_rejection(world, listener):
+    break_it(world)
+    world.deliver(PAY.id)
+    world.registry.items[PAY.id] = {**PAY.item(), "kind": "house"}
+    world.deliver(PAY.id)
+    assert listener.heard == [(PAY.id, 1), (PAY.id, 2)]
+
+
+def test_ended_between_announcing_and_keeping_it_is_announced_again(world, listener, monkeypatch):
+    break_it(world)
+
+    def end(changes):
+        raise DependencyFailed("ended here")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(world.profiles, "save", end)
+        with pytest.raises(DependencyFailed, match="ended here"):
+            world.deliver(PAY.id)
+    assert world.deliver(PAY.id) == {PAY.id: Outcome.REJECTED}
+    assert listener.heard == [(PAY.id, 1), (PAY.id, 1)]
+
+
+def test_what_cannot_be_announced_is_not_kept_and_comes_again(world, listener):
+    world.register(PAY)
+    break_it(world)
+    listener.deaf = True
+    assert world.deliver(PAY.id) == {PAY.id: Outcome.DEGRADED}
+    assert not Outcome.DEGRADED.done
+    assert world.profile(PAY.id).status is Status.ACTIVE
+    listener.deaf = False
+    assert world.deliver(PAY.id) == {PAY.id: Outcome.REJECTED}
+    assert listener.heard == [(PAY.id, 2)]
+
+
+def test_a_bus_that_does_not_answer_holds_no_valid_registration_up(world, listener):
+    break_it(world)
+    world.registry.put([OTHER])
+    listener.deaf = True
+    assert world.deliver(PAY.id, OTHER.id) == {PAY.id: Outcome.DEGRADED, OTHER.id: Outcome.INDEXED}
+    assert PAY.id not in world.profiles.kept
+    assert world.found("things") == [OTHER.id]
+
+
+def test_why_it_waits_is_said(world, listener):
+    said = []
+    world.enrich = replace(world.enrich, waits=lambda id, error: said.append((id, str(error))))
+    break_it(world)
+    listener.deaf = True
+    world.deliver(PAY.id)
+    assert said == [(PAY.id, "the bus did not answer")]
+
+
+def test_what_was_saved_and_missed_the_index_waits_for_the_announcement_too_and_is_indexed_then(world, listener):
+    world.register(PAY)
+    world.index.entries.clear()
+    kept = world.profiles.kept[PAY.id]
+    world.profiles.kept[PAY.id] = replace(kept, profile=kept.profile.model_copy(update={"indexed_rev": 0}))
+    break_it(world)
+    listener.deaf = True
+    world.deliver(PAY.id)
+    listener.deaf = False
+    world.deliver(PAY.id)
+    assert world.found("money") == [PAY.id]
+
+
+def test_nobody_hears_of_what_is_valid_or_gone(world, listener):
+    world.register(PAY)
+    world.registry.remove(PAY.id)
+    world.deliver(PAY.id)
+    assert listener.heard == []
+
+
+def test_a_registration_that_says_more_than_a_profile_holds_is_rejected_readably(world, listener):
+    huge = tuple(f"{n:03}" + "\U0001f4b8" * 1_990 for n in range(40))
+    item = an_item(name="huge", examples=list(huge), description="\U0001f4b8" * 15_000)
+    registration = a_registration(name="huge", examples=huge, description=item["description"])
+    assert world.register(registration) is Outcome.REJECTED
+    profile = world.profile(registration.id)
+    assert f"at most {MAX_PROFILE_BYTES:,} can be kept" in profile.error
+    assert len(profile.model_dump_json()) < 2_000
+    assert listener.heard == [(registration.id, 1)]
+
+
+def test_thousands_of_faults_are_clipped_to_what_a_row_holds(world, listener):
+    world.registry.items[PAY.id] = {**PAY.item(), **{f"unknown-{n:04}": n for n in range(5_000)}}
+    assert world.deliver(PAY.id) == {PAY.id: Outcome.REJECTED}
+    error = world.profile(PAY.id).error
+    assert len(error.encode()) <= 16_000
+    assert error.startswith("unknown-0000")
+    assert error.endswith("…")
