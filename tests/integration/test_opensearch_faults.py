@@ -1,0 +1,440 @@
+"""What goes wrong between us and OpenSearch."""
+
+import json
+import logging
+import threading
+from array import array
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import pytest
+
+from mats.adapters.dynamodb.tables import Tables
+from mats.adapters.dynamodb.targets import DynamoTargets
+from mats.adapters.opensearch.domain import Domain, Missing
+from mats.adapters.opensearch.generations import OpenSearchGenerations
+from mats.adapters.opensearch.index import ALIAS, OpenSearchIndex
+from mats.domain.errors import DependencyFailed, NotPermitted, OutOfTime
+from mats.domain.profile import Status
+from mats.domain.query import Filter
+from mats.ports import Stored, Target
+from tests.builders import a_profile
+from tests.fakes import FakeEncoder
+from tests.servers.parrot import JSON, Parrot, Saying
+from tests.servers.recorder import Cut, Recorder, Refuse, Stall, every, nth
+from tests.servers.tables import a_table, credentials
+
+SECRET = "the-owner-wrote-this"
+ENCODER = FakeEncoder()
+VECTOR = ENCODER.encode_query("words")
+TARGET = Target("capabilities-1", ENCODER.name)
+PAY = a_profile(name="pay").id
+
+
+def entry(name: str = "pay", *, rev: int = 1, vector: array | None = VECTOR, text: str = SECRET) -> Stored:
+    profile = a_profile(name=name, description=f"words {text}")
+    return Stored(profile.model_copy(update={"rev": rev, "encoder": ENCODER.name}), vector)
+
+
+def an_index(domain: Domain) -> OpenSearchIndex:
+    return OpenSearchIndex(domain, lambda: [TARGET], encoder=ENCODER.name, refresh="true")
+
+
+Asking = Callable[[OpenSearchIndex], object]
+SEARCHES: dict[str, Asking] = {
+    "lexical": lambda index: index.lexical([SECRET], Filter(), depth=5),
+    "neural": lambda index: index.neural(VECTOR, Filter(), depth=5),
+    "bm25_of": lambda index: index.bm25_of([SECRET], [PAY]),
+    "cosine_of": lambda index: index.cosine_of(VECTOR, [PAY]),
+    "fetch": lambda index: index.fetch([PAY]),
+    "revisions": lambda index: list(index.revisions()),
+}
+ASKED: dict[str, Asking] = {
+    **SEARCHES,
+    "put": lambda index: index.put([entry()]),
+    "purge": lambda index: index.purge([PAY]),
+    "behind": lambda index: index.domain.behind(ALIAS),
+    "point": lambda index: index.domain.point(ALIAS, "capabilities-2"),
+    "create": lambda index: index.domain.create("capabilities-2", {}),
+    "drop": lambda index: index.domain.drop("capabilities-2"),
+    "merge": lambda index: index.domain.merge("capabilities-2"),
+}
+
+
+def failure_of(asking: Asking, domain: Domain) -> DependencyFailed:
+    """Its error, which is ours, names the service and gives nothing away."""
+    with pytest.raises(DependencyFailed) as failed:
+        asking(an_index(domain))
+    message = str(failed.value)
+    assert "OpenSearch" in message or TARGET.name in message
+    assert SECRET not in message
+    assert len(message) < 700
+    return failed.value
+
+
+@pytest.fixture(scope="module")
+def recording() -> Iterator[Recorder]:
+    with Recorder() as recorder:
+        yield recorder
+
+
+@pytest.fixture
+def recorder(recording: Recorder, monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    """In OpenSearch's place; nobody is behind it."""
+    credentials(monkeypatch)
+    recording.play = None
+    recording.calls.clear()
+    return recording
+
+
+@pytest.fixture
+def domain(recorder: Recorder) -> Domain:
+    return Domain(recorder.url("opensearch"), read_s=0.2)
+
+
+@pytest.fixture
+def parrot(monkeypatch: pytest.MonkeyPatch) -> Iterator[Parrot]:
+    credentials(monkeypatch)
+    with Parrot() as parrot:
+        yield parrot
+
+
+@pytest.fixture
+def echoing(parrot: Parrot) -> Domain:
+    return Domain(parrot.url, read_s=2)
+
+
+class TestWhatTheDomainRefuses:
+    @pytest.mark.parametrize("asked", ASKED)
+    @pytest.mark.parametrize("status", [400, 401, 403, 413, 429, 500, 502, 503, 504])
+    def test_every_status_is_an_error_whatever_was_asked(self, recorder, domain, asked, status):
+        recorder.play = every(Refuse(status, "some_exception"))
+        error = failure_of(ASKED[asked], domain)
+        assert str(status) in str(error)
+        assert isinstance(error, NotPermitted) is (status in (401, 403))
+        assert not isinstance(error, Missing)
+
+    def test_an_error_is_asked_about_once(self, recorder, domain):
+        recorder.play = every(Refuse(503, "some_exception"))
+        failure_of(ASKED["lexical"], domain)
+        assert len(recorder.calls) == 1
+
+    def test_a_refused_caller_is_told_which_policies_to_see(self, recorder, domain):
+        recorder.play = every(Refuse(403, "security_exception"))
+        assert "access policy" in str(failure_of(ASKED["put"], domain))
+
+    def test_too_much_at_once_says_to_try_again_and_names_the_cause(self, recorder, domain):
+        recorder.play = every(Refuse(429, "cluster_block_exception"))
+        message = str(failure_of(ASKED["put"], domain))
+        assert "try again" in message
+        assert "cluster_block_exception" in message
+
+    def test_what_is_asked_is_in_no_log(self, recorder, domain, caplog):
+        caplog.set_level(logging.DEBUG)
+        recorder.play = every(Refuse(500, "some_exception"))
+        for asking in ASKED.values():
+            failure_of(asking, domain)
+        assert SECRET not in caplog.text
+
+    def test_credentials_that_cannot_be_renewed_are_an_operators_to_mend(self, recorder, domain, monkeypatch):
+        from botocore.exceptions import TokenRetrievalError
+
+        def expired(*args, **kwargs):
+            raise TokenRetrievalError(provider="sso", error_msg="Token has expired and refresh failed")
+
+        monkeypatch.setattr("opensearchpy.helpers.signer.AWSV4Signer.sign", expired)
+        error = failure_of(ASKED["lexical"], domain)
+        assert isinstance(error, NotPermitted)
+        assert "Token has expired" in str(error)
+        assert recorder.calls == []
+
+
+class TestTheNetwork:
+    @pytest.mark.parametrize("asked", ["lexical", "neural", "bm25_of", "cosine_of", "fetch"])
+    def test_a_search_that_takes_too_long_is_out_of_time_and_asked_once(self, recorder, domain, asked):
+        recorder.play = every(Stall(5))
+        error = failure_of(ASKED[asked], domain)
+        assert isinstance(error, OutOfTime)
+        assert len(recorder.calls) == 1
+
+    @pytest.mark.parametrize("asked", ASKED)
+    def test_a_connection_that_is_always_cut_is_an_error(self, recorder, domain, asked):
+        recorder.play = every(Cut())
+        failure_of(ASKED[asked], domain)
+
+    def test_nobody_listens(self, monkeypatch):
+        credentials(monkeypatch)
+        failure_of(ASKED["lexical"], Domain("http://127.0.0.1:1"))
+
+    @pytest.mark.parametrize(
+        "saying",
+        [
+            Saying(b"<html>Sign in</html>", 200, "text/html"),
+            Saying(b"hello", 200, "text/plain"),
+            Saying(b"", 200),
+            Saying(b"{", 200),
+            Saying(b"[]", 200),
+            Saying(b"null", 200),
+            Saying(b'"text"', 200),
+            Saying(b"7", 200),
+            Saying(b"{}", 200),
+            Saying(b'{"hits": [], "docs": 3, "items": 3}', 200),
+            Saying(b'{"hits": {"hits": 3}, "docs": null, "items": [3]}', 200),
+            Saying(b"\xff\xfe", 200),
+            Saying(b'{"hits": ', 200, JSON, 4_000),
+            Saying(b"[]", 503),
+            Saying(b"null", 500),
+            Saying(b'"text"', 403),
+            Saying(b"\xff", 500),
+            Saying(b'{"error": ["x"]}', 500),
+            Saying(b'{"message": "no"}', 403),
+        ],
+        ids=str,
+    )
+    def test_an_answer_of_another_shape_lets_nothing_but_errors_of_ours_out(self, parrot, echoing, saying):
+        for name, asking in ASKED.items():
+            parrot.says(saying)
+            if name in SEARCHES or name == "put":
+                failure_of(asking, echoing)
+            else:
+                with suppress(DependencyFailed):
+                    asking(an_index(echoing))
+
+    def test_a_connection_that_the_other_side_closed_is_opened_again(self, parrot, echoing):
+        empty = json.dumps({"hits": {"hits": []}}).encode()
+        parrot.says(Saying(empty, hangs_up=True))
+        for _ in range(3):
+            assert an_index(echoing).lexical(["x"], Filter(), depth=5) == []
+        assert parrot.connections == 3
+
+    def test_a_connection_is_kept(self, parrot, echoing):
+        parrot.says(Saying(json.dumps({"hits": {"hits": []}}).encode()))
+        for _ in range(3):
+            an_index(echoing).lexical(["x"], Filter(), depth=5)
+        assert parrot.connections == 1
+
+    def test_a_page_that_breaks_off_gives_no_half_list(self, parrot, echoing, monkeypatch):
+        monkeypatch.setattr("mats.adapters.opensearch.index._PAGE", 1)
+        hit = {"fields": {"id": ["a/b"], "rev": [1], "findable": [True]}, "sort": ["a/b"]}
+        parrot.says(Saying(json.dumps({"hits": {"hits": [hit]}}).encode()), Saying(b"", 503))
+        failure_of(ASKED["revisions"], echoing)
+
+
+class TestHalfAnswers:
+    def test_documents_that_a_shard_does_not_give_are_not_taken_for_missing(self, parrot, echoing):
+        lost = {"_index": "x", "_id": "1", "error": {"type": "no_shard_available_action_exception", "reason": SECRET}}
+        parrot.says(Saying(json.dumps({"docs": [{"_id": "2", "found": False}, lost]}).encode()))
+        assert "no_shard_available_action_exception" in str(failure_of(ASKED["fetch"], echoing))
+
+    def test_searches_ask_for_all_shards_or_none(self, parrot, echoing):
+        parrot.says(Saying(json.dumps({"hits": {"hits": []}}).encode()))
+        an_index(echoing).lexical(["x"], Filter(), depth=5)
+        assert "allow_partial_search_results=false" in parrot.asked[0]
+
+
+def results(*said: tuple[int, str]) -> Saying:
+    """What became of each action of a bulk request."""
+    items = [
+        {"index": {"_id": str(n), "status": status, **({"error": {"type": what, "reason": f"because {what}"}} if what else {})}}
+        for n, (status, what) in enumerate(said)
+    ]  # fmt: skip
+    return Saying(json.dumps({"errors": True, "items": items}).encode())
+
+
+class TestBulk:
+    def test_a_later_revision_that_is_there_already_is_fine(self, parrot, echoing):
+        parrot.says(results((201, ""), (409, "version_conflict_engine_exception")))
+        an_index(echoing).put([entry("a"), entry("b")])
+
+    def test_every_other_error_of_an_entry_is_named_with_its_reason_once(self, parrot, echoing):
+        parrot.says(
+            results((200, ""), (429, "rejected_execution"), (429, "rejected_execution"), (400, "mapper_parsing"))
+        )
+        with pytest.raises(DependencyFailed) as failed:
+            an_index(echoing).put([entry(name) for name in "abcd"])
+        message = str(failed.value)
+        assert "did not take 3 of 4 entries" in message
+        assert message.count("429 rejected_execution: because rejected_execution") == 1
+        assert "400 mapper_parsing: because mapper_parsing" in message
+
+    def test_what_an_owner_wrote_is_not_quoted(self, parrot, echoing):
+        quoted = f"failed to parse field [rev]. Preview of field's value: '{SECRET}'"
+        parrot.says(
+            Saying(
+                json.dumps(
+                    {"items": [{"index": {"status": 400, "error": {"type": "mapper", "reason": quoted}}}]}
+                ).encode()
+            )
+        )
+        assert "failed to parse field [rev]" in str(failure_of(ASKED["put"], echoing))
+
+    def test_an_error_without_a_reason_is_an_error_still(self, parrot, echoing):
+        parrot.says(Saying(json.dumps({"items": [{"index": {"status": 500}}]}).encode()))
+        assert "500" in str(failure_of(ASKED["put"], echoing))
+
+    def test_many_long_reasons_are_clipped(self, parrot, echoing):
+        parrot.says(results(*[(500, f"{n}{'x' * 400}") for n in range(50)]))
+        with pytest.raises(DependencyFailed) as failed:
+            an_index(echoing).put([entry(str(n)) for n in range(50)])
+        assert len(str(failed.value)) < 700
+
+
+@pytest.mark.server
+class TestARealNode:
+    @pytest.fixture
+    def before(self, opensearch_url: str, recorder: Recorder) -> Iterator[Recorder]:
+        with Recorder(opensearch=opensearch_url) as real:
+            yield real
+
+    @pytest.fixture
+    def node(self, before: Recorder) -> Iterator[Domain]:
+        domain = Domain(before.url("opensearch"), read_s=20)
+        domain.drop(f"{ALIAS}-*")
+        yield domain
+        before.play = None
+        domain.drop(f"{ALIAS}-*")
+
+    @pytest.fixture
+    def targets(self, dynamodb_url: str, monkeypatch: pytest.MonkeyPatch) -> DynamoTargets:
+        credentials(monkeypatch, dynamodb=dynamodb_url)
+        tables = Tables()
+        return DynamoTargets(tables, a_table(tables))
+
+    @pytest.fixture
+    def generations(self, node: Domain, targets: DynamoTargets) -> OpenSearchGenerations:
+        return OpenSearchGenerations(
+            domain=node, targets=targets, encoder=ENCODER.name, dimension=ENCODER.dimension,
+            replicas="0-1", refresh="-1", under_way_s=0,
+        )  # fmt: skip
+
+    @pytest.fixture
+    def index(self, node: Domain, generations: OpenSearchGenerations) -> OpenSearchIndex:
+        return OpenSearchIndex(node, generations.writable, generations.restore, encoder=ENCODER.name, refresh="true")
+
+    def found(self, index: OpenSearchIndex) -> list[str]:
+        return [hit.id.rpartition("/")[2] for hit in index.lexical(["words"], Filter(), depth=20)]
+
+    @pytest.mark.parametrize("asked", SEARCHES)
+    def test_where_nothing_was_ever_indexed_nothing_is_found(self, index, asked):
+        assert not ASKED[asked](index)
+
+    def test_a_target_that_nobody_can_make_again_fails(self, node):
+        index = an_index(node)
+        with pytest.raises(DependencyFailed, match="no such index|there is no index"):
+            index.put([entry()])
+        with pytest.raises(DependencyFailed, match="no such index"):
+            list(OpenSearchGenerations(
+                domain=node, targets=lambda: [TARGET], encoder=ENCODER.name, dimension=ENCODER.dimension
+            ).revisions(TARGET))  # fmt: skip
+
+    def test_a_target_that_has_gone_is_made_again_with_its_mapping(self, node, index, generations):
+        index.put([entry("a")])
+        node.drop(f"{ALIAS}-*")
+        index.put([entry("b")])
+        assert self.found(index) == ["b"]
+        assert generations.current() == f"{ALIAS}-1"
+        assert index.cosine_of(VECTOR, [entry("b").profile.id])
+
+    def test_a_vector_of_another_length_is_named_and_what_else_was_written_stays(self, index):
+        with pytest.raises(DependencyFailed) as failed:
+            index.put([entry("good"), entry("bad", vector=array("f", [1.0, 0.0]))])
+        assert "did not take 1 of 2 entries" in str(failed.value)
+        assert SECRET not in str(failed.value)
+        assert self.found(index) == ["good"]
+
+    def test_an_older_revision_is_no_error_and_changes_nothing(self, index):
+        index.put([entry(rev=2)])
+        index.put([entry(rev=1, text="old")])
+        index.put([entry(rev=2, text="same")])
+        assert [rev for _, rev, _ in index.revisions()] == [2]
+
+    @pytest.mark.parametrize("act", [Cut(), Cut(after=True)], ids=str)
+    def test_a_write_whose_answer_was_lost_is_written_once(self, before, index, act):
+        index.put([entry("first")])
+        before.play = nth(1, act, operation="_bulk")
+        index.put([entry("second")])
+        assert sorted(self.found(index)) == ["first", "second"]
+
+    @pytest.mark.parametrize("act", [Cut(), Cut(after=True)], ids=str)
+    @pytest.mark.parametrize("number", range(1, 7))
+    def test_making_the_first_index_survives_a_lost_answer_of_any_call(self, before, index, act, number):
+        before.play = nth(number, act)
+        index.put([entry()])
+        assert self.found(index) == ["pay"]
+
+    @pytest.mark.parametrize("number", range(1, 6))
+    def test_making_the_first_index_goes_on_where_a_failure_ended_it(self, before, index, generations, number):
+        before.play = nth(number, Refuse(503, "some_exception"))
+        with suppress(DependencyFailed):
+            index.put([entry()])
+        before.play = None
+        index.put([entry()])
+        assert self.found(index) == ["pay"]
+        assert [target.name for target in generations.targets()] == [f"{ALIAS}-1"]
+
+    @pytest.mark.parametrize("number", range(1, 8))
+    def test_a_new_index_goes_on_where_a_failure_ended_it(self, before, index, generations, number):
+        index.put([entry("a")])
+        before.play = nth(number, Refuse(503, "some_exception"))
+        for play in (before.play, None):
+            before.play = play
+            with suppress(DependencyFailed):
+                target = generations.begin()
+                generations.fill(target, [entry("a")])
+                generations.promote(target)
+        assert generations.current() == target.name
+        assert [each.name for each in generations.targets()] == [f"{ALIAS}-1", target.name]
+        assert not any(each.filling for each in generations.targets())
+
+    def test_two_that_begin_a_new_index_at_once_agree_on_one(self, index, generations):
+        index.put([entry("a")])
+        with ThreadPoolExecutor(2) as pool:
+            both = list(pool.map(lambda _: generations.begin(), range(2)))
+        assert both[0] == both[1]
+        assert [target.name for target in generations.targets()] == [f"{ALIAS}-1", f"{ALIAS}-2"]
+        index.put([entry("b")])
+        assert {id.rpartition("/")[2] for id, _, _ in generations.revisions(both[0])} == {"b"}
+
+    def test_an_index_of_another_encoder_alone_is_not_written_to(self, index, generations, node, targets):
+        index.put([entry("a")])
+        other = OpenSearchGenerations(domain=node, targets=targets, encoder="another", dimension=8)
+        with pytest.raises(NotPermitted, match="mats reindex"):
+            other.writable()
+
+    def test_while_a_new_index_is_retired_writes_reach_the_one_that_stays(self, index, generations):
+        index.put([entry("a")])
+        target = generations.begin()
+        generations.fill(target, [entry("a")])
+        generations.promote(target)
+        stop, failed = threading.Event(), []
+
+        def write() -> None:
+            n = 0
+            while not stop.is_set():
+                n += 1
+                try:
+                    index.put([entry("late", rev=n)])
+                except DependencyFailed as error:
+                    failed.append(error)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            assert list(generations.retire()) == [f"{ALIAS}-1"]
+        finally:
+            stop.set()
+            writer.join()
+        index.put([entry("last")])
+        assert not failed
+        assert sorted(self.found(index)) == ["a", "last", "late"]
+        assert generations.current() == target.name
+
+    def test_a_tombstone_purged_twice_is_no_error(self, index):
+        gone = entry()
+        tombstone = Stored(gone.profile.model_copy(update={"status": Status.DELETED, "source": None, "rev": 2}))
+        index.put([gone])
+        index.put([tombstone])
+        index.purge([PAY])
+        index.purge([PAY])
+        assert list(index.revisions()) == []
