@@ -10,6 +10,7 @@ from botocore.exceptions import BotoCoreError
 from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth
 from opensearchpy.exceptions import ConnectionTimeout, ImproperlyConfigured, OpenSearchException, TransportError
 
+from mats.adapters.aws import MALFORMED, UNSIGNED
 from mats.domain.errors import DependencyFailed, NotPermitted, OutOfTime
 from mats.domain.text import clip
 
@@ -34,7 +35,8 @@ class Domain:
         Raises:
             NotPermitted: AWS's own settings cannot be used, or hold no credentials.
         """
-        logging.getLogger("opensearch").setLevel(logging.CRITICAL)  # else it logs the bodies of calls that fail
+        for name in ("opensearch", "opensearchpy"):  # else it logs the bodies of calls
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         try:
             session = boto3.session.Session()
             credentials, region = session.get_credentials(), region or session.region_name or ""
@@ -65,27 +67,33 @@ class Domain:
             Missing: there is no such index.
             DependencyFailed: the domain did not answer, or not for all of the index.
         """
-        answer = self._asked(
-            lambda: self._client.search(
-                index=index,
-                body=body,
-                params={"request_timeout": timeout_s or self._read_s, "allow_partial_search_results": "false"},
-            )
-        )
-        hits: list[dict[str, Any]] = answer["hits"]["hits"]
-        return hits
+        params = {"request_timeout": timeout_s or self._read_s, "allow_partial_search_results": "false"}
+        return self._asked(lambda: list(self._client.search(index=index, body=body, params=params)["hits"]["hits"]))
 
     def documents(self, index: str, keys: Sequence[str], *, fields: str) -> list[dict[str, Any]]:
-        """The documents there are under these keys, with these fields of theirs, as last written."""
+        """The documents there are under these keys, with these fields of theirs, as last written.
+
+        Raises:
+            Missing: there is no such index.
+            DependencyFailed: the domain did not answer, or not for all of them.
+        """
         params = {"request_timeout": self._read_s, "_source_includes": fields}
-        answer = self._asked(lambda: self._client.mget(index=index, body={"ids": list(keys)}, params=params))
-        return [found for found in answer["docs"] if found.get("found")]
+        body = {"ids": list(keys)}
+        answers = self._asked(lambda: list(self._client.mget(index=index, body=body, params=params)["docs"]))
+        for reason in (str(each["error"].get("type")) for each in answers if "error" in each):
+            if reason == "index_not_found_exception":
+                raise Missing(f"OpenSearch has no such index or alias ({reason})")
+            raise DependencyFailed(f"OpenSearch did not answer for all documents ({clip(reason, 300)})")
+        return [each for each in answers if each.get("found")]
 
     def bulk(self, lines: str, *, index: str, refresh: str) -> list[dict[str, Any]]:
         """Write through an alias; what became of each action, in order."""
         params = {"request_timeout": _WRITE_S, "refresh": refresh, "require_alias": "true"}
-        answer = self._asked(lambda: self._client.bulk(body=lines, index=index, params=params))
-        return [next(iter(item.values())) for item in answer["items"]]
+        return self._asked(
+            lambda: [
+                next(iter(item.values())) for item in self._client.bulk(body=lines, index=index, params=params)["items"]
+            ]
+        )
 
     def delete_where(self, index: str, query: Mapping[str, Any]) -> None:
         """Delete what a query finds; what changes meanwhile stays."""
@@ -124,7 +132,7 @@ class Domain:
     def behind(self, alias: str) -> list[str]:
         """The indices an alias stands for; none if there is no such alias."""
         try:
-            return sorted(self._asked(lambda: self._client.indices.get_alias(name=alias)))
+            return self._asked(lambda: sorted(self._client.indices.get_alias(name=alias)))
         except Missing:
             return []
 
@@ -141,13 +149,17 @@ class Domain:
             raise OutOfTime(f"OpenSearch did not answer in time ({clip(str(error.info), 200)})") from error
         except TransportError as error:
             raise _meaning(error) from error
-        except (OpenSearchException, ImproperlyConfigured) as error:
+        except (OpenSearchException, ImproperlyConfigured, *MALFORMED) as error:
             raise DependencyFailed(
-                f"OpenSearch answered something that cannot be read: {clip(str(error), 300)}"
+                f"OpenSearch answered what cannot be read ({type(error).__name__}): see proxies and the address"
             ) from error
 
 
 def _meaning(error: TransportError) -> DependencyFailed:
+    if isinstance(error.info, UNSIGNED):
+        return NotPermitted(
+            f"OpenSearch cannot be asked: {clip(str(error.info), 300)}; give AWS credentials that are valid"
+        )
     status, said = error.status_code, clip(str(error.error), 300)
     if status == 404:
         return Missing(f"OpenSearch has no such index or alias ({said})")
@@ -157,5 +169,5 @@ def _meaning(error: TransportError) -> DependencyFailed:
             "and whether the domain has blocked writes because its disk is full"
         )
     if status == _FULL:
-        return DependencyFailed("OpenSearch has more to do than it can (429); try again")
+        return DependencyFailed(f"OpenSearch has more to do or to keep than it can ({status}: {said}); try again")
     return DependencyFailed(f"OpenSearch did not answer ({status}: {said})")

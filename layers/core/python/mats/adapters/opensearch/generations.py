@@ -87,7 +87,7 @@ class OpenSearchGenerations:
         target = Target(_named(number), self.encoder, filling=True)
         self.domain.drop(target.name)  # what an attempt that ended before it was a target has left
         self._create(target)
-        self.targets.change(lambda there: [*there, target])
+        self.targets.change(lambda there: there if target in there else [*there, target])
         return target
 
     def fill(self, target: Target, entries: Sequence[Stored]) -> None:

@@ -184,8 +184,11 @@ def _action(entry: Stored, encoder: str) -> str:
 
 
 def _reason(result: Mapping[str, Any]) -> str:
+    """Why an entry was refused and what caused that, without the values that are quoted there."""
     error = result.get("error") or {}
-    return f"{result['status']} {error.get('type')}: {error.get('reason')}"
+    reasons = [str(each["reason"]) for each in (error, error.get("caused_by") or {}) if each.get("reason")]
+    said = "; ".join(reason.partition(" Preview of ")[0] for reason in reasons)
+    return f"{result['status']} {error.get('type')}: {said}"
 
 
 def _parts(entries: Sequence[Stored], encoder: str) -> Iterator[str]:

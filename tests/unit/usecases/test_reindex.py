@@ -1,0 +1,103 @@
+"""What a reindex refuses to put in service, over fakes; that it loses nothing is tried on every adapter."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from mats.domain.capability import Id
+from mats.domain.errors import DependencyFailed
+from mats.ports import Stored, Target
+from mats.usecases.reindex import Filled, Reindex
+from tests.builders import a_profile
+from tests.fakes import MemoryProfiles
+
+
+@dataclass
+class Shelves:
+    """Indices in dicts; `loses` are ids that it acknowledges and does not keep."""
+
+    held: dict[Id, int] = field(default_factory=dict)
+    loses: set[Id] = field(default_factory=set)
+    promoted: list[str] = field(default_factory=list)
+    filled: list[list[Id]] = field(default_factory=list)
+
+    def current(self) -> str | None:
+        return self.promoted[-1] if self.promoted else None
+
+    def begin(self) -> Target:
+        return Target("new", "fake", filling=True)
+
+    def fill(self, target: Target, entries: Sequence[Stored]) -> None:
+        self.filled.append([entry.profile.id for entry in entries])
+        self.held |= {e.profile.id: e.profile.rev for e in entries if e.profile.id not in self.loses}
+
+    def revisions(self, target: Target) -> Iterator[tuple[Id, int, bool]]:
+        yield from ((id, rev, True) for id, rev in sorted(self.held.items()))
+
+    def promote(self, target: Target) -> None:
+        self.promoted.append(target.name)
+
+    def roll_back(self) -> Target:
+        raise NotImplementedError
+
+    def retire(self) -> Sequence[str]:
+        raise NotImplementedError
+
+
+def profiles_with(*names: str, indexed: bool = True) -> MemoryProfiles:
+    profiles = MemoryProfiles()
+    for name in names:
+        profile = a_profile(name=name).model_copy(update={"rev": 1, "indexed_rev": int(indexed)})
+        profiles.save([Stored(profile)])
+    return profiles
+
+
+def test_an_index_that_lacks_something_at_the_end_is_not_put_in_service():
+    profiles = profiles_with("a", "b", "c")
+    shelves = Shelves(loses={a_profile(name="b").id})
+    with pytest.raises(DependencyFailed, match="new lacks 1 of the profiles; run it again"):
+        list(Reindex(profiles=profiles, generations=shelves, page=2)())
+    assert shelves.promoted == []
+    shelves.loses.clear()
+    list(Reindex(profiles=profiles, generations=shelves, page=2)())
+    assert shelves.promoted == ["new"]
+    assert [a_profile(name="b").id] in shelves.filled
+
+
+def test_what_was_never_acknowledged_is_still_on_its_way_and_no_reason_to_wait():
+    shelves = Shelves(loses={a_profile(name="a").id})
+    list(Reindex(profiles=profiles_with("a", indexed=False), generations=shelves)())
+    assert shelves.promoted == ["new"]
+
+
+def test_each_page_says_how_far_it_came():
+    shelves = Shelves(held={a_profile(name="a").id: 1})
+    steps = list(Reindex(profiles=profiles_with("a", "b", "c"), generations=shelves, page=2)())
+    assert steps == [Filled(2, 1), Filled(1, 1)]
+
+
+def test_a_later_revision_than_the_profile_has_is_left_alone():
+    shelves = Shelves(held={a_profile(name="a").id: 7})
+    list(Reindex(profiles=profiles_with("a"), generations=shelves)())
+    assert shelves.held == {a_profile(name="a").id: 7}
+
+
+def test_a_store_that_fails_half_way_leaves_the_old_index_in_service(monkeypatch: pytest.MonkeyPatch):
+    profiles, shelves = profiles_with("a", "b"), Shelves()
+    steps = Reindex(profiles=profiles, generations=shelves, page=1)()
+    next(steps)
+
+    def unreachable(ids):
+        raise DependencyFailed("the table did not answer")
+
+    monkeypatch.setattr(profiles, "get", unreachable)
+    with pytest.raises(DependencyFailed, match="table"):
+        list(steps)
+    assert shelves.promoted == []
+
+
+def test_without_profiles_an_empty_index_is_put_in_service():
+    shelves = Shelves()
+    assert list(Reindex(profiles=MemoryProfiles(), generations=shelves)()) == []
+    assert shelves.promoted == ["new"]
