@@ -36,7 +36,7 @@ def respond(event: Mapping[str, Any], enrichment: Enrichment) -> dict[str, Any]:
         if len(event["Records"]) == 1:
             raise
         LOGGER.exception("a bug of ours: each of %d changes is tried by itself", len(changes))
-        return _again([*failed, *_one_by_one(event, enrichment)])
+        return _again(_one_by_one(event, enrichment))
     usage = Usage.total(enrichment.spent().values()).minus(before)
     log.enriched(outcomes, usage)
     enrichment.metrics(metrics.of_batch(outcomes.values(), usage))

@@ -1,6 +1,6 @@
 """What every client of AWS shares: how it is made, and what its errors mean to us."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
 import boto3
@@ -39,7 +39,16 @@ MALFORMED = (ResponseParserError, AttributeError, KeyError, TypeError, ValueErro
 _MENDED_BY_AN_OPERATOR = frozenset("AccessDeniedException AccessDenied ResourceNotFoundException".split())
 
 
-def client(service: str, *, region: str, timeout_s: float, attempts: int, connections: int) -> Any:
+def client(
+    service: str,
+    *,
+    region: str,
+    timeout_s: float,
+    attempts: int,
+    connections: int,
+    called: str = "",
+    session: boto3.session.Session | None = None,
+) -> Any:
     """A client of a service; no call is made.
 
     Args:
@@ -48,6 +57,8 @@ def client(service: str, *, region: str, timeout_s: float, attempts: int, connec
         timeout_s: For a connection, and for each part of a reply.
         attempts: How often the SDK tries; above 1 it waits in between.
         connections: Kept open for reuse; as many as calls run at once.
+        called: What people call the service, if not as boto3 does.
+        session: Shared by clients of one service, which then read its model once.
 
     Raises:
         NotPermitted: AWS's own settings cannot be used; the message says what is missing.
@@ -59,22 +70,24 @@ def client(service: str, *, region: str, timeout_s: float, attempts: int, connec
         max_pool_connections=connections,
     )
     try:
-        return boto3.session.Session().client(service, region_name=region or None, config=config)
+        return (session or boto3.session.Session()).client(service, region_name=region or None, config=config)
     except (BotoCoreError, ValueError) as error:
-        raise NotPermitted(
-            f"{service} cannot be asked: {str(error).rstrip('.')}. Set AWS_REGION, or AWS_PROFILE to one that has it"
-        ) from error
+        reason = f"{called or service} cannot be asked: {str(error).rstrip('.')}"
+        raise NotPermitted(f"{reason}. Set AWS_REGION, or AWS_PROFILE to one that has it") from error
 
 
-def answered(what: str, call: Callable[[], T]) -> T:
+def answered(what: str, call: Callable[[], T], *, answers: Collection[str] = ()) -> T:
     """The answer to a call, its errors as errors of ours that name `what` was asked.
 
     Raises:
+        ClientError: its code is one of `answers`, which are no failures.
         DependencyFailed: there was none; NotPermitted if an operator has to mend that.
     """
     try:
         return call()
     except ClientError as error:
+        if error.response.get("Error", {}).get("Code") in answers:
+            raise
         raise refusal(what, error) from error
     except UNSIGNED as error:
         raise NotPermitted(f"{what}: {error}; give AWS credentials, for example with `aws sso login`") from error

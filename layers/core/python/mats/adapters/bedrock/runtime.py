@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import boto3
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from urllib3.exceptions import HTTPError
 
-from mats.adapters.aws import BAD_CREDENTIALS, MALFORMED, UNSIGNED
+from mats.adapters.aws import BAD_CREDENTIALS, MALFORMED, UNSIGNED, client
 from mats.adapters.bedrock.deadline import Timed
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.prompt import Prompt
@@ -99,22 +98,17 @@ class Runtime:
         Raises:
             DependencyFailed: AWS's own settings cannot be used; the message says what is missing.
         """
-        config = Config(
-            connect_timeout=timeout_s,
-            read_timeout=timeout_s,
-            retries={"mode": "standard", "total_max_attempts": attempts},
-            max_pool_connections=connections,
+        self._client: Any = client(
+            "bedrock-runtime",
+            region=region,
+            timeout_s=timeout_s,
+            attempts=attempts,
+            connections=connections,
+            called="Bedrock",
+            session=session,
         )
-        try:
-            self._client: Any = (session or boto3.session.Session()).client(
-                "bedrock-runtime", region_name=region or None, config=config
-            )
-            # Botocore has no public place for this; whatever else its session is configured by stays in force.
-            self._client._endpoint.http_session = Timed(self._client._endpoint.http_session, timeout_s)
-        except (BotoCoreError, ValueError) as error:
-            raise NotPermitted(
-                f"Bedrock cannot be asked: {str(error).rstrip('.')}. Set AWS_REGION, or AWS_PROFILE to one that has it"
-            ) from error
+        # Botocore has no public place for this; whatever else its session is configured by stays in force.
+        self._client._endpoint.http_session = Timed(self._client._endpoint.http_session, timeout_s)
         self._meter = meter
 
     @property

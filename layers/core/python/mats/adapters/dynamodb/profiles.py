@@ -81,8 +81,7 @@ class DynamoProfiles:
             return  # it has moved on or is about to, or is not there
 
     def versions(self, id: Id) -> Sequence[Profile]:
-        """The earlier revisions of a profile, oldest first."""
-        current = self.get([id]).get(id)
+        """The earlier revisions of a profile, oldest first; the last row is the current one's."""
         rows = self.tables.all_rows(
             self.table,
             "query",
@@ -91,7 +90,7 @@ class DynamoProfiles:
             ExpressionAttributeValues={":versions": _version_key(id, 0)["namespace"]},
             ConsistentRead=True,
         )
-        return [version for version in map(_version, rows) if current and version.rev < current.profile.rev]
+        return [_version(row) for row in rows][:-1]
 
     def ids(self) -> Iterator[Id]:
         """Every id, tombstones included, in no order."""

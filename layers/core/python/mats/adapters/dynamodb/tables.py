@@ -103,32 +103,13 @@ class Tables:
 
     def _called(self, table: str, operation: str, **request: Any) -> dict[str, Any]:
         conditional = "ConditionExpression" in request or "TransactItems" in request
-
-        def call() -> dict[str, Any]:
-            try:
-                answer: dict[str, Any] = getattr(self._client, operation)(**request)
-            except ClientError as error:
-                if conditional and error.response["Error"].get("Code") in _ANSWERS:
-                    raise _Told(error) from error
-                raise
-            return answer
-
-        try:
-            return answered(table, call)
-        except _Told as told:
-            raise told.error from None
+        return answered(
+            table, lambda: getattr(self._client, operation)(**request), answers=_ANSWERS if conditional else ()
+        )
 
 
 CONDITION_FAILED = "ConditionalCheckFailedException"
 _ANSWERS = (CONDITION_FAILED, "TransactionCanceledException", "TransactionConflictException")
-
-
-class _Told(Exception):
-    """An error of the service that is an answer, on its way past the translation of the others."""
-
-    def __init__(self, error: ClientError) -> None:
-        super().__init__()
-        self.error = error
 
 
 def _said(answer: Mapping[str, Any], part: str, table: str) -> Any:
