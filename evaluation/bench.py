@@ -16,12 +16,15 @@ from typing import Any
 import numpy as np
 
 from evaluation import bench_llm
+from evaluation.baseline import PlainBm25
+from evaluation.cache import cached
 from evaluation.datasets import Dataset, JudgedQuery, load
-from evaluation.metrics import estimate, per_query
+from evaluation.metrics import Run, estimate, per_query
 from evaluation.provenance import write
 from evaluation.sample import lines, sample_registry
 from evaluation.synthetic import registrations as synthetic
-from evaluation.systems import Retriever, cached, registry_of, run_discover, run_plain, variant
+from evaluation.variants import dense, lexical
+from evaluation.workbench import registry_of, run_discover
 from mats import bootstrap
 from mats.domain.capability import Id, Kind
 from mats.domain.profile import embedded_text, profile_of
@@ -60,20 +63,19 @@ def retrieval(data: Path, settings: Settings) -> dict[str, Any]:
 
 
 def _compared(dataset: Dataset, settings: Settings) -> dict[str, Any]:
-    runs = {Retriever.BM25: run_plain(dataset, settings.k)}
+    plain = PlainBm25(dataset.registrations)
+    runs: dict[str, Run] = {"bm25": {query.id: plain.search(query.text, settings.k) for query in dataset.queries}}
     with registry_of(dataset.registrations, settings, encoder=cached(settings)) as local:
-        for retriever in (Retriever.LEXICAL, Retriever.NEURAL, Retriever.HYBRID):
-            runs[retriever] = run_discover(variant(local.discovery.discover, retriever), dataset.queries)
-    values = {retriever: per_query(run, dataset.queries) for retriever, run in runs.items()}
-    gains = {
-        measure: values[Retriever.HYBRID][measure] - values[Retriever.BM25][measure]
-        for measure in values[Retriever.BM25]
-    }
+        shipped = local.discovery.discover
+        for name, discover in (("lexical", lexical(shipped)), ("neural", dense(shipped)), ("hybrid", shipped)):
+            runs[name] = run_discover(discover, dataset.queries)
+    values = {name: per_query(run, dataset.queries) for name, run in runs.items()}
+    gains = {measure: values["hybrid"][measure] - values["bm25"][measure] for measure in values["bm25"]}
     return {
         "documents": len(dataset.registrations),
         "queries": len(dataset.queries),
         "data_sha256": dataset.digest,
-        "systems": {r: {m: asdict(estimate(v)) for m, v in measures.items()} for r, measures in values.items()},
+        "systems": {name: {m: asdict(estimate(v)) for m, v in measures.items()} for name, measures in values.items()},
         "hybrid_over_bm25": {measure: asdict(estimate(gain)) for measure, gain in gains.items()},
     }
 

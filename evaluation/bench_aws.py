@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 
 from evaluation import cold_start
+from evaluation.cache import cached
 from evaluation.datasets import JudgedQuery, load
 from evaluation.metrics import SEED, estimate, per_query
 from evaluation.processes import running
 from evaluation.provenance import write
 from evaluation.synthetic import registrations, vector_of
-from evaluation.systems import cached, registry_of, run_discover
+from evaluation.workbench import registry_of, run_discover
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.index import OpenSearchIndex
 from mats.adapters.opensearch.mapping import index_body, write_alias

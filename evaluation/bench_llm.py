@@ -16,9 +16,10 @@ import httpx
 import numpy as np
 from tokenizers import Tokenizer
 
+from evaluation.cache import cached
 from evaluation.datasets import load as load_dataset
 from evaluation.processes import running
-from evaluation.systems import cached, registry_of
+from evaluation.workbench import registry_of
 from mats import bootstrap
 from mats.domain.explain import explain
 from mats.domain.fence import encoded, visible

@@ -6,7 +6,9 @@ from array import array
 from collections.abc import Sequence
 from pathlib import Path
 
+from mats import bootstrap
 from mats.ports import Encoder, Vector
+from mats.settings import Settings
 
 
 class CachedEncoder:
@@ -48,3 +50,9 @@ class CachedEncoder:
     def _known(self, key: bytes) -> Vector | None:
         row = self._kept.execute("SELECT vector FROM vectors WHERE text = ?", (key,)).fetchone()
         return None if row is None else array("f", row[0])
+
+
+def cached(settings: Settings) -> Encoder | None:
+    """The encoder of these settings, remembering documents; none if there is none."""
+    encoder = bootstrap.encoder(settings)
+    return CachedEncoder(encoder, settings.cache or bootstrap.user_cache()) if encoder else None

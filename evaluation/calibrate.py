@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 
 from evaluation.bench import FOUR_KINDS, SETS
+from evaluation.cache import cached
 from evaluation.datasets import Dataset, JudgedQuery, load
 from evaluation.metrics import SEED, Values
 from evaluation.provenance import RESULTS, write
 from evaluation.scale import fit, measured
-from evaluation.systems import cached, registry_of
+from evaluation.workbench import registry_of
 from mats import bootstrap
 from mats.adapters.opensearch.mapping import VERSION
 from mats.domain.query import Query

@@ -27,11 +27,13 @@ class JudgedQuery:
     id: str
     text: str
     relevant: frozenset[Id]
+    source: str = ""
+    """Which of the set's upstream sources it comes from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Registrations with judged queries. Gold that cannot be registered stays in the qrels: it counts as missed."""
+    """Registrations with judged queries. Gold that is not registered stays in the qrels: it counts as missed."""
 
     name: str
     registrations: Sequence[Registration]
@@ -39,6 +41,12 @@ class Dataset:
     refused: Mapping[str, str]
     digest: str
     """SHA-256 over the three files, unpacked."""
+
+    @property
+    def unregistered(self) -> dict[Id, str]:
+        """Labels that no capability of the registry has, with the source of a query they belong to."""
+        registered = {registration.id for registration in self.registrations}
+        return {id: query.source for query in self.queries for id in sorted(query.relevant) if id not in registered}
 
 
 def load(folder: Path) -> Dataset:
@@ -49,14 +57,17 @@ def load(folder: Path) -> Dataset:
     """
     digest = hashlib.sha256()
     rows = list(_json_lines(_text(folder, "corpus.jsonl", digest)))
-    texts = {row["_id"]: row["text"] for row in _json_lines(_text(folder, "queries.jsonl", digest))}
+    asked = {row["_id"]: row for row in _json_lines(_text(folder, "queries.jsonl", digest))}
     judged = list(csv.reader(io.StringIO(_text(folder, "qrels.tsv", digest)), delimiter="\t"))[1:]
     ids, registrations, refused = _registered(rows)
     gold: dict[str, set[Id]] = {}
     for query, document, grade in judged:
-        if int(grade) > 0 and query in texts:
+        if int(grade) > 0 and query in asked:
             gold.setdefault(query, set()).add(ids.get(document, Id(document)))
-    queries = [JudgedQuery(query, texts[query], frozenset(relevant)) for query, relevant in sorted(gold.items())]
+    queries = [
+        JudgedQuery(query, asked[query]["text"], frozenset(relevant), asked[query].get("source", ""))
+        for query, relevant in sorted(gold.items())
+    ]
     return Dataset(folder.resolve().name, registrations, queries, refused, digest.hexdigest())
 
 

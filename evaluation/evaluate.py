@@ -1,43 +1,62 @@
-"""One data set, one retriever: the paper's measures with their intervals."""
+"""One data set, one variant: the paper's measures with their intervals, what it cost and how long it took."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
+from evaluation.answers import Answers, Progress, ask, run_of, unheard
 from evaluation.datasets import Dataset
-from evaluation.metrics import Run, estimate, per_query
-from evaluation.systems import Progress, Retriever, cached, registry_of, run_discover, run_plain, unheard, variant
-from mats.settings import Settings
+from evaluation.metrics import estimate, per_query
+from evaluation.models import Models
+from evaluation.variants import Variant
+from evaluation.workbench import Workbench
+from mats.domain.usage import Usage
 
 
 def evaluate(
-    dataset: Dataset,
-    retriever: Retriever,
-    settings: Settings,
-    *,
-    indexed: Progress = unheard,
-    asked: Progress = unheard,
+    dataset: Dataset, variant: Variant, models: Models, *, indexed: Progress = unheard, asked: Progress = unheard
 ) -> dict[str, Any]:
     """Run every query of a data set; measures, intervals, sizes and what was used."""
-    if retriever is Retriever.BM25:
-        return summary(dataset, retriever, settings.k, run_plain(dataset, settings.k, progress=asked), None)
-    encoder = cached(settings)
-    with registry_of(dataset.registrations, settings, encoder=encoder, progress=indexed) as local:
-        discover = variant(local.discovery.discover, retriever)
-        run = run_discover(discover, dataset.queries, progress=asked)
-    return summary(dataset, retriever, settings.k, run, encoder.name if encoder else None)
+    with Workbench(dataset=dataset, settings=models.settings, models=models, indexed=indexed) as bench:
+        answers = ask(variant.built(bench), dataset.queries, at_once=models.at_once(variant.needs), progress=asked)
+    return {
+        **sizes(dataset),
+        "variant": variant.name,
+        "retriever": variant.name,
+        "k": models.settings.k,
+        **models.used(variant.needs),
+        **measured(answers, dataset),
+    }
 
 
-def summary(dataset: Dataset, retriever: Retriever, k: int, run: Run, encoder: str | None) -> dict[str, Any]:
-    """Measures of a run as JSON has them."""
-    estimates = {name: estimate(values) for name, values in per_query(run, dataset.queries).items()}
+def sizes(dataset: Dataset) -> dict[str, Any]:
+    """Which data it was."""
     return {
         "dataset": dataset.name,
         "data_sha256": dataset.digest,
         "documents": len(dataset.registrations),
         "refused": len(dataset.refused),
         "queries": len(dataset.queries),
-        "retriever": retriever,
-        "k": k,
-        "encoder": encoder,
+        "unregistered_gold": len(dataset.unregistered),
+    }
+
+
+def measured(answers: Answers, dataset: Dataset) -> dict[str, Any]:
+    """Measures of a run with their intervals; tokens, dollars and milliseconds where there are any."""
+    estimates = {name: estimate(v) for name, v in per_query(run_of(answers), dataset.queries).items()}
+    return {
         "metrics": {name: round(e.mean, 4) for name, e in estimates.items()},
         "intervals_95": {name: [round(e.low, 4), round(e.high, 4)] for name, e in estimates.items()},
+        "failed": sum(bool(answer.failed) for answer in answers.values()),
+        "usage": asdict(Usage.total(answer.usage for answer in answers.values())),
+        "ms": stages([answer.took_ms for answer in answers.values()]),
     }
+
+
+def stages(times: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    """p50 and p95 of every stage that was timed, in milliseconds."""
+    names = dict.fromkeys(stage for took in times for stage in took)
+    values = {name: [took[name] for took in times if name in took] for name in names}
+    return {name: {f"p{p}": round(float(np.percentile(each, p)), 2) for p in (50, 95)} for name, each in values.items()}

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from evaluation.systems import registry_of
+from evaluation.workbench import registry_of
 from mats.bootstrap.local import Local
 from mats.domain.capability import Id
 from mats.domain.profile import Cause

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from local.cli.console import AsJson, err, exit_codes, out, print_json
+from local.cli.console import AsJson, err, exit_codes, out, plain, print_json
 from local.cli.progress import bar
 from mats.settings import Settings
 
 if TYPE_CHECKING:
-    from evaluation.systems import Retriever
-
-_RETRIEVERS = "bm25 (plain, the baseline), lexical, neural or hybrid (as shipped)"
+    from evaluation.variants import Variant
 
 
 def add_to(app: typer.Typer) -> None:
@@ -25,29 +23,39 @@ def add_to(app: typer.Typer) -> None:
 def evaluate(
     context: typer.Context,
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Holds corpus.jsonl, queries.jsonl, qrels.tsv; or .gz.")
-    ],
-    retriever: Annotated[str, typer.Option(help=f"One of: {_RETRIEVERS}.")] = "hybrid",
+        Path | None, typer.Argument(metavar="DIR", help="Holds corpus.jsonl, queries.jsonl, qrels.tsv; or .gz.")
+    ] = None,
+    variant: Annotated[
+        str, typer.Option("--variant", "--retriever", help="Which system; --list-variants names them.")
+    ] = "hybrid",
     k: Annotated[
         int | None, typer.Option(help="Candidates per query, 1 to 25.", min=1, max=25, show_default="15")
     ] = None,
+    list_variants: Annotated[bool, typer.Option("--list-variants", help="Say which systems there are.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure retrieval on a judged data set, in a registry of its own.
+    """Measure a system on a judged data set, in a registry of its own.
 
     Prints Match@1/3/5/15, MRR and Recall@15 with bootstrap 95 % intervals and keeps them under evaluation/results.
     """
     from evaluation.datasets import load  # noqa: PLC0415 - scipy and friends, for this command only
     from evaluation.evaluate import evaluate as measured  # noqa: PLC0415
+    from evaluation.models import Models  # noqa: PLC0415
     from evaluation.provenance import write  # noqa: PLC0415
 
     settings: Settings = context.obj
     with exit_codes():
-        chosen = _retriever(retriever)
+        models = Models(replace(settings, k=k or settings.k))
+        if list_variants:
+            _list(models, as_json)
+            return
+        chosen = _variant(variant)
+        if folder is None:
+            raise typer.BadParameter("a folder with a judged data set is needed", param_hint="DIR")
         dataset = load(folder)
         with bar("Indexing", len(dataset.registrations)) as indexed, bar("Asking", len(dataset.queries)) as asked:
-            results = measured(dataset, chosen, replace(settings, k=k or settings.k), indexed=indexed, asked=asked)
-        path = write(f"evaluate-{dataset.name}-{chosen}", results)
+            results = measured(dataset, chosen, models, indexed=indexed, asked=asked)
+        path = write(f"evaluate-{dataset.name}-{chosen.name}", results)
     if as_json:
         print_json(results)
     else:
@@ -55,20 +63,39 @@ def evaluate(
         err.print(f"kept in {path}", style="dim", soft_wrap=True)
 
 
-def _retriever(name: str) -> "Retriever":
-    from evaluation.systems import Retriever  # noqa: PLC0415
+def _variant(name: str) -> "Variant":
+    from evaluation.variants import SYNONYMS, VARIANTS  # noqa: PLC0415
 
     try:
-        return Retriever(name)
-    except ValueError as error:
-        raise typer.BadParameter(f"{name!r} is none of {_RETRIEVERS}", param_hint="--retriever") from error
+        return VARIANTS[SYNONYMS.get(name, name)]
+    except KeyError as error:
+        raise typer.BadParameter(f"{name!r} is none of {', '.join(VARIANTS)}", param_hint="--variant") from error
+
+
+def _list(models: Any, as_json: bool) -> None:
+    """Every variant, what it is, and whether it can run here."""
+    from evaluation.variants import VARIANTS  # noqa: PLC0415
+
+    rows = [
+        {"name": v.name, "says": v.says, "needs": sorted(v.needs), "lacking": models.lacking(v.needs)}
+        for v in VARIANTS.values()
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("variant", "what it is", "here"):
+        table.add_column(heading)
+    for row in rows:
+        table.add_row(row["name"], plain(row["says"]), plain(row["lacking"] or "runs"))
+    out.print(table)
 
 
 def _show(results: dict[str, Any]) -> None:
     out.print(f"{results['dataset']}: {results['queries']:,} queries over {results['documents']:,} capabilities")
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("measure")
-    table.add_column(results["retriever"], justify="right", style="bold")
+    table.add_column(results["variant"], justify="right", style="bold")
     table.add_column("95 %", justify="right")
     for name, value in results["metrics"].items():
         low, high = results["intervals_95"][name]

@@ -1,17 +1,17 @@
-"""The systems that are compared, each a value: a changed field of the production object, never a second pipeline."""
+"""What systems under test stand on: a registry filled through the production path, and models that are remembered."""
 
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
+from typing import Self
 
-from evaluation.baseline import PlainBm25
-from evaluation.cache import CachedEncoder
+from evaluation.answers import LONGEST_QUERY, Answer, Progress, System, unheard
 from evaluation.datasets import Dataset, JudgedQuery
 from evaluation.metrics import Run
-from mats import bootstrap
+from evaluation.models import Models
 from mats.bootstrap.local import Local
 from mats.domain.capability import Id, Kind
 from mats.domain.profile import Cause, Profile
@@ -19,36 +19,19 @@ from mats.domain.query import Filter, Query
 from mats.domain.registration import Registration
 from mats.ports import Change, Encoder, Hit, SearchIndex, Stored, Vector
 from mats.settings import Settings
-from mats.usecases.discover import Discover
+from mats.usecases.discover import Budgets, Discover
 
 _BATCH = 64
-_LONGEST_QUERY = 2_000
-
-Progress = Callable[[int], None]
-
-
-def unheard(count: int) -> None:
-    """Progress nobody listens to."""
-
-
-class Retriever(StrEnum):
-    """What can be evaluated without an LLM."""
-
-    BM25 = "bm25"
-    """Plain BM25, the baseline."""
-    LEXICAL = "lexical"
-    """Our fielded BM25 alone."""
-    NEURAL = "neural"
-    """Our k-NN alone."""
-    HYBRID = "hybrid"
-    """Both, fused: the first stage as it is shipped."""
+PATIENT = Budgets(encode_ms=60_000, retrieve_ms=60_000, rerank_ms=60_000)
+"""An evaluation would rather wait than measure a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class WithoutWords:
-    """An index whose lexical side finds nothing."""
+    """An index whose lexical side finds nothing; whether it still measures what others found is up to the variant."""
 
     index: SearchIndex
+    measures: bool = False
 
     @property
     def name(self) -> str:
@@ -68,8 +51,8 @@ class WithoutWords:
         return self.index.neural(vector, admitted, depth=depth)
 
     def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:
-        """Nothing: the signal is absent."""
-        return {}
+        """The index's own, or nothing: then the signal is absent."""
+        return self.index.bm25_of(terms, ids) if self.measures else {}
 
     def cosine_of(self, vector: Vector, ids: Collection[Id]) -> Mapping[Id, float]:
         """The index's own."""
@@ -88,17 +71,6 @@ class WithoutWords:
         self.index.purge(ids)
 
 
-def variant(discover: Discover, retriever: Retriever) -> Discover:
-    """The production object with one side of retrieval taken away, or as it is."""
-    match retriever:
-        case Retriever.LEXICAL:
-            return replace(discover, encoder=None)
-        case Retriever.NEURAL:
-            return replace(discover, index=WithoutWords(discover.index))
-        case _:
-            return discover
-
-
 @contextmanager
 def registry_of(
     registrations: Sequence[Registration], settings: Settings, *, encoder: Encoder | None, progress: Progress = unheard
@@ -115,29 +87,60 @@ def registry_of(
         local.close()
 
 
-def cached(settings: Settings) -> Encoder | None:
-    """The encoder of these settings, remembering documents; none if there is none."""
-    encoder = bootstrap.encoder(settings)
-    return CachedEncoder(encoder, settings.cache or bootstrap.user_cache()) if encoder else None
+@dataclass(kw_only=True)
+class Workbench:
+    """One data set, its registry, and the models there are. The registry is filled when a variant first asks for it.
+
+    `profiles` says what is in it: `raw` for what owners wrote, `enriched` for what the writer made of it.
+    """
+
+    dataset: Dataset
+    settings: Settings
+    models: Models
+    indexed: Progress = unheard
+    _open: ExitStack = field(default_factory=ExitStack)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    @cached_property
+    def discover(self) -> Discover:
+        """The production object over this registry, without a reranker and in no hurry."""
+        registered = registry_of(
+            self.dataset.registrations, self.models.offline, encoder=self.models.encoder, progress=self.indexed
+        )
+        local = self._open.enter_context(registered)
+        return replace(local.discovery.discover, reranker=None, budgets=PATIENT)
+
+
+def asking(discover: Discover, *, kinds: Sequence[Kind] = ()) -> System:
+    """A system that answers with the whole shortlist."""
+
+    def answer(query: JudgedQuery) -> Answer:
+        shortlist = discover(Query(query=query.text[:LONGEST_QUERY], kinds=tuple(kinds)))
+        ranked = [result.candidate.profile.id for result in shortlist.ranked]
+        missed = "llm" in shortlist.degraded and discover.reranker is not None
+        return Answer(
+            ranked=ranked,
+            retrieved=ranked,
+            usage=shortlist.usage,
+            took_ms=shortlist.took_ms,
+            failed="; ".join(shortlist.faults) if missed else "",
+        )
+
+    return answer
 
 
 def run_discover(
     discover: Discover, queries: Sequence[JudgedQuery], *, kinds: Sequence[Kind] = (), progress: Progress = unheard
-) -> dict[str, Sequence[Id]]:
+) -> Run:
     """What a system answers to every query: its whole shortlist, in order."""
+    system = asking(discover, kinds=kinds)
     run: dict[str, Sequence[Id]] = {}
     for query in queries:
-        shortlist = discover(Query(query=query.text[:_LONGEST_QUERY], kinds=tuple(kinds)))
-        run[query.id] = [result.candidate.profile.id for result in shortlist.ranked]
-        progress(1)
-    return run
-
-
-def run_plain(dataset: Dataset, k: int, *, progress: Progress = unheard) -> Run:
-    """What plain BM25 answers to every query."""
-    plain = PlainBm25(dataset.registrations)
-    run: dict[str, Sequence[Id]] = {}
-    for query in dataset.queries:
-        run[query.id] = plain.search(query.text, k)
+        run[query.id] = system(query).ranked
         progress(1)
     return run
