@@ -18,15 +18,14 @@ import numpy as np
 from evaluation import bench_llm
 from evaluation.baseline import PlainBm25
 from evaluation.cache import cached
-from evaluation.datasets import Dataset, JudgedQuery, load
+from evaluation.datasets import FOUR_KINDS, SETS, Dataset, load
 from evaluation.metrics import Run, estimate, per_query
 from evaluation.provenance import write
-from evaluation.sample import lines, sample_registry
+from evaluation.sample import sample, sample_registry
 from evaluation.synthetic import registrations as synthetic
 from evaluation.variants import dense, lexical
 from evaluation.workbench import registry_of, run_discover
 from mats import bootstrap
-from mats.domain.capability import Id, Kind
 from mats.domain.profile import embedded_text, profile_of
 from mats.domain.query import Query
 from mats.edge.answer import Answer
@@ -34,8 +33,6 @@ from mats.ports import Encoder
 from mats.settings import Settings
 from mats.usecases.discover import Discover
 
-SETS = ("tools", "models", "skills", "agents", "mcp-tools-closed", "multitool", "sparse-tools", "sparse-rotbench")
-FOUR_KINDS = {Kind.TOOL: "tools", Kind.MODEL: "models", Kind.SKILL: "skills", Kind.AGENT: "agents"}
 _COMPARED = ("match@1", "match@15")
 _WARM_UP = 50
 
@@ -213,11 +210,9 @@ def answer(data: Path, settings: Settings) -> dict[str, Any]:
     return {"query": query.model_dump(exclude_defaults=True), "answer": Answer.of(shortlist).model_dump(mode="json")}
 
 
-def sample(data: Path, settings: Settings) -> dict[str, Any]:
+def sample_queries(data: Path, settings: Settings) -> dict[str, Any]:
     """The sample's judged queries: measures, and what becomes of those that nothing serves."""
-    judged = [
-        JudgedQuery(row["id"], row["text"], frozenset(map(Id, row["relevant"]))) for row in lines("queries.jsonl")
-    ]
+    judged = sample().queries
     good, foreign = [q for q in judged if q.relevant], [q for q in judged if not q.relevant]
     with sample_registry(settings, encoder=bootstrap.encoder(settings)) as local:
         discover = local.discovery.discover
@@ -244,7 +239,7 @@ BENCHMARKS = {
     "scale": scale,
     "import": import_,
     "encoders": encoders,
-    "sample": sample,
+    "sample": sample_queries,
     "answer": answer,
     "rerank": bench_llm.rerank,
     "load": bench_llm.load,

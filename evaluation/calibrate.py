@@ -18,9 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.bench import FOUR_KINDS, SETS
 from evaluation.cache import cached
-from evaluation.datasets import Dataset, JudgedQuery, load
+from evaluation.datasets import FOUR_KINDS, SETS, Dataset, JudgedQuery, load
 from evaluation.metrics import SEED, Values
 from evaluation.provenance import RESULTS, write
 from evaluation.scale import fit, measured
@@ -36,6 +35,8 @@ from mats.usecases.discover import Discover
 _TOLD_NONE = 0.05
 _MATCH_PRECISION = 0.8
 _GIBBERISH = 300
+KINDS = ("good", "bereft", "gibberish")
+THRESHOLDS = tuple(round(step / 20, 2) for step in range(21))
 _TABLE = Path(bootstrap.__file__).parents[1] / "calibration.json"
 
 
@@ -63,7 +64,7 @@ def main() -> None:
     index, fitted, grid = _fitted_scale(data, settings)
     report: dict[str, Any] = {}
     for key, encoder in ((settings.encoder, cached(settings)), ("none", None)):
-        sets = [_scores(load(data / name), settings, encoder, fitted) for name in FOUR_KINDS.values()]
+        sets = [scores(load(data / name), settings, encoder, fitted) for name in FOUR_KINDS.values()]
         halves = _halves(sets)
         weak, match = _weak(halves[0]), _match(halves[0])
         thresholds = {"weak": round(weak, 3), "match": round(max(weak, match), 3)}
@@ -108,7 +109,8 @@ def _fitted_scale(data: Path, settings: Settings) -> tuple[str, Scale, list[dict
     return index, *fit(sets)
 
 
-def _scores(dataset: Dataset, settings: Settings, encoder: Encoder | None, scale: Scale) -> Scores:
+def scores(dataset: Dataset, settings: Settings, encoder: Encoder | None, scale: Scale) -> Scores:
+    """The best relevance of every query of a set, as asked, without its gold, and of gibberish."""
     if encoder is None:
         settings = Settings(encoder="none", cache=settings.cache)
     gold = {id for query in dataset.queries for id in query.relevant}
@@ -171,14 +173,20 @@ def _match(sets: Sequence[Scores]) -> float:
 
 def _judged(sets: Sequence[Scores], weak: float, match: float) -> dict[str, Any]:
     """What each kind of query is told, and the shares below each threshold of a curve; means over the sets."""
-    curve = [round(float(t), 2) for t in np.linspace(0, 1, 21)]
-    kinds = {kind: [getattr(s, kind) for s in sets] for kind in ("good", "bereft", "gibberish")}
+    kinds = {kind: [getattr(s, kind) for s in sets] for kind in KINDS}
     told = {
         kind: {"none": _mean([(v < weak).mean() for v in each]), "match": _mean([(v >= match).mean() for v in each])}
         for kind, each in kinds.items()
     }
-    below = {kind: [_mean([(v < t).mean() for v in each]) for t in curve] for kind, each in kinds.items()}
-    return {"told": told, "curve": {"threshold": curve, "below": below}}
+    return {"told": told, "curve": {"threshold": list(THRESHOLDS), "below": below(sets)}}
+
+
+def below(sets: Sequence[Scores]) -> dict[str, list[float]]:
+    """The share of each kind of query whose best relevance is below each threshold; means over the sets."""
+    return {
+        kind: [_mean([(getattr(s, kind) < threshold).mean() for s in sets]) for threshold in THRESHOLDS]
+        for kind in KINDS
+    }
 
 
 def _mean(values: Sequence[Any]) -> float:

@@ -6,14 +6,18 @@ import hashlib
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mats.domain.capability import Id
+from mats.domain.capability import Id, Kind
 from mats.domain.errors import Fault, Invalid, RegistrationInvalid
 from mats.domain.registration import Registration
 from mats.domain.rows import item_of
+
+SETS = ("tools", "models", "skills", "agents", "mcp-tools-closed", "multitool", "sparse-tools", "sparse-rotbench")
+"""The judged sets that everything is measured on, by folder."""
+FOUR_KINDS = {Kind.TOOL: "tools", Kind.MODEL: "models", Kind.SKILL: "skills", Kind.AGENT: "agents"}
 
 
 class DatasetInvalid(Invalid):
@@ -40,7 +44,9 @@ class Dataset:
     queries: Sequence[JudgedQuery]
     refused: Mapping[str, str]
     digest: str
-    """SHA-256 over the three files, unpacked."""
+    """SHA-256 over the files, unpacked."""
+    trust: Mapping[Id, int] = field(default_factory=dict)
+    """What operators think of some of it, where a set has that."""
 
     @property
     def unregistered(self) -> dict[Id, str]:

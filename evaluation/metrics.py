@@ -7,7 +7,7 @@ import ir_measures
 import numpy as np
 import numpy.typing as npt
 from ir_measures import RR, R, Success
-from scipy.stats import bootstrap
+from scipy.stats import binomtest, bootstrap
 
 from evaluation.datasets import JudgedQuery
 from mats.domain.capability import Id
@@ -65,3 +65,24 @@ def estimate(values: Values) -> Estimate:
         (values,), np.mean, n_resamples=RESAMPLES, method="percentile", rng=np.random.default_rng(SEED)
     ).confidence_interval
     return Estimate(float(values.mean()), float(interval.low), float(interval.high))
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """How two systems differ on the same queries: what the second answers and the first does not, and the reverse."""
+
+    gained: int
+    lost: int
+    p: float
+    """Two-sided exact McNemar test; 1.0 where they never differ."""
+
+
+def mcnemar(before: Values, after: Values) -> Paired:
+    """Hits of two systems on the same queries, in the same order; what counts is above 0 or not.
+
+    McNemar, "Note on the sampling error of the difference between correlated proportions", Psychometrika 1947, in its
+    exact form: the binomial test of the queries on which the two disagree.
+    """
+    gained, lost = int(((after > 0) & (before <= 0)).sum()), int(((after <= 0) & (before > 0)).sum())
+    p = float(binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
+    return Paired(gained, lost, p)

@@ -1,35 +1,47 @@
-"""The sample registry as it is served: its registrations, the operators' trust, its judged queries."""
+"""The sample registry as it is served: its registrations, the operators' trust, its golden queries."""
 
+import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from evaluation.datasets import Dataset, JudgedQuery
 from evaluation.workbench import registry_of
 from mats.bootstrap.local import Local
 from mats.domain.capability import Id
-from mats.domain.profile import Cause
 from mats.domain.registration import Registration
-from mats.ports import Change, Encoder
+from mats.ports import Encoder
 from mats.settings import Settings
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
+def sample() -> Dataset:
+    """The sample as a judged data set; some of its queries are served by nothing."""
+    texts = {name: (EXAMPLES / name).read_text(encoding="utf-8") for name in _FILES}
+    registry, trust, queries = (_rows(texts[name]) for name in _FILES)
+    return Dataset(
+        name=EXAMPLES.name,
+        registrations=[Registration.parse(item) for item in registry],
+        queries=[JudgedQuery(row["id"], row["text"], frozenset(map(Id, row["relevant"]))) for row in queries],
+        refused={},
+        digest=hashlib.sha256("".join(texts.values()).encode()).hexdigest(),
+        trust={Id(row["id"]): int(row["trust"]) for row in trust},
+    )
+
+
+_FILES = ("registry.jsonl", "trust.jsonl", "queries.jsonl")
+
+
+def _rows(text: str) -> list[Any]:
+    return [json.loads(line) for line in text.splitlines() if line]
+
+
 @contextmanager
 def sample_registry(settings: Settings, *, encoder: Encoder | None) -> Iterator[Local]:
     """The sample registry in a folder that is gone afterwards."""
-    registrations = [Registration.parse(item) for item in lines("registry.jsonl")]
-    with registry_of(registrations, settings, encoder=encoder) as local:
-        trusted = {Id(row["id"]): int(row["trust"]) for row in lines("trust.jsonl")}
-        for id, trust in trusted.items():
-            local.trust.put(id, trust)
-        cause = Cause(event_id="sample", time=local.clock.now())
-        local.enrich([Change(id, cause) for id in trusted])
+    dataset = sample()
+    with registry_of(dataset.registrations, settings, encoder=encoder, trust=dataset.trust) as local:
         yield local
-
-
-def lines(name: str) -> list[Any]:
-    """The rows of one of the example files."""
-    return [json.loads(line) for line in (EXAMPLES / name).read_text(encoding="utf-8").splitlines() if line]

@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Self
 
 from evaluation.answers import LONGEST_QUERY, Answer, Progress, System, unheard
@@ -17,7 +18,7 @@ from mats.domain.capability import Id, Kind
 from mats.domain.profile import Cause, Profile
 from mats.domain.query import Filter, Query
 from mats.domain.registration import Registration
-from mats.ports import Change, Encoder, Hit, SearchIndex, Stored, Vector
+from mats.ports import Change, Encoder, Hit, SearchIndex, Stored, Vector, Writer
 from mats.settings import Settings
 from mats.usecases.discover import Budgets, Discover
 
@@ -73,14 +74,23 @@ class WithoutWords:
 
 @contextmanager
 def registry_of(
-    registrations: Sequence[Registration], settings: Settings, *, encoder: Encoder | None, progress: Progress = unheard
+    registrations: Sequence[Registration],
+    settings: Settings,
+    *,
+    encoder: Encoder | None,
+    writer: Writer | None = None,
+    trust: Mapping[Id, int] = MappingProxyType({}),
+    progress: Progress = unheard,
 ) -> Iterator[Local]:
     """A registry in a folder that is gone afterwards, filled through the production path."""
     with tempfile.TemporaryDirectory(prefix="mats-evaluate-") as folder:
-        local = Local(replace(settings, home=Path(folder)), encoder=encoder)
+        local = Local(replace(settings, home=Path(folder)), encoder=encoder, writer=writer)
         for start in range(0, len(registrations), _BATCH):
             batch = registrations[start : start + _BATCH]
             local.registry.put(batch)
+            for r in batch:
+                if r.id in trust:
+                    local.trust.put(r.id, trust[r.id])
             local.enrich([Change(r.id, Cause(event_id="evaluation", time=local.clock.now())) for r in batch])
             progress(len(batch))
         yield local
@@ -91,12 +101,13 @@ def registry_of(
 class Workbench:
     """One data set, its registry, and the models there are. The registry is filled when a variant first asks for it.
 
-    `profiles` says what is in it: `raw` for what owners wrote, `enriched` for what the writer made of it.
+    It holds what owners wrote; with a `writer`, what that made of it.
     """
 
     dataset: Dataset
     settings: Settings
     models: Models
+    writer: Writer | None = None
     indexed: Progress = unheard
     _open: ExitStack = field(default_factory=ExitStack)
 
@@ -110,7 +121,12 @@ class Workbench:
     def discover(self) -> Discover:
         """The production object over this registry, without a reranker and in no hurry."""
         registered = registry_of(
-            self.dataset.registrations, self.models.offline, encoder=self.models.encoder, progress=self.indexed
+            self.dataset.registrations,
+            self.models.offline,
+            encoder=self.models.encoder,
+            writer=self.writer,
+            trust=self.dataset.trust,
+            progress=self.indexed,
         )
         local = self._open.enter_context(registered)
         return replace(local.discovery.discover, reranker=None, budgets=PATIENT)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from local.cli import enrich, evaluate, operate, registry, replay, search, serve, views
+from local.cli import enrich, evaluate, experiment, gate, operate, registry, replay, search, serve, views
 from local.cli.console import exit_codes
 from mats import __version__
 from mats.settings import Settings
@@ -47,6 +47,8 @@ enrich.add_to(app)
 views.add_to(app)
 replay.add_to(app)
 evaluate.add_to(app)
+experiment.add_to(app)
+gate.add_to(app)
 
 
 def main() -> None:

@@ -1,0 +1,43 @@
+"""`mats experiment`."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from local.cli.console import err, exit_codes
+from mats.settings import Settings
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command()(experiment)
+
+
+def experiment(
+    context: typer.Context,
+    data: Annotated[Path, typer.Option(help="Folder of judged data sets.")],
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Which; all by default.")] = None,
+    examples: Annotated[
+        Path, typer.Option(help="Where real texts of failures go; they are no part of the results.")
+    ] = Path("build/examples"),
+) -> None:
+    """Run the paper's experiments over judged data sets and keep their results under evaluation/results.
+
+    main, scale, decomposition, enrichment, signals, first-stage, efficiency, kinds, abstention. What needs a model that
+    is not turned on is reported as not run. `mats report` makes tables and figures of the results.
+    """
+    from evaluation.experiments import EXPERIMENTS, Lab  # noqa: PLC0415 - scipy and friends, for this command only
+    from evaluation.models import Models  # noqa: PLC0415
+    from evaluation.provenance import write  # noqa: PLC0415
+
+    settings: Settings = context.obj
+    if unknown := set(names or ()) - EXPERIMENTS.keys():
+        raise typer.BadParameter(f"no experiment {', '.join(sorted(unknown))}; there are {', '.join(EXPERIMENTS)}")
+    with exit_codes(), Lab(data=data, models=Models(settings), examples=examples) as lab:
+        for name in names or EXPERIMENTS:
+            began = time.monotonic()
+            results = EXPERIMENTS[name](lab)
+            path = write(f"experiment-{name}", {**results, "seconds": round(time.monotonic() - began, 1)})
+            err.print(f"{name}: kept in {path}", style="dim", soft_wrap=True)
