@@ -1,0 +1,44 @@
+"""The golden queries: what the sample registry answers must not become worse."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.integration.conftest import Mats
+
+BASELINE = ROOT / "examples" / "baseline.json"
+
+
+@pytest.fixture
+def real(encoder, tmp_path) -> Mats:
+    return Mats(tmp_path / "home", encoder="all-MiniLM-L6-v2")
+
+
+def test_the_golden_queries_are_answered_as_well_as_they_were(real):
+    ran = real("gate", "--baseline", str(BASELINE))
+    assert ran.code == 0, ran.err
+
+
+def test_a_drop_is_named_and_ends_in_an_exit_code(real, tmp_path: Path):
+    baseline = json.loads(BASELINE.read_text())
+    baseline["sets"]["examples"]["metrics"]["mrr"] |= {"mean": 1.0, "low": 0.999}
+    path = tmp_path / "baseline.json"
+    path.write_text(json.dumps(baseline))
+    ran = real("gate", "--baseline", str(path))
+    assert ran.code == 1
+    assert "examples: mrr was 100.0 % (at least 99.9 %), now" in ran.err
+
+
+def test_a_new_baseline_holds_what_was_just_measured(real, tmp_path: Path):
+    path = tmp_path / "baseline.json"
+    assert real("gate", "--baseline", str(path), "--update").code == 0
+    assert real("gate", "--baseline", str(path)).code == 0
+
+
+def test_a_file_that_is_no_baseline_is_one_line(real, tmp_path: Path):
+    ran = real("gate", "--baseline", str(tmp_path / "missing.json"))
+    assert ran.code == 1
+    assert "missing.json" in ran.err
+    assert "Traceback" not in ran.err

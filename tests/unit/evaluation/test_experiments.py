@@ -1,0 +1,175 @@
+"""What the experiments make of data sets small enough to check by hand."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation import gate
+from evaluation.answers import Answer, ask, run_of
+from evaluation.datasets import Dataset, JudgedQuery
+from evaluation.experiments import enrichment, scale_sweep
+from evaluation.experiments.decomposition import category
+from evaluation.experiments.kinds import first_of_kind
+from evaluation.experiments.lab import first, found
+from evaluation.metrics import mcnemar
+from mats.domain.capability import Id, Kind
+from tests.builders import a_registration
+
+
+def a_query(id, *relevant, source=""):
+    return JudgedQuery(id, id, frozenset(map(Id, relevant)), source)
+
+
+def a_dataset(size, queries=()):
+    registrations = [
+        a_registration(namespace="n", name=f"t{i:03}", description=f"Does {i}. And more.") for i in range(size)
+    ]
+    return Dataset("made-up", registrations, list(queries), {}, "digest")
+
+
+def an_answer(*ranked, retrieved=None):
+    return Answer(ranked=list(map(Id, ranked)), retrieved=list(map(Id, retrieved or ranked)))
+
+
+class TestMcNemar:
+    def test_only_queries_on_which_two_systems_disagree_count(self):
+        before, after = np.array([1, 1, 0, 0, 0, 0, 1.0]), np.array([1, 0, 1, 1, 1, 0, 1.0])
+        paired = mcnemar(before, after)
+        assert (paired.gained, paired.lost) == (3, 1)
+        assert paired.p == pytest.approx(0.625)  # 2 * (1 + 4) / 2**4
+
+    def test_the_papers_own_example_comes_out(self):
+        before, after = np.array([0.0] * 14 + [1.0] * 4), np.array([1.0] * 14 + [0.0] * 4)
+        assert mcnemar(before, after).p == pytest.approx(0.031, abs=5e-4)
+
+    def test_equal_systems_do_not_differ(self):
+        assert mcnemar(np.ones(5), np.ones(5)).p == 1.0
+
+
+class TestAnswers:
+    def test_answers_keep_the_order_of_the_queries_however_many_are_asked_at_once(self):
+        queries = [a_query(f"q{i}") for i in range(20)]
+        for at_once in (1, 4):
+            answers = ask(lambda query: an_answer(query.id), queries, at_once=at_once)
+            assert list(run_of(answers).items()) == [(q.id, [q.id]) for q in queries]
+
+    def test_first_and_found_tell_the_ranking_from_its_candidates(self):
+        dataset = a_dataset(0, [a_query("q1", "a"), a_query("q2", "b"), a_query("q3", "c")])
+        answers = {"q1": an_answer("a", "b"), "q2": an_answer("a", "b"), "q3": an_answer("a")}
+        assert list(first(answers, dataset)) == [1, 0, 0]
+        assert list(found(answers, dataset)) == [1, 1, 0]
+
+
+class TestScaleSweep:
+    @given(
+        gold=st.lists(st.sets(st.integers(0, 59), min_size=1, max_size=4), min_size=1, max_size=15),
+        size=st.integers(4, 60),
+    )
+    def test_every_query_is_asked_once_in_a_registry_of_that_size_with_all_its_gold(self, gold, size):
+        queries = [a_query(f"q{i}", *(f"n/t{n:03}" for n in ids)) for i, ids in enumerate(gold)]
+        parts = list(scale_sweep.registries(a_dataset(60, queries), queries, size))
+        assert [query.id for part in parts for query in part.queries] == [query.id for query in queries]
+        for part in parts:
+            ids = {registration.id for registration in part.registrations}
+            assert len(part.registrations) == len(ids) == size
+            assert all(query.relevant <= ids for query in part.queries)
+
+    def test_a_larger_registry_holds_the_distractors_of_a_smaller_one(self):
+        queries = [a_query("q", "n/t001")]
+        small, large = (next(scale_sweep.registries(a_dataset(60, queries), queries, size)) for size in (10, 30))
+        assert {r.id for r in small.registrations} < {r.id for r in large.registrations}
+
+    def test_the_slice_leaves_out_queries_whose_gold_is_not_registered(self):
+        asked = scale_sweep.a_slice(a_dataset(3, [a_query("good", "n/t001"), a_query("lost", "n/t999")]))
+        assert [query.id for query in asked] == ["good"]
+
+    @pytest.mark.parametrize(
+        ("single", "two", "size"),
+        [([9, 5, 1], [8, 6, 4], 50), ([1, 1, 1], [2, 2, 2], 10), ([3, 1, 3], [2, 2, 2], None)],
+    )
+    def test_the_crossover_is_where_two_stages_get_ahead_for_good(self, single, two, size):
+        rows = {
+            name: [{"size": n, "match@1": {"mean": v}} for n, v in zip((10, 50, 100), values, strict=True)]
+            for name, values in ((scale_sweep.SINGLE, single), (scale_sweep.TWO_STAGE, two))
+        }
+        assert scale_sweep._crossover(rows, dict.fromkeys(rows, ""))["size"] == size
+
+    def test_a_crossover_that_was_not_measured_says_why(self):
+        why = {scale_sweep.SINGLE: "needs an LLM", scale_sweep.TWO_STAGE: "needs an LLM"}
+        assert scale_sweep._crossover({}, why) == {"not_run": "needs an LLM"}
+
+
+class TestDecomposition:
+    @pytest.mark.parametrize(
+        ("gold", "candidates", "kind"),
+        [
+            (["z"], ["a"], "retrieval_miss"),
+            (["b"], ["a", "b"], "picked_another"),
+            (["b", "c"], ["a", "b"], "several_gold"),
+        ],
+    )
+    def test_a_miss_is_named_for_where_it_happened(self, gold, candidates, kind):
+        assert category(a_query("q", *gold), an_answer("a", retrieved=candidates)) == kind
+
+
+class TestEnrichment:
+    def test_each_level_has_less_of_the_owners_text(self):
+        registration = a_registration(name="pay", description="Pays a bill. Then it rests.", input_schema={"x": 1})
+        texts = {name: cut(registration) for name, cut in enrichment.LEVELS.items()}
+        assert [text.description for text in texts.values()] == ["Pays a bill. Then it rests.", "Pays a bill.", ""]
+        assert all(text.input_schema is None and text.id == registration.id for text in texts.values())
+
+    def test_the_pool_keeps_the_queries_it_answers_and_only_the_gold_it_has(self, monkeypatch):
+        monkeypatch.setattr(enrichment, "POOL", 1)
+        dataset = a_dataset(1, [a_query("q1", "n/t000", "n/t009"), a_query("q2", "n/t009")])
+        assert [(q.id, q.relevant) for q in enrichment.a_pool(dataset).queries] == [("q1", {"n/t000"})]
+
+
+def test_the_kind_of_the_first_result_is_counted_and_empty_answers_are_of_none():
+    answers = {"q1": an_answer("a", "b"), "q2": an_answer("b"), "q3": an_answer("b"), "q4": Answer(ranked=[])}
+    shares = first_of_kind(answers, {Id("a"): Kind.TOOL, Id("b"): Kind.SKILL})
+    assert shares == {"model": 0.0, "agent": 0.0, "tool": 0.25, "skill": 0.5}
+
+
+class TestGate:
+    def metrics(self, mean, low=0.0):
+        return {"data_sha256": "d", "metrics": {"match@1": {"mean": mean, "low": low, "high": 1.0}}}
+
+    def test_a_measure_within_its_interval_passes_and_one_below_it_does_not(self):
+        before = self.metrics(0.5, low=0.45)
+        assert list(gate.drops("s", before, self.metrics(0.45))) == []
+        (drop,) = gate.drops("s", before, self.metrics(0.44))
+        assert str(drop) == "s: match@1 was 50.0 % (at least 45.0 %), now 44.0 %"
+
+    def test_other_data_cannot_be_compared(self):
+        with pytest.raises(gate.BaselineInvalid, match="--update"):
+            list(gate.drops("s", self.metrics(0.5), {**self.metrics(0.5), "data_sha256": "e"}))
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "[]",
+            "{}",
+            '{"sets": []}',
+            '{"sets": {"a": {}}}',
+            '{"sets": {"a": {"data_sha256": "d", "metrics": {"m": {}}}}}',
+        ],
+    )
+    def test_what_is_no_baseline_is_refused_by_name(self, tmp_path, text):
+        path = tmp_path / "baseline.json"
+        path.write_text(text)
+        with pytest.raises(gate.BaselineInvalid, match=r"baseline\.json"):
+            gate.read_baseline(path)
+
+    def test_a_baseline_is_read_as_it_was_written(self, tmp_path):
+        path = tmp_path / "baseline.json"
+        path.write_text(json.dumps({"sets": {"s": self.metrics(0.5)}}))
+        assert gate.read_baseline(path) == {"s": self.metrics(0.5)}
+
+    def test_a_set_of_a_folder_needs_the_folder(self):
+        with pytest.raises(gate.BaselineInvalid, match="--data"):
+            gate.dataset_of("tools", None)
