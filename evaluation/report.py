@@ -110,11 +110,14 @@ def _speed() -> str:
 def _in_aws() -> tuple[str, ...]:
     """What was measured of the AWS side, over a real OpenSearch node and Lambda's own runtime client."""
     answer, cold, parity = _read("aws-answer"), _read("aws-cold"), _read("aws-parity")
-    ours, starts, layer = answer["as_filled"]["ms"], cold["discovery"], _read("vendor-layer")["layers"]["vendor"]
+    ours, grown = answer["merged"]["ms"], answer["as_filled"]["ms"]
+    starts, layer = cold["discovery"], _read("vendor-layer")["layers"]["vendor"]
     size = f"{answer['documents']:,} capabilities of {answer['dimension']:,} components"
     return (
         f"| our share of an answer over OpenSearch with {size}: all but the reranker's own time "
         f"| p50 {ours['p50']:.0f} ms, p99 {ours['p99']:.0f} ms |",
+        "| the same as the single writes leave the index, before `mats reindex` or a merge "
+        f"| p50 {grown['p50']:.0f} ms, p99 {grown['p99']:.0f} ms |",
         f"| Match@15 over OpenSearch against the local index, {parity['documents']:,} tools "
         f"| {parity['match@15_difference_pp']:+.1f} pp |",
         f"| discovery function, cold: started / first answer, models answering at once "

@@ -124,9 +124,16 @@ class Domain:
         """Let searches see everything that was written."""
         self._asked(lambda: self._client.indices.refresh(index=index, params={"request_timeout": _WRITE_S}))
 
-    def merge(self, index: str) -> None:
-        """Make one segment of an index: searches are faster until it is written to again."""
-        params = {"request_timeout": _MERGE_S, "max_num_segments": 1}
+    def merge(self, index: str, *, wait: bool = True) -> None:
+        """Make one segment of an index: searches are faster until much of it is written anew.
+
+        A managed domain lets nobody wait for longer than minutes; without waiting, it goes on by itself.
+        """
+        params = {
+            "request_timeout": _MERGE_S if wait else _WRITE_S,
+            "max_num_segments": 1,
+            "wait_for_completion": str(wait).lower(),
+        }
         self._asked(lambda: self._client.indices.forcemerge(index=index, params=params))
 
     def behind(self, alias: str) -> list[str]:

@@ -100,8 +100,9 @@ class OpenSearchGenerations:
         return self._index.revisions(target.name)
 
     def promote(self, target: Target) -> None:
-        """Let an index answer, in one step."""
+        """Let an index answer, in one step. What it was filled with becomes one segment soon: docs/decisions/0012."""
         self.domain.point(ALIAS, target.name)
+        self.domain.merge(target.name, wait=False)
         done = target._replace(filling=False)
         self.targets.change(lambda there: [done if each.name == done.name else each for each in there])
 
