@@ -4,6 +4,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 PORT ?= 8080
 DATA ?= ../shared/data
 BENCH ?=
+EXPERIMENT ?=
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --generate-hashes \
@@ -15,7 +16,7 @@ MODEL := .venv/.model
 INFRA := .venv/.infra
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup test test-bedrock check format bench bench-aws calibrate readme lock clean
+.PHONY: help run setup test test-bedrock check format evaluate gate bench bench-aws calibrate readme lock clean
 
 run: setup ## Serve the sample registry on 127.0.0.1:8080 (PORT=N for another)
 	@$(BIN)/mats serve --sample --port $(PORT)
@@ -50,6 +51,14 @@ check: setup ## Formatting, lint, types and import contracts
 
 format: setup ## Format the code and sort its imports
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet .
+
+evaluate: setup ## Run the paper's experiments on DATA, then render tables and figures (EXPERIMENT="main scale" for some)
+	@$(BIN)/mats experiment --data $(DATA) $(EXPERIMENT)
+	@$(BIN)/mats report
+
+gate: setup ## Fail if retrieval has become worse, on the sample's golden queries and, where it is there, on DATA
+	@$(BIN)/mats gate --baseline examples/baseline.json
+	@test ! -d $(DATA) || $(BIN)/mats gate --baseline evaluation/results/gate.json --data $(DATA)
 
 bench: setup ## Measure what the README claims, on the judged data sets in DATA (BENCH="latency scale" for some)
 	@$(BIN)/python -m evaluation.bench --data $(DATA) $(BENCH)

@@ -28,7 +28,8 @@ def experiment(
     main, scale, decomposition, enrichment, signals, first-stage, efficiency, kinds, abstention. What needs a model that
     is not turned on is reported as not run. `mats report` makes tables and figures of the results.
     """
-    from evaluation.experiments import EXPERIMENTS, Lab  # noqa: PLC0415 - scipy and friends, for this command only
+    from evaluation.experiments.catalogue import EXPERIMENTS  # noqa: PLC0415 - scipy and friends, for this command only
+    from evaluation.experiments.lab import Lab  # noqa: PLC0415
     from evaluation.models import Models  # noqa: PLC0415
     from evaluation.provenance import write  # noqa: PLC0415
 
