@@ -40,6 +40,9 @@ class Lab:
     _open: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
+        for name in self.sets:
+            if not (self.data / name).is_dir():
+                self.tell(f"{self.data} holds no {name}; it is left out")
         self.sets = tuple(name for name in self.sets if (self.data / name).is_dir())
         return self
 

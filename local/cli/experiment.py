@@ -19,6 +19,9 @@ def experiment(
     context: typer.Context,
     data: Annotated[Path, typer.Option(help="Folder of judged data sets.")],
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Which; all by default.")] = None,
+    sets: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME", help="Only this data set; may be given several times.")
+    ] = None,
     examples: Annotated[
         Path, typer.Option(help="Where real texts of failures go; they are no part of the results.")
     ] = Path("build/examples"),
@@ -28,6 +31,7 @@ def experiment(
     main, scale, decomposition, enrichment, signals, first-stage, efficiency, kinds, abstention. What needs a model that
     is not turned on is reported as not run. `mats report` makes tables and figures of the results.
     """
+    from evaluation.datasets import SETS  # noqa: PLC0415
     from evaluation.experiments.catalogue import EXPERIMENTS  # noqa: PLC0415 - scipy and friends, for this command only
     from evaluation.experiments.lab import Lab  # noqa: PLC0415
     from evaluation.models import Models  # noqa: PLC0415
@@ -36,7 +40,7 @@ def experiment(
     settings: Settings = context.obj
     if unknown := set(names or ()) - EXPERIMENTS.keys():
         raise typer.BadParameter(f"no experiment {', '.join(sorted(unknown))}; there are {', '.join(EXPERIMENTS)}")
-    with exit_codes(), Lab(data=data, models=Models(settings), examples=examples) as lab:
+    with exit_codes(), Lab(data=data, models=Models(settings), sets=tuple(sets or SETS), examples=examples) as lab:
         for name in names or EXPERIMENTS:
             began = time.monotonic()
             results = EXPERIMENTS[name](lab)
