@@ -1,12 +1,22 @@
 """Wiring: the only production module that imports adapters."""
 
 from mats.bootstrap.calibration import JUDGED, Calibration, calibrated
-from mats.bootstrap.models import bedrock, encoder, prompt, user_cache
+from mats.bootstrap.models import (
+    PATIENCE,
+    bedrock,
+    encoder,
+    patient_bedrock,
+    prices,
+    prompt,
+    rehearsal,
+    user_cache,
+)
 from mats.bootstrap.system import Discovery, Enrichment, System
 from mats.settings import Settings
 
 __all__ = [
     "JUDGED",
+    "PATIENCE",
     "Calibration",
     "Discovery",
     "Enrichment",
@@ -17,7 +27,10 @@ __all__ = [
     "encoder",
     "enrichment",
     "opened",
+    "patient_bedrock",
+    "prices",
     "prompt",
+    "rehearsal",
     "user_cache",
 ]
 

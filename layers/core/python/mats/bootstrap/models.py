@@ -3,42 +3,71 @@
 import json
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mats.domain.errors import DependencyFailed
 from mats.domain.prompt import Prompt
 from mats.domain.usage import Prices
-from mats.ports import Encoder
+from mats.ports import Encoder, Replies
 from mats.settings import TITAN, Settings
 from mats.usecases.discover import Budgets
 
 if TYPE_CHECKING:
     from mats.adapters.bedrock.models import Bedrock
+    from mats.adapters.bedrock.rehearsal import Answering, Rehearsal
 
 BUDGETS = Budgets()
 
 
+PATIENCE = Budgets(encode_ms=60_000, retrieve_ms=60_000, rerank_ms=120_000)
+"""For who measures what models say: rather wait than lose an answer."""
+_PATIENT_ATTEMPTS = 8
+
+
 def bedrock(settings: Settings) -> "Bedrock | None":
-    """The models on Bedrock, if the settings turn them on.
+    """The models on Bedrock as the service asks them, if the settings turn them on.
 
     Raises:
         DependencyFailed: boto3 is not installed.
     """
-    if not settings.bedrock:
-        return None
+    return _bedrock(settings, BUDGETS) if settings.bedrock else None
+
+
+def patient_bedrock(settings: Settings, replies: Replies | None = None) -> "Bedrock":
+    """The models on Bedrock for who can wait; what they answer is kept in `replies`, and never asked for again.
+
+    Raises:
+        DependencyFailed: boto3 is not installed.
+    """
+    return _bedrock(settings, PATIENCE, attempts=_PATIENT_ATTEMPTS, replies=replies)
+
+
+def rehearsal(answering: "Answering") -> "Rehearsal":
+    """The same models, none of which is asked; they are answered for."""
+    from mats.adapters.bedrock.rehearsal import Rehearsal  # noqa: PLC0415 - for forecasts only
+
+    return Rehearsal(prices(), answering)
+
+
+def prices() -> Prices:
+    """What models cost."""
+    return Prices.parse(json.loads(resource("prices.json")))
+
+
+def _bedrock(settings: Settings, budgets: Budgets, **more: Any) -> "Bedrock":
     try:
         from mats.adapters.bedrock.models import Bedrock  # noqa: PLC0415 - boto3, for those who use Bedrock
     except ModuleNotFoundError as error:
         raise DependencyFailed(
             f"Bedrock needs {error.name}, which is not installed: pip install 'mats[aws]'"
         ) from error
-    prices = Prices.parse(json.loads(resource("prices.json")))
     return Bedrock(
-        prices,
+        prices(),
         region=settings.region,
-        rerank_ms=BUDGETS.rerank_ms,
-        encode_ms=BUDGETS.encode_ms,
+        rerank_ms=budgets.rerank_ms,
+        encode_ms=budgets.encode_ms,
         concurrency=settings.writer_calls,
+        **more,
     )
 
 

@@ -1,14 +1,19 @@
 """What the use cases need of the world, in domain words. No implementation."""
 
+from mats.ports.chat import ANY, FREE, Chat, Message, Told, Tool, ToolCall, Turn
 from mats.ports.events import Change, Clock, Event, Ids
 from mats.ports.metrics import Measure, Metrics
 from mats.ports.models import Encoder, Opinion, Reranker, Writer, Written
+from mats.ports.replies import Kept, Replies
 from mats.ports.search import Generations, Hit, SearchIndex, Target
 from mats.ports.stores import Item, Placed, ProfileStore, Registry, Stored, TrustBook
 from mats.ports.vectors import Vector
 
 __all__ = [
+    "ANY",
+    "FREE",
     "Change",
+    "Chat",
     "Clock",
     "Encoder",
     "Event",
@@ -16,17 +21,24 @@ __all__ = [
     "Hit",
     "Ids",
     "Item",
+    "Kept",
     "Measure",
+    "Message",
     "Metrics",
     "Opinion",
     "Placed",
     "ProfileStore",
     "Registry",
+    "Replies",
     "Reranker",
     "SearchIndex",
     "Stored",
     "Target",
+    "Told",
+    "Tool",
+    "ToolCall",
     "TrustBook",
+    "Turn",
     "Vector",
     "Writer",
     "Written",

@@ -6,6 +6,7 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError
 
+from mats.adapters.bedrock.chat import BedrockChat
 from mats.adapters.bedrock.reranker import BedrockReranker
 from mats.adapters.bedrock.runtime import Meter, Runtime
 from mats.adapters.bedrock.titan import TitanEncoder
@@ -13,6 +14,7 @@ from mats.adapters.bedrock.writer import BedrockWriter
 from mats.domain.errors import NotPermitted
 from mats.domain.prompt import Prompt
 from mats.domain.usage import Prices
+from mats.ports import Replies
 
 _CONNECTIONS = 256
 """As many as requests are answered at once."""
@@ -22,9 +24,30 @@ _WRITING_S = 60
 class Bedrock:
     """Makes writer, reranker and encoder, and counts what they spend. No call is made before one is used."""
 
-    def __init__(self, prices: Prices, *, region: str, rerank_ms: float, encode_ms: float, concurrency: int) -> None:
-        """Take the region (empty: AWS's own configuration names it), budgets, and how many documents go at once."""
+    def __init__(
+        self,
+        prices: Prices,
+        *,
+        region: str,
+        rerank_ms: float,
+        encode_ms: float,
+        concurrency: int,
+        attempts: int = 1,
+        replies: Replies | None = None,
+    ) -> None:
+        """Make no call yet.
+
+        Args:
+            prices: By which usage is counted.
+            region: Empty: AWS's own configuration names it.
+            rerank_ms: How long to wait for a judgement or a turn of a chat.
+            encode_ms: How long to wait for the vector of a query.
+            concurrency: How many documents go at once.
+            attempts: How often a judgement or a turn is asked for before it counts as failed.
+            replies: Where replies of writer, reranker and chat are kept; default: nowhere.
+        """
         self.meter = Meter(prices)
+        self._attempts, self._replies = attempts, replies
         self._region = region
         self._rerank_ms, self._encode_ms, self._concurrency = rerank_ms, encode_ms, concurrency
 
@@ -43,21 +66,29 @@ class Bedrock:
             raise NotPermitted(f"Bedrock cannot be asked: {error}; mend AWS_PROFILE or AWS's settings") from error
 
     def _runtime(self, **options: Any) -> Runtime:
-        return Runtime(self.meter, region=self._region, session=self._session, **options)
+        return Runtime(self.meter, region=self._region, session=self._session, replies=self._replies, **options)
 
     @cached_property
     def _offline(self) -> Runtime:
         """Waits long and tries twice; whoever delivers the event again does the rest of the waiting."""
-        return self._runtime(timeout_s=_WRITING_S, attempts=2, connections=self._concurrency)
+        attempts = max(2, self._attempts)
+        return self._runtime(timeout_s=_WRITING_S, attempts=attempts, connections=self._concurrency)
+
+    @cached_property
+    def _judging(self) -> Runtime:
+        return self._runtime(timeout_s=self._rerank_ms / 1000, attempts=self._attempts, connections=_CONNECTIONS)
 
     def writer(self, model: str, prompt: Prompt) -> BedrockWriter:
         """The enrichment LLM."""
         return BedrockWriter(runtime=self._offline, name=model, text=prompt)
 
     def reranker(self, model: str, prompt: Prompt) -> BedrockReranker:
-        """The discovery LLM: one attempt, within its budget."""
-        online = self._runtime(timeout_s=self._rerank_ms / 1000, connections=_CONNECTIONS)
-        return BedrockReranker(runtime=online, name=model, text=prompt)
+        """The discovery LLM: in production one attempt, within its budget."""
+        return BedrockReranker(runtime=self._judging, name=model, text=prompt)
+
+    def chat(self, model: str) -> BedrockChat:
+        """A model that converses, with the reranker's patience."""
+        return BedrockChat(runtime=self._judging, name=model)
 
     def encoder(self, model: str, *, dimension: int = 1024) -> TitanEncoder:
         """Titan: one attempt within its budget for a query, more for documents."""

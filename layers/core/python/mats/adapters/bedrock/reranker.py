@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mats.adapters.bedrock.runtime import Reply, Runtime
+from mats.adapters.bedrock.conversing import Converser, Reply
 from mats.domain.fence import encoded, visible
 from mats.domain.judging import cards, judgement, known_type
 from mats.domain.profile import Profile
@@ -19,7 +19,7 @@ _TOKENS_AROUND, _TOKENS_PER_SCORE = 80, 6
 class BedrockReranker:
     """Judges all candidates of a query in one Converse call."""
 
-    runtime: Runtime
+    runtime: Converser
     name: str
     text: Prompt
 
@@ -37,8 +37,9 @@ class BedrockReranker:
         request = filled(self.text.request, {"query": encoded(visible(query)), "candidates": cards(candidates)})
         most = _TOKENS_AROUND + _TOKENS_PER_SCORE * len(candidates)
         reply = self.runtime.converse(self.name, self.text, request, max_tokens=most)
+        replayed_ms = reply.took_ms if reply.replayed else None
         if reply.refused:
-            return Opinion(void=f"the model refused ({reply.stop})", usage=reply.usage)
+            return Opinion(void=f"the model refused ({reply.stop})", usage=reply.usage, replayed_ms=replayed_ms)
         found = judgement(_spoken(reply), len(candidates), ended_early=reply.cut_off)
         return Opinion(
             scores=found.scores,
@@ -47,6 +48,7 @@ class BedrockReranker:
             clipped=found.clipped,
             cut_off=found.cut_off,
             void=found.void,
+            replayed_ms=replayed_ms,
         )
 
 

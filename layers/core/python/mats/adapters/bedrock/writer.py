@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from mats.adapters.bedrock.runtime import Reply, Runtime
+from mats.adapters.bedrock.conversing import Converser, Reply
 from mats.domain.describing import brief, enrichment
 from mats.domain.errors import ReplyUnusable
 from mats.domain.profile import Enrichment
@@ -19,7 +19,7 @@ _MAX_TOKENS = 1_200
 class BedrockWriter:
     """Describes a registration in one Converse call, or in two if the first reply cannot be used."""
 
-    runtime: Runtime
+    runtime: Converser
     name: str
     text: Prompt
 
