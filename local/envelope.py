@@ -4,13 +4,14 @@ import base64
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from urllib.parse import parse_qs
 
 from mats.domain.capability import parts
 from mats.ports import Event
 
 
 def proxy_request(
-    method: str, path: str, headers: Mapping[str, str], body: bytes, audiences: Iterable[str]
+    method: str, path: str, headers: Mapping[str, str], body: bytes, audiences: Iterable[str], *, query: str = ""
 ) -> dict[str, Any]:
     """What API Gateway hands to the discovery function; the audiences come from where an authorizer puts them."""
     try:
@@ -21,6 +22,7 @@ def proxy_request(
         "httpMethod": method,
         "path": path,
         "headers": dict(headers),
+        "multiValueQueryStringParameters": parse_qs(query, keep_blank_values=True) or None,
         "body": text or None,
         "isBase64Encoded": encoded,
         "requestContext": {"authorizer": {"audiences": ",".join(audiences)}},

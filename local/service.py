@@ -46,7 +46,9 @@ def application(local: Local) -> Starlette:
             body = await _body(request)
         except ClientDisconnect:
             return Response(status_code=400)
-        event = proxy_request(request.method, _raw_path(request), request.headers, body, local.settings.audiences)
+        event = proxy_request(
+            request.method, _raw_path(request), request.headers, body, local.settings.audiences, query=request.url.query
+        )
         answer = await anyio.to_thread.run_sync(respond, event, discovery)
         return Response(answer.body, answer.status, dict(answer.headers))
 

@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -10,12 +11,12 @@ from mats import bootstrap
 from mats.bootstrap import Discovery
 from mats.domain.capability import Id
 from mats.domain.errors import CapabilityError, DependencyFailed
+from mats.domain.profile import Profile
 from mats.domain.query import Filter, Query
+from mats.domain.shortlist import Shortlist
 from mats.edge import http, log, metrics, openapi
 from mats.edge.answer import Answer, Capability, Health
 from mats.settings import deployed, on_lambda
-
-_CAPABILITIES = "/capabilities/"
 
 
 def handle(event: http.Event, context: object) -> dict[str, Any]:
@@ -37,35 +38,67 @@ def respond(event: http.Event, discovery: Discovery) -> http.Response:
 
 def _routed(event: http.Event, discovery: Discovery) -> http.Response:
     path = http.path_of(event)
-    method, answer = _routes(event, path, discovery)
-    if answer is None:
+    route = _EXACTLY.get(path) or next((route for prefix, route in _BELOW.items() if path.startswith(prefix)), None)
+    if route is None:
         return http.problem(404, f"there is nothing at {path[:200]}; see /openapi.json")
-    if event.get("httpMethod") != method:
-        return http.problem(405, f"use {method}", headers={"Allow": method})
-    return answer()
+    if event.get("httpMethod") != route.method:
+        return http.problem(405, f"use {route.method}", headers={"Allow": route.method})
+    return route.answer(event, discovery)
 
 
-def _routes(event: http.Event, path: str, discovery: Discovery) -> tuple[str, Callable[[], http.Response] | None]:
-    """The method a path wants and what answers it."""
-    match path:
-        case "/discover":
-            return "POST", lambda: _discovered(event, discovery)
-        case "/healthz":
-            return "GET", lambda: http.ok(_health(discovery))
-        case "/openapi.json":
-            return "GET", _described
-        case _ if path.startswith(_CAPABILITIES):
-            id = Id(path.removeprefix(_CAPABILITIES))
-            return "GET", lambda: http.ok(Capability.of(discovery.look_up(id, _audiences(event, discovery))))
-    return "", None
-
-
-def _described() -> http.Response:
+def _described(event: http.Event, discovery: Discovery) -> http.Response:
     return http.Response(200, json.dumps(openapi.document()), {"Content-Type": "application/json"})
 
 
 def _discovered(event: http.Event, discovery: Discovery) -> http.Response:
-    query = Query.parse(http.body_of(event))
+    return http.ok(Answer.of(shortlist_for(event, discovery, Query.parse(http.body_of(event)))))
+
+
+def _shown(event: http.Event, discovery: Discovery) -> http.Response:
+    id = Id(http.path_of(event).removeprefix(_CAPABILITIES))
+    return http.ok(Capability.of(profile_for(event, discovery, id)))
+
+
+def _healthy(event: http.Event, discovery: Discovery) -> http.Response:
+    discover = discovery.discover
+    discover.index.lexical(["health"], Filter(), depth=1)  # raises if the index does not answer
+    return http.ok(
+        Health(
+            status="ok",
+            index=discover.index.name,
+            encoder=discover.encoder.name if discover.encoder else None,
+            reranker=discover.reranker.name if discover.reranker else None,
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Route:
+    """The method a path wants, and what answers it."""
+
+    method: str
+    answer: Callable[[http.Event, Discovery], http.Response]
+
+
+_CAPABILITIES = "/capabilities/"
+_EXACTLY: Mapping[str, _Route] = {
+    "/discover": _Route("POST", _discovered),
+    "/healthz": _Route("GET", _healthy),
+    "/openapi.json": _Route("GET", _described),
+}
+_BELOW: Mapping[str, _Route] = {
+    _CAPABILITIES: _Route("GET", _shown),
+}
+"""What follows these is an id, which may hold slashes."""
+
+
+def shortlist_for(event: http.Event, discovery: Discovery, query: Query) -> Shortlist:
+    """What the caller of this request gets for a query, logged and measured; every face of discovery asks here.
+
+    Raises:
+        RequestInvalid: more is asked for than there are candidates.
+        DependencyFailed: retrieval cannot be done now.
+    """
     try:
         audiences, unknown = _audiences(event, discovery), ""
     except DependencyFailed as error:
@@ -75,7 +108,17 @@ def _discovered(event: http.Event, discovery: Discovery) -> http.Response:
         shortlist = shortlist.without("audiences", unknown)
     log.decided(shortlist, audiences, spell_out=discovery.log_queries)
     discovery.metrics(metrics.of_answer(shortlist))
-    return http.ok(Answer.of(shortlist))
+    return shortlist
+
+
+def profile_for(event: http.Event, discovery: Discovery, id: Id) -> Profile:
+    """The profile of a capability, if the caller of this request may see it.
+
+    Raises:
+        CapabilityNotFound: there is none, or not for this caller.
+        DependencyFailed: the index did not answer, or who may see what cannot be looked up.
+    """
+    return discovery.look_up(id, _audiences(event, discovery))
 
 
 def _audiences(event: http.Event, discovery: Discovery) -> frozenset[str]:
@@ -87,17 +130,6 @@ def _audiences(event: http.Event, discovery: Discovery) -> frozenset[str]:
     caller = http.caller_of(event)
     known = discovery.callers(caller) if discovery.callers and caller else frozenset[str]()
     return http.audiences_of(event) | known
-
-
-def _health(discovery: Discovery) -> Health:
-    discover = discovery.discover
-    discover.index.lexical(["health"], Filter(), depth=1)  # raises if the index does not answer
-    return Health(
-        status="ok",
-        index=discover.index.name,
-        encoder=discover.encoder.name if discover.encoder else None,
-        reranker=discover.reranker.name if discover.reranker else None,
-    )
 
 
 @cache

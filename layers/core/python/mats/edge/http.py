@@ -31,7 +31,7 @@ Event = Mapping[str, Any]
 _SESSION = re.compile(r"arn:(?P<partition>[\w-]+):sts::(?P<account>\d+):assumed-role/(?P<role>[^/]+)/.*")
 
 _TITLES = {
-    400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 413: "Content Too Large",
+    400: "Bad Request", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 413: "Content Too Large",
     422: "Unprocessable Content", 500: "Internal Server Error", 503: "Service Unavailable",
 }  # fmt: skip
 
@@ -85,6 +85,17 @@ def body_of(event: Event) -> Any:
 def path_of(event: Event) -> str:
     """The path as the client meant it, percent-encoding undone."""
     return unquote(str(event.get("path") or "/"))
+
+
+def parameters_of(event: Event) -> dict[str, list[str]]:
+    """The parameters of the query string, each with every value given to it."""
+    return {name: list(values) for name, values in (event.get("multiValueQueryStringParameters") or {}).items()}
+
+
+def header_of(event: Event, name: str) -> str | None:
+    """A header's value, however the client spells its name; None if it is not there."""
+    headers = event.get("headers") or {}
+    return next((str(value) for key, value in headers.items() if key.lower() == name.lower()), None)
 
 
 def audiences_of(event: Event) -> frozenset[str]:
