@@ -1,5 +1,7 @@
 """What is indexed of a registration, what is embedded, and how a change is recognised."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +10,7 @@ from pydantic import ValidationError
 from mats.domain.explain import Why, explain
 from mats.domain.profile import (
     FIELD_WEIGHTS,
+    MAX_SCHEMA_BYTES,
     Cause,
     Enrichment,
     Profile,
@@ -130,6 +133,40 @@ def test_a_profile_survives_being_stored_as_json():
 )
 def test_what_has_content_and_is_not_deleted_is_findable(profile, findable):
     assert profile.findable is findable
+
+
+# the schema of the input
+
+SCHEMA = {"type": "object", "properties": {"straße": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"input_schema": SCHEMA},
+        {"descriptor": {"inputSchema": SCHEMA}},
+        {"input_schema": SCHEMA, "descriptor": {"inputSchema": {"type": "object"}}},
+    ],
+    ids=["its own", "as MCP has it", "both"],
+)
+def test_the_schema_of_the_input_is_carried_as_text(said):
+    assert json.loads(a_profile(**said).input_schema) == SCHEMA
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{}, {"input_schema": {}}, {"descriptor": {"inputSchema": "anything"}}, {"descriptor": {"inputSchema": [1]}}],
+    ids=["nothing", "empty", "no object", "a list"],
+)
+def test_without_a_schema_none_is_carried(said):
+    assert a_profile(**said).input_schema == ""
+
+
+def test_a_schema_that_no_model_would_be_given_is_not_carried():
+    frame = len(json.dumps({"description": ""}, separators=(",", ":")))
+    most = "é" * ((MAX_SCHEMA_BYTES - frame) // 2)
+    assert a_profile(input_schema={"description": most}).input_schema
+    assert not a_profile(input_schema={"description": most + "éé"}).input_schema
 
 
 # the content fingerprint

@@ -25,6 +25,8 @@ MAX_PROFILE_BYTES = 360_000
 """A DynamoDB item holds 409,600 bytes; some of them are left to what a writer adds."""
 MAX_KEPT_BYTES = 385_000
 """With what a writer added; the rest is for the vector and for why a later registration was rejected."""
+MAX_SCHEMA_BYTES = 32_000
+"""A larger schema of a tool's input is not carried: more than a model would be given for one tool."""
 
 Trust = Annotated[int, Field(ge=0, le=100)]
 """What an operator thinks of a capability, 0 (none) to 100 (full)."""
@@ -108,6 +110,7 @@ class Profile(_Frozen):
     `encoder` names what made the vector kept beside it; empty if there is none. `rev` grows by one with every change
     and is the external version in the index; `indexed_rev` follows it once the index has acknowledged. A rejected
     registration leaves the last good content in place beside the `error`. `suspicious` holds the reasons to look twice.
+    `input_schema` is the schema of the capability's input as JSON text; empty if there is none, or too large a one.
     """
 
     namespace: str
@@ -120,6 +123,7 @@ class Profile(_Frozen):
     source: SourceText | None = None
     version: str = ""
     endpoint: str = ""
+    input_schema: str = ""
     provider: str = ""
     tags: tuple[str, ...] = ()
     type_tags: tuple[str, ...] = ()
@@ -194,11 +198,20 @@ def profile_of(
         enriched=enrichment is not None,
         enrichment=enrichment or as_written(registration),
         source=SourceText.of(registration),
+        input_schema=_schema(registration),
         trust=trust,
         suspicious=suspicions(registration, enrichment.texts() if enrichment else ()),
         origin=origin,
         notes=notes,
     ).sealed()
+
+
+def _schema(registration: Registration) -> str:
+    """The input's schema as text: a store need not nest it, and what only ranks need not read it."""
+    described = (registration.descriptor or {}).get("inputSchema")
+    schema = registration.input_schema or (described if isinstance(described, dict) else None)
+    text = json.dumps(schema, separators=(",", ":"), ensure_ascii=False) if schema else ""
+    return text if len(text.encode()) <= MAX_SCHEMA_BYTES else ""
 
 
 def fitting(profile: Profile, most: int = MAX_PROFILE_BYTES) -> Profile:
