@@ -199,7 +199,7 @@ def test_models_that_hang_take_no_thread_from_the_index():
         discover = replace(
             discover_with(reranker=Bench(server).reranker),
             clock=SystemClock(), executor=index, models=models,
-            budgets=Budgets(rerank_ms=100), breaker=Breaker(failures=1_000),
+            budgets=Budgets(retrieve_ms=20_000, rerank_ms=100), breaker=Breaker(failures=1_000),
         )  # fmt: skip
         answers = list(callers.map(lambda n: discover(QUERY), range(60)))
     assert all(answer.degraded == ("neural", "llm") for answer in answers)
