@@ -190,18 +190,22 @@ def test_while_one_caller_probes_the_others_do_not_wait_for_it():
 
 
 def test_models_that_hang_take_no_thread_from_the_index():
-    with (
-        BedrockServer(lambda exchange: HANGING) as server,
-        ThreadPoolExecutor(4) as index,
-        ThreadPoolExecutor(30) as models,
-        ThreadPoolExecutor(30) as callers,
-    ):
+    released = threading.Event()
+
+    def hangs(query, shown):
+        released.wait()
+        return judging(len(shown))
+
+    with ThreadPoolExecutor(4) as index, ThreadPoolExecutor(30) as models, ThreadPoolExecutor(30) as callers:
         discover = replace(
-            discover_with(reranker=Bench(server).reranker),
+            discover_with(reranker=ScriptedReranker(hangs)),
             clock=SystemClock(), executor=index, models=models,
             budgets=Budgets(retrieve_ms=20_000, rerank_ms=100), breaker=Breaker(failures=1_000),
         )  # fmt: skip
-        answers = list(callers.map(lambda n: discover(QUERY), range(60)))
+        try:
+            answers = list(callers.map(lambda n: discover(QUERY), range(60)))
+        finally:
+            released.set()
     assert all(answer.degraded == ("neural", "llm") for answer in answers)
     assert all(ranking(answer) == UNJUDGED for answer in answers)
 
