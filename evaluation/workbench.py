@@ -63,6 +63,10 @@ class WithoutWords:
         """The index's own."""
         return self.index.fetch(ids)
 
+    def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
+        """As the index."""
+        return self.index.page(admitted, after=after, limit=limit)
+
     def revisions(self) -> Iterator[tuple[Id, int, bool]]:
         """The index's own."""
         return self.index.revisions()

@@ -157,6 +157,9 @@ class MemoryIndex:
     def fetch(self, ids: Collection[Id]) -> Mapping[Id, Profile]:
         return {id: self.entries[id].profile for id in ids if id in self._admitted(None)}
 
+    def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
+        return [id for id in sorted(self._admitted(admitted)) if after is None or id > after][:limit]
+
     def revisions(self) -> Iterator[tuple[Id, int, bool]]:
         for id, entry in sorted(self.entries.items()):
             yield id, entry.profile.rev, entry.profile.findable

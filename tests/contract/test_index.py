@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from mats.domain.capability import Kind
 from mats.domain.profile import Status
-from mats.domain.query import Filter
+from mats.domain.query import Filter, Scope
 from mats.ports import SearchIndex, Stored
 from tests.builders import a_profile
 from tests.fakes import FakeEncoder
@@ -158,6 +158,48 @@ def test_filters_hold_on_both_sides(index: SearchIndex):
     for admitted, expected in cases:
         assert set(lexical(index, "words", admitted=admitted)) == expected
         assert set(neural(index, "words", admitted=admitted)) == expected
+
+
+def test_a_scope_names_exact_namespaces_and_choices_of_tags_on_both_sides(index: SearchIndex):
+    index.put(
+        [
+            entry("a", "words", namespace="com.acme", tags=("x",)),
+            entry("b", "words", namespace="com.acme.pay", tags=("y", "z")),
+            entry("c", "words", namespace="com.acme-b", tags=()),
+        ]
+    )
+    cases = [
+        (Scope(), {"a", "b", "c"}),
+        (Scope(homes=frozenset({"com.acme"})), {"a"}),
+        (Scope(homes=frozenset({"com.acme", "com.acme-b"})), {"a", "c"}),
+        (Scope(homes=frozenset({"com"})), set()),
+        (Scope(tag_choices=frozenset({frozenset({"x", "y"})})), {"a", "b"}),
+        (Scope(tag_choices=frozenset({frozenset({"x", "y"}), frozenset({"z"})})), {"b"}),
+        (Scope(homes=frozenset({"com.acme"}), tag_choices=frozenset({frozenset({"y"})})), set()),
+    ]
+    for scope, expected in cases:
+        assert set(lexical(index, "words", admitted=Filter(scope=scope))) == expected
+        assert set(neural(index, "words", admitted=Filter(scope=scope))) == expected
+        assert {id.rpartition("/")[2] for id in index.page(Filter(scope=scope), after=None, limit=9)} == expected
+
+
+def test_pages_go_through_what_the_filter_admits_in_order_of_id(index: SearchIndex):
+    spelt = ["Z", "a", "b/c", "b", "é", "支付", "𝕬", "\ue000", "secret"]
+    index.put(
+        [entry(name, encoded=False, visible_to=("finance",) if name == "secret" else None) for name in spelt]
+        + [tombstone("gone", rev=1)]
+    )
+    hidden = entry("secret").profile.id
+    for audiences, ids in (((), set()), (("finance",), {hidden})):
+        admitted = Filter(audiences=frozenset(audiences))
+        everything = sorted({entry(name).profile.id for name in spelt} - {hidden} | ids)
+        found, after = [], None
+        while page := index.page(admitted, after=after, limit=2):
+            assert len(page) <= 2
+            found.extend(page)
+            after = page[-1]
+        assert found == everything
+    assert index.page(Filter(), after="zzz", limit=1) == []
 
 
 def test_bm25_of_gives_what_the_search_gives_and_zero_to_the_rest(index: SearchIndex):

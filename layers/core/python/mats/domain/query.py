@@ -69,6 +69,19 @@ class Query(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
+class Scope:
+    """What a query of ours cannot say of the capabilities wanted, but other protocols can."""
+
+    homes: frozenset[str] = frozenset()
+    """In exactly one of these namespaces, not below; empty admits all."""
+    tag_choices: frozenset[frozenset[str]] = frozenset()
+    """Of each of these sets, at least one tag must be there."""
+
+
+ANYWHERE = Scope()
+
+
+@dataclass(frozen=True, slots=True)
 class Filter:
     """Which capabilities may answer: the caller's wish, and what the caller may see at all."""
 
@@ -76,23 +89,27 @@ class Filter:
     namespaces: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()
     audiences: frozenset[str] = frozenset()
+    scope: Scope = ANYWHERE
 
     @classmethod
-    def of(cls, query: Query, audiences: Collection[str]) -> Self:
+    def of(cls, query: Query, audiences: Collection[str], scope: Scope = ANYWHERE) -> Self:
         """The filter of a query asked by a caller who belongs to these audiences."""
-        return cls(frozenset(query.kinds), frozenset(query.namespaces), frozenset(query.tags), frozenset(audiences))
+        wanted = frozenset(query.kinds), frozenset(query.namespaces), frozenset(query.tags)
+        return cls(*wanted, frozenset(audiences), scope)
 
     def admits_kind(self, kind: Kind | None) -> bool:
         """Empty admits all."""
         return not self.kinds or kind in self.kinds
 
     def admits_namespace(self, namespace: str) -> bool:
-        """A namespace admits itself and everything below it, at a dot."""
+        """A namespace admits itself and everything below it, at a dot; a home admits itself alone."""
+        if self.scope.homes and namespace not in self.scope.homes:
+            return False
         return not self.namespaces or any(f"{namespace}.".startswith(f"{wanted}.") for wanted in self.namespaces)
 
     def admits_tags(self, tags: Collection[str]) -> bool:
-        """Every tag asked for must be there."""
-        return self.tags.issubset(tags)
+        """Every tag asked for must be there, and one of each choice."""
+        return self.tags.issubset(tags) and not any(choice.isdisjoint(tags) for choice in self.scope.tag_choices)
 
     def sees(self, visible_to: Collection[str] | None) -> bool:
         """Whether a capability exists for this caller: shown to everyone, or to an audience of the caller's."""

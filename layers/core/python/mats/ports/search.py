@@ -58,6 +58,10 @@ class SearchIndex(Protocol):
         """The indexed profiles of those that are findable."""
         ...
 
+    def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
+        """At most `limit` ids that the filter admits, in order of id, beginning behind `after`."""
+        ...
+
     def revisions(self) -> Iterator[tuple[Id, int, bool]]:
         """Every entry's id, revision and whether it is findable (or a tombstone), in order of id."""
         ...

@@ -11,7 +11,7 @@ from mats.domain.errors import DependencyFailed, Fault, RequestInvalid, StorageU
 from mats.domain.explain import explain
 from mats.domain.judging import shuffled
 from mats.domain.profile import Profile
-from mats.domain.query import Filter, Query
+from mats.domain.query import ANYWHERE, Filter, Query, Scope
 from mats.domain.ranking import (
     Scale,
     Signal,
@@ -101,7 +101,7 @@ class Discover:
     shuffle: bool = False
     gate: AbstractContextManager[Any] = field(default_factory=nullcontext)
 
-    def __call__(self, query: Query, audiences: Collection[str] = ()) -> Shortlist:
+    def __call__(self, query: Query, audiences: Collection[str] = (), scope: Scope = ANYWHERE) -> Shortlist:
         """The shortlist for a query asked by a caller who belongs to these audiences.
 
         Raises:
@@ -113,7 +113,7 @@ class Discover:
         terms = query_terms(query.query)
         with self.gate:
             trace.took_ms["queue"] = self.clock.elapsed_ms() - began
-            found = self._retrieve(query, terms, Filter.of(query, audiences), trace)
+            found = self._retrieve(query, terms, Filter.of(query, audiences, scope), trace)
         candidates, opinion, scores = self._judged(query, found, trace)
         ranked = self._ranked(candidates, scores, opinion.intent)
         judged = [result for result in ranked if Signal.LLM in result.signals]

@@ -123,6 +123,21 @@ class OpenSearchIndex:
         ]
         return {profile.id: profile for profile in profiles}
 
+    def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
+        """At most `limit` ids that the filter admits, in order of id."""
+        body = {
+            "size": limit,
+            "query": {"bool": {"filter": mapping.admitted(admitted)}},
+            "sort": [{"id": "asc"}],
+            "track_total_hits": False,
+            **({"search_after": [after]} if after is not None else {}),
+            **_only("id"),
+        }
+        try:
+            return [Id(hit["fields"]["id"][0]) for hit in self.domain.search(self.read, body)]
+        except Missing:
+            return []
+
     def revisions(self, index: str | None = None) -> Iterator[tuple[Id, int, bool]]:
         """Every entry's id, revision and whether it is findable, in order of id: of the index behind the alias."""
         after: dict[str, Any] = {}

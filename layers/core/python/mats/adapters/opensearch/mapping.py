@@ -141,6 +141,10 @@ def admitted(wanted: Filter) -> list[dict[str, Any]]:
         clauses.append({"terms": {"kind": sorted(Kind(kind) for kind in wanted.kinds)}})
     if wanted.namespaces:
         clauses.append({"terms": {"namespaces": sorted(wanted.namespaces)}})
+    if wanted.scope.homes:
+        homes = [{"prefix": {"id": f"{home}/"}} for home in sorted(wanted.scope.homes)]
+        clauses.append({"bool": {"should": homes, "minimum_should_match": 1}})
+    clauses += [{"terms": {"tags": choice}} for choice in sorted(map(sorted, wanted.scope.tag_choices))]
     return clauses + [{"term": {"tags": tag}} for tag in sorted(wanted.tags)]
 
 

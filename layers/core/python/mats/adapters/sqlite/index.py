@@ -100,6 +100,15 @@ class SqliteIndex:
             rows = connection.execute(query, (as_json(ids),)).fetchall()
         return {id: Profile.model_validate_json(profile) for id, profile in rows}
 
+    def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
+        """At most `limit` ids that the filter admits, in order of id."""
+        mask, _ = self._admitted(admitted)
+        query = "SELECT id FROM entries WHERE id > ? AND admitted(row) ORDER BY id LIMIT ?"
+        with self._database.reading() as connection:
+            connection.create_function("admitted", 1, _reader(mask))
+            rows = connection.execute(query, (after or "", limit)).fetchall()
+        return [Id(id) for (id,) in rows]
+
     def revisions(self) -> Iterator[tuple[Id, int, bool]]:
         """Every entry's id, revision and whether it is findable, in order of id."""
         with self._database.reading() as connection:
