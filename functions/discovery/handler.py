@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mats import bootstrap
 from mats.bootstrap import Discovery
@@ -16,7 +16,11 @@ from mats.domain.query import Filter, Query
 from mats.domain.shortlist import Shortlist
 from mats.edge import http, log, metrics, openapi
 from mats.edge.answer import Answer, Capability, Health
+from mats.edge.formats import DiscoverRequest, ReadyMade
 from mats.settings import deployed, on_lambda
+
+if TYPE_CHECKING:
+    from mats.edge.mcp_tools import Asking
 
 
 def handle(event: http.Event, context: object) -> dict[str, Any]:
@@ -29,11 +33,16 @@ def respond(event: http.Event, discovery: Discovery) -> http.Response:
     try:
         return _routed(event, discovery)
     except CapabilityError as error:
-        response = http.failed(error, discreet=discovery.discreet)
-        if response.status >= 500:
-            discovery.metrics(metrics.FAILED)
-            log.LOGGER.error("no answer at %s: %s", http.path_of(event), error)
-        return response
+        return _failed(error, event, discovery)
+
+
+def _failed(error: CapabilityError, event: http.Event, discovery: Discovery) -> http.Response:
+    """The problem it is to the caller; the operator hears what is not the caller's own."""
+    response = http.failed(error, discreet=discovery.discreet)
+    if response.status >= 500:
+        discovery.metrics(metrics.FAILED)
+        log.LOGGER.error("no answer at %s: %s", http.path_of(event), error)
+    return response
 
 
 def _routed(event: http.Event, discovery: Discovery) -> http.Response:
@@ -51,7 +60,17 @@ def _described(event: http.Event, discovery: Discovery) -> http.Response:
 
 
 def _discovered(event: http.Event, discovery: Discovery) -> http.Response:
-    return http.ok(Answer.of(shortlist_for(event, discovery, Query.parse(http.body_of(event)))))
+    wish = DiscoverRequest.of(http.body_of(event), http.parameters_of(event))
+    shortlist = shortlist_for(event, discovery, wish)
+    if wish.format is None:
+        return http.ok(Answer.of(shortlist))
+    return http.ok(ReadyMade.of(shortlist, wish.format, wish.token_budget))
+
+
+def _spoken_to(event: http.Event, discovery: Discovery) -> http.Response:
+    from mats.edge import mcp_http  # noqa: PLC0415 - for those who speak MCP
+
+    return mcp_http.respond(event, asking(event, discovery))
 
 
 def _shown(event: http.Event, discovery: Discovery) -> http.Response:
@@ -84,6 +103,7 @@ _CAPABILITIES = "/capabilities/"
 _EXACTLY: Mapping[str, _Route] = {
     "/discover": _Route("POST", _discovered),
     "/healthz": _Route("GET", _healthy),
+    "/mcp": _Route("POST", _spoken_to),
     "/openapi.json": _Route("GET", _described),
 }
 _BELOW: Mapping[str, _Route] = {
@@ -130,6 +150,17 @@ def _audiences(event: http.Event, discovery: Discovery) -> frozenset[str]:
     caller = http.caller_of(event)
     known = discovery.callers(caller) if discovery.callers and caller else frozenset[str]()
     return http.audiences_of(event) | known
+
+
+def asking(event: http.Event, discovery: Discovery) -> "Asking":
+    """What the caller of this request may ask, for a face that does not speak HTTP."""
+    from mats.edge.mcp_tools import Asking  # noqa: PLC0415 - for those who speak MCP
+
+    return Asking(
+        search=lambda query: shortlist_for(event, discovery, query),
+        look_up=lambda id: profile_for(event, discovery, id),
+        failed=lambda error: str(json.loads(_failed(error, event, discovery).body)["detail"]),
+    )
 
 
 @cache

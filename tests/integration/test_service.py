@@ -60,7 +60,7 @@ def test_health_and_description_are_served(service):
     assert Health.model_validate(service.request("/healthz")[1]).status == "ok"
     status, document = service.request("/openapi.json")
     assert status == 200
-    assert set(document["paths"]) == {"/discover", "/capabilities/{id}", "/healthz"}
+    assert set(document["paths"]) >= {"/discover", "/capabilities/{id}", "/mcp", "/healthz"}
 
 
 def test_the_page_at_docs_needs_nothing_from_elsewhere(service):

@@ -16,6 +16,7 @@ from mats.domain.shortlist import Candidate, Result, Shortlist
 from mats.domain.usage import Usage
 from mats.edge import http, openapi
 from mats.edge.answer import Answer, Capability, Health, RankedCapability
+from mats.edge.formats import DiscoverRequest, Format, ReadyMade
 from tests.builders import a_profile
 
 DOCUMENT = json.loads(json.dumps(openapi.document(), allow_nan=False))
@@ -137,7 +138,7 @@ BARE = _shortlist(
 def test_the_document_is_openapi_in_plain_json():
     assert DOCUMENT["openapi"].startswith("3.1")
     assert DOCUMENT["info"]["version"]
-    assert DOCUMENT["paths"].keys() == {"/discover", "/capabilities/{id}", "/healthz"}
+    assert DOCUMENT["paths"].keys() >= {"/discover", "/capabilities/{id}", "/mcp", "/healthz"}
 
 
 def test_every_reference_leads_somewhere():
@@ -172,7 +173,7 @@ def test_the_request_is_promised_as_it_is_parsed():
     request = _resolved(schema["$ref"])
     assert request["required"] == ["query"]
     assert request["additionalProperties"] is False
-    assert request["properties"].keys() == Query.model_fields.keys()
+    assert request["properties"].keys() == DiscoverRequest.model_fields.keys()
 
 
 @pytest.mark.parametrize(
@@ -181,6 +182,11 @@ def test_the_request_is_promised_as_it_is_parsed():
         ({"query": "refund"}, True),
         ({"query": "refund", "kinds": ["tool"], "namespaces": ["com.acme"], "tags": ["a"], "limit": 25}, True),
         ({"query": "refund", "limit": None, "explain": True}, True),
+        ({"query": "refund", "format": "mcp_tools", "token_budget": 1}, True),
+        ({"query": "refund", "format": None, "token_budget": None}, True),
+        ({"query": "refund", "format": "gemini"}, False),
+        ({"query": "refund", "format": "mcp_tools", "token_budget": 0}, False),
+        ({"query": "refund", "format": "mcp_tools", "token_budget": "9"}, False),
         ({"query": ""}, False),
         ({"query": "x" * 2_001}, False),
         ({"query": "refund", "limit": 0}, False),
@@ -191,12 +197,12 @@ def test_the_request_is_promised_as_it_is_parsed():
     ],
 )
 def test_a_request_is_taken_if_and_only_if_the_document_says_so(body, taken):
-    assert _conforms(body, {"$ref": "#/components/schemas/Query"}) is taken
+    assert _conforms(body, {"$ref": "#/components/schemas/DiscoverRequest"}) is taken
     if taken:
-        assert Query.parse(body)
+        assert DiscoverRequest.of(body, {})
     else:
         with pytest.raises(RequestInvalid):
-            Query.parse(body)
+            DiscoverRequest.of(body, {})
 
 
 # the answers
@@ -207,6 +213,15 @@ def test_an_answer_is_what_the_document_promises(shortlist):
     response = http.ok(Answer.of(shortlist))
     assert _conforms(json.loads(response.body), _promised("/discover", "post", 200))
     assert Answer.model_validate_json(response.body) == Answer.of(shortlist)
+
+
+@pytest.mark.parametrize("format", Format)
+@pytest.mark.parametrize("shortlist", [FULL, BARE], ids=["full", "bare"])
+def test_ready_made_tools_are_what_the_document_promises(format, shortlist):
+    body = json.loads(http.ok(ReadyMade.of(shortlist, format, 400)).body)
+    assert _conforms(body, {"$ref": "#/components/schemas/ReadyMade"})
+    assert _conforms(body, _promised("/discover", "post", 200))
+    assert not _conforms({**body, "extra": 1}, _promised("/discover", "post", 200))
 
 
 def test_an_answer_of_another_shape_would_be_noticed():

@@ -1,5 +1,6 @@
 """The answers of the API, as data: what is written is what /openapi.json promises."""
 
+import json
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -138,6 +139,7 @@ class Capability(_Answer):
     negative_examples: list[str]
     description: str
     endpoint: str
+    input_schema: dict[str, Any] | None = Field(description="JSON Schema of its input, as its owner wrote it.")
     provider: str
     tags: list[str]
     type_tags: list[str]
@@ -153,6 +155,7 @@ class Capability(_Answer):
         if profile.kind is None or profile.source is None:
             raise ValueError(f"{profile.id} is indexed without content")
         same: dict[str, Any] = profile.model_dump(include=cls.model_fields.keys() & Profile.model_fields.keys())
+        same["input_schema"] = json.loads(profile.input_schema or "null")
         return cls(id=profile.id, description=profile.source.description, **profile.enrichment.model_dump(), **same)
 
 

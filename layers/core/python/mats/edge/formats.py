@@ -1,0 +1,212 @@
+"""A shortlist as a model's API takes it: tools to pass on as they are, cut to a budget of tokens."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+
+from mats.domain.errors import Fault, RequestInvalid
+from mats.domain.query import Query
+from mats.domain.ranking import Verdict
+from mats.domain.shortlist import Result, Shortlist
+from mats.edge.tools import Tool, tool_of
+
+
+class Format(StrEnum):
+    """Whose tools a shortlist is answered as."""
+
+    MCP_TOOLS = "mcp_tools"
+    BEDROCK_TOOL_CONFIG = "bedrock_tool_config"
+    CLAUDE_TOOL_REFERENCE = "claude_tool_reference"
+    OPENAI_TOOLS = "openai_tools"
+
+
+class DiscoverRequest(Query):
+    """A request for capabilities: the body of `POST /discover`."""
+
+    format: Format | None = Field(
+        default=None,
+        description="Answer with tools to pass on to a model instead of results to read. May also stand in the query "
+        "string.",
+    )
+    token_budget: Annotated[int, Field(ge=1, strict=True)] | None = Field(
+        default=None,
+        description="With a `format`: at most so many tokens of tools, estimated as one for every two bytes of their "
+        "JSON. May also stand in the query string.",
+    )
+
+    @field_validator("token_budget")
+    @classmethod
+    def _of_something(cls, value: int | None, info: ValidationInfo) -> int | None:
+        if value is not None and "format" in info.data and info.data["format"] is None:
+            raise ValueError("cuts ready-made tools only; name a `format`, too")
+        return value
+
+    @classmethod
+    def of(cls, body: Any, parameters: Mapping[str, Sequence[str]]) -> Self:
+        """What a body and a query string ask for together.
+
+        Raises:
+            RequestInvalid: with every fault of the one or the other.
+        """
+        said = _said(parameters)
+        if isinstance(body, dict):
+            twice = sorted(name for name in said if name in body and body[name] != said[name])
+            if twice:
+                raise RequestInvalid(
+                    [Fault(name, "is one thing in the body and another in the query") for name in twice]
+                )
+            body = {**said, **body}
+        return cls.parse(body)
+
+
+def _said(parameters: Mapping[str, Sequence[str]]) -> dict[str, str | int]:
+    faults = [
+        Fault(name, "is given more than once" if name in _PARAMETERS else "is not a parameter of the query; only "
+              "`format` and `token_budget` are, all else belongs in the body")
+        for name, values in sorted(parameters.items())
+        if name not in _PARAMETERS or len(values) != 1
+    ]  # fmt: skip
+    if faults:
+        raise RequestInvalid(faults)
+    return {name: _number(values[0]) if name == "token_budget" else values[0] for name, values in parameters.items()}
+
+
+def _number(text: str) -> str | int:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else text
+
+
+_PARAMETERS = ("format", "token_budget")
+
+
+class LeftOut(BaseModel):
+    """A result that is not among the tools."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str
+    reason: Literal["token_budget", "suspicious"] = Field(
+        description="`suspicious`: what its owner wrote seems meant to steer a model, and these tools go to one unread."
+    )
+    tokens: int = Field(description="What it would have taken, estimated.")
+
+
+class ReadyMade(BaseModel):
+    """A shortlist as tools, best first."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    query_id: str
+    verdict: Verdict
+    degraded: list[str]
+    format: Format
+    output: list[dict[str, Any]] | dict[str, Any] | None = Field(
+        description="To be passed on as it is. `mcp_tools`: MCP tools. `bedrock_tool_config`: the `toolConfig` of "
+        "Converse, or null where there is no tool, because Converse takes no empty one. `claude_tool_reference`: the "
+        "`content` of a tool result. `openai_tools`: the `tools` of Chat Completions."
+    )
+    definitions: list[dict[str, Any]] | None = Field(
+        default=None,
+        description="With `claude_tool_reference`: what is referred to, for the request's `tools`; to be deferred.",
+    )
+    names: dict[str, str] = Field(description="The id of the capability behind each tool's name.")
+    left_out: list[LeftOut]
+    tokens: int = Field(description="What the tools take, estimated as one token for every two bytes of JSON.")
+
+    @classmethod
+    def of(cls, shortlist: Shortlist, format: Format, token_budget: int | None) -> Self:
+        """The tools of a shortlist: best first, whatever fits."""
+        target = _TARGETS[format]
+        kept, left_out, tokens = _cut(shortlist.results, target, token_budget)
+        return cls(
+            query_id=shortlist.query_id,
+            verdict=shortlist.verdict,
+            degraded=list(shortlist.degraded),
+            format=format,
+            output=target.output(kept),
+            definitions=[target.definition(tool) for tool in kept] if target.deferred else None,
+            names={tool.name: tool.id for tool in kept},
+            left_out=left_out,
+            tokens=tokens,
+        )
+
+
+def estimated_tokens(value: Any) -> int:
+    """Tokens of a value's JSON: one for every two bytes.
+
+    That is more than even WordPiece makes of it, which takes every bracket and quote for a token: at most one for 2.16
+    bytes of 3,000 tools as they are registered. The tokenizers of today's models make one of 3 to 4.
+    """
+    return -(-len(json.dumps(value, ensure_ascii=False).encode(errors="replace")) // 2)
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """How tools are written for one API; those of a `deferred` one are defined apart from its output."""
+
+    definition: Callable[[Tool], dict[str, Any]]
+    output: Callable[[Sequence[Tool]], list[dict[str, Any]] | dict[str, Any] | None]
+    deferred: bool = False
+
+    def tokens(self, tool: Tool) -> int:
+        """What one takes: its output and, where that is apart, the definition that it makes a model read."""
+        return estimated_tokens(self.output([tool])) + (
+            estimated_tokens([self.definition(tool)]) if self.deferred else 0
+        )
+
+
+def _cut(results: Iterable[Result], target: _Target, budget: int | None) -> tuple[list[Tool], list[LeftOut], int]:
+    """The tools that fit, those left out, and what the former take; a smaller one behind a larger may still fit."""
+    kept: list[Tool] = []
+    left_out: list[LeftOut] = []
+    tokens = 0
+    for result in results:
+        profile = result.candidate.profile
+        tool = tool_of(profile)
+        alone = target.tokens(tool)
+        if profile.suspicious:
+            left_out.append(LeftOut(id=tool.id, reason="suspicious", tokens=alone))
+        elif budget is not None and tokens + alone > budget:
+            left_out.append(LeftOut(id=tool.id, reason="token_budget", tokens=alone))
+        else:
+            kept.append(tool)
+            tokens += alone
+    return kept, left_out, tokens
+
+
+def _mcp(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name, "title": tool.title, "description": tool.description, "inputSchema": tool.schema,
+        "_meta": {"mats/id": tool.id, "mats/kind": tool.kind},
+    }  # fmt: skip
+
+
+def _bedrock(tool: Tool) -> dict[str, Any]:
+    spec = {"name": tool.name, "description": tool.description, "inputSchema": {"json": tool.flat_schema}}
+    return {"toolSpec": spec}
+
+
+def _claude(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name, "description": tool.description, "input_schema": tool.flat_schema, "defer_loading": True,
+    }  # fmt: skip
+
+
+def _openai(tool: Tool) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.flat_schema}
+    return {"type": "function", "function": function}
+
+
+_TARGETS: Mapping[Format, _Target] = {
+    Format.MCP_TOOLS: _Target(_mcp, lambda tools: [_mcp(tool) for tool in tools]),
+    Format.BEDROCK_TOOL_CONFIG: _Target(
+        _bedrock, lambda tools: {"tools": [_bedrock(tool) for tool in tools]} if tools else None
+    ),
+    Format.CLAUDE_TOOL_REFERENCE: _Target(
+        _claude, lambda tools: [{"type": "tool_reference", "tool_name": tool.name} for tool in tools], deferred=True
+    ),
+    Format.OPENAI_TOOLS: _Target(_openai, lambda tools: [_openai(tool) for tool in tools]),
+}
