@@ -22,8 +22,8 @@ from evaluation.cache import cached
 from evaluation.datasets import FOUR_KINDS, SETS, Dataset, JudgedQuery, load
 from evaluation.metrics import SEED, Values
 from evaluation.provenance import RESULTS, write
-from evaluation.scale import fit, measured
-from evaluation.workbench import registry_of
+from evaluation.scale import fit, fit_spread, measured
+from evaluation.workbench import PATIENT, registry_of
 from mats import bootstrap
 from mats.adapters.opensearch.mapping import VERSION
 from mats.domain.query import Query
@@ -61,7 +61,7 @@ def main() -> None:
     if chosen.carry_over:
         _keep(_carried_over(table))
         return
-    index, fitted, grid = _fitted_scale(data, settings)
+    index, fitted, grids = _fitted_scale(data, settings)
     report: dict[str, Any] = {}
     for key, encoder in ((settings.encoder, cached(settings)), ("none", None)):
         sets = [scores(load(data / name), settings, encoder, fitted) for name in FOUR_KINDS.values()]
@@ -74,7 +74,7 @@ def main() -> None:
             "fitted": _judged(halves[0], weak, match),
             "tested": _judged(halves[1], weak, match),
         }
-    write("calibration", {"scale": asdict(fitted), "sets": SETS, "grid": grid, "verdict": report})
+    write("calibration", {"scale": asdict(fitted), "sets": SETS, **grids, "verdict": report})
     _keep(_carried_over(table))
     sys.stdout.write(json.dumps(report) + "\n")
 
@@ -97,16 +97,18 @@ def _keep(table: dict[str, Any]) -> None:
     _TABLE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
 
 
-def _fitted_scale(data: Path, settings: Settings) -> tuple[str, Scale, list[dict[str, Any]]]:
-    """The index it was fitted on, the scale, the whole grid."""
+def _fitted_scale(data: Path, settings: Settings) -> tuple[str, Scale, dict[str, Any]]:
+    """The index it was fitted on, the scale, both grids."""
     sets = []
     index = ""
     for name in SETS:
         dataset = load(data / name)
         with registry_of(dataset.registrations, settings, encoder=cached(settings)) as local:
             index = local.index.name
-            sets.append(measured(local.discovery.discover, dataset.queries))
-    return index, *fit(sets)
+            sets.append(measured(replace(local.discovery.discover, budgets=PATIENT), dataset.queries))
+    mixing, grid = fit(sets)
+    spread, wider = fit_spread(sets, mixing)
+    return index, spread, {"grid": grid, "spread": wider}
 
 
 def scores(dataset: Dataset, settings: Settings, encoder: Encoder | None, scale: Scale) -> Scores:
@@ -116,11 +118,11 @@ def scores(dataset: Dataset, settings: Settings, encoder: Encoder | None, scale:
     gold = {id for query in dataset.queries for id in query.relevant}
     bereft = [r for r in dataset.registrations if r.id not in gold]
     with registry_of(dataset.registrations, settings, encoder=encoder) as local:
-        discover = replace(local.discovery.discover, scale=scale)
+        discover = replace(local.discovery.discover, scale=scale, budgets=PATIENT)
         answers = [_best(discover, query) for query in dataset.queries]
         nonsense = [_best(discover, query)[0] for query in _nonsense(dataset.name)]
     with registry_of(bereft, settings, encoder=encoder) as local:
-        discover = replace(local.discovery.discover, scale=scale)
+        discover = replace(local.discovery.discover, scale=scale, budgets=PATIENT)
         without = [_best(discover, query)[0] for query in dataset.queries]
     best, found = zip(*answers, strict=True)
     return Scores(np.array(best), np.array(found), np.array(without), np.array(nonsense))

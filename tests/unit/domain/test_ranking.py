@@ -311,10 +311,10 @@ def test_retrieval_is_a_unit_value_or_absent_where_nothing_was_measured(scale, s
 
 
 @given(scales, bm25_scores, cosines)
-def test_a_missing_side_leaves_retrieval_to_the_other(scale, score, cosine):
-    by_words, by_meaning = scale.retrieval(score, None), scale.retrieval(None, cosine)
+def test_a_missing_side_leaves_the_mixture_to_the_other(scale, score, cosine):
+    by_words, by_meaning = scale.mixed(score, None), scale.mixed(None, cosine)
     assert by_words == scale.bm25(score)
-    assert scale.retrieval(score, cosine) == pytest.approx((by_words + by_meaning) / 2)
+    assert scale.mixed(score, cosine) == pytest.approx((by_words + by_meaning) / 2)
 
 
 @given(scales, bm25_scores, bm25_scores, st.none() | cosines)
@@ -350,10 +350,25 @@ def test_no_bm25_score_is_worth_everything(scale, score):
         (None, None, None),
     ],
 )
-def test_retrieval_is_what_one_gets_by_hand(score, cosine, expected):
+def test_a_mixture_is_what_one_gets_by_hand(score, cosine, expected):
     scale = Scale(c=20, lo=0.2, hi=0.8)
-    measured = scale.retrieval(score, cosine)
+    measured = scale.mixed(score, cosine)
     assert measured == (None if expected is None else pytest.approx(expected))
+
+
+@pytest.mark.parametrize(
+    ("mixture", "expected"), [(0.4, 0.5), (0.5, 0.7311), (0.3, 0.2689), (1.0, 0.9975), (0.0, 0.018)]
+)
+def test_retrieval_is_a_logistic_function_of_the_mixture(mixture, expected):
+    scale = Scale(c=20, lo=0.0, hi=1.0, even=0.4, spread=0.1)
+    assert scale.retrieval(None, mixture) == pytest.approx(expected, abs=5e-5)
+
+
+def test_a_good_mixture_outranks_a_poor_one_that_is_trusted():
+    scale = Scale(c=20, lo=0.0, hi=1.0, even=0.4, spread=0.08)
+    good, poor = ({RETRIEVAL: scale.retrieval(None, mixture)} for mixture in (0.55, 0.3))
+    weights = standing_in(PAPER_WEIGHTS)
+    assert blend(good, weights) > blend({**poor, QUALITY: 0.9}, weights)
 
 
 # the verdict

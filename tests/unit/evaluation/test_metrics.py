@@ -9,7 +9,7 @@ import pytest
 from evaluation.baseline import PlainBm25
 from evaluation.datasets import DatasetInvalid, JudgedQuery, load
 from evaluation.metrics import MEASURES, estimate, per_query
-from evaluation.scale import Measured, fit
+from evaluation.scale import TRUSTED, Measured, fit, fit_spread
 from mats.domain.capability import Id
 from tests.builders import a_registration
 
@@ -61,6 +61,17 @@ def test_the_scale_with_the_most_gold_in_front_is_chosen():
     scale, grid = fit([[lexical_is_right]])
     assert max(row["match@1"] for row in grid) == 1.0
     assert scale.retrieval(30.0, 0.4) > scale.retrieval(1.0, 0.5)
+
+
+def test_the_spread_that_keeps_gold_in_front_of_trusted_strangers_is_chosen():
+    close = [Measured(np.array([1.0, 0.0]), np.array([20.0, 8.0]), np.array([0.5, 0.3])) for _ in range(40)]
+    plain, _ = fit([close])
+    chosen, grid = fit_spread([close], plain)
+    best = max(sum(row[name] for name in TRUSTED) for row in grid)
+    taken = next(row for row in grid if (row["even"], row["spread"]) == (chosen.even, chosen.spread))
+    assert sum(taken[name] for name in TRUSTED) == best
+    assert taken["none"] == 1.0
+    assert min(row["all, any"] for row in grid) < taken["all, any"]
 
 
 def written(folder, *, corpus, queries, qrels, packed=True):

@@ -4,6 +4,7 @@ Fusion chooses *which* k candidates are looked at; it compares them with each ot
 their query. The retrieval scale says *how good* a candidate is on its own, so it can be compared across queries.
 """
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -54,18 +55,31 @@ class Scale:
         lo: The cosine worth nothing.
         hi: The cosine worth everything.
         lexical_share: What the BM25 side counts for in `retrieval`, in [0, 1].
+        even: The mixture of both sides that is worth one half, in [0, 1].
+        spread: How far from there a mixture is worth almost everything or nothing (73 % and 27 %), above 0.
     """
 
     c: float
     lo: float
     hi: float
     lexical_share: float = 0.5
+    even: float = 0.4
+    spread: float = 0.08
 
     def bm25(self, score: float) -> float:
         """A BM25 score as b / (b + c), in [0, 1)."""
         return score / (score + self.c)
 
     def retrieval(self, score: float | None, cosine: float | None) -> float | None:
+        """The mixture of the two sides, in [0, 1], as far apart as a judge's opinions are: a logistic function of it.
+
+        Mixtures of good and bad candidates lie close together. Where they stand in for a judge as they are, trust
+        outranks relevance: docs/decisions/0017.
+        """
+        mixture = self.mixed(score, cosine)
+        return None if mixture is None else 1 / (1 + math.exp((self.even - mixture) / self.spread))
+
+    def mixed(self, score: float | None, cosine: float | None) -> float | None:
         """The weighted mean of the two sides, in [0, 1]; of one if only that was measured, none if neither was."""
         lexical = None if score is None else self.bm25(score)
         neural = None if cosine is None else _unit(cosine, self.lo, self.hi)
