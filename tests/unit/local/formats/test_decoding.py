@@ -1,0 +1,117 @@
+"""Bytes that mean harm end in one clear sentence, soon and in little memory."""
+
+import json
+import time
+import tracemalloc
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from local.formats import decoding, skill
+from local.formats.decoding import Undecodable, decoded, from_yaml
+
+
+def bomb(levels: int = 12) -> str:
+    lines = ["a0: &a0 [x,x,x,x,x,x,x,x,x]"]
+    lines += [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]" for n in range(1, levels)]
+    return "\n".join(lines)
+
+
+HOSTILE = [
+    ("x.yaml", bomb(), "beyond all bounds"),
+    ("x.yaml", "a: &a [*a]", "before it is complete"),
+    ("x.yaml", "[" * 100_000, "levels deep"),
+    ("x.yaml", "- " * 100_000, "levels deep"),
+    ("x.yaml", "a: !!python/object/apply:os.system [ls]", "tag"),
+    ("x.yaml", "a: !Ref b", "tag"),
+    ("x.yaml", "a: 1\na: 2", "twice"),
+    ("x.yaml", "? [a]\n: b", "for a key"),
+    ("x.yaml", "a: 1\n---\nb: 2", "several"),
+    ("x.yaml", "a: \x01", "forbids"),
+    ("x.yaml", "x" * 8_000_001, "convert it to JSON"),
+    ("x.json", "[" * 100_000, "levels deep"),
+    ("x.json", "[" * 61 + "]" * 61, "levels deep"),
+    ("x.json", '{"a":' * 500 + "1" + "}" * 500, "levels deep"),
+    ("x.json", '{"a": 1, "a": 2}', "twice"),
+    ("x.json", '{"a": NaN}', "no number"),
+    ("x.json", "9" * 5_000, "cannot be read"),
+    ("x.json", "[" + "[]," * 2_000_000 + "1]", "more than"),
+    ("x.json", '{"a": "\x01"}', "is not JSON"),
+    ("x.json", "", "is not JSON"),
+    ("SKILL.md", "# No front matter", "no front matter"),
+    ("SKILL.md", f"---\n{bomb()}\n---\n", "beyond all bounds"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "said"), HOSTILE, ids=range(len(HOSTILE)))
+def test_a_hostile_document_says_what_is_wrong_with_it(name, text, said):
+    with pytest.raises(Undecodable, match=said):
+        decoded(text.encode(), name=name)
+
+
+def test_what_is_too_large_is_refused_before_it_is_looked_at(monkeypatch):
+    monkeypatch.setattr(decoding, "MAX_BYTES", 10)
+    with pytest.raises(Undecodable, match="larger than"):
+        decoded(b"x" * 11)
+
+
+def test_what_is_no_text_says_where():
+    with pytest.raises(Undecodable, match="byte 3"):
+        decoded(b"ab\xff")
+
+
+def test_a_bomb_takes_little_memory():
+    tracemalloc.start()
+    with pytest.raises(Undecodable):
+        from_yaml(bomb(30))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 20_000_000
+
+
+def test_yaml_is_read_as_json_would_be():
+    text = (
+        "a: 2024-01-01\nb: yes\nc: 012\n200: x\nd: 1e5\ne: 'true'\nf: null\ng: -0.5\nh: !!str 5\ni: |\n  two\n  lines\n"
+    )
+    assert from_yaml(text) == {
+        "a": "2024-01-01", "b": "yes", "c": "012", "200": "x", "d": 100000.0, "e": "true", "f": None, "g": -0.5,
+        "h": "5", "i": "two\nlines\n",
+    }  # fmt: skip
+
+
+def test_aliases_and_merges_are_written_out_within_bounds():
+    assert from_yaml("x: &x {a: 1, b: 2}\ny:\n  <<: *x\n  b: 3\nz: [*x]") == {
+        "x": {"a": 1, "b": 2},
+        "y": {"b": 3, "a": 1},
+        "z": [{"a": 1, "b": 2}],
+    }
+
+
+words = st.text(st.characters(min_codepoint=32, max_codepoint=0x24F, exclude_categories=["Cc"]), max_size=10)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | words,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(words.filter(lambda w: w != "<<"), inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@given(values)
+def test_json_means_the_same_read_as_yaml(value):
+    text = json.dumps(value, ensure_ascii=False)
+    assert from_yaml(text) == decoded(text.encode(), name="x.json")
+
+
+@given(
+    st.binary(max_size=60) | st.text(max_size=60).map(str.encode), st.sampled_from(["", "x.yaml", "x.json", "SKILL.md"])
+)
+def test_any_bytes_are_a_value_or_refused(content, name):
+    with suppress(Undecodable):
+        decoded(content, name=name)
+
+
+def test_a_front_matter_that_never_ends_takes_no_time():
+    began = time.process_time()
+    assert skill.parts("---\n" + "a: b\n- - -\n" * 200_000) is None
+    assert time.process_time() - began < 5

@@ -1,0 +1,332 @@
+"""What each format maps to what; and that any value whatever ends in registrations, faults or notes."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from local.formats import FORMATS, Mapped, Source, detected, mapped
+from local.formats.decoding import decoded
+from mats.domain.registration import Registration
+from tests.unit.local.formats import documents as d
+
+FILE = Source("file.json")
+SAMPLES = (d.SERVER, d.OLD_SERVER, d.TOOLS, d.CARD, d.CARD_1_0, d.OPENAPI, d.MODELS, decoded(d.SKILL.encode()))
+
+
+def one(value: Any, source: Source = FILE) -> Registration:
+    (only,) = mapped(value, source)
+    assert only.registration, only
+    return only.registration
+
+
+def faults(value: Any, source: Source = FILE) -> dict[str, list[str]]:
+    return {m.where: [str(fault) for fault in m.faults] for m in mapped(value, source) if m.faults}
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (d.SERVER, "mcp-server"),
+        (d.OLD_SERVER, "mcp-server"),
+        ({"servers": [{"server": d.SERVER, "_meta": {}}], "metadata": {"count": 1}}, "mcp-server"),
+        (d.TOOLS, "mcp-tools"),
+        (d.TOOLS["tools"], "mcp-tools"),
+        ({"jsonrpc": "2.0", "id": 1, "result": d.TOOLS}, "mcp-tools"),
+        ({"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}, "mcp-tools"),
+        (d.CARD, "a2a-agent-card"),
+        (d.CARD_1_0, "a2a-agent-card"),
+        ([d.CARD, d.CARD_1_0], "a2a-agent-card"),
+        (d.OPENAPI, "openapi"),
+        ({"swagger": "2.0", "info": {}, "paths": {}}, "openapi"),
+        (d.MODELS, "bedrock-models"),
+        (decoded(d.SKILL.encode()), "agent-skill"),
+        ({"namespace": "a", "name": "b", "kind": "tool"}, "registrations"),
+        ([{"_id": "1", "type": "tool", "name": "b"}], "registrations"),
+    ],
+)
+def test_a_document_is_told_by_what_is_in_it(value, name):
+    format = detected(value)
+    assert format
+    assert name == format.NAME
+
+
+@pytest.mark.parametrize(
+    "value", [None, 1, "text", [], {}, {"name": "left-pad", "version": "1.0.0"}, {"tools": ["hammer"]}, [1, 2]]
+)
+def test_what_is_none_of_the_formats_says_so(value):
+    assert detected(value) is None
+    assert "none of what can be imported" in faults(value)[""][0]
+
+
+def test_a_server_is_one_tool_whose_namespace_is_that_of_its_name():
+    server = one(d.SERVER)
+    assert (server.id, server.kind, server.version) == ("io.github.example-org/tide-tables", "tool", "1.4.0")
+    assert server.endpoint == "https://tides.example.org/mcp"
+    assert server.descriptor
+    assert server.descriptor["packages"] == d.SERVER["packages"]
+    assert server.descriptor["_meta"] == d.SERVER["_meta"]
+    assert server.descriptor["title"] == "Tide tables"
+
+
+def test_a_server_of_an_older_schema_is_read_too():
+    server = one(d.OLD_SERVER)
+    assert (server.id, server.version) == ("io.github.example-org/ferry-times", "0.3.1")
+    assert server.descriptor
+    assert server.descriptor["packages"] == d.OLD_SERVER["packages"]
+
+
+def test_of_a_registrys_list_the_latest_versions_are_taken_and_the_others_are_named():
+    official = "io.modelcontextprotocol.registry/official"
+    listed = [
+        {"server": d.SERVER, "_meta": {official: {"status": "active", "isLatest": True}}},
+        {"server": {**d.SERVER, "version": "1.3.0"}, "_meta": {official: {"isLatest": False}}},
+        {"server": {**d.SERVER, "name": "org.example/old"}, "_meta": {official: {"status": "deprecated"}}},
+        {"server": {**d.SERVER, "name": "org.example/gone"}, "_meta": {official: {"status": "deleted"}}},
+        "no server",
+    ]
+    found = list(mapped({"servers": listed}, FILE))
+    assert [m.registration and m.registration.id for m in found] == [
+        "io.github.example-org/tide-tables", None, "org.example/old", None, None,
+    ]  # fmt: skip
+    assert found[2].registration
+    assert found[2].registration.lifecycle == "deprecated"
+    assert [bool(m.notes) for m in found] == [False, True, False, True, False]
+    assert found[4].faults
+
+
+def test_tools_of_a_list_need_a_namespace_unless_an_address_gives_one():
+    assert set(faults(d.TOOLS)) == {"tools[0]", "tools[1]"}
+    assert "--namespace" in faults(d.TOOLS)["tools[0]"][0]
+    first, second = mapped(d.TOOLS, Source("x", namespace="org.tides"))
+    assert first.registration
+    assert second.registration
+    assert first.registration.id == "org.tides/high_tide"
+    assert first.registration.input_schema == d.TOOLS["tools"][0]["inputSchema"]
+    assert first.registration.descriptor
+    assert {"title", "outputSchema", "annotations", "x-team"} <= first.registration.descriptor.keys()
+    assert second.registration.description == "The next low tide"
+    live = next(mapped(d.TOOLS, Source("x", url="https://tides.example.org/mcp"))).registration
+    assert live
+    assert (live.namespace, live.endpoint) == ("org.example.tides", "https://tides.example.org/mcp")
+
+
+def test_a_page_of_tools_says_that_there_are_more():
+    *tools, more = mapped({**d.TOOLS, "nextCursor": "2"}, Source("x", namespace="a"))
+    assert len(tools) == 2
+    assert more.registration is None
+    assert "goes on" in more.notes[0].message
+
+
+def test_an_error_of_a_server_is_a_fault():
+    (refused,) = mapped([{"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}, {"error": {"message": "no"}}], FILE)
+    assert "'no'" in refused.faults[0].message
+
+
+@pytest.mark.parametrize(
+    ("card", "endpoint"),
+    [(d.CARD, "https://agents.example.com/travel/a2a"), (d.CARD_1_0, "https://agents.example.com/travel/v1")],
+)
+def test_a_card_is_an_agent_that_can_be_asked_for_what_its_skills_can(card, endpoint):
+    agent = one(card)
+    assert (agent.id, agent.kind, agent.provider) == ("com.example/Travel desk", "agent", "Example Travel")
+    assert agent.endpoint == endpoint
+    assert agent.tags == ("travel", "rail")
+    assert agent.examples == ("book me a train to Lyon on Friday", "move my journey to Monday")
+    assert agent.descriptor
+    assert agent.descriptor["skills"] == card["skills"]
+    assert agent.descriptor["x-review"] == "passed"
+
+
+def test_an_operation_is_a_tool_with_a_property_for_each_parameter_and_for_the_body():
+    read, lend = (m.registration for m in mapped(d.OPENAPI, FILE))
+    assert lend
+    assert read
+    assert lend.id == "net.example.library.api.lending-desk/lendBook"
+    assert lend.description == "Lend a book. To a member, for four weeks."
+    assert lend.endpoint == "https://api.library.example.net/v1/books/{isbn}/loans"
+    assert lend.input_schema == {
+        "type": "object",
+        "properties": {
+            "isbn": {"type": "string"},
+            "notify": {"description": "Send a mail", "type": "boolean"},
+            "body": {
+                "type": "object",
+                "properties": {
+                    "member": {
+                        "type": "object",
+                        "properties": {"name": {"type": "string"}, "guarantor": {"title": "Member"}},
+                    }
+                },
+            },
+        },
+        "required": ["isbn", "body"],
+    }
+    assert lend.descriptor
+    assert lend.descriptor["method"] == "POST"
+    assert lend.descriptor["x-cost"] == 1
+    assert lend.descriptor["parameters"] == [{"name": "isbn", "in": "path"}, {"name": "notify", "in": "query"}]
+    assert lend.descriptor["security"] == [{"key": []}]
+    assert (read.name, read.lifecycle) == ("GET /books/{isbn}/loans", "deprecated")
+
+
+def test_parameters_of_one_name_in_two_places_are_both_kept():
+    parameters = [
+        {"name": "id", "in": "path", "required": True},
+        {"name": "id", "in": "query"},
+        {"name": "body", "in": "query"},
+    ]
+    body = {"content": {"application/json": {"schema": {"type": "string"}}}}
+    operation = {"operationId": "x", "parameters": parameters, "requestBody": body}
+    document = {"openapi": "3.0.3", "info": {"title": "t"}, "paths": {"/{id}": {"put": operation}}}
+    schema = one(document, Source("x", namespace="a")).input_schema
+    assert schema
+    assert set(schema["properties"]) == {"id", "id_query", "body", "requestBody"}
+
+
+def test_references_that_explode_circle_or_leave_the_document_are_cut_and_noted():
+    schemas: dict[str, Any] = {
+        f"S{n}": {
+            "type": "object",
+            "properties": {f"p{k}": {"$ref": f"#/components/schemas/S{n + 1}"} for k in range(12)},
+        }
+        for n in range(14)
+    }
+    schemas["A"], schemas["B"] = {"$ref": "#/components/schemas/B"}, {"$ref": "#/components/schemas/A"}
+
+    def asks(reference: str) -> dict[str, Any]:
+        return {"post": {"requestBody": {"content": {"application/json": {"schema": {"$ref": reference}}}}}}
+
+    references = ["#/components/schemas/S0", "#/components/schemas/A", "https://evil.example/x", "#/nowhere", "#/paths"]
+    document = {
+        "openapi": "3.0.0",
+        "info": {"title": "t", "version": "1"},
+        "servers": [{"url": "https://a.example"}],
+        "paths": {f"/{n}": asks(reference) for n, reference in enumerate(references)},
+        "components": {"schemas": schemas},
+    }
+    found = list(mapped(document, FILE))
+    assert all(m.registration for m in found)
+    noted = [" ".join(note.message for note in m.notes) for m in found]
+    assert "too large" in noted[0]
+    assert noted[1] == ""
+    assert "nothing is fetched" in noted[2]
+    assert "not in the document" in noted[3]
+    assert all(len(json.dumps(m.registration.item())) < 400_000 for m in found if m.registration)
+
+
+def test_many_operations_that_each_refer_to_much_end_soon():
+    schema = {"type": "object", "properties": {f"p{k}": {"type": "string"} for k in range(3_000)}}
+    body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/S"}}}}
+    paths = {f"/{n}": {"post": {"requestBody": body}} for n in range(400)}
+    document = {"openapi": "3.0.0", "info": {"title": "t"}, "paths": paths, "components": {"schemas": {"S": schema}}}
+    assert sum(1 for _ in mapped(document, Source("x", namespace="a"))) == 400
+
+
+def test_another_version_of_openapi_says_what_is_read():
+    assert "convert it" in faults({"swagger": "2.0", "info": {}, "paths": {}})["openapi"][0]
+
+
+def test_a_skill_keeps_its_instructions_and_its_other_front_matter():
+    skill = one(decoded(d.SKILL.encode()), Source("x/SKILL.md", folder="tidy-minutes"))
+    assert (skill.id, skill.kind) == ("org.example.office/tidy-minutes", "skill")
+    assert (skill.version, skill.provider) == ("1.2", "Example Office")
+    assert skill.tags == ("minutes", "meetings")
+    assert skill.descriptor
+    assert skill.descriptor["allowed-tools"] == "Read Write"
+    assert skill.descriptor["instructions"].startswith("# Tidy minutes")
+
+
+def test_a_skill_in_a_folder_of_another_name_is_noted():
+    (only,) = mapped(decoded(d.SKILL.encode()), Source("x", folder="minutes"))
+    assert any(note.attribute == "name" for note in only.notes)
+
+
+def test_front_matter_that_is_not_yaml_is_read_line_by_line():
+    text = "---\nname: ask\ndescription: Use when: somebody asks\n  and waits\n---\nAnswer."
+    (only,) = mapped(decoded(text.encode()), Source("x", namespace="a"))
+    assert only.registration
+    assert only.registration.description == "Use when: somebody asks and waits"
+    assert "line by line" in only.notes[0].message
+
+
+def test_what_bedrock_lists_are_models_in_their_region():
+    model, profile = (m.registration for m in mapped(d.MODELS, FILE))
+    assert model
+    assert profile
+    assert model.id == "com.amazon.bedrock.eu-north-1/example.small-v1:0"
+    assert model.description == "Small by Example on Amazon Bedrock; reads text and image; writes text."
+    assert model.lifecycle == "deprecated"
+    assert model.descriptor
+    assert model.descriptor["inferenceTypesSupported"] == ["ON_DEMAND"]
+    assert profile.endpoint.endswith("inference-profile/eu.example.small-v1:0")
+    assert profile.description.endswith("Runs in eu-north-1, eu-west-1.")
+
+
+def test_every_fault_of_a_thing_is_named_at_once():
+    server = {**d.SERVER, "name": "a\nb", "repository": {}, "remotes": [], "websiteUrl": ""}
+    (said,) = faults(server).values()
+    assert len(said) == 2
+
+
+def test_what_an_attribute_cannot_hold_stays_in_the_descriptor_and_is_noted():
+    card = {**d.CARD, "description": ["a", "list"], "version": "1" * 101, "skills": [{"tags": ["x" * 201, 5, "ok"]}]}
+    (only,) = mapped(card, FILE)
+    assert only.registration
+    assert only.registration.tags == ("ok",)
+    assert only.registration.descriptor
+    assert only.registration.descriptor["description"] == ["a", "list"]
+    assert {note.attribute for note in only.notes} == {"description", "version", "tags"}
+
+
+def test_the_namespace_given_wins():
+    for sample in SAMPLES:
+        ids = [m.registration.namespace for m in mapped(sample, Source("x", namespace="org.mine")) if m.registration]
+        assert set(ids) == {"org.mine"}
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(st.characters(exclude_categories=()), max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=8,
+)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(place for key, entry in inner for place in places(entry, (*path, key)))]
+
+
+@st.composite
+def spoiled(draw: st.DrawFn) -> Any:
+    """A document in which some values are others, or gone."""
+    value = {"document": copy.deepcopy(draw(st.sampled_from(SAMPLES)))}
+    for _ in range(draw(st.integers(1, 3))):
+        *path, key = draw(st.sampled_from(places(value)[1:]))
+        holder: Any = value
+        for step in path:
+            holder = holder[step]
+        holder[key] = draw(json_values | st.just({"$ref": "#/paths"}))
+    return value["document"]
+
+
+def check(found: list[Mapped]) -> None:
+    for m in found:
+        assert m.registration or m.faults or m.notes
+        if m.registration:
+            assert not m.faults
+            assert Registration.parse(m.registration.item()) == m.registration
+
+
+@given(json_values | spoiled(), st.sampled_from(FORMATS), st.sampled_from(["", "org.mine"]))
+def test_any_value_given_to_any_mapper_ends_in_registrations_faults_or_notes(value, format, namespace):
+    source = Source("x", namespace, "https://a.example/x", "folder")
+    check(list(format.mapped(value, source)))
+    check(list(mapped(value, source)))

@@ -1,0 +1,52 @@
+"""Whose something is, from what it says of its owner."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from local.formats.naming import joined, label, of_url, reversed_domain
+from mats.domain.registration import Registration
+
+
+@pytest.mark.parametrize(
+    ("url", "namespace"),
+    [
+        ("https://www.Example.com/about", "com.example"),
+        ("https://api.example.co.uk:8443/v1?x=1", "uk.co.example.api"),
+        ("https://github.com/Some-One/thing", "io.github.some-one"),
+        ("https://github.com/", ""),
+        ("https://someone.github.io/x", "io.github.someone"),
+        ("https://bücher.example", "example.xn--bcher-kva"),
+        ("http://localhost:3000", ""),
+        ("http://printer.local", ""),
+        ("http://127.0.0.1/x", ""),
+        ("http://[::1]/x", ""),
+        ("http://10.0/x", ""),
+        ("file:///etc/passwd", ""),
+        ("not an address", ""),
+        ("http://[", ""),
+        ("https://user:secret@example.com", "com.example"),
+    ],
+)
+def test_an_address_gives_the_namespace_of_its_host(url, namespace):
+    assert of_url(url) == namespace
+
+
+def test_the_first_address_that_belongs_to_somebody_counts():
+    assert of_url("http://localhost", "", "https://a.example", "https://b.example") == "example.a"
+
+
+def test_capitals_of_a_reverse_domain_name_are_no_other_owner():
+    assert reversed_domain("io.github.Some_One") == "io.github.some-one"
+
+
+def test_texts_without_letters_are_told_apart():
+    assert label("見積書") != label("請求書")
+    assert label("") == ""
+
+
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_whatever_is_made_is_a_namespace(one, two):
+    for made in (label(one), reversed_domain(one), joined((label(one), label(two))), of_url(f"https://{one}/{two}")):
+        if made:
+            assert Registration.parse({"namespace": made, "name": "x", "kind": "tool"}).namespace == made
