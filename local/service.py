@@ -17,7 +17,7 @@ from functions.discovery.handler import respond
 from local.envelope import proxy_request
 from local.pump import Pump
 from mats.bootstrap.local import Local
-from mats.edge import http
+from mats.edge import ard, http
 
 _THREADS = 256
 """Requests answered at once; each mostly waits for a model."""
@@ -55,6 +55,7 @@ def application(local: Local) -> Starlette:
     async def bug(request: Request, error: Exception) -> Response:
         LOGGER.error("a bug of ours at %s", request.url.path, exc_info=error)
         answer = http.problem(500, "a bug of ours; the log has the details")
+        answer = ard.in_its_shape(answer) if ard.serves(request.url.path) else answer
         return Response(answer.body, answer.status, dict(answer.headers))
 
     routes = [

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,9 @@ from mats.bootstrap import Discovery
 from mats.domain.capability import Id
 from mats.domain.errors import CapabilityError, DependencyFailed
 from mats.domain.profile import Profile
-from mats.domain.query import Filter, Query
+from mats.domain.query import ANYWHERE, Filter, Query, Scope
 from mats.domain.shortlist import Shortlist
-from mats.edge import http, log, metrics, openapi
+from mats.edge import ard, http, log, metrics, openapi
 from mats.edge.answer import Answer, Capability, Health
 from mats.edge.formats import DiscoverRequest, ReadyMade
 from mats.settings import deployed, on_lambda
@@ -30,6 +30,11 @@ def handle(event: http.Event, context: object) -> dict[str, Any]:
 
 def respond(event: http.Event, discovery: Discovery) -> http.Response:
     """The response to one request."""
+    response = _responded(event, discovery)
+    return ard.in_its_shape(response) if ard.serves(http.path_of(event)) else response
+
+
+def _responded(event: http.Event, discovery: Discovery) -> http.Response:
     try:
         return _routed(event, discovery)
     except CapabilityError as error:
@@ -91,6 +96,24 @@ def _healthy(event: http.Event, discovery: Discovery) -> http.Response:
     )
 
 
+def _of_ard(endpoint: str) -> Callable[[http.Event, Discovery], http.Response]:
+    """An endpoint of Agentic Resource Discovery, over what this caller may see."""
+
+    def answered(event: http.Event, discovery: Discovery) -> http.Response:
+        from mats.edge import ard_service  # noqa: PLC0415 - models that only its callers need
+
+        registry = ard_service.Registry(
+            search=lambda query, scope: shortlist_for(event, discovery, query, scope),
+            look_up=lambda id: profile_for(event, discovery, id),
+            browse=lambda admitted, wanted, after, limit: discovery.browse(
+                replace(admitted, audiences=_audiences(event, discovery)), wanted, after=after, limit=limit
+            ),
+        )
+        return ard_service.ENDPOINTS[endpoint](event, registry)
+
+    return answered
+
+
 @dataclass(frozen=True, slots=True)
 class _Route:
     """The method a path wants, and what answers it."""
@@ -105,14 +128,16 @@ _EXACTLY: Mapping[str, _Route] = {
     "/healthz": _Route("GET", _healthy),
     "/mcp": _Route("POST", _spoken_to),
     "/openapi.json": _Route("GET", _described),
+    **{path: _Route(method, _of_ard(path)) for path, method in ard.PATHS.items()},
 }
 _BELOW: Mapping[str, _Route] = {
     _CAPABILITIES: _Route("GET", _shown),
+    ard.AGENT: _Route("GET", _of_ard(ard.AGENT)),
 }
 """What follows these is an id, which may hold slashes."""
 
 
-def shortlist_for(event: http.Event, discovery: Discovery, query: Query) -> Shortlist:
+def shortlist_for(event: http.Event, discovery: Discovery, query: Query, scope: Scope = ANYWHERE) -> Shortlist:
     """What the caller of this request gets for a query, logged and measured; every face of discovery asks here.
 
     Raises:
@@ -123,7 +148,7 @@ def shortlist_for(event: http.Event, discovery: Discovery, query: Query) -> Shor
         audiences, unknown = _audiences(event, discovery), ""
     except DependencyFailed as error:
         audiences, unknown = frozenset[str](), f"audiences: {error}"  # what everyone may see is still to be had
-    shortlist = discovery.discover(query, audiences)
+    shortlist = discovery.discover(query, audiences, scope)
     if unknown:
         shortlist = shortlist.without("audiences", unknown)
     log.decided(shortlist, audiences, spell_out=discovery.log_queries)

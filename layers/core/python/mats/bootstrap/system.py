@@ -34,6 +34,7 @@ from mats.ports import (
 )
 from mats.settings import TITAN, Settings
 from mats.usecases.backfill import Backfill
+from mats.usecases.browse import Browse
 from mats.usecases.discover import Discover, Retrieval
 from mats.usecases.enrich import Enrich
 from mats.usecases.look_up import LookUp
@@ -65,6 +66,11 @@ class Discovery:
     metrics: Metrics = _unmeasured
     discreet: bool = False
     """Callers are not the operator: an answer does not say what failed inside."""
+
+    @property
+    def browse(self) -> Browse:
+        """Goes through the index that is looked up in."""
+        return Browse(self.look_up.index)
 
 
 @dataclass(frozen=True, slots=True)

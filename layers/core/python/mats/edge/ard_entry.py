@@ -1,0 +1,174 @@
+"""What Agentic Resource Discovery answers, as data, and how a capability of ours looks in it."""
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Any, Self
+from urllib.parse import quote, urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from mats.domain.capability import Kind
+from mats.domain.profile import Profile
+from mats.domain.shortlist import Result
+from mats.domain.text import clip
+from mats.edge.ard_names import PATTERN, identifier
+
+SERVER_CARD = "application/mcp-server-card+json"
+AGENT_CARD = "application/a2a-agent-card+json"
+SKILL = "application/ai-skill+md"
+REGISTRY = "application/ai-registry+json"
+
+PROTOCOLS = {
+    Kind.TOOL: (SERVER_CARD, frozenset({"mcp", "MCP"})),
+    Kind.AGENT: (AGENT_CARD, frozenset({"a2a", "A2A"})),
+    Kind.SKILL: (SKILL, frozenset[str]()),
+}
+"""The type that ARD has for a kind, and the tags by which an owner says that it is of that protocol."""
+
+_ADDRESS = re.compile(r"https?://[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]+", re.IGNORECASE)
+_MOST_QUERIES = 5
+_DESCRIPTION = 1_000
+
+
+class _Terms(BaseModel):
+    """Named as the specification names them; a term that is not known is left out."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
+
+
+class ArdEntry(_Terms):
+    """The description of one capability, as a catalog holds it."""
+
+    identifier: Annotated[str, Field(pattern=PATTERN)]
+    display_name: str
+    type: str = Field(description="The media type of what `url` refers to.")
+    url: str
+    description: str | None = None
+    tags: list[str] | None = None
+    capabilities: list[str] | None = None
+    representative_queries: list[str] | None = None
+    version: str | None = None
+    updated_at: str | None = Field(default=None, json_schema_extra={"format": "date-time"})
+    metadata: dict[str, str | float | bool] = {}
+
+    @classmethod
+    def of(cls, profile: Profile, base: str) -> Self:
+        """A profile as an entry of the registry at this address."""
+        return cls(**_terms(profile, base), representative_queries=_queries(profile), metadata=_metadata(profile))
+
+
+class ArdResult(ArdEntry):
+    """An entry as a search found it; what was only for indexing is left out."""
+
+    score: Annotated[int, Field(ge=0, le=100)] = Field(
+        description="Relevance to the query and nothing else: no trust, no safety."
+    )
+    source: str = Field(description="The registry that has this entry.")
+
+    @classmethod
+    def found(cls, result: Result, base: str) -> Self:
+        """A result of the shortlist."""
+        profile = result.candidate.profile
+        metadata = {**_metadata(profile), "blendedScore": round(result.score, 4)}
+        if result.suspicious:
+            metadata["suspicious"] = "; ".join(result.suspicious)
+        return cls(**_terms(profile, base), metadata=metadata, score=relevance(result), source=base)
+
+
+class ArdSearchAnswer(_Terms):
+    """What a search found, most relevant first."""
+
+    results: list[ArdResult]
+    referrals: list[ArdEntry] | None = Field(default=None, description="Empty: no other registry is known.")
+    page_token: str | None = None
+
+
+class ArdList(_Terms):
+    """A page of all entries."""
+
+    items: list[ArdEntry]
+    page_token: str | None = None
+
+
+class ArdManifest(_Terms):
+    """The well-known document: where the registry is."""
+
+    entries: list[ArdEntry]
+
+
+class ArdError(_Terms):
+    """What went wrong."""
+
+    error_code: str
+    message: str
+
+
+def relevance(result: Result) -> int:
+    """Relevance in whole hundredths."""
+    return round(100 * min(max(result.relevance, 0.0), 1.0))
+
+
+def own_type(kind: Kind) -> str:
+    """The media type of our own document about a capability of this kind."""
+    return f"application/vnd.mats.{kind}+json"
+
+
+def media_type(profile: Profile) -> str:
+    """ARD's type where the owner gave an address and named the protocol; else that of our own document."""
+    kind = _kind(profile)
+    known, tags = PROTOCOLS.get(kind, ("", frozenset[str]()))
+    if known and is_address(profile.endpoint) and (not tags or not tags.isdisjoint(profile.tags)):
+        return known
+    return own_type(kind)
+
+
+def is_address(endpoint: str) -> bool:
+    """Whether an endpoint is an absolute http address, spelt as one has to be."""
+    try:
+        return bool(_ADDRESS.fullmatch(endpoint) and urlsplit(endpoint).hostname)
+    except ValueError:
+        return False
+
+
+def updated(profile: Profile) -> datetime | None:
+    """When this revision came about; None if that is not known."""
+    try:
+        time = datetime.fromisoformat(profile.cause.time) if profile.cause else None
+    except ValueError:
+        return None
+    return time.replace(tzinfo=UTC) if time and time.tzinfo is None else time
+
+
+def _terms(profile: Profile, base: str) -> dict[str, Any]:
+    kind, type_, time = _kind(profile), media_type(profile), updated(profile)
+    said = profile.enrichment.summary or (profile.source.description if profile.source else "")
+    return {
+        "identifier": identifier(kind, profile.namespace, profile.name),
+        "display_name": profile.name,
+        "type": type_,
+        "url": f"{base}capabilities/{quote(profile.id)}" if type_ == own_type(kind) else profile.endpoint,
+        "description": clip(said, _DESCRIPTION) or None,
+        "tags": list(profile.tags) or None,
+        "capabilities": list(profile.type_tags) or None,
+        "version": profile.version or None,
+        "updated_at": time.isoformat() if time else None,
+    }
+
+
+def _queries(profile: Profile) -> list[str] | None:
+    return list(profile.enrichment.positive_examples[:_MOST_QUERIES]) or None
+
+
+def _metadata(profile: Profile) -> dict[str, str | float | bool]:
+    known: dict[str, str | float | bool] = {
+        "id": profile.id, "kind": str(profile.kind), "lifecycle": str(profile.lifecycle), "enriched": profile.enriched,
+    }  # fmt: skip
+    said = {"provider": profile.provider, "endpoint": profile.endpoint, "suspicious": "; ".join(profile.suspicious)}
+    return known | {name: value for name, value in said.items() if value}
+
+
+def _kind(profile: Profile) -> Kind:
+    if profile.kind is None:
+        raise ValueError(f"{profile.id} is indexed without a kind")
+    return profile.kind
