@@ -34,6 +34,10 @@ class Answer:
     failed: str = ""
     """Why there is no answer where a model should have given one; it counts as a miss."""
     unseen: int = 0
+    calls: int = 0
+    """How often a model was asked."""
+    replayed: int = 0
+    """How many of these calls had a reply that was kept: they cost nothing now. Usage and times are the original's."""
 
 
 System = Callable[[JudgedQuery], Answer]

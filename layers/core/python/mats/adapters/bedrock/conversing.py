@@ -111,10 +111,15 @@ def dialect_of(model: str) -> Dialect:
     return Dialect("any", {}) if "mistral-large" in model else Dialect(None, {})
 
 
-def tokens_of(answer: object) -> tuple[object, object]:
-    """What an answer says of its tokens, in and out: numbers, if all is well."""
+def tokens_of(answer: object) -> tuple[int, int]:
+    """Tokens in and out by what an answer says of them."""
     spent = inside(answer, "usage")
-    return inside(spent, "inputTokens"), inside(spent, "outputTokens")
+    return counted(inside(spent, "inputTokens")), counted(inside(spent, "outputTokens"))
+
+
+def counted(tokens: object) -> int:
+    """A number of tokens; what is none counts as 0."""
+    return tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens > 0 else 0
 
 
 def reply_of(answer: object, usage: Usage, *, took_ms: float, replayed: bool = False) -> Reply:

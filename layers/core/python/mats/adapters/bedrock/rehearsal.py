@@ -25,8 +25,7 @@ class Rehearsal(Converser):
     def ask(self, request: Mapping[str, Any]) -> Reply:
         """What is answered in the model's place."""
         answer = self.answering(request)
-        tokens_in, tokens_out = tokens_of(answer)
-        usage = self.prices.usage(str(request["modelId"]), int(str(tokens_in)), int(str(tokens_out)))
+        usage = self.prices.usage(str(request["modelId"]), *tokens_of(answer))
         return reply_of(answer, usage, took_ms=0.0, replayed=True)
 
     def writer(self, model: str, prompt: Prompt) -> BedrockWriter:

@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from urllib3.exceptions import HTTPError
 
 from mats.adapters.aws import BAD_CREDENTIALS, MALFORMED, UNSIGNED, client
-from mats.adapters.bedrock.conversing import Converser, Reply, inside, keepable, reply_of, tokens_of
+from mats.adapters.bedrock.conversing import Converser, Reply, counted, inside, keepable, reply_of, tokens_of
 from mats.adapters.bedrock.deadline import Timed
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.text import clip
@@ -39,16 +39,12 @@ class Meter:
 
     def priced(self, model: str, input_tokens: object, output_tokens: object = 0) -> Usage:
         """What a call costs or has cost, not counted."""
-        return self._prices.usage(model, _count(input_tokens), _count(output_tokens))
+        return self._prices.usage(model, counted(input_tokens), counted(output_tokens))
 
     def totals(self) -> dict[str, Usage]:
         """The usage of every model that was called."""
         with self._lock:
             return dict(self._totals)
-
-
-def _count(tokens: object) -> int:
-    return tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens > 0 else 0
 
 
 class Runtime(Converser):
