@@ -50,7 +50,7 @@ class ArdEntry(_Terms):
     representative_queries: list[str] | None = None
     version: str | None = None
     updated_at: str | None = Field(default=None, json_schema_extra={"format": "date-time"})
-    metadata: dict[str, str | float | bool] = {}
+    metadata: dict[str, str | float | bool] | None = None
 
     @classmethod
     def of(cls, profile: Profile, base: str) -> Self:
@@ -164,7 +164,8 @@ def _metadata(profile: Profile) -> dict[str, str | float | bool]:
     known: dict[str, str | float | bool] = {
         "id": profile.id, "kind": str(profile.kind), "lifecycle": str(profile.lifecycle), "enriched": profile.enriched,
     }  # fmt: skip
-    said = {"provider": profile.provider, "endpoint": profile.endpoint, "suspicious": "; ".join(profile.suspicious)}
+    endpoint = profile.endpoint if media_type(profile) == own_type(_kind(profile)) else ""  # else it is the `url`
+    said = {"provider": profile.provider, "endpoint": endpoint, "suspicious": "; ".join(profile.suspicious)}
     return known | {name: value for name, value in said.items() if value}
 
 

@@ -14,7 +14,10 @@ _REF = "#/components/schemas/{model}"
 
 def document() -> dict[str, Any]:
     """OpenAPI 3.1."""
+    from mats.edge import ard_openapi  # noqa: PLC0415 - models that few requests need
+
     models: list[type[BaseModel]] = [DiscoverRequest, Answer, ReadyMade, Capability, Health, Problem]
+    models += ard_openapi.MODELS
     _, definitions = models_json_schema([(model, "validation") for model in models], ref_template=_REF)
     return {
         "openapi": "3.1.0",
@@ -82,6 +85,7 @@ def document() -> dict[str, Any]:
                     "responses": {"200": _answer("It can.", Health), **_problems("503")},
                 }
             },
+            **ard_openapi.paths(_REF),
         },
         "components": {"schemas": definitions["$defs"]},
     }
