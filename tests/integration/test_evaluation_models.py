@@ -1,0 +1,271 @@
+"""Every system that asks a model, from its name to its answers, against a service as strict as the real one."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaluation.answers import Answer, ask
+from evaluation.costs import forecast, forecast_writing
+from evaluation.datasets import Dataset, JudgedQuery
+from evaluation.evaluate import evaluate
+from evaluation.experiments.lab import found
+from evaluation.models import PAPER_ENCODERS, PAPER_MODELS, Models
+from evaluation.variants import VARIANTS
+from evaluation.workbench import Workbench
+from mats.domain.capability import Id
+from mats.domain.errors import NotPermitted
+from mats.settings import TITAN, Settings
+from tests.bedrock.conftest import aws_settings
+from tests.builders import a_registration
+from tests.servers.bedrock import Answer as Reply
+from tests.servers.bedrock import BedrockServer, Exchange, Refuse, tool_reply
+
+ASKING = ("full-ctx", "search-and-pick", "trial-and-err", "pipeline-bm25", "pipeline-dense", "pipeline-hybrid")
+PIPELINES = ASKING[3:]
+WORDS = (
+    "refund a card payment",
+    "forecast tomorrow weather",
+    "translate a letter",
+    "book a train seat",
+    "resize photo",
+)
+
+
+def a_dataset() -> Dataset:
+    registrations = [
+        a_registration(namespace="n", name=f"t{n}", description=f"{text}.") for n, text in enumerate(WORDS)
+    ]
+    queries = [
+        JudgedQuery(f"q{n}", f"please {text} for me", frozenset({Id(f"n/t{n}")})) for n, text in enumerate(WORDS)
+    ]
+    return Dataset("made-up", registrations, queries, {}, "digest")
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[BedrockServer]:
+    with BedrockServer() as server, aws_settings(server.client_environment()):
+        yield server
+
+
+@pytest.fixture
+def server(running: BedrockServer) -> Iterator[BedrockServer]:
+    running.play = None
+    running.exchanges.clear()
+    running.rejected.clear()
+    yield running
+    assert running.rejected == []
+    assert running.mistakes == []
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(bedrock=True, region="us-east-1", encoder=f"{TITAN}:0", cache=tmp_path / "cache")
+
+
+def answers(name: str, settings: Settings, *, at_once: int = 1) -> dict[str, Answer]:
+    """The answers of a variant by name, by models that remember only what is on disk."""
+    dataset, models = a_dataset(), Models(settings)
+    assert models.lacking(VARIANTS[name].needs) == ""
+    with Workbench(dataset=dataset, settings=settings, models=models) as bench:
+        return dict(ask(VARIANTS[name].built(bench), dataset.queries, at_once=at_once))
+
+
+def converse(server: BedrockServer) -> list[Exchange]:
+    return [exchange for exchange in server.exchanges if exchange.operation == "Converse"]
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_a_pipeline_finds_judges_and_ranks_the_whole_shortlist(server, settings, name):
+    given = answers(name, settings)
+    assert [given[f"q{n}"].ranked[0] for n in range(5)] == [f"n/t{n}" for n in range(5)]
+    assert len(converse(server)) == 5
+    for answer in given.values():
+        assert (answer.calls, answer.replayed, answer.failed) == (1, 0, "")
+        assert answer.usage.input_tokens > 0
+        assert answer.took_ms["rerank"] > 0
+    assert list(found(given, a_dataset())) == [1] * 5
+
+
+def test_the_first_stages_are_words_vectors_or_both(server, settings):
+    lexical, dense, hybrid = (answers(name, settings) for name in PIPELINES)
+    assert {len(answer.ranked) for answer in dense.values()} == {5}
+    assert {len(answer.ranked) for answer in hybrid.values()} == {5}
+    assert min(len(answer.ranked) for answer in lexical.values()) < 5
+    assert "encode" not in lexical["q0"].took_ms
+    assert "encode" in dense["q0"].took_ms
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_a_second_run_asks_nobody_and_gives_the_same_answers_at_the_same_cost(server, settings, name):
+    first = answers(name, settings)
+    asked = len(converse(server))
+    second = answers(name, settings, at_once=4)
+    assert len(converse(server)) == asked > 0
+    for query, answer in second.items():
+        assert (answer.calls, answer.replayed) == (first[query].calls, first[query].calls)
+        assert first[query].replayed == 0
+        assert (answer.ranked, answer.usage, answer.failed) == (
+            first[query].ranked, first[query].usage, first[query].failed,
+        )  # fmt: skip
+        stage = "rerank" if name in PIPELINES else "llm"
+        assert answer.took_ms[stage] > 0
+
+
+def test_a_replayed_judgement_takes_the_time_of_the_original(running, settings):
+    with BedrockServer(delay_s=0.2) as slow, aws_settings(slow.client_environment()):
+        first, second = (answers("pipeline-bm25", settings)["q0"] for _ in range(2))
+    assert second.replayed == 1
+    assert second.took_ms["rerank"] >= 200
+    assert second.took_ms["total"] >= second.took_ms["rerank"]
+    assert first.took_ms["rerank"] >= 200
+
+
+def test_a_run_that_was_cut_short_is_resumed(server, settings):
+    def after_two(exchange: Exchange) -> Refuse | None:
+        return Refuse("ValidationException") if exchange.operation == "Converse" and len(converse(server)) > 2 else None
+
+    server.play = after_two
+    first = answers("pipeline-bm25", settings)
+    assert sum(bool(answer.failed) for answer in first.values()) == 3
+    server.play = None
+    server.exchanges.clear()
+    second = answers("pipeline-bm25", settings)
+    assert [answer.failed for answer in second.values()] == [""] * 5
+    assert [answer.replayed for answer in second.values()] == [1, 1, 0, 0, 0]
+    assert len(converse(server)) == 3
+
+
+def test_many_failures_in_a_row_do_not_keep_the_next_query_from_being_asked(server, settings):
+    server.play = lambda exchange: Refuse("ValidationException", f"not number {exchange.number}")
+    settings = replace(settings, encoder="none")
+    given = answers("pipeline-bm25", settings)
+    assert ["not asked" in answer.failed for answer in given.values()] == [False] * 5
+    given = answers("pipeline-bm25", settings)
+    assert len(converse(server)) == 10
+    assert all(answer.failed for answer in given.values())
+
+
+def test_what_an_operator_must_mend_ends_a_pipelines_run(server, settings):
+    server.play = lambda exchange: Refuse("AccessDeniedException") if exchange.operation == "Converse" else None
+    for name in ASKING:
+        with pytest.raises(NotPermitted):
+            answers(name, settings)
+
+
+def test_baselines_pick_what_the_model_says(server, settings):
+    def playing(exchange: Exchange) -> Reply:
+        names = [tool["toolSpec"]["name"] for tool in exchange.body["toolConfig"]["tools"]]
+        turn = len(exchange.body["messages"]) // 2
+        if names == ["pick"]:
+            return Reply(tool_reply("pick", {"line": 2}))
+        if names[0] == "search":
+            return Reply(tool_reply("pick", {"number": 1}) if turn else tool_reply("search", {"query": "weather"}))
+        return Reply(tool_reply("try", {"id": f"n/t{turn}"}))
+
+    server.play = playing
+    assert {answer.ranked for answer in answers("full-ctx", settings).values()} == {("n/t1",)}
+    assert {answer.ranked for answer in answers("search-and-pick", settings).values()} == {("n/t1",)}
+    assert {answer.ranked for answer in answers("trial-and-err", settings).values()} <= {(f"n/t{n}",) for n in range(6)}
+
+
+@pytest.mark.parametrize("model", PAPER_MODELS.values())
+def test_every_model_of_the_paper_judges_and_converses_in_a_form_its_family_takes(server, settings, model):
+    settings = replace(settings, rerank_model=model, encoder="none")
+    answers("pipeline-bm25", settings)
+    answers("search-and-pick", settings)
+    assert {exchange.model for exchange in converse(server)} == {model}
+
+
+class TestNotRun:
+    @pytest.mark.parametrize("name", ASKING)
+    def test_without_bedrock_it_says_what_to_do(self, name):
+        assert "MATS_BEDROCK=1" in Models(Settings(encoder="none")).lacking(VARIANTS[name].needs)
+
+    def test_without_a_model_it_says_which_setting(self, settings):
+        lacking = Models(replace(settings, rerank_model="none")).lacking({"llm"})
+        assert lacking == "needs an LLM: MATS_RERANK_MODEL is none"
+
+    def test_without_an_encoder_it_says_so_and_what_needs_none_runs(self, settings):
+        models = Models(replace(settings, encoder="none"))
+        assert models.lacking(VARIANTS["pipeline-dense"].needs) == "needs an encoder: MATS_ENCODER is none"
+        assert models.lacking(VARIANTS["pipeline-bm25"].needs) == ""
+        assert [name for name, v in VARIANTS.items() if not Models(Settings(encoder="none")).lacking(v.needs)] == [
+            "regex", "bm25", "lexical",
+        ]  # fmt: skip
+
+
+class TestForecast:
+    @pytest.mark.parametrize("name", ASKING)
+    def test_nobody_is_asked_and_no_loop_takes_more_turns_than_forecast(self, server, settings, name):
+        with Workbench(dataset=a_dataset(), settings=settings, models=Models(settings)) as bench:
+            expected = forecast(VARIANTS[name], bench)
+            assert converse(server) == []
+            given = ask(VARIANTS[name].built(bench), bench.dataset.queries)
+        assert (expected.what, expected.model) == (name, settings.rerank_model)
+        assert (expected.asked, expected.sampled, expected.kept) == (5, 5, 0)
+        assert expected.calls >= sum(answer.calls for answer in given.values()) == len(converse(server))
+        assert expected.due == expected.usage
+        assert expected.usage.input_tokens > 0
+        assert expected.usage.output_tokens > 0
+        assert expected.usage.usd
+
+    @pytest.mark.parametrize("name", ASKING)
+    def test_what_is_kept_is_free_and_counted_as_it_was(self, server, settings, name):
+        given = answers(name, settings)
+        with Workbench(dataset=a_dataset(), settings=settings, models=Models(settings)) as bench:
+            expected = forecast(VARIANTS[name], bench)
+        assert expected.calls == expected.kept == sum(answer.calls for answer in given.values())
+        assert expected.due.usd == expected.due.input_tokens == 0
+        assert expected.usage.input_tokens == sum(answer.usage.input_tokens for answer in given.values())
+
+    def test_a_sample_is_scaled_up(self, server, settings):
+        with Workbench(dataset=a_dataset(), settings=settings, models=Models(settings)) as bench:
+            expected = forecast(VARIANTS["pipeline-bm25"], bench, sample=2)
+        assert (expected.asked, expected.sampled, expected.calls) == (5, 2, 5)
+
+    def test_a_price_that_is_not_known_is_not_zero(self, server, settings):
+        settings = replace(settings, rerank_model="nobody.knows-it", encoder="none")
+        with Workbench(dataset=a_dataset(), settings=settings, models=Models(settings)) as bench:
+            assert forecast(VARIANTS["search-and-pick"], bench).due.usd is None
+
+    def test_what_asks_no_model_costs_nothing(self, settings):
+        with Workbench(dataset=a_dataset(), settings=settings, models=Models(settings)) as bench:
+            expected = forecast(VARIANTS["bm25"], bench)
+        assert (expected.calls, expected.due.usd) == (0, 0)
+
+    def test_it_needs_neither_credentials_nor_bedrock(self, tmp_path):
+        settings = Settings(encoder="none", cache=tmp_path)
+        with Workbench(dataset=a_dataset(), settings=settings, models=Models(settings)) as bench:
+            assert forecast(VARIANTS["full-ctx"], bench).calls == 5
+
+    def test_writing_takes_a_call_for_each_registration(self, server, settings):
+        with Workbench(dataset=a_dataset(), settings=settings, models=Models(settings)) as bench:
+            expected = forecast_writing(bench)
+            assert (expected.calls, expected.kept, expected.model) == (5, 0, settings.writer_model)
+            assert expected.due.output_tokens >= 5 * 300
+            bench.models.writer.describe(bench.dataset.registrations[0])
+            assert forecast_writing(bench).kept == 1
+        assert len(converse(server)) == 1
+
+
+def test_results_name_the_model_and_count_what_failed(server, settings):
+    results = evaluate(a_dataset(), VARIANTS["pipeline-hybrid"], Models(settings))
+    assert (results["llm"], results["failed"]) == (settings.rerank_model, 0)
+    assert results["metrics"]["match@1"] == 1.0
+    assert results["usage"]["usd"] > 0
+
+
+def test_every_variant_of_the_paper_has_its_name_and_those_that_ask_have_a_prompt():
+    assert list(VARIANTS) == [
+        "regex", "full-ctx", "search-and-pick", "trial-and-err", "bm25", "lexical", "dense", "hybrid", *PIPELINES,
+    ]  # fmt: skip
+    assert {name for name, variant in VARIANTS.items() if variant.prompt()} == set(ASKING)
+    assert {name for name, variant in VARIANTS.items() if "llm" in variant.needs} == set(ASKING)
+
+
+def test_the_papers_encoders_are_settings():
+    for encoder in PAPER_ENCODERS.values():
+        given = Settings(bedrock=True, encoder=encoder.encoder, query_prefix=encoder.query_prefix)
+        assert Settings.from_env(given.to_env()) == given
