@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from local.cli import enrich, evaluate, experiment, gate, operate, registry, replay, search, serve, views
+from local.cli import enrich, evaluate, experiment, gate, mcp, operate, registry, replay, search, serve, views
 from local.cli.console import exit_codes
 from mats import __version__
 from mats.settings import Settings
@@ -41,6 +41,7 @@ def _common(
 
 serve.add_to(app)
 search.add_to(app)
+mcp.add_to(app)
 registry.add_to(app)
 operate.add_to(app)
 enrich.add_to(app)
@@ -49,6 +50,7 @@ replay.add_to(app)
 evaluate.add_to(app)
 experiment.add_to(app)
 gate.add_to(app)
+report.add_to(app)
 
 
 def main() -> None:

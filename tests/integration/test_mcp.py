@@ -1,0 +1,174 @@
+"""The official client of MCP against the real service, over HTTP and over stdio."""
+
+import json
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import mcp.client.session
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+
+from mats.edge.mcp import CURRENT, WITH_HANDSHAKE
+from tests.conftest import ROOT
+from tests.integration.conftest import Mats, Service, serving
+from tests.integration.test_cli import rows, tool
+
+SPOKEN = [("auto", CURRENT), ("legacy", WITH_HANDSHAKE[0]), (CURRENT, CURRENT)]
+"""How the client is told to begin, and what is spoken then."""
+
+
+@pytest.fixture(scope="module")
+def mats(tmp_path_factory) -> Mats:
+    mats = Mats(tmp_path_factory.mktemp("mcp") / "home")
+    items = [
+        tool("refund", description="Give money back for a card payment", input_schema={"properties": {"id": {}}}),
+        tool("geocode", description="Turn an address into coordinates"),
+        tool("secret", description="Payroll money", visible_to=["finance"]),
+    ]
+    assert mats("import", "-", stdin=rows(*items)).code == 0
+    return mats
+
+
+@pytest.fixture(scope="module")
+def service(mats: Mats) -> Iterator[Service]:
+    with serving(mats) as running:
+        yield running
+
+
+def stdio(mats: Mats) -> StdioServerParameters:
+    return StdioServerParameters(
+        command=sys.executable, args=["-m", "local.cli", "mcp"], env=mats.environment, cwd=str(ROOT)
+    )
+
+
+@asynccontextmanager
+async def connected(server: Any, mode: str) -> AsyncIterator[Client]:
+    with anyio.fail_after(60):
+        async with Client(server, mode=mode) as client:
+            yield client
+
+
+async def find_and_show(server: Any, mode: str) -> str:
+    """A conversation as an agent has it; the version that was spoken."""
+    async with connected(server, mode) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert tools.keys() == {"search_capabilities", "search_tools", "get_capability"}
+        found = await client.call_tool("search_capabilities", {"query": "money back for a payment", "limit": 1})
+        assert not found.is_error
+        (first,) = found.structured_content["results"]
+        assert first["id"] == "com.acme/refund"
+        shown = await client.call_tool("get_capability", {"id": first["id"]})
+        assert shown.structured_content["input_schema"] == {"properties": {"id": {}}}
+        hidden = await client.call_tool("get_capability", {"id": "com.acme/secret"})
+        assert hidden.is_error
+        wrong = await client.call_tool("search_capabilities", {"query": ""})
+        assert wrong.is_error
+        with pytest.raises(MCPError):
+            await client.call_tool("refund", {})
+        return client.protocol_version
+
+
+@pytest.mark.parametrize(("mode", "spoken"), SPOKEN)
+def test_the_official_client_finds_over_http(service, mode, spoken):
+    assert anyio.run(find_and_show, f"{service.url}/mcp", mode) == spoken
+
+
+@pytest.mark.parametrize(("mode", "spoken"), SPOKEN)
+def test_the_official_client_finds_over_stdio(mats, mode, spoken):
+    assert anyio.run(find_and_show, stdio(mats), mode) == spoken
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_client_learns_whom_it_speaks_to(service, mode):
+    async def introduced() -> tuple[str, str]:
+        async with connected(f"{service.url}/mcp", mode) as client:
+            return client.server_info.name, client.instructions
+
+    name, instructions = anyio.run(introduced)
+    assert name == "mats"
+    assert "search_capabilities" in instructions
+
+
+@pytest.mark.parametrize("version", WITH_HANDSHAKE)
+def test_a_client_of_an_older_version_is_served(service, monkeypatch, version):
+    monkeypatch.setattr(mcp.client.session, "LATEST_HANDSHAKE_VERSION", version)
+    assert anyio.run(find_and_show, f"{service.url}/mcp", "legacy") == version
+
+
+def test_a_desktop_client_sees_what_is_registered_meanwhile(mats):
+    async def conversation() -> None:
+        async with connected(stdio(mats), "auto") as client:
+            sought = ("search_capabilities", {"query": "translate a letter"})
+            assert (await client.call_tool(*sought)).structured_content["results"] == []
+            added = await anyio.to_thread.run_sync(
+                lambda: mats("add", "-", stdin=rows(tool("translate", description="Translate a letter")))
+            )
+            assert added.code == 0
+            (found,) = (await client.call_tool(*sought)).structured_content["results"]
+            assert found["name"] == "translate"
+
+    anyio.run(conversation)
+    mats("remove", "com.acme/translate")
+
+
+PING = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
+
+
+def test_every_line_of_output_is_a_message_and_logs_go_elsewhere(mats):
+    search = {"name": "search_capabilities", "arguments": {"query": "money"}}
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": search}
+    lines = [
+        PING, b"", b"{", b"\xff", b"[]", b"[" * 70_000, b'"' + b"x" * 200_000 + b'"', json.dumps(call).encode(),
+        b"[" + PING + b"]", b'{"jsonrpc": "2.0", "method": "notifications/cancelled"}', PING + b"\r", PING,
+    ]  # fmt: skip
+    ran = mats("mcp", stdin=b"\n".join(lines))
+    assert ran.code == 0
+    said = [json.loads(line) for line in ran.out.splitlines()]
+    codes = [-32700, -32700, -32600, -32700, -32700]
+    assert [reply["error"]["code"] for reply in said[1:6]] == codes
+    assert said[0] == said[8] == said[9] == {"jsonrpc": "2.0", "id": 1, "result": {}}
+    assert said[6]["result"]["structuredContent"]["results"]
+    assert said[7] == [said[0]]
+    assert '"event": "discovered"' in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_it_ends_when_its_input_does_and_when_it_is_told_to(mats):
+    process = mats.start("mcp", stdin=-1)
+    process.stdin.write(PING + b"\n")
+    process.stdin.flush()
+    assert json.loads(process.stdout.readline())["result"] == {}
+    process.stdin.close()
+    assert process.wait(10) == 0
+    process.stdout.close()
+    process.stderr.close()
+    process = mats.start("mcp", stdin=-1)
+    with process:
+        process.stdin.write(PING + b"\n")
+        process.stdin.flush()
+        assert process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 0
+        assert b"Traceback" not in process.stderr.read()
+
+
+def test_a_registry_that_cannot_be_opened_is_said_in_one_line(tmp_path):
+    home = tmp_path / "home"
+    home.write_text("a file")
+    ran = Mats(home)("mcp", stdin=PING)
+    assert ran.code == 3
+    assert ran.out == ""
+    assert "Traceback" not in ran.err
+
+
+def test_http_keeps_what_the_specification_says_of_it(service):
+    assert service.request("/mcp", method="GET")[0] == 405
+    assert service.request("/mcp", method="DELETE")[0] == 405
+    assert service.request("/mcp", {"jsonrpc": "2.0", "method": "notifications/initialized"}) == (202, "")
+    assert service.request("/mcp", raw=b"{")[1]["error"]["code"] == -32700
+    assert service.request("/mcp", raw=b"x" * 1_000_000)[0] == 413
+    assert service.request("/healthz")[0] == 200
