@@ -24,7 +24,14 @@ TIMEOUT_S = 10
 """Three times what the budgets of an answer add up to: a first call after a restore may be slow."""
 _MEMORY_MB = 1769
 """Where Lambda gives a whole core; lexical search and encoding run side by side."""
-CALLS = {"/discover": "POST", "/capabilities/{id+}": "GET", "/healthz": "GET", "/openapi.json": "GET"}
+CALLS = (
+    ("POST", "/discover"),
+    ("GET", "/capabilities/{id+}"),
+    ("POST", "/mcp"),
+    ("GET", "/mcp"),  # is told that there are no streams; without it clients would hear that they may not ask
+    ("GET", "/healthz"),
+    ("GET", "/openapi.json"),
+)
 
 
 class DiscoveryApi(Construct):
@@ -62,7 +69,7 @@ class DiscoveryApi(Construct):
             tables.callers.grant(made.role, "dynamodb:GetItem")
         self.alias = lambda_.Alias(self, "Live", alias_name=STAGE, version=made.function.current_version)
         self.api = self._api(context)
-        for path, method in CALLS.items():
+        for method, path in CALLS:
             self._resource(path).add_method(method, self._integration())
         answer_with_problems(self.api, signed=context.auth == "iam")
         if context.waf:

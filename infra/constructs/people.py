@@ -60,7 +60,7 @@ class People(Construct):
         accept_wildcards(
             self.operators, [f"arn:<AWS::Partition>:events:{HERE}:replay/*"], "A replay is named by whoever starts it"
         )
-        calls = [(method, path.replace("{id+}", "*")) for path, method in CALLS.items()]
+        calls = [(method, path.replace("{id+}", "*")) for method, path in CALLS]
         self.agents = self._policy("Agents", "Call the API of mats", [
             iam.PolicyStatement(
                 actions=["execute-api:Invoke"],

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from infra.constructs.discovery_api import CALLS
 from infra.vendor import ROOT
 from mats.settings import Settings
 from tests.conftest import skip_or_fail
@@ -250,6 +251,9 @@ def test_agents_call_the_api_and_nothing_else(any_deployment: Deployment):
     (one,) = people(any_deployment, "Agents")
     assert texts(one["Action"]) == ["execute-api:Invoke"]
     assert all("/live/" in arn and "*" not in arn.removesuffix("/GET/capabilities/*") for arn in one["Resource"])
+    called = {arn.partition("/live/")[2] for arn in one["Resource"]}
+    assert {"POST/discover", "POST/mcp", "GET/mcp"} <= called
+    assert len(called) == len(CALLS)
 
 
 def test_operators_can_redrive_every_dead_letter_queue(trial: Deployment):
@@ -401,7 +405,7 @@ def methods(deployed: Deployment) -> list[Resource]:
 
 def test_nobody_is_let_in_unauthorized(any_deployment: Deployment):
     assert {one["AuthorizationType"] for one in methods(any_deployment)} <= {"AWS_IAM", "CUSTOM"}
-    assert len(methods(any_deployment)) == 4
+    assert len(methods(any_deployment)) == len(CALLS)
 
 
 def test_calls_go_to_the_alias_that_starts_from_a_snapshot(trial: Deployment):
