@@ -50,7 +50,6 @@ replay.add_to(app)
 evaluate.add_to(app)
 experiment.add_to(app)
 gate.add_to(app)
-report.add_to(app)
 
 
 def main() -> None:
