@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from local.cli import enrich, evaluate, experiment, gate, mcp, operate, registry, replay, search, serve, views
+from local.cli import enrich, evaluate, experiment, gate, mcp, operate, registry, replay, report, search, serve, views
 from local.cli.console import exit_codes
 from mats import __version__
 from mats.settings import Settings
@@ -50,6 +50,7 @@ replay.add_to(app)
 evaluate.add_to(app)
 experiment.add_to(app)
 gate.add_to(app)
+report.add_to(app)
 
 
 def main() -> None:
