@@ -9,25 +9,23 @@ import numpy as np
 from evaluation.answers import Answers, Progress, ask, run_of, unheard
 from evaluation.datasets import Dataset
 from evaluation.metrics import estimate, per_query
-from evaluation.models import Models
 from evaluation.variants import Variant
 from evaluation.workbench import Workbench
 from mats.domain.usage import Usage
 
 
-def evaluate(
-    dataset: Dataset, variant: Variant, models: Models, *, indexed: Progress = unheard, asked: Progress = unheard
-) -> dict[str, Any]:
-    """Run every query of a data set; measures, intervals, sizes and what was used."""
-    with Workbench(dataset=dataset, settings=models.settings, models=models, indexed=indexed) as bench:
-        answers = ask(variant.built(bench), dataset.queries, at_once=models.at_once(variant.needs), progress=asked)
+def evaluate(bench: Workbench, variant: Variant, *, asked: Progress = unheard) -> dict[str, Any]:
+    """Ask a variant every query of a workbench's data set; measures, intervals, sizes and what was used."""
+    answers = ask(
+        variant.built(bench), bench.dataset.queries, at_once=bench.models.at_once(variant.needs), progress=asked
+    )
     return {
-        **sizes(dataset),
+        **sizes(bench.dataset),
         "variant": variant.name,
-        "retriever": variant.name,
-        "k": models.settings.k,
-        **models.used(variant.needs),
-        **measured(answers, dataset),
+        "k": bench.settings.k,
+        **bench.models.used(variant.needs),
+        "prompt": variant.prompt() or None,
+        **measured(answers, bench.dataset),
     }
 
 
@@ -50,6 +48,8 @@ def measured(answers: Answers, dataset: Dataset) -> dict[str, Any]:
         "metrics": {name: round(e.mean, 4) for name, e in estimates.items()},
         "intervals_95": {name: [round(e.low, 4), round(e.high, 4)] for name, e in estimates.items()},
         "failed": sum(bool(answer.failed) for answer in answers.values()),
+        "calls": sum(answer.calls for answer in answers.values()),
+        "replayed": sum(answer.replayed for answer in answers.values()),
         "usage": asdict(Usage.total(answer.usage for answer in answers.values())),
         "ms": stages([answer.took_ms for answer in answers.values()]),
     }

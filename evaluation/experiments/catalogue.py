@@ -1,28 +1,40 @@
 """The experiments by name."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
+from evaluation.costs import Forecast
+from evaluation.experiments import enrichment, main_table, scale_sweep, signals
 from evaluation.experiments.abstention import abstention
 from evaluation.experiments.decomposition import decomposition
 from evaluation.experiments.efficiency import efficiency
-from evaluation.experiments.enrichment import enrichment
 from evaluation.experiments.first_stage import first_stage
 from evaluation.experiments.kinds import kinds
 from evaluation.experiments.lab import Lab
-from evaluation.experiments.main_table import main_table
-from evaluation.experiments.scale_sweep import scale_sweep
-from evaluation.experiments.signals import signals
 
-EXPERIMENTS: Mapping[str, Callable[[Lab], dict[str, Any]]] = {
-    "main": main_table,
-    "scale": scale_sweep,
-    "decomposition": decomposition,
-    "enrichment": enrichment,
-    "signals": signals,
-    "first-stage": first_stage,
-    "efficiency": efficiency,
-    "kinds": kinds,
-    "abstention": abstention,
+
+class Experiment(NamedTuple):
+    """What is measured, and what asking models for it will take."""
+
+    run: Callable[[Lab], dict[str, Any]]
+    spends: Callable[[Lab], Sequence[Forecast]] = lambda lab: ()
+
+
+EXPERIMENTS: Mapping[str, Experiment] = {
+    "main": Experiment(main_table.main_table, main_table.spends),
+    "scale": Experiment(scale_sweep.scale_sweep, scale_sweep.spends),
+    "decomposition": Experiment(decomposition, main_table.spends),
+    "enrichment": Experiment(enrichment.enrichment, enrichment.spends),
+    "signals": Experiment(signals.signals, signals.spends),
+    "first-stage": Experiment(first_stage),
+    "efficiency": Experiment(efficiency, main_table.spends),
+    "kinds": Experiment(kinds),
+    "abstention": Experiment(abstention),
 }
 """In the order in which they tell their story; results are kept as `experiment-NAME.json`."""
+
+
+def expected(lab: Lab, names: Sequence[str]) -> list[Forecast]:
+    """What these experiments will take; answers that several of them read are paid for once."""
+    spenders = dict.fromkeys(EXPERIMENTS[name].spends for name in names)
+    return [one for spends in spenders for one in spends(lab)]

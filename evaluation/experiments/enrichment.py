@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from evaluation.answers import Answers, ask
+from evaluation.costs import Forecast, forecast_writing
 from evaluation.datasets import Dataset
 from evaluation.experiments.lab import Lab, first, metrics
 from evaluation.metrics import SEED, mcnemar
@@ -82,6 +83,17 @@ def enrichment(lab: Lab) -> dict[str, Any]:
         "fields": {} if isinstance(answers, str) else _owners_fields(lab, whole, answers),
         "written_fields": _written_fields(lab, pool),
     }
+
+
+def spends(lab: Lab) -> list[Forecast]:
+    """What describing the pool at every level will take."""
+    if lab.models.lacking({"llm"}):
+        return []
+    pool = a_pool(lab.dataset(DATASET))
+    return [
+        replace(forecast_writing(lab.bench_of(_changed(pool, cut))), what=f"describing {name} {DATASET}")
+        for name, cut in LEVELS.items()
+    ]
 
 
 def a_pool(dataset: Dataset) -> Dataset:

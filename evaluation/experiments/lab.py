@@ -4,13 +4,14 @@ import json
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from evaluation.answers import Answers, ask, run_of
+from evaluation.costs import Forecast, forecast
 from evaluation.datasets import SETS, Dataset, load
 from evaluation.metrics import Estimate, Values, estimate, per_query
 from evaluation.models import Models
@@ -80,6 +81,25 @@ class Lab:
             at_once = self.models.at_once(chosen.needs)
             self._answers[name, variant] = ask(system, self.dataset(name).queries, at_once=at_once)
         return self._answers[name, variant]
+
+    def used(self) -> dict[str, Any]:
+        """Which models and prompts the variants of these experiments ask, as results have it."""
+        settings = self.models.settings
+        return {
+            "encoder": self.models.encoder.name if self.models.encoder else None,
+            "llm": settings.rerank_model if settings.bedrock else None,
+            "writer": settings.writer_model if settings.bedrock else None,
+            "prompts": {name: variant.prompt() for name, variant in VARIANTS.items() if variant.prompt()},
+            "sets": {name: dataset.digest for name, dataset in self._datasets.items()},
+        }
+
+    def forecasts(self, bench: Workbench, what: str) -> list[Forecast]:
+        """What every variant that asks a model takes on a workbench; nothing where no model may be asked."""
+        return [
+            replace(forecast(variant, bench), what=f"{what}: {variant.name}")
+            for variant in VARIANTS.values()
+            if "llm" in variant.needs and not self.models.lacking(variant.needs)
+        ]
 
     def tell(self, text: str) -> None:
         """One line for who waits."""

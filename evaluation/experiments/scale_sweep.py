@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from evaluation.answers import Answers, ask
+from evaluation.costs import Forecast
 from evaluation.datasets import Dataset, JudgedQuery
 from evaluation.experiments.lab import Lab, first, found, share
 from evaluation.metrics import SEED
@@ -31,8 +32,7 @@ def scale_sweep(lab: Lab) -> dict[str, Any]:
     dataset = lab.dataset(DATASET)
     asked = a_slice(dataset)
     gold = {id for query in asked for id in query.relevant}
-    total = len(dataset.registrations)
-    sizes = [size for size in SIZES if size < total] + [total]
+    sizes = _sizes(dataset)
     lacking = {name: lab.models.lacking(variant.needs) for name, variant in VARIANTS.items()}
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name, why in lacking.items() if not why}
     for size in sizes:
@@ -49,6 +49,24 @@ def scale_sweep(lab: Lab) -> dict[str, Any]:
         "systems": systems,
         "crossover": _crossover(systems, lacking),
     }
+
+
+def spends(lab: Lab) -> list[Forecast]:
+    """What the models will take at every size."""
+    if lab.models.lacking({"llm"}):
+        return []
+    dataset = lab.dataset(DATASET)
+    asked, expected = a_slice(dataset), []
+    for size in _sizes(dataset):
+        for part in registries(dataset, asked, size):
+            with lab.bench_of(part) as bench:
+                expected += lab.forecasts(bench, f"{size:,} of {DATASET}")
+    return expected
+
+
+def _sizes(dataset: Dataset) -> list[int]:
+    total = len(dataset.registrations)
+    return [size for size in SIZES if size < total] + [total]
 
 
 def a_slice(dataset: Dataset) -> list[JudgedQuery]:

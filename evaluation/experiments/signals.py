@@ -5,10 +5,12 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from evaluation.answers import ask
+from evaluation.costs import Forecast, forecast
 from evaluation.evaluate import sizes
 from evaluation.experiments.lab import Lab, first, metrics
 from evaluation.metrics import mcnemar
 from evaluation.sample import sample
+from evaluation.variants import VARIANTS
 from evaluation.workbench import asking
 from mats.domain.ranking import PAPER_WEIGHTS, Signal, Weights
 from mats.usecases.discover import Discover
@@ -23,6 +25,14 @@ def signals(lab: Lab) -> dict[str, Any]:
     No public set has trust or type tags: over those, the two signals that are left are all there is.
     """
     return {"sample": _sample(lab), "sets": {name: _rules(lab, name) for name in lab.sets}}
+
+
+def spends(lab: Lab) -> list[Forecast]:
+    """What judging the sample's queries will take: once, however many signals are left out."""
+    if lab.models.lacking({"llm"}):
+        return []
+    with lab.bench_of(sample()) as bench:
+        return [replace(forecast(VARIANTS["pipeline-hybrid"], bench), what="sample")]
 
 
 def without(weights: Weights, signal: Signal) -> Weights:

@@ -9,6 +9,8 @@ from rich.table import Table
 
 from local.cli.console import AsJson, err, exit_codes, out, plain, print_json
 from local.cli.progress import bar
+from local.cli.spending import agree
+from mats.domain.errors import DependencyFailed
 from mats.settings import Settings
 
 if TYPE_CHECKING:
@@ -31,6 +33,10 @@ def evaluate(
     k: Annotated[
         int | None, typer.Option(help="Candidates per query, 1 to 25.", min=1, max=25, show_default="15")
     ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Converse model id of the LLM, where the system has one; also MATS_RERANK_MODEL.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Spend what the forecast says.")] = False,
     list_variants: Annotated[bool, typer.Option("--list-variants", help="Say which systems there are.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -38,14 +44,16 @@ def evaluate(
 
     Prints Match@1/3/5/15, MRR and Recall@15 with bootstrap 95 % intervals and keeps them under evaluation/results.
     """
-    from evaluation.datasets import load  # noqa: PLC0415 - scipy and friends, for this command only
+    from evaluation.costs import forecast  # noqa: PLC0415 - scipy and friends, for this command only
+    from evaluation.datasets import load  # noqa: PLC0415
     from evaluation.evaluate import evaluate as measured  # noqa: PLC0415
     from evaluation.models import Models  # noqa: PLC0415
     from evaluation.provenance import write  # noqa: PLC0415
+    from evaluation.workbench import Workbench  # noqa: PLC0415
 
     settings: Settings = context.obj
     with exit_codes():
-        models = Models(replace(settings, k=k or settings.k))
+        models = Models(replace(settings, k=k or settings.k, rerank_model=model or settings.rerank_model))
         if list_variants:
             _list(models, as_json)
             return
@@ -53,8 +61,15 @@ def evaluate(
         if folder is None:
             raise typer.BadParameter("a folder with a judged data set is needed", param_hint="DIR")
         dataset = load(folder)
-        with bar("Indexing", len(dataset.registrations)) as indexed, bar("Asking", len(dataset.queries)) as asked:
-            results = measured(dataset, chosen, models, indexed=indexed, asked=asked)
+        if lacking := models.lacking(chosen.needs):
+            raise DependencyFailed(f"{chosen.name} {lacking}")
+        with (
+            bar("Indexing", len(dataset.registrations)) as indexed,
+            bar("Asking", len(dataset.queries)) as asked,
+            Workbench(dataset=dataset, settings=models.settings, models=models, indexed=indexed) as bench,
+        ):
+            agree([forecast(chosen, bench)] if "llm" in chosen.needs else [], yes=yes)
+            results = measured(bench, chosen, asked=asked)
         path = write(f"evaluate-{dataset.name}-{chosen.name}", results)
     if as_json:
         print_json(results)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from local.cli.console import err, exit_codes
+from local.cli.spending import agree
 from mats.settings import Settings
 
 
@@ -22,6 +23,7 @@ def experiment(
     sets: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME", help="Only this data set; may be given several times.")
     ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Spend what the forecast says.")] = False,
     examples: Annotated[
         Path, typer.Option(help="Where real texts of failures go; they are no part of the results.")
     ] = Path("build/examples"),
@@ -41,8 +43,11 @@ def experiment(
     if unknown := set(names or ()) - EXPERIMENTS.keys():
         raise typer.BadParameter(f"no experiment {', '.join(sorted(unknown))}; there are {', '.join(EXPERIMENTS)}")
     with exit_codes(), Lab(data=data, models=Models(settings), sets=tuple(sets or SETS), examples=examples) as lab:
-        for name in names or EXPERIMENTS:
+        wanted = names or list(EXPERIMENTS)
+        agree(expected(lab, wanted), yes=yes)
+        for name in wanted:
             began = time.monotonic()
-            results = EXPERIMENTS[name](lab)
-            path = write(f"experiment-{name}", {**results, "seconds": round(time.monotonic() - began, 1)})
+            results = EXPERIMENTS[name].run(lab)
+            seconds = round(time.monotonic() - began, 1)
+            path = write(f"experiment-{name}", {**results, "used": lab.used(), "seconds": seconds})
             err.print(f"{name}: kept in {path}", style="dim", soft_wrap=True)
