@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evaluation.answers import Answer
+from evaluation.answers import LONGEST_QUERY, Answer
 from mats.domain.capability import Id
+from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.fence import encoded, visible
 from mats.domain.prompt import Prompt
 from mats.domain.usage import Usage
@@ -31,8 +32,8 @@ def tool(text: Prompt, part: str = "") -> Tool:
 
 
 def fenced(query: str) -> str:
-    """A query as a model gets to see it: JSON that cannot leave its fence."""
-    return encoded(visible(query))
+    """A query as a model gets to see it, no longer than the API takes it: JSON that cannot leave its fence."""
+    return encoded(visible(query[:LONGEST_QUERY]))
 
 
 @dataclass(kw_only=True)
@@ -73,6 +74,20 @@ class Conversation:
             calls=len(self.turns),
             replayed=sum(turn.replayed for turn in self.turns),
         )
+
+
+def fault_of(talked: Callable[[], str]) -> str:
+    """What a conversation says went wrong, or why the model failed in the middle of it; empty if all went well.
+
+    Raises:
+        NotPermitted: nobody will get an answer before an operator has mended something.
+    """
+    try:
+        return talked()
+    except NotPermitted:
+        raise
+    except DependencyFailed as error:
+        return str(error)
 
 
 def refusal(turn: Turn) -> str:

@@ -6,10 +6,9 @@ from functools import cached_property
 
 from evaluation.answers import Answer
 from evaluation.baselines.listing import alphabetical, line
-from evaluation.chat import Conversation, fenced, prompt, refusal, tool, whole
+from evaluation.chat import Conversation, fault_of, fenced, prompt, refusal, tool, whole
 from evaluation.datasets import JudgedQuery
 from mats.domain.capability import Id
-from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.prompt import filled
 from mats.domain.registration import Registration
 from mats.ports import Chat
@@ -44,19 +43,19 @@ class FullContext:
             chat=self._chat, system=self._prompt.system, tools=[tool(self._prompt)], max_tokens=_MAX_TOKENS
         )
         talk.tell(self._registry, filled(self._prompt.request, {"query": fenced(query.text)}))
-        picked, failed = None, ""
-        try:
-            turn = talk.listen("pick")
-        except NotPermitted:
-            raise
-        except DependencyFailed as error:
-            failed = str(error)
-        else:
-            given = next((call.arguments for call in turn.calls if call.tool == "pick"), None)
-            picked, failed = (
-                self._read(given) if isinstance(given, dict) else (None, refusal(turn) or "it did not pick")
-            )
-        return talk.answer(picked, retrieved=self.shown, failed=failed, unseen=self._unseen)
+        picked: list[Id] = []
+        failed = fault_of(lambda: self._talked(talk, picked))
+        return talk.answer(picked[0] if picked else None, retrieved=self.shown, failed=failed, unseen=self._unseen)
+
+    def _talked(self, talk: Conversation, picked: list[Id]) -> str:
+        """Let it pick; what went wrong, if anything did."""
+        turn = talk.listen("pick")
+        given = next((call.arguments for call in turn.calls if call.tool == "pick"), None)
+        if not isinstance(given, dict):
+            return refusal(turn) or "it did not pick"
+        id, fault = self._read(given)
+        picked += [] if id is None else [id]
+        return fault
 
     def _read(self, given: dict[str, object]) -> tuple[Id | None, str]:
         """What a pick means, and what is wrong with it."""

@@ -1,9 +1,10 @@
 """Regex: pattern matching without any model."""
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+import numpy as np
 
 from evaluation.answers import Answer
 from evaluation.datasets import JudgedQuery
@@ -13,7 +14,6 @@ from mats.domain.registration import Registration
 _WORD = re.compile(r"\w+")
 
 
-@dataclass(frozen=True)
 class Regex:
     r"""Every word of a query is a pattern, matched against name and description as a whole word, case ignored.
 
@@ -26,24 +26,28 @@ class Regex:
     words finds what the patterns find. `get_weather` is one word: an underscore is no border.
     """
 
-    registrations: Sequence[Registration]
-    k: int
-    _holders: dict[str, list[Id]] = field(default_factory=lambda: defaultdict(list))
-
-    def __post_init__(self) -> None:
-        for registration in self.registrations:
+    def __init__(self, registrations: Sequence[Registration], k: int) -> None:
+        """Search these for at most k hits."""
+        ordered = sorted(registrations, key=lambda registration: registration.id)
+        self._k, self._ids = k, [registration.id for registration in ordered]
+        rows: dict[str, list[int]] = defaultdict(list)
+        for row, registration in enumerate(ordered):
             for word in words(f"{registration.name} {registration.description}"):
-                self._holders[word].append(registration.id)
+                rows[word].append(row)
+        self._rows = {word: np.array(holders) for word, holders in rows.items()}
 
     def __call__(self, query: JudgedQuery) -> Answer:
         """At most k hits."""
-        found = self.hits(query.text)[: self.k]
+        found = self.hits(query.text)[: self._k]
         return Answer(ranked=found, retrieved=found)
 
     def hits(self, text: str) -> list[Id]:
         """Everything any word of the text matches."""
-        matched = Counter(id for word in words(text) for id in self._holders.get(word, ()))
-        return sorted(matched, key=lambda id: (-matched[id], id))
+        matched = np.zeros(len(self._ids), np.int64)
+        for word in words(text) & self._rows.keys():
+            matched[self._rows[word]] += 1
+        order = np.argsort(-matched, kind="stable")[: np.count_nonzero(matched)]
+        return [self._ids[row] for row in order]
 
 
 def words(text: str) -> set[str]:

@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
-from evaluation.answers import Answer
+from evaluation.answers import LONGEST_QUERY, Answer
 from evaluation.baseline import PlainBm25
 from evaluation.baselines.listing import line
-from evaluation.chat import Conversation, fenced, prompt, refusal, results_of, tool, whole
+from evaluation.chat import Conversation, fault_of, fenced, prompt, refusal, results_of, tool, whole
 from evaluation.datasets import JudgedQuery
 from mats.domain.capability import Id
-from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.prompt import filled
 from mats.domain.registration import Registration
 from mats.ports import ANY, Chat
@@ -22,8 +22,6 @@ DESCRIBED = 200
 ROUNDS = 4
 """Turns of the model, the pick included: ours. The paper's 3,141 tokens in and 48 out are two or three turns."""
 _MAX_TOKENS = 200
-_LONGEST = 2_000
-"""Characters of a search."""
 
 
 class SearchAndPick:
@@ -33,17 +31,10 @@ class SearchAndPick:
     budget, and that in the last turn a pick is the only thing left to do. Number 0 or null is no answer.
     """
 
-    def __init__(
-        self,
-        registrations: Sequence[Registration],
-        chat: Chat,
-        *,
-        rounds: int = ROUNDS,
-        search: PlainBm25 | None = None,
-    ) -> None:
-        """Search these; a `search` over the same may be shared."""
+    def __init__(self, registrations: Sequence[Registration], chat: Chat, *, rounds: int = ROUNDS) -> None:
+        """Let these be searched."""
         self._chat, self._prompt, self._rounds = chat, prompt("search-and-pick"), rounds
-        self._search = search or PlainBm25(registrations)
+        self._search = _OneAtATime(PlainBm25(registrations))
         self._by_id = {registration.id: registration for registration in registrations}
 
     def __call__(self, query: JudgedQuery) -> Answer:
@@ -52,13 +43,7 @@ class SearchAndPick:
         talk = Conversation(chat=self._chat, system=self._prompt.system, tools=tools, max_tokens=_MAX_TOKENS)
         talk.tell(filled(self._prompt.request, {"query": fenced(query.text)}))
         desk = _Desk(self._search, self._by_id)
-        failed = ""
-        try:
-            failed = self._talked(talk, desk)
-        except NotPermitted:
-            raise
-        except DependencyFailed as error:
-            failed = str(error)
+        failed = fault_of(lambda: self._talked(talk, desk))
         return talk.answer(desk.picked, retrieved=desk.shown, failed=failed)
 
     def _talked(self, talk: Conversation, desk: "_Desk") -> str:
@@ -74,11 +59,24 @@ class SearchAndPick:
         return f"no pick within {self._rounds} turns"
 
 
+@dataclass(frozen=True)
+class _OneAtATime:
+    """Lets one thread search at a time: a stemmer cannot be shared."""
+
+    plain: PlainBm25
+    turn: Lock = field(default_factory=Lock)
+
+    def search(self, text: str) -> list[Id]:
+        """A page of ids."""
+        with self.turn:
+            return self.plain.search(text, PAGE)
+
+
 @dataclass
 class _Desk:
     """Answers the calls of one conversation."""
 
-    search: PlainBm25
+    engine: _OneAtATime
     by_id: Mapping[Id, Registration]
     shown: list[Id] = field(default_factory=list)
     """In the order in which they were first shown; the number of each is its place."""
@@ -96,7 +94,7 @@ class _Desk:
     def _searched(self, text: object) -> str:
         if not isinstance(text, str) or not text.strip():
             return "A search needs a query: keywords as a string."
-        found = self.search.search(text[:_LONGEST], PAGE)
+        found = self.engine.search(text[:LONGEST_QUERY])
         self.shown += [id for id in found if id not in self.shown]
         rows = [line(self.shown.index(id) + 1, self.by_id[id], most=DESCRIBED) for id in found]
         return "<results>\n" + "\n".join(rows) + "\n</results>" if rows else "Nothing was found."

@@ -6,10 +6,9 @@ from typing import Any
 
 from evaluation.answers import Answer
 from evaluation.baselines.listing import alphabetical
-from evaluation.chat import Conversation, fenced, prompt, refusal, results_of, tool, whole
+from evaluation.chat import Conversation, fault_of, fenced, prompt, refusal, results_of, tool, whole
 from evaluation.datasets import JudgedQuery
 from mats.domain.capability import Id
-from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.fence import encoded, visible
 from mats.domain.prompt import filled
 from mats.domain.registration import Registration
@@ -47,13 +46,7 @@ class TrialAndError:
         talk = Conversation(chat=self._chat, system=system, tools=tools, max_tokens=_MAX_TOKENS)
         talk.tell(filled(self._prompt.request, {"query": fenced(query.text)}))
         desk = _Desk(self._pages, self._ids)
-        failed = ""
-        try:
-            failed = self._talked(talk, desk)
-        except NotPermitted:
-            raise
-        except DependencyFailed as error:
-            failed = str(error)
+        failed = fault_of(lambda: self._talked(talk, desk))
         return talk.answer(None if failed else desk.tried, retrieved=desk.listed, failed=failed)
 
     def _talked(self, talk: Conversation, desk: "_Desk") -> str:

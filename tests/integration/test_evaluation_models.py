@@ -251,8 +251,10 @@ class TestForecast:
 
 
 def test_results_name_the_model_and_count_what_failed(server, settings):
-    results = evaluate(a_dataset(), VARIANTS["pipeline-hybrid"], Models(settings))
-    assert (results["llm"], results["failed"]) == (settings.rerank_model, 0)
+    with Workbench(dataset=a_dataset(), settings=settings, models=Models(settings)) as bench:
+        results = evaluate(bench, VARIANTS["pipeline-hybrid"])
+    assert (results["llm"], results["prompt"]) == (settings.rerank_model, VARIANTS["pipeline-hybrid"].prompt())
+    assert (results["failed"], results["calls"], results["replayed"]) == (0, 5, 0)
     assert results["metrics"]["match@1"] == 1.0
     assert results["usage"]["usd"] > 0
 
