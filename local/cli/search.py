@@ -8,10 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from functions.discovery.handler import respond
-from local.cli.console import AsJson, Exit, complain, exit_codes, out, plain, print_json
+from local.cli.console import AsJson, Exit, complain, err, exit_codes, out, plain, print_json
 from local.envelope import proxy_request
 from mats.bootstrap.local import Local
 from mats.domain.capability import Kind
+from mats.edge.formats import Format
 from mats.settings import Settings
 
 _VERDICTS = {"match": "bold green", "weak": "bold yellow", "none": "bold red"}
@@ -31,14 +32,19 @@ def search(
     tag: Annotated[list[str] | None, typer.Option(help="Only what carries this tag; of several, all.")] = None,
     limit: Annotated[int | None, typer.Option(help="At most this many results.", show_default="15")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show which words matched where, and the stages.")] = False,
+    format: Annotated[
+        Format | None, typer.Option(help="Print tools to pass on to a model; with --json, what they stand for, too.")
+    ] = None,
+    token_budget: Annotated[int | None, typer.Option(help="At most so many tokens of tools; with --format.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Rank the capabilities that serve a request."""
     settings: Settings = context.obj
     wish = {
         "query": query, "kinds": kind or [], "namespaces": namespace or [], "tags": tag or [], "explain": explain,
+        "limit": limit, "format": format, "token_budget": token_budget,
     }  # fmt: skip
-    body = json.dumps(wish if limit is None else {**wish, "limit": limit}).encode("utf-8", "replace")
+    body = json.dumps(wish).encode("utf-8", "replace")
     with exit_codes():
         local = Local(settings)
         event = proxy_request("POST", "/discover", {}, body, settings.audiences)
@@ -50,7 +56,18 @@ def search(
     if as_json:
         print_json(answer)
         return
+    if format:
+        _pass_on(answer)
+        return
     _show(answer, explain=explain, why_degraded=local.without_encoder)
+
+
+def _pass_on(answer: dict[str, Any]) -> None:
+    """The tools on standard output and nothing else there; what was left out is said beside it."""
+    print_json(answer["output"])
+    for left in answer["left_out"]:
+        why = "over the budget" if left["reason"] == "token_budget" else "suspicious"
+        err.print(plain(f"left out, {why}: {left['id']} ({left['tokens']:,} tokens)"), style="yellow", soft_wrap=True)
 
 
 def _show(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> None:

@@ -410,3 +410,15 @@ def test_a_rejection_that_cannot_be_announced_waits_and_holds_nobody_up(world: W
     outcomes = world.enrich([Change(id, Cause(event_id="e", time="2026-01-01T00:00:00+00:00")) for id in (bad, good)])
     assert outcomes == {bad: Outcome.DEGRADED, good: Outcome.INDEXED}
     assert bad not in world.profiles.kept
+
+
+def test_a_profile_of_an_earlier_release_gets_what_that_did_not_carry_without_being_written_again():
+    writer = ScriptedWriter(lambda registration: Written(enrichment=FIVE))
+    world = World(encoder=FakeEncoder(), writer=writer)
+    pay = a_registration(name="pay", input_schema={"properties": {"to": {}}})
+    world.register(pay)
+    kept = world.profiles.kept[pay.id]
+    world.profiles.kept[pay.id] = replace(kept, profile=kept.profile.model_copy(update={"input_schema": ""}).sealed())
+    world.deliver(pay.id, event="reconcile")
+    assert world.profile(pay.id).input_schema == kept.profile.input_schema != ""
+    assert writer.asked == [pay.id]

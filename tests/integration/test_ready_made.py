@@ -1,0 +1,63 @@
+"""Tools to pass on, from the real command and the real service."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from mats.edge.formats import Format, ReadyMade
+from tests.conftest import ROOT
+from tests.integration.conftest import Mats, Service, serving
+from tests.unit.edge.test_formats import assert_taken
+
+QUERY = "refund a customer's card payment"
+
+
+@pytest.fixture(scope="module")
+def mats(tmp_path_factory) -> Mats:
+    mats = Mats(tmp_path_factory.mktemp("tools") / "home")
+    assert mats("import", str(ROOT / "examples" / "registry.jsonl")).code == 0
+    return mats
+
+
+@pytest.fixture(scope="module")
+def service(mats: Mats) -> Iterator[Service]:
+    with serving(mats) as running:
+        yield running
+
+
+@pytest.mark.parametrize("format", Format)
+def test_the_command_prints_what_is_passed_on(mats, format):
+    whole = mats("search", QUERY, "--format", format, "--json")
+    assert_taken(ReadyMade.model_validate(whole.json))
+    bare = mats("search", QUERY, "--format", format)
+    assert bare.json == whole.json["output"]
+    assert (bare.code, bare.err) == (0, "")
+
+
+def test_the_command_says_what_a_budget_left_out(mats):
+    ran = mats("search", QUERY, "--format", "openai_tools", "--token-budget", "300")
+    assert ran.json
+    assert "left out, over the budget: " in ran.err
+    refused = mats("search", QUERY, "--token-budget", "300")
+    assert (refused.code, refused.out) == (1, "")
+    assert "format" in refused.err
+    assert mats("search", QUERY, "--format", "gemini").code == 2
+
+
+@pytest.mark.parametrize("format", Format)
+def test_the_service_makes_them_by_body_and_by_query_string(service, format):
+    status, by_body = service.request("/discover", {"query": QUERY, "format": format, "token_budget": 2_000})
+    assert status == 200
+    made = ReadyMade.model_validate(by_body)
+    assert_taken(made)
+    assert made.tokens <= 2_000
+    status, by_query = service.request(f"/discover?format={format}&token_budget=2000", {"query": QUERY})
+    assert status == 200
+    assert by_query["output"] == by_body["output"]
+
+
+@pytest.mark.parametrize("query", ["format=gemini", "limit=3", "format=mcp_tools&format=mcp_tools", "token_budget=5"])
+def test_a_wrong_parameter_is_a_problem_that_names_it(service, query):
+    status, problem = service.request(f"/discover?{query}", {"query": QUERY})
+    assert status == 422
+    assert [fault["field"] for fault in problem["errors"]] == [query.partition("=")[0]]
