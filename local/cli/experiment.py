@@ -34,7 +34,7 @@ def experiment(
     is not turned on is reported as not run. `mats report` makes tables and figures of the results.
     """
     from evaluation.datasets import SETS  # noqa: PLC0415
-    from evaluation.experiments.catalogue import EXPERIMENTS  # noqa: PLC0415 - scipy and friends, for this command only
+    from evaluation.experiments.catalogue import EXPERIMENTS, expected  # noqa: PLC0415 - scipy and friends, when asked
     from evaluation.experiments.lab import Lab  # noqa: PLC0415
     from evaluation.models import Models  # noqa: PLC0415
     from evaluation.provenance import write  # noqa: PLC0415
