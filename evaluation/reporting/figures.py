@@ -203,6 +203,8 @@ def latency(systems: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
             markeredgecolor=INK, markeredgewidth=0.7,
         )  # fmt: skip
     panel.set(xscale="log", xlabel="milliseconds (log scale): mark p50, line to p95", ylim=(y - 1.1, -0.8))
+    low, high = panel.get_xlim()
+    panel.xaxis.set_major_locator(LogLocator(base=10, subs=(1.0,) if high / low > 100 else (1.0, 2.0, 5.0)))
     panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     panel.xaxis.set_minor_locator(NullLocator())
     panel.set_yticks(middles, list(systems))

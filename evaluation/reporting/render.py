@@ -108,6 +108,7 @@ def write(made: Report, out: Path) -> list[Path]:
             (out / f"{figure.id}.png").write_bytes(png(canvas))
         (out / f"{figure.id}.svg").write_text(drawings[figure.id], encoding="utf-8")
         written += [out / f"{figure.id}.svg", out / f"{figure.id}.png"]
-    written[0].write_text(made.markdown(), encoding="utf-8")
-    written[1].write_text(page.document(TITLE, made.intro, made.sections, drawings), encoding="utf-8")
+    whole = page.document(TITLE, made.intro, made.sections, drawings)
+    for path, text in zip(written, (made.markdown(), whole), strict=False):
+        path.write_text(text, encoding="utf-8", errors="replace")
     return written

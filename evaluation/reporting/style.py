@@ -31,6 +31,7 @@ _RC: dict[Any, Any] = {
     "axes.spines.right": False,
     "axes.axisbelow": True,
     "text.color": INK,
+    "text.parse_math": False,
     "xtick.color": INK,
     "ytick.color": INK,
     "xtick.labelsize": 12,

@@ -1,0 +1,74 @@
+"""Figures are the same for the same results, and drawn for whatever was run."""
+
+import pytest
+
+from evaluation.reporting.render import report, write
+from evaluation.reporting.style import COLOURS, error, look_of, styled, svg
+from tests.unit.evaluation.results_builders import all_results, enrichment, first_stage, scale, written
+
+
+def drawings(folder):
+    with styled():
+        return {figure.id: svg(figure.draw()) for figure in report(folder).figures}
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    return drawings(written(tmp_path_factory.mktemp("results"), all_results()))
+
+
+def test_there_are_the_papers_figures_and_ours(drawn):
+    assert list(drawn) == ["scale", "decomposition", "sparsity", "sources", "latency", "abstention"]
+
+
+def test_the_same_results_give_the_same_bytes(drawn, tmp_path):
+    again = drawings(written(tmp_path, {"enrichment": enrichment(), "scale": scale()}))
+    assert all(drawn[name] == text for name, text in again.items())
+
+
+def test_a_figure_carries_no_date_and_no_text_that_needs_a_font(drawn):
+    for text in drawn.values():
+        assert "<dc:date>" not in text
+        assert "<text" not in text
+
+
+@pytest.mark.parametrize("judged", [True, False])
+def test_figures_are_drawn_with_and_without_a_judge(tmp_path, judged):
+    made = report(written(tmp_path, {"enrichment": enrichment(judged), "scale": scale(judged)}))
+    with styled():
+        assert all("<svg" in svg(figure.draw()) for figure in made.figures)
+
+
+def test_two_sources_make_a_figure_and_one_does_not(tmp_path):
+    two, one = (report(written(tmp_path / str(n), {"first-stage": first_stage(sources=n)})) for n in (2, 1))
+    assert [figure.id for figure in two.figures] == ["sources"]
+    assert one.figures == ()
+
+
+def test_every_figure_has_a_caption_and_an_alternative_text(tmp_path):
+    for figure in report(written(tmp_path, all_results())).figures:
+        assert figure.caption.endswith((".", "shipped ones."))
+        assert len(figure.alt) > 40
+
+
+def test_no_two_systems_look_alike():
+    looks = look_of([str(i) for i in range(len(COLOURS) * 3)])
+    assert len({tuple(look.values()) for look in looks.values()}) == len(looks)
+    first = list(looks.values())[: len(COLOURS)]
+    assert len({look["color"] for look in first}) == len({look["marker"] for look in first}) == len(COLOURS)
+
+
+def test_what_was_not_measured_has_no_bar():
+    means, (below, above) = error([{"mean": 0.5, "low": 0.4, "high": 0.7}, None])
+    assert means[0] == 50
+    assert means[1] != means[1]
+    assert (round(below[0]), round(above[0]), below[1], above[1]) == (10, 20, 0, 0)
+
+
+def test_a_report_is_a_page_a_text_and_two_files_a_figure(tmp_path):
+    made = report(written(tmp_path / "in", {"enrichment": enrichment()}))
+    names = {path.name for path in write(made, tmp_path / "out")}
+    assert names == {"report.md", "index.html", "sparsity.svg", "sparsity.png"}
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    write(made, tmp_path / "out")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
