@@ -292,3 +292,8 @@ def test_a_response_goes_back_as_api_gateway_expects_it():
         "body": "{}",
         "isBase64Encoded": False,
     }
+
+
+def test_half_a_character_in_a_name_is_answered_and_not_repeated():
+    refused = RequestInvalid([Fault("query.\ud800", "is not known")])
+    assert Problem.model_validate_json(http.failed(refused).body).errors[0].field == "query.?"

@@ -50,6 +50,8 @@ def _read(token: str, asked: str) -> str | int:
         _refuse()
     if not isinstance(position, str | int) or isinstance(position, bool) or check != _check(position, asked):
         _refuse()
+    if token != written(position, asked):  # the same in another spelling
+        _refuse()
     return position
 
 

@@ -142,10 +142,15 @@ def problem(
     answer = Problem(
         title=_TITLES.get(status, "Error"),
         status=status,
-        detail=detail,
-        errors=[FaultAnswer(field=f.attribute, message=f.message) for f in faults if f.attribute],
+        detail=_sayable(detail),
+        errors=[FaultAnswer(field=_sayable(f.attribute), message=_sayable(f.message)) for f in faults if f.attribute],
     )
     return Response(status, answer.model_dump_json(), {"Content-Type": "application/problem+json", **(headers or {})})
+
+
+def _sayable(text: str) -> str:
+    """The text without halves of characters, which a body may hold in a name and no answer can repeat."""
+    return text.encode(errors="replace").decode()
 
 
 def _status(error: CapabilityError) -> int:
