@@ -7,7 +7,21 @@ from typing import Annotated
 
 import typer
 
-from local.cli import enrich, evaluate, experiment, gate, mcp, operate, registry, replay, report, search, serve, views
+from local.cli import (
+    enrich,
+    evaluate,
+    experiment,
+    gate,
+    import_,
+    mcp,
+    operate,
+    registry,
+    replay,
+    report,
+    search,
+    serve,
+    views,
+)
 from local.cli.console import exit_codes
 from mats import __version__
 from mats.settings import Settings
@@ -43,6 +57,7 @@ serve.add_to(app)
 search.add_to(app)
 mcp.add_to(app)
 registry.add_to(app)
+import_.add_to(app)
 operate.add_to(app)
 enrich.add_to(app)
 views.add_to(app)

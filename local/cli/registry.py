@@ -4,12 +4,11 @@ import time
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
-from local.cli.console import AsJson, CapabilityId, Exit, err, exit_codes, out, plain, print_json
+from local.cli.console import AsJson, CapabilityId, exit_codes, out, plain, print_json
 from local.cli.progress import bar
 from local.cli.spending import show_spent, spent_json
-from local.importing import Importer, Rejected, Report, Row, opened, parse
+from local.importing import Row, opened, parse
 from local.pump import drain
 from mats.bootstrap.local import Local
 from mats.domain.capability import Id, Kind
@@ -24,7 +23,6 @@ _SETTLE_S = 10
 def add_to(app: typer.Typer) -> None:
     """Register the commands."""
     app.command()(add)
-    app.command(name="import")(import_)
     app.command()(remove)
     app.command()(trust)
 
@@ -88,36 +86,6 @@ def _settle(local: Local, id: Id) -> None:
         drain(local, stopped=lambda: not local.events.unfinished(id))
 
 
-def import_(
-    context: typer.Context,
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="JSON Lines, also .gz; - is standard input.")],
-    as_json: AsJson = False,
-) -> None:
-    """Register many capabilities from JSON Lines.
-
-    Each line is a registration, or a row of a retrieval data set (`_id`, `type`, `name`, `description`). Good rows are
-    kept and bad ones are named with all their faults. Stop it when you like and run it again: it goes on from there.
-    """
-    began = time.monotonic()
-    with exit_codes():
-        local = Local(context.obj)
-        importer = Importer(local.registry)
-        with bar("Registering", None) as advance:
-            for name in files:
-                importer.take_file(name, advance)
-        indexed = index(local)
-        seconds = time.monotonic() - began
-        report = importer.report
-        if as_json:
-            print_json({**_report(report, indexed, seconds), **spent_json(local)})
-        else:
-            _show_report(report, indexed, seconds)
-            show_spent(local)
-        _complain_of_waiting(local)
-    if report.rejected:
-        raise typer.Exit(Exit.REFUSED)
-
-
 def index(local: Local) -> int:
     """Make everything announced findable; how many changes that took."""
     handled = 0
@@ -130,47 +98,6 @@ def index(local: Local) -> int:
 
         drain(local, count)
     return handled
-
-
-def _complain_of_waiting(local: Local) -> None:
-    """Say what could not be made findable.
-
-    Raises:
-        DependencyFailed: there is something.
-    """
-    depth = local.events.depth()
-    mine = depth.dead + (0 if local.events.held_elsewhere() else depth.waiting)
-    if mine:
-        what = f"{mine:,} changes are safe but wait" + (
-            f" ({local.why_waiting})" if local.why_waiting else " and are not findable yet"
-        )
-        raise DependencyFailed(f"{what}; `mats reconcile` tries again")
-
-
-def _report(report: Report, indexed: int, seconds: float) -> dict[str, Any]:
-    return {
-        "rows": report.rows,
-        "new": report.placed[Placed.NEW],
-        "changed": report.placed[Placed.CHANGED],
-        "unchanged": report.placed[Placed.UNCHANGED],
-        "rejected": [_rejected(row) for row in report.rejected],
-        "indexed": indexed,
-        "seconds": round(seconds, 2),
-    }
-
-
-def _rejected(row: Rejected) -> dict[str, Any]:
-    return {"file": row.file, "line": row.line, "faults": [fault._asdict() for fault in row.faults]}
-
-
-def _show_report(report: Report, indexed: int, seconds: float) -> None:
-    for row in report.rejected:
-        reasons = "; ".join(str(fault) for fault in row.faults)
-        err.print(Text("rejected ", style="red") + plain(f"{row.file}:{row.line}: {reasons}"), soft_wrap=True)
-    counts = ", ".join(f"{report.placed[what]:,} {what}" for what in (Placed.NEW, Placed.CHANGED, Placed.UNCHANGED))
-    rate = f" ({indexed / seconds:,.0f} a second)" if indexed and seconds else ""
-    rejected = f"{len(report.rejected):,} rejected"
-    out.print(f"{report.rows:,} rows in {seconds:,.1f} s: {counts}, {rejected}; {indexed:,} indexed{rate}")
 
 
 def remove(context: typer.Context, id: CapabilityId, as_json: AsJson = False) -> None:

@@ -24,7 +24,7 @@ def mapped(value: Json, source: Source) -> Iterator[Mapped]:
 
     def one(where: str, row: Mapping[str, Any]) -> Mapped:
         try:
-            return Mapped(where, Registration.parse(item_of(_owned(row, source.namespace))))
+            return Mapped(where, Registration.parse(item_of(owned(row, source.namespace))))
         except RegistrationInvalid as error:
             return Mapped(where, None, error.faults)
 
@@ -34,6 +34,6 @@ def mapped(value: Json, source: Source) -> Iterator[Mapped]:
         yield from each("", value, one, what="registrations")
 
 
-def _owned(row: Mapping[str, Any], namespace: str) -> Mapping[str, Any]:
+def owned(row: object, namespace: str) -> object:
     """The row in the namespace that was given, if one was and the row is a registration."""
-    return {**row, "namespace": namespace} if namespace and "kind" in row else row
+    return {**row, "namespace": namespace} if namespace and isinstance(row, Mapping) and "kind" in row else row

@@ -71,6 +71,21 @@ def _bedrock(settings: Settings, budgets: Budgets, **more: Any) -> "Bedrock":
     )
 
 
+def bedrock_catalogue(settings: Settings) -> dict[str, Any]:
+    """What Bedrock lists in the region of these settings; AWS's own credentials are enough, no model is called.
+
+    Raises:
+        DependencyFailed: boto3 is not installed, or Bedrock did not answer.
+    """
+    try:
+        from mats.adapters.bedrock import catalogue  # noqa: PLC0415 - boto3, for those who use Bedrock
+    except ModuleNotFoundError as error:
+        raise DependencyFailed(
+            f"Bedrock needs {error.name}, which is not installed: pip install 'mats[aws]'"
+        ) from error
+    return catalogue.listed(settings.region)
+
+
 def prompt(name: str) -> Prompt:
     """A prompt of `prompts/`."""
     return Prompt.parse(resource(f"prompts/{name}.md"))

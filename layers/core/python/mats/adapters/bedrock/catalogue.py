@@ -1,0 +1,56 @@
+"""What Amazon Bedrock offers in a region: its models and inference profiles, as it lists them. None is called."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from mats.adapters.aws import answered, client, unreadable
+
+_TIMEOUT_S = 20
+_ATTEMPTS = 3
+_MOST_PAGES = 100
+
+
+def listed(region: str) -> dict[str, Any]:
+    """The answers of ListFoundationModels and ListInferenceProfiles as one JSON value, times as ISO 8601.
+
+    Raises:
+        DependencyFailed: Bedrock did not answer; NotPermitted if an operator has to mend that.
+    """
+    bedrock = client(
+        "bedrock", region=region, timeout_s=_TIMEOUT_S, attempts=_ATTEMPTS, connections=1, called="Bedrock"
+    )
+    models = answered("Bedrock's list of models", bedrock.list_foundation_models)
+    profiles: list[Any] = []
+    cursor: dict[str, str] = {}
+    for _ in range(_MOST_PAGES):
+        page = answered(
+            "Bedrock's list of inference profiles", partial(bedrock.list_inference_profiles, maxResults=1_000, **cursor)
+        )
+        profiles += _list(page, "inferenceProfileSummaries")
+        if not page.get("nextToken"):
+            break
+        cursor = {"nextToken": page["nextToken"]}
+    summaries = _list(models, "modelSummaries")
+    return {"modelSummaries": _json(summaries), "inferenceProfileSummaries": _json(profiles)}
+
+
+def _list(answer: Mapping[str, Any], key: str) -> list[Any]:
+    found = answer.get(key)
+    if not isinstance(found, list):
+        raise unreadable("Bedrock")
+    return found
+
+
+def _json(value: Any) -> Any:
+    """The value as JSON has it: botocore reads times into objects."""
+    match value:
+        case datetime():
+            return value.isoformat()
+        case dict():
+            return {key: _json(inner) for key, inner in value.items()}
+        case list():
+            return [_json(inner) for inner in value]
+        case _:
+            return value
