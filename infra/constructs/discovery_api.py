@@ -17,6 +17,7 @@ from infra.constructs.search_domain import SEARCH, SearchDomain
 from infra.constructs.tables import Tables
 from infra.context import Context
 from infra.layers import core_layer, jwt_layer, vendor_layer
+from mats.edge import ard
 from mats.settings import Settings
 
 STAGE = "live"
@@ -31,6 +32,8 @@ CALLS = (
     ("GET", "/mcp"),  # is told that there are no streams; without it clients would hear that they may not ask
     ("GET", "/healthz"),
     ("GET", "/openapi.json"),
+    *((method, path) for path, method in ard.PATHS.items()),
+    ("GET", f"{ard.AGENT}{{identifier+}}"),
 )
 
 

@@ -1,5 +1,6 @@
 """What people and agents may do, as managed policies to attach: owners, operators, agents."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from aws_cdk import Aws, CfnOutput, Stack
@@ -60,7 +61,7 @@ class People(Construct):
         accept_wildcards(
             self.operators, [f"arn:<AWS::Partition>:events:{HERE}:replay/*"], "A replay is named by whoever starts it"
         )
-        calls = [(method, path.replace("{id+}", "*")) for method, path in CALLS]
+        calls = [(method, re.sub(r"\{.*\}", "*", path)) for method, path in CALLS]
         self.agents = self._policy("Agents", "Call the API of mats", [
             iam.PolicyStatement(
                 actions=["execute-api:Invoke"],
@@ -73,7 +74,7 @@ class People(Construct):
         accept_wildcards(
             self.agents,
             [f"{spelt}/{method}{path}" for method, path in calls],
-            "The id of a capability is in the path; who may see it is for discovery to say",
+            "The id of a capability is in the path, in two ways; who may see it is for discovery to say",
         )
 
     def _policy(self, name: str, description: str, statements: Sequence[iam.PolicyStatement]) -> iam.ManagedPolicy:

@@ -1,8 +1,13 @@
-"""What API Gateway itself answers, in the shape of all our errors: RFC 9457 problem JSON."""
+"""What API Gateway itself answers, in the shape of all our errors: RFC 9457 problem JSON.
+
+It has one answer for all paths, so those of Agentic Resource Discovery find what they call an error in it as well.
+"""
 
 import json
 
 from aws_cdk import aws_apigateway as apigateway
+
+from mats.edge import ard
 
 _TYPE = apigateway.ResponseType
 _RETRY = {"Retry-After": "'1'"}
@@ -37,10 +42,13 @@ def answer_with_problems(api: apigateway.RestApi, *, signed: bool) -> None:
     ]
     for kind, status, title, detail in known:
         problem = {"type": "about:blank", "title": title, "status": status, "detail": detail, "errors": []}
-        _answer(api, kind, json.dumps(problem), status=status)
-    for kind, title in ((_TYPE.DEFAULT_4_XX, "Bad Request"), (_TYPE.DEFAULT_5_XX, "Internal Server Error")):
-        open_ended = json.dumps({"type": "about:blank", "title": title, "errors": []})
-        _answer(api, kind, f'{open_ended[:-1]}, "detail": $context.error.messageString}}')
+        error = {"errorCode": ard.code(status), "message": detail}
+        _answer(api, kind, json.dumps(problem | error), status=status)
+    others = ((_TYPE.DEFAULT_4_XX, 400, "Bad Request"), (_TYPE.DEFAULT_5_XX, 500, "Internal Server Error"))
+    for kind, status, title in others:
+        open_ended = json.dumps({"type": "about:blank", "title": title, "errors": [], "errorCode": ard.code(status)})
+        said = "$context.error.messageString"
+        _answer(api, kind, f'{open_ended[:-1]}, "detail": {said}, "message": {said}}}')
 
 
 def _answer(api: apigateway.RestApi, kind: apigateway.ResponseType, body: str, *, status: int | None = None) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -250,7 +251,9 @@ def test_owners_only_read_profiles(trial: Deployment):
 def test_agents_call_the_api_and_nothing_else(any_deployment: Deployment):
     (one,) = people(any_deployment, "Agents")
     assert texts(one["Action"]) == ["execute-api:Invoke"]
-    assert all("/live/" in arn and "*" not in arn.removesuffix("/GET/capabilities/*") for arn in one["Resource"])
+    below = ("/GET/capabilities/*", "/GET/agents/*")
+    assert all("/live/" in arn and (arn.endswith(below) or "*" not in arn) for arn in one["Resource"])
+    assert all(any(path in arn for arn in one["Resource"]) for path in ("POST/search", "GET/agents", "GET/.well-known"))
     called = {arn.partition("/live/")[2] for arn in one["Resource"]}
     assert {"POST/discover", "POST/mcp", "GET/mcp"} <= called
     assert len(called) == len(CALLS)
@@ -408,6 +411,20 @@ def test_nobody_is_let_in_unauthorized(any_deployment: Deployment):
     assert len(methods(any_deployment)) == len(CALLS)
 
 
+def test_agentic_resource_discovery_is_routed_and_its_well_known_document_is_at_the_root(any_deployment: Deployment):
+    resources = {one.id: one for one in any_deployment.all("AWS::ApiGateway::Resource")}
+
+    def path(of: Resource) -> str:
+        parent = resources.get(of.raw["ParentId"].get("Ref", ""))
+        return f"{path(parent) if parent else ''}/{of['PathPart']}"
+
+    routed = {(m["HttpMethod"], path(resources[m.raw["ResourceId"]["Ref"]])) for m in methods(any_deployment)}
+    assert {
+        ("POST", "/search"), ("POST", "/explore"), ("GET", "/agents"), ("GET", "/agents/{identifier+}"),
+        ("GET", "/.well-known/ard.json"),
+    } <= routed  # fmt: skip
+
+
 def test_calls_go_to_the_alias_that_starts_from_a_snapshot(trial: Deployment):
     alias = trial.one("AWS::Lambda::Alias").ref
     assert function(trial, "discovery")["SnapStart"] == {"ApplyOn": "PublishedVersions"}
@@ -430,11 +447,15 @@ def test_every_error_of_the_gateway_is_a_problem(any_deployment: Deployment):
         problem: dict[str, Any] = json.loads(body)
         assert problem["title"]
         assert problem["detail"]
+        assert problem["message"] == problem["detail"]
+        assert re.fullmatch("[A-Z_]+", problem["errorCode"])
         if "StatusCode" in one.raw:
             assert problem["status"] == int(one["StatusCode"])
     statuses = {one.get("StatusCode") for one in answers.values()}
     assert {"401", "403", "404", "413", "429", "503", None} <= statuses
     assert {"DEFAULT_4XX", "DEFAULT_5XX"} <= set(answers)
+    assert '"errorCode": "UNAUTHENTICATED"' in answers["UNAUTHORIZED"]["ResponseTemplates"]["application/json"]
+    assert '"errorCode": "RATE_LIMIT_EXCEEDED"' in answers["THROTTLED"]["ResponseTemplates"]["application/json"]
     assert "gatewayresponse.header.Retry-After" in answers["THROTTLED"]["ResponseParameters"]
 
 

@@ -347,7 +347,8 @@ def test_any_expression_is_read_or_refused(expression):
 
 def test_a_page_is_never_more_than_can_be_sent():
     wide = tuple(f"{n}{'é' * 190}" for n in range(100))
-    profiles = [a_profile(name=f"n{n:03}", tags=wide, type_tags=wide, examples=wide) for n in range(100)]
+    one = a_profile(tags=wide, type_tags=wide, examples=wide)
+    profiles = [one.model_copy(update={"name": f"n{n:03}"}) for n in range(100)]
     discovery = over(index_of(*profiles))
     seen, token = [], ""
     while True:
