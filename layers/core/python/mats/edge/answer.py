@@ -139,7 +139,9 @@ class Capability(_Answer):
     negative_examples: list[str]
     description: str
     endpoint: str
-    input_schema: dict[str, Any] | None = Field(description="JSON Schema of its input, as its owner wrote it.")
+    input_schema: dict[str, Any] | None = Field(
+        default=None, description="JSON Schema of its input, as its owner wrote it."
+    )
     provider: str
     tags: list[str]
     type_tags: list[str]

@@ -1,0 +1,40 @@
+"""A client for the API: typed answers, signed or bearing a token, tried again where that may help.
+
+    from mats.client import Client
+
+    with Client("http://127.0.0.1:8080") as mats:
+        for found in mats.discover("refund a card payment", limit=3).results:
+            print(found.id, found.relevance)
+
+Everything that goes wrong is a `MatsError`: see `mats.client.errors`.
+"""
+
+from mats.client.auth import Auth, Bearer, SigV4
+from mats.client.client import Client
+from mats.client.errors import Busy, MatsError, NotAllowed, NotFound, NotUnderstood, Refused, Unreachable, WrongRequest
+from mats.client.transport import Retries
+from mats.domain.capability import Kind
+from mats.edge.answer import Answer, Capability, Problem
+from mats.edge.formats import Format, ReadyMade
+
+__all__ = [
+    "Answer",
+    "Auth",
+    "Bearer",
+    "Busy",
+    "Capability",
+    "Client",
+    "Format",
+    "Kind",
+    "MatsError",
+    "NotAllowed",
+    "NotFound",
+    "NotUnderstood",
+    "Problem",
+    "ReadyMade",
+    "Refused",
+    "Retries",
+    "SigV4",
+    "Unreachable",
+    "WrongRequest",
+]

@@ -1,0 +1,59 @@
+"""The Python client against the real service."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from mats.client import Client, Format, Kind, NotFound, WrongRequest
+from tests.conftest import ROOT
+from tests.integration.conftest import Mats, serving
+from tests.unit.edge.test_formats import assert_taken
+
+QUERY = "refund a customer's card payment"
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory) -> Iterator[Client]:
+    mats = Mats(tmp_path_factory.mktemp("client") / "home")
+    assert mats("import", str(ROOT / "examples" / "registry.jsonl")).code == 0
+    with serving(mats) as service, Client(service.url) as connected:
+        yield connected
+
+
+def test_it_discovers(client):
+    answer = client.discover(QUERY, kinds=[Kind.TOOL], limit=2, explain=True)
+    assert answer.results[0].id == "com.stripe.mcp/create_refund"
+    assert len(answer.results) == 2
+    assert answer.results[0].why
+
+
+@pytest.mark.parametrize("format", Format)
+def test_it_gets_tools(client, format):
+    made = client.tools(QUERY, format, token_budget=1_000, limit=3)
+    assert_taken(made)
+    assert made.tokens <= 1_000
+
+
+def test_it_shows_a_capability(client):
+    shown = client.capability("com.stripe.mcp/create_refund")
+    assert shown.kind is Kind.TOOL
+    assert shown.input_schema
+
+
+def test_ids_travel_whatever_is_in_them(client):
+    for id in ("com.acme/a b", "com.acme/../x", "com.acme/100%", "com.acme/x?y#z", "no slash"):
+        with pytest.raises(NotFound) as caught:
+            client.capability(id)
+        assert caught.value.problem.status == 404
+
+
+def test_what_is_wrong_is_named(client):
+    with pytest.raises(WrongRequest) as caught:
+        client.discover("", limit=99)
+    assert {fault.field for fault in caught.value.problem.errors} == {"query"}
+    with pytest.raises(WrongRequest):
+        client.discover("x", kinds=["robot"])
+
+
+def test_it_is_healthy(client):
+    assert client.health().status == "ok"

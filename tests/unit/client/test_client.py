@@ -1,0 +1,392 @@
+"""The client against a server that does whatever a test wants of it."""
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
+from mats.client import (
+    Bearer,
+    Busy,
+    Client,
+    MatsError,
+    NotAllowed,
+    NotFound,
+    NotUnderstood,
+    Refused,
+    Retries,
+    SigV4,
+    Unreachable,
+    WrongRequest,
+)
+from mats.client.transport import _seconds
+from mats.edge.answer import Answer
+from tests.unit.edge.test_openapi import FULL
+
+ANSWER = json.loads(Answer.of(FULL).model_dump_json())
+HEALTH = {"status": "ok", "index": "i", "encoder": None, "reranker": None}
+
+
+class Server(ThreadingHTTPServer):
+    """Answers with what its script says, the last of it for ever; keeps what it was asked."""
+
+    daemon_threads = True
+
+    def __init__(self, script: list[Any]) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.script, self.asked = script, list[dict[str, Any]]()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.server.asked.append({"path": self.path, "headers": dict(self.headers), "body": body})
+        step = self.server.script[min(len(self.server.asked), len(self.server.script)) - 1]
+        if callable(step):
+            step(self)
+            return
+        status, content, headers = (*step, {})[:3]
+        data = content if isinstance(content, bytes) else json.dumps(content).encode()
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(data)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    do_GET = do_POST  # noqa: N815 - what the standard library calls
+
+    def log_message(self, *arguments: Any) -> None:
+        pass
+
+
+@contextmanager
+def serving(*script: Any) -> Iterator[Server]:
+    server = Server(list(script))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def retries(waited: list[float] | None = None, **more: Any) -> Retries:
+    waits = [] if waited is None else waited
+    return Retries(sleep=waits.append, random=lambda: 1.0, **more)
+
+
+def problem(status: int, **more: Any) -> dict[str, Any]:
+    return {"type": "about:blank", "title": "No", "status": status, "detail": "because", "errors": [], **more}
+
+
+def hang(handler: _Handler) -> None:
+    time.sleep(0.5)
+    handler.close_connection = True
+
+
+def drop(handler: _Handler) -> None:
+    handler.connection.shutdown(socket.SHUT_RDWR)
+    handler.close_connection = True
+
+
+def drip(handler: _Handler) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    for _ in range(100):
+        try:
+            handler.wfile.write(b" ")
+        except OSError:
+            break
+        time.sleep(0.02)
+    handler.close_connection = True
+
+
+def cut_off(handler: _Handler) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    handler.wfile.write(b'{"query')
+    handler.close_connection = True
+
+
+# --- what is asked and answered
+
+
+def test_a_question_is_asked_as_the_contract_has_it():
+    with serving((200, ANSWER)) as server, Client(server.url) as mats:
+        answer = mats.discover("refund", kinds=["tool"], namespaces={"com.acme"}, tags=("a",), limit=3, explain=True)
+    assert answer == Answer.of(FULL)
+    (asked,) = server.asked
+    assert asked["path"] == "/discover"
+    assert json.loads(asked["body"]) == {
+        "query": "refund", "kinds": ["tool"], "namespaces": ["com.acme"], "tags": ["a"], "limit": 3, "explain": True,
+    }  # fmt: skip
+    assert "Authorization" not in asked["headers"]
+
+
+@pytest.mark.parametrize(
+    ("id", "path"),
+    [
+        ("com.acme/refund", "/capabilities/com.acme/refund"),
+        ("com.acme/docs/read file?#%", "/capabilities/com.acme/docs/read%20file%3F%23%25"),
+        ("com.acme/調べる", "/capabilities/com.acme/%E8%AA%BF%E3%81%B9%E3%82%8B"),
+        ("com.acme/\ud800", "/capabilities/com.acme/%3F"),
+    ],
+)
+def test_an_id_is_asked_for_as_it_is(id, path):
+    with serving((404, problem(404))) as server, Client(server.url) as mats, pytest.raises(NotFound):
+        mats.capability(id)
+    assert server.asked[0]["path"] == path
+
+
+def test_what_a_newer_api_says_besides_is_passed_over():
+    (first, *rest) = ANSWER["results"]
+    newer = {**ANSWER, "results": [{**first, "carbon": 3}, *rest], "region": "moon"}
+    with serving((200, newer)) as server, Client(server.url) as mats:
+        assert mats.discover("refund") == Answer.of(FULL)
+
+
+def test_connections_are_used_again_and_by_many_threads():
+    with serving((200, HEALTH)) as server, Client(server.url) as mats:
+        threads = [threading.Thread(target=mats.health) for _ in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(server.asked) == 20
+
+
+# --- what goes wrong
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (400, WrongRequest), (401, NotAllowed), (403, NotAllowed), (404, NotFound), (413, WrongRequest),
+        (422, WrongRequest), (500, Refused), (302, Refused), (418, Refused),
+    ],
+)  # fmt: skip
+def test_a_problem_is_an_error_that_carries_it(status, error):
+    said = problem(status, errors=[{"field": "query", "message": "is required"}], instance="/1")
+    with serving((status, said)) as server, Client(server.url, retries=retries()) as mats:
+        with pytest.raises(error) as caught:
+            mats.discover("x")
+        assert type(caught.value) is error
+        assert caught.value.status == status
+        assert caught.value.problem.errors[0].field == "query"
+        assert "query: is required" in str(caught.value)
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_a_busy_api_is_asked_again_after_longer_and_longer(status):
+    waited: list[float] = []
+    with serving((status, problem(status)), (status, b"<html>"), (200, HEALTH)) as server:
+        assert Client(server.url, retries=retries(waited)).health().status == "ok"
+    assert waited == [0.25, 0.5]
+    assert len(server.asked) == 3
+
+
+def test_an_api_that_stays_busy_is_given_up():
+    waited: list[float] = []
+    with serving((503, problem(503), {"Retry-After": "2"})) as server, pytest.raises(Busy) as caught:
+        Client(server.url, retries=retries(waited, attempts=4)).health()
+    assert waited == [2.0, 2.0, 2.0]
+    assert caught.value.retry_after_s == 2
+    assert len(server.asked) == 4
+
+
+def test_nobody_waits_longer_than_is_worth_it():
+    waited: list[float] = []
+    with serving((429, problem(429), {"Retry-After": "60"})) as server, pytest.raises(Busy) as caught:
+        Client(server.url, retries=retries(waited, longest_s=10)).health()
+    assert (waited, caught.value.retry_after_s, len(server.asked)) == ([], 60, 1)
+
+
+def test_pauses_differ_from_client_to_client():
+    drawn = [Retries(random=lambda r=r: r).pause_s(1, None) for r in (0.0, 0.5, 1.0)]
+    assert drawn == [0.125, 0.1875, 0.25]
+    assert Retries(random=lambda: 1.0, longest_s=1, attempts=99).pause_s(50, None) == 1
+
+
+def test_retry_after_is_seconds_or_a_date():
+    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
+    assert 20 < (_seconds(soon) or 0) <= 30
+    assert _seconds("Fri, 31 Dec 1999 23:59:59 GMT") == 0
+    assert [_seconds(said) for said in ("7", "", None, "soon", "-3", "²", "9" * 400)] == [
+        7.0, None, None, None, None, None, 999_999_999.0,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", [hang, drop, drip, cut_off], ids=lambda fault: fault.__name__)
+def test_an_answer_that_does_not_come_is_asked_for_again_and_then_given_up(fault: Callable[[_Handler], None]):
+    with serving(fault, (200, HEALTH)) as server:
+        assert Client(server.url, timeout_s=0.2, retries=retries()).health().status == "ok"
+    with serving(fault) as server, pytest.raises(Unreachable):
+        Client(server.url, timeout_s=0.2, retries=retries()).health()
+    assert len(server.asked) == 3
+
+
+def test_where_nobody_listens_nothing_is_reached():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{probe.getsockname()[1]}"
+    with pytest.raises(Unreachable, match="127"):
+        Client(url, retries=retries()).health()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"<html>hello\x1b[31m</html>", b"{}", b"[]", b"null", b'{"results": 5}', b"\xff\xfe", b"[" * 100_000],
+    ids=["nothing", "a page", "empty", "a list", "null", "another", "bytes", "deep"],
+)
+def test_garbage_is_not_understood_and_not_asked_for_again(content):
+    with serving((200, content)) as server, pytest.raises(NotUnderstood) as caught:
+        Client(server.url, retries=retries()).discover("x")
+    assert len(server.asked) == 1
+    assert "\x1b" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"<html>Bad gateway</html>", b"{}", b'{"status": "x"}', b"\xff"])
+def test_a_refusal_in_other_words_is_a_problem_all_the_same(content):
+    with serving((403, content)) as server, pytest.raises(NotAllowed) as caught:
+        Client(server.url, retries=retries()).health()
+    assert caught.value.problem.status == 403
+
+
+def test_an_answer_without_end_is_not_read_to_it():
+    def endless(handler: _Handler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(10**12))
+        handler.end_headers()
+        try:
+            while True:
+                handler.wfile.write(b" " * 1_000_000)
+        except OSError:
+            handler.close_connection = True
+
+    with serving(endless) as server, pytest.raises(NotUnderstood, match="bytes"):
+        Client(server.url, timeout_s=20).health()
+
+
+def test_no_other_place_is_gone_to():
+    with serving((200, HEALTH)) as other, serving((302, b"", {"Location": other.url})) as server:
+        with pytest.raises(Refused):
+            Client(server.url, auth=Bearer("secret"), retries=retries()).health()
+        assert other.asked == []
+
+
+# --- who asks
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://mats.example.com", "ftp://127.0.0.1", "mats.example.com", "", "https://", "https://u:p@mats.example.com",
+        "https://mats.example.com?x=1", "http://127.0.0.1.example.com",
+    ],
+)  # fmt: skip
+def test_nothing_is_said_in_clear_over_a_network(url):
+    with pytest.raises(ValueError, match="address"):
+        Client(url, auth=Bearer("secret"))
+
+
+def test_another_machine_wants_to_know_who_asks():
+    with pytest.raises(ValueError, match="SigV4 or Bearer"):
+        Client("https://mats.example.com")
+    Client("https://mats.example.com/live/", auth=Bearer("secret"))
+
+
+def test_a_token_is_borne_and_may_be_fresh_for_every_attempt():
+    tokens = iter(["first", "second"])
+    with serving((503, b""), (200, HEALTH)) as server:
+        Client(server.url, auth=Bearer(lambda: next(tokens)), retries=retries()).health()
+    assert [asked["headers"]["Authorization"] for asked in server.asked] == ["Bearer first", "Bearer second"]
+
+
+def test_a_secret_is_not_shown():
+    assert "secret" not in repr(Bearer("secret"))
+    assert "secret" not in repr(SigV4("eu-north-1", Credentials("id", "secret")))
+    for wrong in ("sec\nret", "", "sécret"):
+        with pytest.raises(ValueError, match="token") as caught:
+            Client("http://127.0.0.1:9", auth=Bearer(wrong)).health()
+        assert "sec" not in str(caught.value)
+
+
+CREDENTIALS = Credentials("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "session")
+
+
+@pytest.mark.parametrize("ask", [lambda mats: mats.discover("é"), lambda mats: mats.capability("com.acme/a b")])
+def test_the_signature_is_the_one_that_aws_computes_of_what_was_sent(ask):
+    """What arrived is signed again, by botocore, at the time that the request names."""
+    with serving((404, problem(404))) as server, pytest.raises(NotFound):
+        ask(Client(server.url, auth=SigV4("eu-north-1", CREDENTIALS)))
+    (asked,) = server.asked
+    sent = asked["headers"]
+    scope, signed, _ = sent["Authorization"].removeprefix("AWS4-HMAC-SHA256 ").split(", ")
+    assert scope.endswith("/eu-north-1/execute-api/aws4_request")
+    names = signed.removeprefix("SignedHeaders=").split(";")
+    assert {"host", "x-amz-date", "x-amz-security-token"} <= set(names)
+    headers = {name: value for name, value in sent.items() if name.lower() in names}
+    method = "POST" if asked["body"] else "GET"
+    again = AWSRequest(method, f"{server.url}{asked['path']}", headers=headers, data=asked["body"])
+    again.context["timestamp"] = sent["X-Amz-Date"]
+    verifier = SigV4Auth(CREDENTIALS, "execute-api", "eu-north-1")
+    text = verifier.string_to_sign(again, verifier.canonical_request(again))
+    assert sent["Authorization"].endswith(f"Signature={verifier.signature(text, again)}")
+
+
+def test_a_known_request_has_the_known_signature(monkeypatch):
+    """`get-vanilla` of AWS's published test suite for Signature Version 4, of its own service and region."""
+    import botocore.auth
+
+    from mats.client import auth
+
+    monkeypatch.setattr(auth, "_SERVICE", "service")
+    monkeypatch.setattr(botocore.auth, "get_current_datetime", lambda: datetime(2015, 8, 30, 12, 36, 0))  # noqa: DTZ001
+    example = Credentials("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
+    headers = SigV4("us-east-1", example).headers("GET", "https://example.amazonaws.com/", {}, b"")
+    assert headers["Authorization"].endswith("5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31")
+
+
+def test_without_credentials_there_is_nothing_to_sign_with(monkeypatch, tmp_path):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_CONTAINER_CREDENTIALS_FULL_URI"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    with pytest.raises(ValueError, match="credentials"):
+        Client("https://mats.example.com", auth=SigV4("eu-north-1")).health()
+
+
+def test_credentials_are_found_as_other_tools_find_them(monkeypatch):
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+    with serving((200, HEALTH)) as server:
+        Client(server.url, auth=SigV4("eu-north-1")).health()
+    assert "Credential=AKIDEXAMPLE/" in server.asked[0]["headers"]["Authorization"]
+
+
+def test_every_error_is_of_one_tree():
+    assert {error.__base__ for error in (WrongRequest, NotAllowed, NotFound, Busy)} == {Refused}
+    assert {error.__base__ for error in (Refused, Unreachable, NotUnderstood)} == {MatsError}
