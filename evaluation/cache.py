@@ -5,10 +5,14 @@ import sqlite3
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mats import bootstrap
 from mats.ports import Encoder, Vector
 from mats.settings import Settings
+
+if TYPE_CHECKING:
+    from mats.adapters.bedrock.models import Bedrock
 
 
 class CachedEncoder:
@@ -52,7 +56,7 @@ class CachedEncoder:
         return None if row is None else array("f", row[0])
 
 
-def cached(settings: Settings) -> Encoder | None:
-    """The encoder of these settings, remembering documents; none if there is none."""
-    encoder = bootstrap.encoder(settings)
+def cached(settings: Settings, models: "Bedrock | None" = None) -> Encoder | None:
+    """The encoder of these settings, remembering documents; none if there is none. One on Bedrock is of `models`."""
+    encoder = bootstrap.encoder(settings, models)
     return CachedEncoder(encoder, settings.cache or bootstrap.user_cache()) if encoder else None

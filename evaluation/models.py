@@ -61,8 +61,8 @@ class Models:
 
     @cached_property
     def encoder(self) -> Encoder | None:
-        """The encoder of the settings, remembering documents; none if there is none."""
-        return cached(self.settings)
+        """The encoder of the settings, remembering documents, patient if it is on Bedrock; none if there is none."""
+        return cached(self.settings, self._bedrock if self.settings.encoder.startswith(TITAN) else None)
 
     @property
     def offline(self) -> Settings:

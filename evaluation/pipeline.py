@@ -5,26 +5,14 @@ from dataclasses import dataclass, field, replace
 
 from evaluation.answers import LONGEST_QUERY, Answer, System
 from evaluation.datasets import JudgedQuery
-from mats import bootstrap
+from evaluation.workbench import lost
 from mats.domain.errors import NotPermitted
 from mats.domain.profile import Profile
 from mats.domain.query import Query
 from mats.domain.ranking import PAPER_WEIGHTS
 from mats.domain.shortlist import Shortlist
 from mats.ports import Opinion, Reranker
-from mats.usecases.breaker import Breaker
 from mats.usecases.discover import Discover
-
-_BUDGETS = replace(bootstrap.PATIENCE, rerank_ms=3_600_000)
-"""The judge's client gives up first: it has a limit for each attempt."""
-
-
-class Undeterred(Breaker):
-    """Never opens: each query is asked, whatever became of the one before."""
-
-    def admits(self, now_ms: float) -> bool:
-        """Always."""
-        return True
 
 
 @dataclass
@@ -57,12 +45,12 @@ class _Listening:
 
 
 def judging(discover: Discover, reranker: Reranker) -> System:
-    """A system that answers with the whole shortlist, judged, by the paper's plain weights and in no hurry.
+    """A system that answers with the whole shortlist, judged, by the paper's plain weights.
 
     Public data has neither trust nor type tags, so that two signals are left of four. What an operator must mend ends
     the run: thousands of answers without a judge would measure something else.
     """
-    discover = replace(discover, weights=PAPER_WEIGHTS, budgets=_BUDGETS, breaker=Undeterred())
+    discover = replace(discover, weights=PAPER_WEIGHTS)
 
     def answer(query: JudgedQuery) -> Answer:
         listening = _Listening(reranker)
@@ -75,7 +63,7 @@ def judging(discover: Discover, reranker: Reranker) -> System:
             retrieved=ranked,
             usage=shortlist.usage,
             took_ms=_took(shortlist, listening.opinions),
-            failed="; ".join(shortlist.faults) if "llm" in shortlist.degraded else "",
+            failed=lost(shortlist, discover.encoder, reranker),
             calls=len(listening.opinions),
             replayed=sum(opinion.replayed_ms is not None for opinion in listening.opinions),
         )

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,16 +15,28 @@ from evaluation.metrics import Run
 from evaluation.models import Models
 from mats.bootstrap.local import Local
 from mats.domain.capability import Id, Kind
+from mats.domain.errors import DependencyFailed
 from mats.domain.profile import Cause, Profile
 from mats.domain.query import Filter, Query
 from mats.domain.registration import Registration
-from mats.ports import Change, Encoder, Hit, SearchIndex, Stored, Vector, Writer
+from mats.domain.shortlist import Shortlist
+from mats.ports import Change, Encoder, Hit, Reranker, SearchIndex, Stored, Vector, Writer
 from mats.settings import Settings
+from mats.usecases.breaker import Breaker
 from mats.usecases.discover import Budgets, Discover
+from mats.usecases.enrich import Outcome
 
 _BATCH = 64
-PATIENT = Budgets(encode_ms=60_000, retrieve_ms=60_000, rerank_ms=60_000)
-"""An evaluation would rather wait than measure a busy machine."""
+PATIENT = Budgets(encode_ms=3_600_000, retrieve_ms=60_000, rerank_ms=3_600_000)
+"""An evaluation would rather wait than measure a busy machine; clients of models give up before that."""
+
+
+class Undeterred(Breaker):
+    """Never opens: a model is asked for each query, whatever became of the one before."""
+
+    def admits(self, now_ms: float) -> bool:
+        """Always."""
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +98,29 @@ def registry_of(
     trust: Mapping[Id, int] = MappingProxyType({}),
     progress: Progress = unheard,
 ) -> Iterator[Local]:
-    """A registry in a folder that is gone afterwards, filled through the production path."""
+    """A registry in a folder that is gone afterwards, filled through the production path.
+
+    Raises:
+        DependencyFailed: a model failed; what is measured without its work would pass for what is measured with it.
+    """
     with tempfile.TemporaryDirectory(prefix="mats-evaluate-") as folder:
         local = Local(replace(settings, home=Path(folder)), encoder=encoder, writer=writer)
-        for start in range(0, len(registrations), _BATCH):
-            batch = registrations[start : start + _BATCH]
-            local.registry.put(batch)
-            for r in batch:
-                if r.id in trust:
-                    local.trust.put(r.id, trust[r.id])
-            local.enrich([Change(r.id, Cause(event_id="evaluation", time=local.clock.now())) for r in batch])
-            progress(len(batch))
-        yield local
-        local.close()
+        with closing(local):
+            _fill(local, registrations, trust, progress)
+            yield local
+
+
+def _fill(local: Local, registrations: Sequence[Registration], trust: Mapping[Id, int], progress: Progress) -> None:
+    for start in range(0, len(registrations), _BATCH):
+        batch = registrations[start : start + _BATCH]
+        local.registry.put(batch)
+        for r in batch:
+            if r.id in trust:
+                local.trust.put(r.id, trust[r.id])
+        changes = [Change(r.id, Cause(event_id="evaluation", time=local.clock.now())) for r in batch]
+        if Outcome.DEGRADED in local.enrich(changes).values():
+            raise DependencyFailed(f"the registry cannot be filled: {local.why_waiting}")
+        progress(len(batch))
 
 
 @dataclass(kw_only=True)
@@ -133,7 +155,13 @@ class Workbench:
             progress=self.indexed,
         )
         local = self._open.enter_context(registered)
-        return replace(local.discovery.discover, reranker=None, budgets=PATIENT)
+        return replace(
+            local.discovery.discover,
+            reranker=None,
+            budgets=PATIENT,
+            breaker=Undeterred(),
+            encoder_breaker=Undeterred(),
+        )
 
 
 def asking(discover: Discover, *, kinds: Sequence[Kind] = ()) -> System:
@@ -142,16 +170,22 @@ def asking(discover: Discover, *, kinds: Sequence[Kind] = ()) -> System:
     def answer(query: JudgedQuery) -> Answer:
         shortlist = discover(Query(query=query.text[:LONGEST_QUERY], kinds=tuple(kinds)))
         ranked = [result.candidate.profile.id for result in shortlist.ranked]
-        missed = "llm" in shortlist.degraded and discover.reranker is not None
         return Answer(
             ranked=ranked,
             retrieved=ranked,
             usage=shortlist.usage,
             took_ms=shortlist.took_ms,
-            failed="; ".join(shortlist.faults) if missed else "",
+            failed=lost(shortlist, discover.encoder, discover.reranker),
         )
 
     return answer
+
+
+def lost(shortlist: Shortlist, encoder: Encoder | None, reranker: Reranker | None) -> str:
+    """Why an answer has to do without a model that there is; empty if it need not."""
+    there = {"neural": encoder, "llm": reranker}
+    missed = any(model is not None and part in shortlist.degraded for part, model in there.items())
+    return "; ".join(shortlist.faults) or "a model is missing" if missed else ""
 
 
 def run_discover(

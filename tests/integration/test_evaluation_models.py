@@ -15,7 +15,7 @@ from evaluation.models import PAPER_ENCODERS, PAPER_MODELS, Models
 from evaluation.variants import VARIANTS
 from evaluation.workbench import Workbench
 from mats.domain.capability import Id
-from mats.domain.errors import NotPermitted
+from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.settings import TITAN, Settings
 from tests.bedrock.conftest import aws_settings
 from tests.builders import a_registration
@@ -176,6 +176,36 @@ def test_every_model_of_the_paper_judges_and_converses_in_a_form_its_family_take
     answers("pipeline-bm25", settings)
     answers("search-and-pick", settings)
     assert {exchange.model for exchange in converse(server)} == {model}
+
+
+def of_queries(exchange: Exchange) -> bool:
+    return exchange.operation == "InvokeModel" and exchange.body["inputText"].startswith("please")
+
+
+@pytest.mark.parametrize("name", ["dense", "hybrid", "pipeline-dense", "pipeline-hybrid"])
+def test_an_answer_without_the_vector_it_should_have_had_is_a_failure(server, settings, name):
+    server.play = lambda exchange: Refuse("ValidationException", "no vector") if of_queries(exchange) else None
+    given = answers(name, settings)
+    assert all("no vector" in answer.failed for answer in given.values())
+    assert len([exchange for exchange in server.exchanges if of_queries(exchange)]) == 5
+
+
+@pytest.mark.parametrize("operation", ["InvokeModel", "Converse"])
+def test_a_registry_that_lacks_what_a_model_should_have_made_is_not_measured(server, settings, operation):
+    server.play = lambda exchange: Refuse("ValidationException", "out of") if exchange.operation == operation else None
+    models = Models(settings)
+    bench = Workbench(dataset=a_dataset(), settings=settings, models=models, writer=models.writer)
+    with bench, pytest.raises(DependencyFailed, match=r"cannot be filled.*out of"):
+        _ = bench.discover
+
+
+def test_an_enriched_registry_is_written_once(server, settings):
+    for asked in (5, 5):
+        models = Models(settings)
+        with Workbench(dataset=a_dataset(), settings=settings, models=models, writer=models.writer) as bench:
+            profiles = bench.discover.index.fetch([Id("n/t0")])
+        assert profiles[Id("n/t0")].enriched
+        assert len(converse(server)) == asked
 
 
 class TestNotRun:

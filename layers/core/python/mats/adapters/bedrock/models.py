@@ -43,7 +43,7 @@ class Bedrock:
             rerank_ms: How long to wait for a judgement or a turn of a chat.
             encode_ms: How long to wait for the vector of a query.
             concurrency: How many documents go at once.
-            attempts: How often a judgement or a turn is asked for before it counts as failed.
+            attempts: How often a judgement, a turn or a query's vector is asked for before it counts as failed.
             replies: Where replies of writer, reranker and chat are kept; default: nowhere.
         """
         self.meter = Meter(prices)
@@ -91,8 +91,8 @@ class Bedrock:
         return BedrockChat(runtime=self._judging, name=model)
 
     def encoder(self, model: str, *, dimension: int = 1024) -> TitanEncoder:
-        """Titan: one attempt within its budget for a query, more for documents."""
-        online = self._runtime(timeout_s=self._encode_ms / 1000, connections=_CONNECTIONS)
+        """Titan: in production one attempt within its budget for a query, more for documents."""
+        online = self._runtime(timeout_s=self._encode_ms / 1000, attempts=self._attempts, connections=_CONNECTIONS)
         return TitanEncoder(
             model=model, dimension=dimension, online=online, offline=self._offline, concurrency=self._concurrency
         )
