@@ -136,7 +136,7 @@ class Session:
         """The answer to one request, its body still to be read, by `chunks`."""
         parts = _parts(self.url)
         connector = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        connection = connector(parts.hostname or "", parts.port, timeout=self.timeout_s)
+        connection = connector(parts.hostname or "", parts.port or _port(parts), timeout=self.timeout_s)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         try:
             connection.sock = self._connected(parts)

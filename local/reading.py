@@ -182,6 +182,9 @@ def found(name: str) -> Iterator[Found]:
     folder, and nowhere else.
     """
     root = Path(name)
+    if not name:
+        yield Found(name, problem="cannot be read: it has no name")
+        return
     if name == "-" or not _is_folder(root):
         yield Found(name, folder=root.absolute().parent.name if root.name.lower() == skill.FILE.lower() else "")
         return

@@ -1,0 +1,126 @@
+"""Addresses that are read, and those that are not asked; servers that are slow, large or lead astray."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from local import fetching
+from local.fetching import Unfetchable, fetched, shown
+
+
+@contextmanager
+def answering(play: Callable[[socket.socket], None]) -> Iterator[str]:
+    """An address on this machine where every connection is played with."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                threading.Thread(target=played, args=(connection,), daemon=True).start()
+
+        def played(connection: socket.socket) -> None:
+            with connection:
+                try:
+                    connection.recv(65_536)
+                    play(connection)
+                    connection.shutdown(socket.SHUT_WR)
+                    while connection.recv(65_536):
+                        pass
+                except OSError:
+                    return
+
+        threading.Thread(target=serve, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.getsockname()[1]}"
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+
+
+def saying(head: str, body: bytes = b"") -> Callable[[socket.socket], None]:
+    return lambda connection: connection.sendall(f"HTTP/1.1 {head}\r\n\r\n".encode() + body)
+
+
+def test_an_address_on_this_machine_is_read_when_it_is_given():
+    with answering(saying("200 OK\r\nContent-Length: 2", b"{}")) as url:
+        assert fetched(url).body == b"{}"
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "said"),
+    [
+        ("404 Not Found\r\nContent-Length: 0", b"", "status 404"),
+        ("200 OK\r\nContent-Length: 100", b"{}", "broke off"),
+        ("200 OK\r\nContent-Encoding: gzip", b"\x1f\x8b", "encoding"),
+        ("200 OK", b"x" * 200_000, "more than"),
+        ("200 OK\r\nTransfer-Encoding: chunked", b"zz\r\n", "cannot be read"),
+        ("302 Found\r\nLocation: http://169.254.169.254/latest/meta-data/", b"", "never asked"),
+        ("302 Found\r\nLocation: http://[fd00:ec2::254]/", b"", "never asked"),
+        ("302 Found\r\nLocation: http://[::ffff:169.254.169.254]/", b"", "never asked"),
+        ("302 Found\r\nLocation: http://localhost:1/", b"", "this machine"),
+        ("302 Found\r\nLocation: http://10.0.0.1/", b"", "private network"),
+        ("302 Found\r\nLocation: file:///etc/passwd", b"", "no address"),
+        ("302 Found\r\nLocation: /again", b"", "redirects more than"),
+        ("nonsense", b"", "cannot be read"),
+        ("200 OK\r\n" + "X: y\r\n" * 200, b"", "cannot be read"),
+    ],
+)
+def test_an_answer_that_is_wrong_or_leads_astray_is_one_clear_sentence(head, body, said):
+    with answering(saying(head, body)) as url, pytest.raises(Unfetchable, match=said):
+        fetched(url, most=100_000, timeout_s=10)
+
+
+def drip(connection: socket.socket, head: bytes) -> None:
+    connection.sendall(head)
+    while True:
+        connection.sendall(b"x")
+        threading.Event().wait(0.05)
+
+
+@pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"])
+def test_a_server_that_never_ends_is_left_in_time(head):
+    with answering(lambda connection: drip(connection, head)) as url, pytest.raises(Unfetchable, match=r"within 0\.5"):
+        fetched(url, timeout_s=0.5)
+
+
+def test_a_server_that_says_nothing_is_left_in_time():
+    with answering(lambda c: threading.Event().wait(20)) as url, pytest.raises(Unfetchable, match=r"within 0\.5"):
+        fetched(url, timeout_s=0.5)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://example.com/x", "file:///etc/passwd", "http://", "http://[", "http://a b/", "http://example.com:99999/",
+        "http://user:secret@example.com/", "http://example.com/\r\nX: y", "https://exämple.com/",
+    ],
+)  # fmt: skip
+def test_what_is_no_address_is_not_asked(url):
+    with pytest.raises(Unfetchable) as raised:
+        fetched(url)
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "address", ["169.254.169.254", "100.100.100.200", "fe80::1", "fd00:ec2::254", "::ffff:169.254.169.254",
+                "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "0.0.0.0", "::", "224.0.0.1", "255.255.255.255"],
+)  # fmt: skip
+def test_no_address_of_a_clouds_metadata_is_asked_by_whatever_name(address, monkeypatch):
+    monkeypatch.setattr(fetching.socket, "getaddrinfo", lambda *a, **k: [(0, 0, 0, "", (address, 80))])
+    with pytest.raises(Unfetchable, match="never asked"):
+        fetched("http://innocent.example/")
+
+
+def test_a_name_that_stands_for_this_machine_is_not_asked(monkeypatch):
+    monkeypatch.setattr(fetching.socket, "getaddrinfo", lambda *a, **k: [(0, 0, 0, "", ("127.0.0.1", 80))])
+    with pytest.raises(Unfetchable, match="this machine"):
+        fetched("http://innocent.example/")
+
+
+def test_what_may_be_secret_in_an_address_is_not_shown():
+    assert shown("https://user:pw@a.example:8443/x?token=1#y") == "https://a.example:8443/x"

@@ -1,0 +1,144 @@
+"""Live MCP servers: honest ones of every revision are listed, and whatever the others do ends soon."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from local.mcp_listing import ServerFailed, listed_by_address, listed_by_command
+from tests.unit.local.test_fetching import answering, saying
+
+SERVER = """
+import json, os, sys, time
+def say(**message): print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+def tool(name): return {"name": name, "inputSchema": {"type": "object"}}
+PAGES = {None: ([tool("a")], "2"), "2": ([tool("b")], "3"), "3": ([tool("c")], None)}
+def page(request):
+    tools, following = PAGES[request.get("params", {}).get("cursor")]
+    say(id=request["id"], result={"tools": tools, **({"nextCursor": following} if following else {})})
+requests = (json.loads(line) for line in sys.stdin)
+def answer(make):
+    shake()
+    for request in requests: say(id=request["id"], **make(request))
+def shake():
+    request = next(requests)
+    assert request["method"] == "initialize"
+    say(id=request["id"], result={"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "x"}})
+    assert next(requests)["method"] == "notifications/initialized"
+"""
+
+
+def listed(script: str, timeout_s: float = 10) -> list[str]:
+    command = [sys.executable, "-c", SERVER + textwrap.dedent(script)]
+    return [tool["name"] for tool in listed_by_command(command, timeout_s=timeout_s)["tools"]]
+
+
+def test_all_pages_of_a_server_are_listed_and_nothing_is_called():
+    assert listed("""
+        shake()
+        for request in requests:
+            assert request["method"] == "tools/list"
+            page(request)
+    """) == ["a", "b", "c"]
+
+
+def test_a_server_without_a_handshake_is_told_the_revision_with_each_request():
+    assert listed("""
+        for request in requests:
+            if request["method"] == "tools/list":
+                assert request["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] == "2026-07-28"
+                page(request)
+            else:
+                say(id=request["id"], error={"code": -32601, "message": "Method not found"})
+    """) == ["a", "b", "c"]
+
+
+def test_a_server_that_logs_notifies_and_asks_in_between_is_listed_all_the_same():
+    assert listed("""
+        print("Starting up ...", flush=True)
+        shake()
+        say(method="notifications/message", params={})
+        say(id="q1", method="sampling/createMessage", params={})
+        say(id="q2", method="ping")
+        answers = {}
+        for request in requests:
+            if "method" in request:
+                say(id=999, result={})
+                page(request)
+            else:
+                answers[request["id"]] = request
+        assert answers["q1"]["error"]["code"] == -32601 and answers["q2"]["result"] == {}
+    """) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("sys.exit('no key given')", "ended before it listed its tools; it said: no key given"),
+        ("time.sleep(60)", "within 1 seconds"),
+        ("shake(); time.sleep(60)", "within 1 seconds"),
+        ("os.close(0); time.sleep(60)", "ended|within 1 seconds|does not read"),
+        ("while True: sys.stdout.write('x' * 65536)", "more than is read"),
+        ("while True: say(method='notifications/message', params={'x': 'y' * 10000})", "more than is read"),
+        ("while True: sys.stderr.write('x' * 65536)", "more than is read|within 1 seconds"),
+        ("while True: say(id=1, method='ping', params={})", "does not read|more than is read|within 1"),
+        ("answer(lambda r: dict(error={'code': -32603, 'message': 'broken \\x1b[31m'}))", "broken"),
+        ("answer(lambda r: dict(result=[1]))", "no result"),
+        ("answer(lambda r: dict(result={'tools': [], 'nextCursor': 'again'}))", "does not end"),
+        ("answer(lambda r: dict(result={'tools': [], 'nextCursor': str(r['id'])}))", "does not end"),
+        ("answer(lambda r: dict(result={'tools': [], 'nextCursor': 'x' * 20000}))", "does not end"),
+        ("sys.stdout.write('[' * 100000 + '\\n'); sys.stdout.flush(); sys.exit(1)", "ended before"),
+    ],
+)  # fmt: skip
+def test_a_server_that_dies_hangs_floods_or_lies_ends_in_one_clear_sentence(script, said):
+    with pytest.raises(ServerFailed, match=said) as raised:
+        listed(script, timeout_s=1 if "1 sec" in said or "within 1" in said else 20)
+    assert "\x1b" not in str(raised.value)
+
+
+def test_a_command_that_is_not_there_says_so():
+    with pytest.raises(ServerFailed, match="cannot be started"):
+        listed_by_command(["/no/such/server"], timeout_s=1)
+
+
+def alive(pid: int) -> bool:
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+    return bool(state.strip()) and not state.strip().startswith("Z")
+
+
+def test_a_server_and_what_it_started_are_ended_even_if_they_do_not_want_to(tmp_path):
+    note = tmp_path / "pids"
+    script = f"""
+        import signal, subprocess
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
+        open({str(note)!r}, "w").write(f"{{os.getpid()}} {{child.pid}}")
+        time.sleep(300)
+    """
+    with pytest.raises(ServerFailed):
+        listed(script, timeout_s=2)
+    pids = [int(pid) for pid in note.read_text().split()]
+    deadline = time.monotonic() + 10
+    while any(map(alive, pids)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert len(pids) == 2
+    assert not any(map(alive, pids))
+    assert os.getpid() not in pids
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "said"),
+    [
+        ("401 Unauthorized\r\nContent-Length: 0", b"", "who asks"),
+        ("200 OK\r\nContent-Type: application/json", b"not json", "no response"),
+        ("405 Method Not Allowed\r\nContent-Length: 0", b"", "status 405"),
+        ("200 OK\r\nContent-Type: text/event-stream", b'data: {"id": 7}\n\n', "no response"),
+        ("400 Bad\r\nContent-Type: application/json", b'{"error": {"code": -32000, "message": "go away"}}', "go away"),
+    ],
+)
+def test_an_address_that_lists_nothing_says_why(head, body, said):
+    with answering(saying(head, body)) as url, pytest.raises(ServerFailed, match=said):
+        listed_by_address(url, timeout_s=10)

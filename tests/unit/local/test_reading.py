@@ -1,0 +1,192 @@
+"""What is lines and what is a document; what of a folder is looked at; what unpacks to too much."""
+
+import gzip
+import io
+import json
+import os
+
+import pytest
+
+from local import reading
+from local.importing import Importer
+from local.reading import FileUnreadable, content, found, opened
+from mats.ports import Placed
+from tests.fakes import MemoryRegistry
+from tests.unit.local.formats import documents as d
+
+
+def row(name: str, **about) -> bytes:
+    return json.dumps({"namespace": "n", "name": name, "kind": "tool", **about}).encode() + b"\n"
+
+
+def imported(name: str, namespace: str = "") -> Importer:
+    importer = Importer(MemoryRegistry(), namespace)
+    importer.take_file(str(name), lambda count: None)
+    return importer
+
+
+def held(name: str, content_: bytes) -> str:
+    return "lines" if content(name, io.BytesIO(content_)).document is None else "document"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "what"),
+    [
+        ("x.jsonl", b"[1,\n2]", "lines"),
+        ("x.ndjson.gz", b"{}", "lines"),
+        ("-", row("a") + row("b"), "lines"),
+        ("-", b"\n\n{bad}\n" + row("b"), "lines"),
+        ("-", b"", "lines"),
+        ("-", b" \n", "lines"),
+        ("x.json", json.dumps(d.SERVER).encode(), "document"),
+        ("x.json", json.dumps(d.SERVER, indent=1).encode(), "document"),
+        ("-", b'[\n{"name": "a", "inputSchema": {}},\n{"name": "b", "inputSchema": {}}\n]', "document"),
+        ("-", d.SKILL.encode(), "document"),
+        ("x.yaml", b"openapi: 3.1.0\npaths: {}\n", "document"),
+    ],
+)
+def test_lines_are_told_from_documents(name, text, what):
+    assert held(name, text) == what
+
+
+def test_lines_are_handed_on_before_the_last_of_them_has_come():
+    read_end, write_end = os.pipe()
+    with os.fdopen(read_end, "rb") as file, os.fdopen(write_end, "wb", buffering=0) as pipe:
+        pipe.write(row("a") * 2)
+        lines = content("-", file).lines
+        assert lines
+        assert lines.readline() == row("a")
+
+
+def test_a_document_on_one_line_or_many_is_imported_alike(tmp_path):
+    for indent in (None, 2):
+        file = tmp_path / f"{indent}.json"
+        file.write_text(json.dumps(d.CARD, indent=indent))
+        assert imported(file).report.placed[Placed.NEW] == 1
+
+
+def test_lines_may_be_documents_of_other_formats_too(tmp_path):
+    file = tmp_path / "servers.jsonl"
+    file.write_bytes(b"\n".join(json.dumps(v).encode() for v in (d.SERVER, d.OLD_SERVER, d.CARD)) + b"\n" + row("a"))
+    report = imported(file).report
+    assert (report.rows, report.placed[Placed.NEW], report.rejected) == (4, 4, [])
+
+
+def test_a_list_of_registrations_is_imported_and_its_faults_are_named_by_their_place(tmp_path):
+    file = tmp_path / "list.json"
+    file.write_text(json.dumps([json.loads(row("a")), {"kind": "robot"}, 5], indent=1))
+    report = imported(file).report
+    assert report.placed[Placed.NEW] == 1
+    assert [(bad.where, len(bad.faults)) for bad in report.rejected] == [("[1]", 3), ("[2]", 1)]
+
+
+def test_a_bad_first_line_does_not_hide_the_good_ones(tmp_path):
+    file = tmp_path / "rows.txt"
+    file.write_bytes(b"{not json}\n" + row("a"))
+    report = imported(file).report
+    assert [bad.line for bad in report.rejected] == [1]
+    assert report.placed[Placed.NEW] == 1
+
+
+def test_a_document_that_is_too_large_says_so_soon(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "MAX_BYTES", 100_000)
+    monkeypatch.setattr("local.formats.decoding.MAX_BYTES", 100_000)
+    file = tmp_path / "big.json"
+    with file.open("wb") as sparse:
+        sparse.write(b'{\n "a": 1,')
+        sparse.truncate(100_000_000)
+    (rejected,) = imported(file).report.rejected
+    assert "larger than" in rejected.faults[0].message
+
+
+def test_an_archive_that_unpacks_to_too_much_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "_UNPACKED_AT_LEAST", 1_000_000)
+    file = tmp_path / "bomb.jsonl.gz"
+    file.write_bytes(gzip.compress(b"\0" * 10_000_000))
+    with opened(str(file)) as archive, pytest.raises(FileUnreadable, match="300 times"):
+        archive.read()
+    assert "300 times" in imported(file).report.rejected[-1].faults[0].message
+
+
+@pytest.mark.parametrize("name", ["", "no\0name", "x" * 5_000, "/dev/null/x"])
+def test_a_name_that_cannot_be_is_one_fault(name):
+    (rejected,) = imported(name).report.rejected
+    assert "cannot be read" in rejected.faults[0].message
+
+
+@pytest.fixture
+def folder(tmp_path):
+    root = tmp_path / "owner"
+    skill = root / "skills" / "tidy-minutes"
+    (skill / "references").mkdir(parents=True)
+    (skill / "SKILL.md").write_text(d.SKILL)
+    (skill / "references" / "server.json").write_text(json.dumps(d.SERVER))
+    (root / "a").mkdir()
+    (root / "a" / "server.json").write_text(json.dumps(d.SERVER))
+    (root / "a" / "package.json").write_text('{"name": "left", "version": "1.0.0"}')
+    (root / "a" / "tsconfig.json").write_text("{ // a comment\n}")
+    (root / "a" / "README.md").write_text("# Read me")
+    (root / "rows.jsonl").write_bytes(row("a"))
+    (root / "node_modules").mkdir()
+    (root / "node_modules" / "server.json").write_text(json.dumps(d.OLD_SERVER))
+    return root
+
+
+def test_of_a_folder_what_is_of_a_known_format_is_taken_and_the_rest_is_passed_over(folder):
+    importer = imported(folder)
+    assert sorted(importer.registry.items) == [
+        "io.github.example-org/tide-tables", "n/a", "org.example.office/tidy-minutes",
+    ]  # fmt: skip
+    assert not importer.report.rejected
+    assert {file.rpartition("/")[2] for file, _ in importer.report.passed_over} == {"package.json", "tsconfig.json"}
+
+
+def test_a_file_whose_name_promises_something_is_rejected_when_it_is_broken(folder):
+    (folder / "a" / "agent-card.json").write_text("{")
+    (rejected,) = imported(folder).report.rejected
+    assert rejected.file.endswith("agent-card.json")
+
+
+def test_links_out_of_a_folder_are_not_followed(folder, tmp_path):
+    (tmp_path / "secret.json").write_text(json.dumps(d.CARD))
+    (folder / "out.json").symlink_to(tmp_path / "secret.json")
+    (folder / "loop").symlink_to(folder)
+    (folder / "elsewhere").symlink_to(tmp_path)
+    (folder / "gone.json").symlink_to(tmp_path / "nothing.json")
+    (folder / "inside.json").symlink_to(folder / "a" / "server.json")
+    importer = imported(folder)
+    assert {bad.file.rpartition("/")[2] for bad in importer.report.rejected} == {"out.json", "gone.json"}
+    assert all("leads out" in bad.faults[0].message for bad in importer.report.rejected)
+    assert len(importer.registry.items) == 3
+
+
+def test_what_is_no_file_in_a_folder_is_not_waited_for(folder):
+    os.mkfifo(folder / "pipe.json")
+    assert len(imported(folder).registry.items) == 3
+
+
+def test_a_folder_of_too_many_files_says_so(folder, monkeypatch):
+    monkeypatch.setattr(reading, "MAX_FILES", 2)
+    *_, last = found(str(folder))
+    assert "more than 2 files" in last.problem
+
+
+def test_two_things_of_one_id_do_not_replace_each_other(tmp_path):
+    for name, version in (("a", "1"), ("b", "2"), ("c", "1")):
+        (tmp_path / f"{name}.json").write_text(json.dumps({**d.CARD, "version": version}))
+    importer = imported(tmp_path)
+    (rejected,) = importer.report.rejected
+    assert "stands in" in rejected.faults[0].message
+    assert "a.json" in rejected.faults[0].message
+    assert importer.report.placed == {Placed.NEW: 1, Placed.UNCHANGED: 1}
+
+
+def test_what_a_document_changed_is_named(tmp_path):
+    file = tmp_path / "a.json"
+    registry = MemoryRegistry()
+    for version in ("1", "2"):
+        file.write_text(json.dumps({**d.CARD, "version": version}))
+        importer = Importer(registry)
+        importer.take_file(str(file), lambda count: None)
+    ((id, placed, place),) = importer.report.named
+    assert (id, placed, place.file) == ("com.example/Travel desk", Placed.CHANGED, str(file))

@@ -1,0 +1,70 @@
+"""What an import would do, and its items for DynamoDB's command line."""
+
+import json
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from local.rehearsal import Rehearsal, typed, write_requests
+from mats.adapters.dynamodb import values
+from mats.domain.errors import RequestInvalid
+from mats.ports import Placed
+from tests.builders import a_registration, an_item
+from tests.fakes import MemoryRegistry
+
+
+def test_a_rehearsal_says_what_would_happen_and_writes_nothing():
+    there = MemoryRegistry()
+    there.put([a_registration(name="same"), a_registration(name="other"), a_registration(name="kind")])
+    before = dict(there.items)
+    placed = Rehearsal(there).put(
+        [
+            a_registration(name="same"), a_registration(name="other", version="2"),
+            a_registration(name="kind", kind="agent"), a_registration(name="fresh"),
+        ]
+    )  # fmt: skip
+    assert list(placed.values()) == [Placed.UNCHANGED, Placed.CHANGED, Placed.OTHER_KIND, Placed.NEW]
+    assert there.items == before
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(json_values)
+def test_items_are_written_as_boto3_would(value):
+    with suppress(values.NotStorable):
+        row = values.typed({"a": value})
+        if value is not None:
+            assert values.plain({"a": typed(value)}) == values.plain(row)
+        return
+    with pytest.raises(ValueError, match="holds"):
+        typed(value)
+
+
+def test_requests_are_files_of_25_items(tmp_path):
+    items = [an_item(name=f"t{n}") for n in range(60)]
+    assert write_requests(items, "Registry", tmp_path / "out") == 3
+    files = sorted((tmp_path / "out").iterdir())
+    sizes = [len(json.loads(file.read_text())["Registry"]) for file in files]
+    assert sizes == [25, 25, 10]
+    first = json.loads(files[0].read_text())["Registry"][0]
+    assert first["PutRequest"]["Item"]["namespace"] == {"S": "com.acme.pay"}
+
+
+def test_a_folder_that_holds_something_is_left_alone(tmp_path):
+    (tmp_path / "mine").write_text("keep me")
+    with pytest.raises(RequestInvalid, match="must be empty"):
+        write_requests([], "Registry", tmp_path)
+
+
+def test_what_dynamodb_cannot_hold_is_named_and_nothing_is_written(tmp_path):
+    bad = an_item(input_schema={"maximum": 10**50 + 1})
+    with pytest.raises(RequestInvalid, match=r"com\.acme\.pay/refund_payment: holds a number"):
+        write_requests([bad], "Registry", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
