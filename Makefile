@@ -16,7 +16,7 @@ MODEL := .venv/.model
 INFRA := .venv/.infra
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup test test-bedrock check format evaluate gate bench bench-aws calibrate readme lock clean
+.PHONY: help run setup test test-bedrock check format evaluate gate bench bench-aws calibrate readme docs lock clean
 
 run: setup ## Serve the sample registry on 127.0.0.1:8080 (PORT=N for another)
 	@$(BIN)/mats serve --sample --port $(PORT)
@@ -72,6 +72,9 @@ calibrate: setup ## Fit score constants and verdict thresholds on DATA
 
 readme: setup ## Render the README's table from evaluation/results
 	@$(BIN)/python -m evaluation.report
+
+docs: setup ## Write docs/reference from the code
+	@$(BIN)/python -m local.reference
 
 lock: setup ## Pin the newest versions that pyproject.toml allows
 	@$(PIP) uv

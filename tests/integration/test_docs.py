@@ -1,0 +1,116 @@
+"""What the pages tell people to type: `sh` and `python` blocks are run, commands in `console` blocks are looked up.
+
+The blocks of a page run one after the other in one folder, beside a service over the sample registry that stands in
+for `make run`. A `console` block needs something that is not at hand: an account, data, another machine.
+"""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from local.cli.main import app
+from local.reference import FOLDER, pages
+from tests.conftest import ROOT
+from tests.integration.conftest import Mats, serving
+
+DOCS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+RUN = [
+    page for page in DOCS if re.search(r"^```(sh|python)$", page.read_text(), re.MULTILINE) and page.name != "README.md"
+]
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(#[^)\s]*)?\)")
+_SERVICE = "127.0.0.1:8080"
+
+
+@dataclass(frozen=True)
+class Block:
+    language: str
+    text: str
+
+
+def blocks(page: Path) -> list[Block]:
+    return [Block(language, text) for language, text in _BLOCK.findall(page.read_text())]
+
+
+@pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
+def test_every_block_of_a_page_runs(page: Path, encoder, tmp_path: Path):
+    mats = Mats(tmp_path / "home", encoder="all-MiniLM-L6-v2")
+    shutil.copytree(ROOT / "examples", tmp_path / "work" / "examples")
+    environment = {**mats.environment, "PATH": f"{Path(sys.executable).parent}:{mats.environment['PATH']}"}
+    with serving(mats, "--sample") as service:
+        address = service.url.removeprefix("http://")
+        environment["MATS_URL"] = service.url
+        for block in blocks(page):
+            if block.language not in ("sh", "python"):
+                continue
+            text = block.text.replace(_SERVICE, address)
+            command = (
+                ["bash", "-eu", "-o", "pipefail", "-c", text]
+                if block.language == "sh"
+                else [sys.executable, "-c", text]
+            )
+            ran = subprocess.run(
+                command,
+                cwd=tmp_path / "work",
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
+            assert ran.returncode == 0, f"{text}\n{ran.stdout}\n{ran.stderr}"
+
+
+def _typed(page: Path) -> list[list[str]]:
+    """The `mats` commands of a page, as words."""
+    lines = [
+        line.removeprefix("$ ")
+        for block in blocks(page)
+        if block.language in ("sh", "console")
+        for line in re.sub(r"\\\n", " ", block.text).splitlines()
+    ]
+    words = [shlex.split(line, comments=True) for line in lines if re.match(r"^(\w+=\S+ )*(\.venv/bin/)?mats ", line)]
+    return [each[next(i for i, word in enumerate(each) if word.endswith("mats")) + 1 :] for each in words]
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
+def test_every_command_and_option_that_a_page_names_exists(page: Path):
+    whole = typer.main.get_command(app)
+    for words in _typed(page):
+        command, path = whole, []
+        for word in words:
+            if word in ("--", "|", ">", "&&", "||"):
+                break
+            below = getattr(command, "commands", {}).get(word)
+            if below is not None:
+                command, path = below, [*path, word]
+            elif word.startswith("-") and word != "-":
+                known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+                assert word.partition("=")[0] in known | {"--help", "-h"}, f"{' '.join(words)}: no option {word}"
+        assert path or words[0].startswith("-"), f"there is no command {words[0]}"
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
+def test_every_link_of_a_page_leads_somewhere(page: Path):
+    for target, fragment in _LINK.findall(page.read_text()):
+        file = (page.parent / target).resolve() if target else page
+        assert file.exists(), f"{target} is not there"
+        if fragment and file.suffix == ".md":
+            assert fragment[1:] in _anchors(file), f"{target}{fragment} is not a heading"
+
+
+def _anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("name", ["api.md", "cli.md", "settings.md"])
+def test_the_reference_is_what_the_code_says(name: str):
+    assert (FOLDER / name).read_text() == pages()[name], "run: make docs"
