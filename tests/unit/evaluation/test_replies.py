@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.replies import SqliteReplies, kept_by
@@ -45,12 +45,17 @@ def test_the_order_of_keys_does_not_matter(path):
     assert replies.get(dict(reversed(a_request().items()))) == Kept({}, 1.0)
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> SqliteReplies:
+    return SqliteReplies(tmp_path_factory.mktemp("cache") / "replies.db")
+
+
+@settings(max_examples=40)
 @given(reply=st.dictionaries(st.text(), JSON), took_ms=st.floats(0, 1e9))
-def test_any_json_comes_back_as_it_was(tmp_path_factory, reply, took_ms):
-    replies = SqliteReplies(tmp_path_factory.mktemp("cache") / "replies.db")
-    replies.keep(a_request(), Kept(reply, took_ms))
-    assert replies.get(a_request()) == Kept(reply, took_ms)
-    replies.close()
+def test_any_json_comes_back_as_it_was(shared, reply, took_ms):
+    request = a_request(f"{reply} {took_ms}")
+    shared.keep(request, Kept(reply, took_ms))
+    assert shared.get(request) == Kept(reply, took_ms)
 
 
 def test_of_two_replies_to_one_request_the_first_stays(path):
@@ -89,21 +94,30 @@ from pathlib import Path
 from evaluation.replies import SqliteReplies
 from mats.ports import Kept
 replies = SqliteReplies(Path(sys.argv[1]))
-n = 0
-while True:
-    request = {"modelId": "m", "n": n}
-    replies.keep(request, Kept({"n": n}, 1.0))
+for n in range(int(sys.argv[2])):
+    replies.keep({"modelId": "m", "n": n}, Kept({"n": n}, 1.0))
     sys.stdout.write(f"{n}\\n")
     sys.stdout.flush()
-    n += 1
 """
 
 
-def test_a_reply_that_was_acknowledged_survives_a_kill(path):
-    process = subprocess.Popen(
-        [sys.executable, "-c", KEEPER, str(path)],
+def keeping(path: Path, count: int) -> "subprocess.Popen[bytes]":
+    """A process that keeps so many replies and says so of each."""
+    return subprocess.Popen(
+        [sys.executable, "-c", KEEPER, str(path), str(count)],
         cwd=ROOT, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT}/layers/core/python"},
     )  # fmt: skip
+
+
+def test_two_processes_may_keep_replies_to_the_same_requests(path):
+    said = [process.communicate()[0] for process in [keeping(path, 40), keeping(path, 40)]]
+    assert [each.count(b"\n") for each in said] == [40, 40]
+    replies = SqliteReplies(path)
+    assert all(replies.get({"modelId": "m", "n": n}) == Kept({"n": n}, 1.0) for n in range(40))
+
+
+def test_a_reply_that_was_acknowledged_survives_a_kill(path):
+    process = keeping(path, 1_000_000)
     assert process.stdout is not None
     for _ in range(30):
         process.stdout.readline()
