@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -160,6 +161,30 @@ def test_the_api_tells_of_one_capability_of_its_health_and_of_itself(world: Worl
     wrong = world.ask("POST", "/discover", {"query": "", "colour": "red"})
     assert wrong.status == 422
     assert {error["field"] for error in wrong.content["errors"]} == {"query", "colour"}
+
+
+def test_agents_of_other_protocols_find_list_and_look_up_what_they_may_see(world: World) -> None:
+    open_to_all = world.put(
+        item("refund/payment of 100%", REFUND, tags=["mcp"], endpoint="https://pay.example.com/mcp")
+    )
+    world.put(item("forecast", WEATHER))
+    world.put(item("payroll", "Pays salaries.", visible_to=["finance"]))
+    world.settle()
+    (registry,) = world.ask("GET", "/.well-known/ard.json").content["entries"]
+    assert registry["url"].endswith(".amazonaws.com/live/")
+    listed = world.ask("GET", "/agents").content["items"]
+    assert [one["displayName"] for one in listed] == ["forecast", "refund/payment of 100%"]
+    vouched = {"audiences": "finance"}
+    assert len(world.ask("GET", "/agents", vouched=vouched).content["items"]) == 3
+    wanted = {"text": "refund a card payment", "filter": {"type": "application/mcp-server-card+json"}}
+    (found,) = world.ask("POST", "/search", {"query": wanted}).content["results"]
+    assert (found["metadata"]["id"], found["source"]) == (open_to_all, registry["url"])
+    assert found["score"] > 50
+    path = f"/agents/{quote(found['identifier'], safe='')}"
+    shown = world.ask("GET", path)
+    assert (shown.status, shown.content["identifier"]) == (200, found["identifier"])
+    hidden = world.ask("GET", "/agents/urn%3Aair%3Aacme.com%3Atool%3Apayroll")
+    assert (hidden.status, hidden.content["errorCode"]) == (404, "NOT_FOUND")
 
 
 def test_before_anything_was_registered_nothing_is_found(world: World) -> None:

@@ -318,6 +318,7 @@ class World:
             "pathParameters": {"id": path.removeprefix("/capabilities/")} if route.endswith("{id+}") else None,
             "requestContext": {
                 "resourcePath": route, "httpMethod": method, "path": f"/live{path}", "stage": "live",
+                "domainName": f"abc.execute-api.{REGION}.amazonaws.com",
                 "accountId": ACCOUNT, "requestId": "request", "identity": {"userArn": None if vouched else caller},
                 **({"authorizer": dict(vouched)} if vouched else {}),
             },
@@ -349,7 +350,8 @@ def _key(id: str) -> Item:
 
 
 def _route(path: str) -> str:
-    return "/capabilities/{id+}" if path.startswith("/capabilities/") else path
+    below = {"/capabilities/": "{id+}", "/agents/": "{identifier+}"}
+    return next((f"{start}{rest}" for start, rest in below.items() if path.startswith(start)), path)
 
 
 def _routes(deployment: Deployment) -> Iterable[tuple[str, str]]:
