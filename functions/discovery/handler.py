@@ -14,9 +14,9 @@ from mats.domain.errors import CapabilityError, DependencyFailed
 from mats.domain.profile import Profile
 from mats.domain.query import ANYWHERE, Filter, Query, Scope
 from mats.domain.shortlist import Shortlist
-from mats.edge import ard, http, log, metrics, openapi
+from mats.edge import ard, http, log, metrics
 from mats.edge.answer import Answer, Capability, Health
-from mats.edge.formats import DiscoverRequest, ReadyMade
+from mats.edge.request import DiscoverRequest
 from mats.settings import deployed, on_lambda
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ def _routed(event: http.Event, discovery: Discovery) -> http.Response:
 
 
 def _described(event: http.Event, discovery: Discovery) -> http.Response:
+    from mats.edge import openapi  # noqa: PLC0415 - for those who read it
+
     return http.Response(200, json.dumps(openapi.document()), {"Content-Type": "application/json"})
 
 
@@ -69,6 +71,8 @@ def _discovered(event: http.Event, discovery: Discovery) -> http.Response:
     shortlist = shortlist_for(event, discovery, wish)
     if wish.format is None:
         return http.ok(Answer.of(shortlist))
+    from mats.edge.formats import ReadyMade  # noqa: PLC0415 - for those who want tools
+
     return http.ok(ReadyMade.of(shortlist, wish.format, wish.token_budget))
 
 

@@ -12,7 +12,7 @@ from local.cli.console import AsJson, Exit, complain, err, exit_codes, out, plai
 from local.envelope import proxy_request
 from mats.bootstrap.local import Local
 from mats.domain.capability import Kind
-from mats.edge.formats import Format
+from mats.edge.request import Format
 from mats.settings import Settings
 
 _VERDICTS = {"match": "bold green", "weak": "bold yellow", "none": "bold red"}

@@ -16,7 +16,8 @@ from mats.domain.shortlist import Candidate, Result, Shortlist
 from mats.domain.usage import Usage
 from mats.edge import http, openapi
 from mats.edge.answer import Answer, Capability, Health, RankedCapability
-from mats.edge.formats import DiscoverRequest, Format, ReadyMade
+from mats.edge.formats import ReadyMade
+from mats.edge.request import DiscoverRequest, Format
 from tests.builders import a_profile
 
 DOCUMENT = json.loads(json.dumps(openapi.document(), allow_nan=False))

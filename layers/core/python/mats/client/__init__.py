@@ -15,7 +15,8 @@ from mats.client.errors import Busy, MatsError, NotAllowed, NotFound, NotUnderst
 from mats.client.transport import Retries
 from mats.domain.capability import Kind
 from mats.edge.answer import Answer, Capability, Problem
-from mats.edge.formats import Format, ReadyMade
+from mats.edge.formats import ReadyMade
+from mats.edge.request import Format
 
 __all__ = [
     "Answer",

@@ -9,7 +9,8 @@ from mats.client.auth import Auth
 from mats.client.transport import Retries, Transport
 from mats.domain.capability import Kind
 from mats.edge.answer import Answer, Capability, Health
-from mats.edge.formats import Format, ReadyMade
+from mats.edge.formats import ReadyMade
+from mats.edge.request import Format
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 

@@ -7,7 +7,8 @@ from pydantic.json_schema import models_json_schema
 
 from mats import __version__
 from mats.edge.answer import Answer, Capability, Health, Problem
-from mats.edge.formats import DiscoverRequest, Format, ReadyMade
+from mats.edge.formats import ReadyMade
+from mats.edge.request import DiscoverRequest, Format
 
 _REF = "#/components/schemas/{model}"
 

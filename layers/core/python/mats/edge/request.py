@@ -1,0 +1,77 @@
+"""What `POST /discover` may be asked for: a query, and how the answer is to be written."""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Annotated, Any, Self
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from mats.domain.errors import Fault, RequestInvalid
+from mats.domain.query import Query
+
+
+class Format(StrEnum):
+    """Whose tools a shortlist is answered as."""
+
+    MCP_TOOLS = "mcp_tools"
+    BEDROCK_TOOL_CONFIG = "bedrock_tool_config"
+    CLAUDE_TOOL_REFERENCE = "claude_tool_reference"
+    OPENAI_TOOLS = "openai_tools"
+
+
+class DiscoverRequest(Query):
+    """A request for capabilities: the body of `POST /discover`."""
+
+    format: Format | None = Field(
+        default=None,
+        description="Answer with tools to pass on to a model instead of results to read. May also stand in the query "
+        "string.",
+    )
+    token_budget: Annotated[int, Field(ge=1, strict=True)] | None = Field(
+        default=None,
+        description="With a `format`: at most so many tokens of tools, estimated as one for every two bytes of their "
+        "JSON. May also stand in the query string.",
+    )
+
+    @field_validator("token_budget")
+    @classmethod
+    def _of_something(cls, value: int | None, info: ValidationInfo) -> int | None:
+        if value is not None and "format" in info.data and info.data["format"] is None:
+            raise ValueError("cuts ready-made tools only; name a `format`, too")
+        return value
+
+    @classmethod
+    def of(cls, body: Any, parameters: Mapping[str, Sequence[str]]) -> Self:
+        """What a body and a query string ask for together.
+
+        Raises:
+            RequestInvalid: with every fault of the one or the other.
+        """
+        said = _said(parameters)
+        if isinstance(body, dict):
+            twice = sorted(name for name in said if name in body and body[name] != said[name])
+            if twice:
+                raise RequestInvalid(
+                    [Fault(name, "is one thing in the body and another in the query") for name in twice]
+                )
+            body = {**said, **body}
+        return cls.parse(body)
+
+
+def _said(parameters: Mapping[str, Sequence[str]]) -> dict[str, str | int]:
+    faults = [
+        Fault(name, "is given more than once" if name in _PARAMETERS else "is not a parameter of the query; only "
+              "`format` and `token_budget` are, all else belongs in the body")
+        for name, values in sorted(parameters.items())
+        if name not in _PARAMETERS or len(values) != 1
+    ]  # fmt: skip
+    if faults:
+        raise RequestInvalid(faults)
+    return {name: _number(values[0]) if name == "token_budget" else values[0] for name, values in parameters.items()}
+
+
+def _number(text: str) -> str | int:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else text
+
+
+_PARAMETERS = ("format", "token_budget")
