@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from local.cli import (
+    dataset,
     enrich,
     evaluate,
     experiment,
@@ -66,6 +67,7 @@ evaluate.add_to(app)
 experiment.add_to(app)
 gate.add_to(app)
 report.add_to(app)
+dataset.add_to(app)
 
 
 def main() -> None:

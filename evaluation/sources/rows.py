@@ -1,0 +1,142 @@
+"""Rows of a local copy: JSON lines, JSON, parquet; every fault with the file and the line it stands in."""
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mats.domain.errors import Fault, Invalid
+
+SUFFIXES = (".jsonl", ".json", ".parquet", ".jsonl.gz", ".json.gz")
+_ABOUT = frozenset({"dataset_infos.json", "dataset_dict.json", "state.json", "dataset_info.json"})
+"""What the `datasets` library writes beside its rows."""
+
+
+class SourceInvalid(Invalid):
+    """A local copy is not as its authors publish it."""
+
+
+class Row(NamedTuple):
+    """A row and where it stands."""
+
+    where: str
+    """The file and the line, or the number of the row, counted from 1."""
+    values: Mapping[str, Any]
+
+    def wrong(self, message: str) -> SourceInvalid:
+        """That something is wrong with it."""
+        return SourceInvalid([Fault(self.where, message)])
+
+    def text(self, name: str) -> str:
+        """A column that must be there and hold text.
+
+        Raises:
+            SourceInvalid: it does not.
+        """
+        value = self.values.get(name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            value = str(value)
+        if not isinstance(value, str):
+            have = ", ".join(map(str, self.values)) or "none"
+            raise self.wrong(f"needs a text in `{name}`, not {type(value).__name__}; columns: {have[:300]}")
+        return value
+
+
+def files(folder: Path) -> list[Path]:
+    """Files with rows under a folder, in order; hidden ones and what is only about the data left out.
+
+    Raises:
+        SourceInvalid: there are none.
+    """
+    if folder.is_file():
+        return [folder]
+    found = sorted(
+        path
+        for path in folder.rglob("*")
+        if path.name.endswith(SUFFIXES)
+        and path.name not in _ABOUT
+        and path.is_file()
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )
+    if not found:
+        raise SourceInvalid([Fault(str(folder), f"holds no file that ends in {', '.join(SUFFIXES)}")])
+    return found
+
+
+def rows(path: Path) -> Iterator[Row]:
+    """The rows of one file.
+
+    Raises:
+        SourceInvalid: it cannot be read, or one of its rows is not an object.
+    """
+    if path.name.endswith(".parquet"):
+        return _parquet(path)
+    text = _text(path)
+    if ".jsonl" in path.name:
+        return _lines(path, text)
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return _lines(path, text)  # many a file of JSON lines is called .json
+    return _items(path, value)
+
+
+def document(path: Path) -> Any:
+    """A whole JSON file.
+
+    Raises:
+        SourceInvalid: it cannot be read.
+    """
+    try:
+        return json.loads(_text(path))
+    except (ValueError, RecursionError) as error:
+        raise SourceInvalid([Fault(str(path), f"is not JSON: {error}")]) from error
+
+
+def _text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+        return (gzip.decompress(data) if path.name.endswith(".gz") else data).decode("utf-8-sig")
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise SourceInvalid([Fault(str(path), f"cannot be read as UTF-8 text: {error}")]) from error
+
+
+def _lines(path: Path, text: str) -> Iterator[Row]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise SourceInvalid([Fault(f"{path}, line {number}", f"is not JSON: {error}")]) from error
+        yield _row(f"{path}, line {number}", value)
+
+
+def _items(path: Path, value: Any) -> Iterator[Row]:
+    """A list of rows; one row; or rows by their ids."""
+    if isinstance(value, dict) and "id" not in value and value and all(isinstance(v, dict) for v in value.values()):
+        value = [{"id": id, **row} for id, row in value.items()]
+    for number, row in enumerate(value if isinstance(value, list) else [value], start=1):
+        yield _row(f"{path}, row {number}", row)
+
+
+def _row(where: str, value: Any) -> Row:
+    if not isinstance(value, dict):
+        raise SourceInvalid([Fault(where, f"must be a JSON object, not {type(value).__name__}")])
+    return Row(where, value)
+
+
+def _parquet(path: Path) -> Iterator[Row]:
+    try:
+        parquet: Any = import_module("pyarrow.parquet")  # 50 MB, for this format only
+    except ImportError as error:
+        message = "is parquet, which needs pyarrow (`pip install pyarrow`); or export it as JSON lines"
+        raise SourceInvalid([Fault(str(path), message)]) from error
+    try:
+        table = parquet.read_table(path).to_pylist()
+    except (OSError, ValueError) as error:  # what pyarrow raises is one of them
+        raise SourceInvalid([Fault(str(path), f"cannot be read as parquet: {error}")]) from error
+    for number, row in enumerate(table, start=1):
+        yield _row(f"{path}, row {number}", row)

@@ -1,0 +1,61 @@
+"""A source that no system could answer is told from one that is hard."""
+
+import pytest
+
+from evaluation.datasets import Dataset, JudgedQuery
+from evaluation.defects import defects, embedding_one, largest_group
+from mats.domain.capability import Id
+from tests.builders import a_registration
+
+
+def a_set(*queries, registered=()):
+    return Dataset("made", [a_registration(**item) for item in registered], queries, {}, "0" * 64)
+
+
+def a_query(id, *relevant, source="a"):
+    return JudgedQuery(id, "x", frozenset(map(Id, relevant)), source)
+
+
+def item(n, description):
+    return {"namespace": f"x.n{n}", "name": "t", "description": description}
+
+
+def test_labels_and_queries_are_counted_by_source():
+    found = defects(
+        a_set(
+            a_query("1", "x.n1/t", "gone"), a_query("2", "gone"), a_query("3", "x.n2/t", source="b"),
+            registered=[item(1, "one"), item(2, "two")],
+        )
+    )  # fmt: skip
+    assert [(d.source, d.queries, d.labels, d.unregistered, d.unanswerable) for d in found] == [
+        ("a", 2, 2, 1, 1),
+        ("b", 1, 1, 0, 0),
+    ]
+    assert all(d.suspicions == () for d in found)
+
+
+def test_a_source_most_of_whose_labels_are_nowhere_is_suspicious():
+    (found,) = defects(a_set(a_query("1", "p", "q", "x.n1/t"), registered=[item(1, "one")]))
+    assert found.suspicions == ("2 of 3 labels are not in the registry",)
+
+
+def test_a_source_most_of_whose_labels_share_a_document_is_suspicious():
+    registered = [item(n, "same" if n < 4 else "other") for n in range(6)]
+    (found,) = defects(a_set(a_query("1", *(f"x.n{n}/t" for n in range(6))), registered=registered))
+    assert found.suspicions == ("4 of 6 labels share one document",)
+
+
+def test_a_set_without_sources_is_one_by_its_own_name():
+    (found,) = defects(a_set(a_query("1", "gone", source="")))
+    assert found.source == "made"
+
+
+@pytest.mark.parametrize(("documents", "size"), [([], 0), (["a"], 0), (["a", "b"], 0), (["a", "a", "b"], 2)])
+def test_a_group_is_two_or_more(documents, size):
+    assert largest_group(documents) == size
+
+
+def test_one_document_for_more_than_half_of_five_labels_or_more():
+    assert embedding_one(dict(enumerate("aaabb"))) == "a"
+    assert embedding_one(dict(enumerate("aaaa"))) is None
+    assert embedding_one(dict(enumerate("aaabbb"))) is None
