@@ -10,6 +10,7 @@ from evaluation.answers import Answer
 from evaluation.datasets import JudgedQuery
 from mats.domain.capability import Id
 from mats.domain.registration import Registration
+from mats.domain.text import LUCENE_STOP_WORDS
 
 _WORD = re.compile(r"\w+")
 
@@ -18,9 +19,10 @@ class Regex:
     r"""Every word of a query is a pattern, matched against name and description as a whole word, case ignored.
 
     What the paper says: "pattern-match, no LLM" and "regex hits first, then alphabetic"; its lists reach Match@5, but
-    not Recall@15. What it leaves open, and how it is read here: a word is `\w+`, and no word is left out; a hit is
-    whatever matches one word at least; hits stand by how many different words of the query match, which is the only
-    count a set of patterns gives; equal ones stand alphabetically, by id. What matches nothing is not listed.
+    not Recall@15. What it leaves open, and how it is read here: a word is `\w+`, and Lucene's English stop words are
+    left out, as plain BM25 leaves them out; a hit is whatever matches one word at least; hits stand by how many
+    different words of the query match, which is the only count a set of patterns gives; equal ones stand
+    alphabetically, by id. What matches nothing is not listed.
 
     A whole word `\w+` matches `\bword\b` exactly where the text has it between its own word borders, so an index of
     words finds what the patterns find. `get_weather` is one word: an underscore is no border.
@@ -44,7 +46,7 @@ class Regex:
     def hits(self, text: str) -> list[Id]:
         """Everything any word of the text matches."""
         matched = np.zeros(len(self._ids), np.int64)
-        for word in words(text) & self._rows.keys():
+        for word in (words(text) - LUCENE_STOP_WORDS) & self._rows.keys():
             matched[self._rows[word]] += 1
         order = np.argsort(-matched, kind="stable")[: np.count_nonzero(matched)]
         return [self._ids[row] for row in order]

@@ -15,6 +15,7 @@ from evaluation.baselines.trial_and_error import PAGE as LISTED
 from evaluation.baselines.trial_and_error import ROUNDS as TRIES
 from evaluation.baselines.trial_and_error import TrialAndError
 from mats.domain.errors import DependencyFailed, NotPermitted
+from mats.domain.text import LUCENE_STOP_WORDS
 from mats.ports import ANY, FREE
 from tests.builders import a_registration
 from tests.unit.evaluation.scripted_chat import ScriptedChat, asked, calls, registry, words
@@ -30,9 +31,8 @@ class TestRegex:
         registrations = [
             a_registration(namespace="n", name=f"t{n}", description=text) for n, text in enumerate(described)
         ]
-        patterns = [
-            re.compile(rf"\b{re.escape(word)}\b", re.IGNORECASE) for word in set(re.findall(r"\w+", query.lower()))
-        ]
+        asked = set(re.findall(r"\w+", query.lower())) - LUCENE_STOP_WORDS
+        patterns = [re.compile(rf"\b{re.escape(word)}\b", re.IGNORECASE) for word in asked]
         matched = {r.id: sum(bool(p.search(f"{r.name} {r.description}")) for p in patterns) for r in registrations}
         expected = sorted((id for id, count in matched.items() if count), key=lambda id: (-matched[id], id))
         assert Regex(registrations, k=100).hits(query) == expected
