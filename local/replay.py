@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mats.domain.errors import Fault, RequestInvalid
-from mats.domain.query import Query
+from mats.domain.query import Query, Scope
 from mats.domain.shortlist import Result, Shortlist
 
 
@@ -63,6 +63,13 @@ def question(record: Mapping[str, Any]) -> Query:
         message = "was logged by its hash only (MATS_LOG_QUERIES=hash), so it cannot be asked again"
         raise RequestInvalid([Fault("query", message)])
     return Query.parse({"query": record["query"], **record["filter"]})
+
+
+def scope(record: Mapping[str, Any]) -> Scope:
+    """What else the question was narrowed to, by a protocol that can say more than a query of ours."""
+    said = record.get("scope", {})
+    choices = frozenset(frozenset(choice) for choice in said.get("tag_choices", ()))
+    return Scope(frozenset(said.get("homes", ())), choices)
 
 
 def moves(record: Mapping[str, Any], shortlist: Shortlist) -> list[Move]:

@@ -155,7 +155,7 @@ def shortlist_for(event: http.Event, discovery: Discovery, query: Query, scope: 
     shortlist = discovery.discover(query, audiences, scope)
     if unknown:
         shortlist = shortlist.without("audiences", unknown)
-    log.decided(shortlist, audiences, spell_out=discovery.log_queries)
+    log.decided(shortlist, audiences, spell_out=discovery.log_queries, scope=scope)
     discovery.metrics(metrics.of_answer(shortlist))
     return shortlist
 

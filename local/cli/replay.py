@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from local.cli.console import AsJson, exit_codes, out, plain, print_json
-from local.replay import Move, Place, decision, moves, question
+from local.replay import Move, Place, decision, moves, question, scope
 from mats.bootstrap.local import Local
 from mats.domain.shortlist import Shortlist
 
@@ -30,7 +30,7 @@ def replay(
     with exit_codes():
         local = Local(context.obj)
         record = decision(query_id, [log] if log else sorted(local.settings.home.glob("mats.log*")))
-        shortlist = local.discovery.discover(question(record), record.get("audiences", ()))
+        shortlist = local.discovery.discover(question(record), record.get("audiences", ()), scope(record))
         moved = moves(record, shortlist)
     if as_json:
         print_json(

@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from functions.discovery import handler
+from local import replay
 from local.envelope import proxy_request
 from mats.bootstrap import Discovery
 from mats.domain.capability import Kind, Lifecycle
 from mats.domain.errors import DependencyFailed, RequestInvalid
 from mats.domain.profile import Cause, Enrichment, Profile
+from mats.domain.query import Scope
 from mats.edge import ard_tokens as tokens
-from mats.edge import http
+from mats.edge import http, openapi
 from mats.edge.ard import in_its_shape
 from mats.edge.ard_entry import AGENT_CARD, SERVER_CARD, SKILL, ArdEntry, is_address, media_type
 from mats.edge.ard_names import identifier
@@ -202,6 +204,16 @@ def test_a_token_is_of_one_search_alone():
     refused(search("weather forecast", pageSize=1, pageToken=token), 400)
     refused(search(filter={"tags": "mcp"}, pageSize=1, pageToken=token), 400)
     refused(ask("GET", "/agents", query=f"pageToken={token}"), 400)
+
+
+def test_a_decision_is_logged_so_that_it_can_be_asked_again(caplog):
+    caplog.set_level("INFO", logger="mats")
+    found(search(filter={"publisher": ["acme.com"], "tags": ["a2a", "mcp"]}), ard.SearchResponse)
+    record = json.loads(caplog.records[-1].message)
+    assert record["event"] == "discovered"
+    again = over(index_of(*ALL)).discover(replay.question(record), record["audiences"], replay.scope(record))
+    assert [result.candidate.profile.name for result in again.results] == ["guide"]
+    assert replay.scope({}) == Scope()
 
 
 def test_no_other_registry_is_known():
@@ -625,6 +637,25 @@ def test_every_problem_has_a_code(status):
     assert ard.Error.model_validate_json(response.body).message == "said"
     assert response.status == (400 if status == 422 else status)
     assert response.headers["Retry-After"] == "1"
+
+
+# the description
+
+
+def test_the_api_describes_these_paths_as_the_specification_does():
+    document = openapi.document()
+    schemas, paths = document["components"]["schemas"], document["paths"]
+    assert schemas["ArdSearch"]["properties"].keys() == {"query", "federation", "pageSize", "pageToken"}
+    assert schemas["ArdQuery"]["properties"].keys() == {"@context", "text", "filter"}
+    assert schemas["ArdEntry"]["properties"].keys() <= ard.EntryFields.model_fields.keys()
+    assert schemas["ArdResult"]["properties"].keys() <= {*ard.EntryFields.model_fields, "score", "source"}
+    assert schemas["ArdSearchAnswer"]["properties"].keys() == ard.SearchResponse.model_fields.keys()
+    assert schemas["ArdList"]["properties"].keys() <= ard.ListResponse.model_fields.keys()
+    assert schemas["ArdError"]["properties"].keys() == ard.Error.model_fields.keys()
+    for path, status in (("/search", "400"), ("/agents", "400"), ("/agents/{identifier}", "404"), ("/explore", "501")):
+        (operation,) = paths[path].values()
+        (content,) = operation["responses"][status]["content"].items()
+        assert content == ("application/json", {"schema": {"$ref": "#/components/schemas/ArdError"}})
 
 
 # what registrations may say

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from mats.domain.capability import Id
+from mats.domain.query import ANYWHERE, Scope
 from mats.domain.shortlist import Result, Shortlist
 from mats.domain.usage import Usage
 from mats.usecases.enrich import Outcome
@@ -16,9 +17,12 @@ from mats.usecases.enrich import Outcome
 LOGGER = logging.getLogger("mats")
 
 
-def decided(shortlist: Shortlist, audiences: Collection[str], *, spell_out: bool) -> None:
+def decided(shortlist: Shortlist, audiences: Collection[str], *, spell_out: bool, scope: Scope = ANYWHERE) -> None:
     """Log a shortlist; the query by its text or, if that is not to be kept, by its hash."""
-    LOGGER.info("%s", json.dumps(_record(shortlist, audiences, spell_out=spell_out), ensure_ascii=False))
+    record = _record(shortlist, audiences, spell_out=spell_out)
+    if scope != ANYWHERE:
+        record["scope"] = {"homes": sorted(scope.homes), "tag_choices": sorted(map(sorted, scope.tag_choices))}
+    LOGGER.info("%s", json.dumps(record, ensure_ascii=False))
 
 
 def enriched(outcomes: Mapping[Id, Outcome], usage: Usage) -> None:
