@@ -12,17 +12,49 @@ from evaluation.datasets import Dataset
 from evaluation.evaluate import sizes
 from evaluation.experiments.lab import Lab, found, metrics, rounded, share, some
 from evaluation.metrics import estimate
+from evaluation.models import PAPER_ENCODERS, Models, PaperEncoder
 from evaluation.variants import dense, lexical
 from evaluation.workbench import asking
+from mats.domain.errors import DependencyFailed
 from mats.domain.ranking import Scale
+from mats.settings import SettingsInvalid
 from mats.usecases.discover import Discover
 
 KS = (5, 10, 15, 25, 50)
 
 
 def first_stage(lab: Lab) -> dict[str, Any]:
-    """Every setting changed by itself on every set, recall at each k, and the sources of each set apart."""
-    return {"sets": {name: _one(lab, name) for name in lab.sets}}
+    """Every setting changed by itself on every set, recall at each k, the sources of each set, the paper's encoders."""
+    return {
+        "sets": {name: _one(lab, name) for name in lab.sets},
+        "encoders": {name: _encoded(lab, encoder) for name, encoder in PAPER_ENCODERS.items()},
+    }
+
+
+def _encoded(lab: Lab, wanted: PaperEncoder) -> dict[str, Any]:
+    """The first stage with one of the paper's encoders on every set, or why its weights cannot be had."""
+    settings = lab.models.settings
+    if (wanted.encoder, wanted.query_prefix) == (settings.encoder, settings.query_prefix):
+        return _measured(lab)
+    try:
+        models = Models(replace(settings, encoder=wanted.encoder, query_prefix=wanted.query_prefix))
+        if models.encoder is None:
+            return {"not_run": "there is no such encoder"}
+    except (DependencyFailed, SettingsInvalid) as error:
+        return {"not_run": str(error)}
+    with Lab(data=lab.data, models=models, sets=lab.sets) as other:
+        return _measured(other)
+
+
+def _measured(lab: Lab) -> dict[str, Any]:
+    return {"sets": {name: _plainly(lab, name) for name in lab.sets}}
+
+
+def _plainly(lab: Lab, name: str) -> dict[str, Any]:
+    answers = lab.answers(name, "hybrid")
+    if isinstance(answers, str):
+        return {"not_run": answers}
+    return some(metrics(answers, lab.dataset(name)), "match@1", "match@15")
 
 
 def settings_of(discover: Discover) -> Mapping[str, Discover]:
