@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 from mats.domain.capability import Id
 from mats.domain.profile import Profile
 from mats.domain.query import Filter
 from mats.ports import SearchIndex
 
-_AT_ONCE = 100
-_LOOKED_AT = 1_000
-"""What one call looks at: where few of the admitted ones are wanted, a page may be short and more still follow."""
+_AT_ONCE, _TIMES = 100, 10
+"""What one call looks at, at most: where few of the admitted are wanted, a page may be short and more still follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class Browse:
         """
         profiles: list[Profile] = []
         begin = seen = after
-        for _ in range(_LOOKED_AT // _AT_ONCE):
-            ids = self.index.page(admitted, after=begin, limit=_AT_ONCE)
+        for size in (min(limit, _AT_ONCE), *repeat(_AT_ONCE, _TIMES)):  # mostly, all that is there is wanted
+            ids = self.index.page(admitted, after=begin, limit=size)
             found = self.index.fetch(ids)
             for id in ids:
                 begin, profile = id, found.get(id)
@@ -49,7 +49,7 @@ class Browse:
                 if wanted(profile):
                     profiles.append(profile)
                 if len(profiles) == limit:
-                    return Page(profiles, seen if id != ids[-1] or len(ids) == _AT_ONCE else None)
-            if len(ids) < _AT_ONCE:
+                    return Page(profiles, seen if id != ids[-1] or len(ids) == size else None)
+            if len(ids) < size:
                 return Page(profiles, None)
         return Page(profiles, seen)
