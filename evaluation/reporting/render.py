@@ -12,6 +12,7 @@ from evaluation.reporting.parts import enrichment, first_stage, signals
 from evaluation.reporting.results import EXPERIMENTS, Json, ResultsInvalid, paper, read
 from evaluation.reporting.style import png, styled, svg
 from evaluation.reporting.systems import decomposition, main, scale
+from evaluation.reporting.theirs import theirs
 from mats.domain.errors import Fault
 
 TITLE = "The paper's experiments, measured"
@@ -53,7 +54,7 @@ def report(folder: Path) -> Report:
     """
     results, known = read(folder), paper()
     sections = tuple(_section(folder, name, results[name], known) for name in EXPERIMENTS if name in results)
-    return Report(tuple(_intro(results)), sections)
+    return Report(tuple(_intro(results)), (*sections, theirs(known)) if sections else ())
 
 
 def _section(folder: Path, name: str, results: Json, known: Json) -> Section:

@@ -82,7 +82,7 @@ def _named(path: Path, at: str, api: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _tool(api: Mapping[str, Any]) -> dict[str, Any]:
-    """A corpus row; the app is part of the name, because half of the apps have a `login`."""
+    """A corpus row; the app is part of the name, because several apps have a `login`."""
     row: dict[str, Any] = {
         "type": "tool",
         "name": f"{api['app_name']}.{api['api_name']}",

@@ -134,7 +134,7 @@ def _suspicion(one: "Defects") -> str:
 def _show(found: dict[str, Any]) -> None:
     out.print(plain(f"{found['dataset']}: {found['queries']:,} queries over {found['documents']:,} capabilities"))
     table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("source")
+    table.add_column("source", overflow="fold")
     for heading in ("queries", "labels", "not registered", "unanswerable", "of one document"):
         table.add_column(heading, justify="right")
     for one in found["sources"]:

@@ -35,4 +35,4 @@ def report(
         written = write(found, to)
     for line in found.intro[1:]:
         err.print(plain(line), style="dim", soft_wrap=True)
-    out.print(plain(f"{written[1]} ({len(found.sections)} experiments, {len(found.figures)} figures)"), soft_wrap=True)
+    out.print(plain(f"{written[1]} ({len(found.sections)} sections, {len(found.figures)} figures)"), soft_wrap=True)

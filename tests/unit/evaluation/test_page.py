@@ -100,7 +100,7 @@ def test_every_figure_says_what_it_shows(text):
 
 def test_the_contents_name_every_section(text):
     contents = re.search(r"<nav.*?</nav>", text, re.DOTALL).group()
-    assert contents.count("<li>") == 9
+    assert contents.count("<li>") == 10
 
 
 def test_light_and_dark_and_small_screens_are_thought_of(text):

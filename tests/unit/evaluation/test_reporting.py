@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluation.provenance import RESULTS
 from evaluation.reporting import markdown
 from evaluation.reporting.cells import Section, Table, measure, p_value, paired, percent, points
 from evaluation.reporting.render import report
@@ -24,7 +25,7 @@ def tables(made):
 
 
 def test_every_experiment_has_its_section_in_order(results):
-    assert [section.id for section in report(results).sections] == list(EXPERIMENTS)
+    assert [section.id for section in report(results).sections] == [*EXPERIMENTS, "theirs"]
 
 
 def test_nothing_measured_is_named_and_no_error(tmp_path):
@@ -36,7 +37,7 @@ def test_nothing_measured_is_named_and_no_error(tmp_path):
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_one_experiment_makes_a_report_and_the_others_are_named(tmp_path, name):
     made = report(written(tmp_path, {name: ALL[name]()}))
-    assert [section.id for section in made.sections] == [name]
+    assert [section.id for section in made.sections] == [name, "theirs"]
     missing = next(line for line in made.intro if line.startswith("Not measured yet"))
     assert name not in missing.removeprefix("Not measured yet: ").rstrip(".").split(", ")
 
@@ -138,3 +139,9 @@ def test_no_text_breaks_out_of_its_cell(text):
 @pytest.mark.parametrize("text", ["<script>x</script>", "[x](http://y.example)", "![x](y)", "**x**", "`a|b`"])
 def test_markup_in_results_is_text(text):
     assert text not in _one_table(text)
+
+
+@pytest.mark.skipif(not (RESULTS / "report" / "report.md").exists(), reason="no report is kept yet")
+def test_the_report_that_is_kept_is_what_the_results_give():
+    kept = (RESULTS / "report" / "report.md").read_text(encoding="utf-8")
+    assert report(RESULTS).markdown() == kept, "stale; run `mats report`"
