@@ -28,6 +28,8 @@ from evaluation.reporting.style import (
 
 _FACTORS_OF = ("pipeline-bm25", "pipeline-hybrid", "hybrid", "lexical", "bm25")
 """Whose two factors the sweep shows: the first of these that ran; the paper shows its pipeline over BM25."""
+_NO_TIME = 0.01
+"""Milliseconds; results are rounded to it, and a logarithmic axis has no zero."""
 
 
 def sweep(results: Json) -> Figure:
@@ -175,7 +177,11 @@ def by_source(sources: Json) -> Figure:
 
 
 def latency(systems: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
-    """p50 as a mark and p95 as the end of a line, for every stage of every system."""
+    """p50 as a mark and p95 as the end of a line, for every stage of every system that takes any time."""
+    systems = {
+        name: {stage: took for stage, took in times.items() if took["p95"] >= _NO_TIME}
+        for name, times in systems.items()
+    }
     named = list(dict.fromkeys(stage for times in systems.values() for stage in times))
     stages = sorted(named, key=lambda stage: stage == "total")
     height = 0.2 * sum(len(times) for times in systems.values()) + 0.2 * len(systems)
@@ -185,7 +191,7 @@ def latency(systems: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
         start = y
         for stage in sorted(times, key=stages.index):
             i = stages.index(stage)
-            low, high = max(times[stage]["p50"], 0.01), max(times[stage]["p95"], 0.01)
+            low, high = max(times[stage]["p50"], _NO_TIME), times[stage]["p95"]
             panel.plot([low, high], [y, y], color=COLOURS[i % len(COLOURS)], linewidth=2.6, solid_capstyle="butt")
             panel.plot([high], [y], marker="|", markersize=11, markeredgewidth=2.2, color=COLOURS[i % len(COLOURS)])
             panel.plot(

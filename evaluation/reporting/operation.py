@@ -53,7 +53,8 @@ def efficiency(results: Json, paper: Json) -> Section:
             *reasons((name, _why(one)) for name, one in systems.items()),
         ),
     )
-    stages = tuple(dict.fromkeys(stage for one in timed.values() for stage in one["ms"]))
+    named = dict.fromkeys(stage for one in timed.values() for stage in one["ms"])
+    stages = tuple(sorted(named, key=lambda stage: stage == "total"))
     by_stage = Table(
         id="efficiency-stages",
         caption="Time by stage, p50 / p95 in ms",

@@ -91,7 +91,7 @@ def _origin(source: Mapping[str, Any]) -> str:
     changed = source.get("changed_files", 0)
     return (
         f"measured at commit {source.get('commit', 'unknown')}"
-        f"{f' with {changed} changed files' if changed else ''} on {machine.get('cores', '?')} cores "
+        f"{f' with changed files: {changed},' if changed else ''} on {machine.get('cores', '?')} cores "
         f"({machine.get('cpu', 'unknown')}), Python {source.get('python', '?')}, seed "
         f"{source.get('bootstrap', {}).get('seed', '?')}"
     )
