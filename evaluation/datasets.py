@@ -59,16 +59,15 @@ def load(folder: Path) -> Dataset:
     """Read a data set.
 
     Raises:
-        DatasetInvalid: a file is missing or cannot be read.
+        DatasetInvalid: a file is missing or cannot be read; the message names the line.
     """
     digest = hashlib.sha256()
-    rows = list(_json_lines(_text(folder, "corpus.jsonl", digest)))
-    asked = {row["_id"]: row for row in _json_lines(_text(folder, "queries.jsonl", digest))}
-    judged = list(csv.reader(io.StringIO(_text(folder, "qrels.tsv", digest)), delimiter="\t"))[1:]
+    rows = list(_json_lines("corpus.jsonl", _text(folder, "corpus.jsonl", digest)))
+    asked = {row["_id"]: row for row in _queries(_text(folder, "queries.jsonl", digest))}
     ids, registrations, refused = _registered(rows)
     gold: dict[str, set[Id]] = {}
-    for query, document, grade in judged:
-        if int(grade) > 0 and query in asked:
+    for query, document, grade in _judgements(_text(folder, "qrels.tsv", digest)):
+        if grade > 0 and query in asked:
             gold.setdefault(query, set()).add(ids.get(document, Id(document)))
     queries = [
         JudgedQuery(query, asked[query]["text"], frozenset(relevant), asked[query].get("source", ""))
@@ -104,5 +103,32 @@ def _text(folder: Path, name: str, digest: "hashlib._Hash") -> str:
     return data.decode("utf-8", "replace")
 
 
-def _json_lines(text: str) -> Iterator[Any]:
-    return (json.loads(line) for line in text.split("\n") if line.strip())
+def _json_lines(name: str, text: str) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise DatasetInvalid([Fault(f"{name}, line {number}", f"is not JSON: {error}")]) from error
+            if not isinstance(row, dict):
+                raise DatasetInvalid([Fault(f"{name}, line {number}", "must hold a JSON object")])
+            yield row
+
+
+def _queries(text: str) -> Iterator[dict[str, Any]]:
+    for number, row in enumerate(_json_lines("queries.jsonl", text), start=1):
+        if not (isinstance(row.get("_id"), str) and isinstance(row.get("text"), str)):
+            raise DatasetInvalid([Fault(f"queries.jsonl, query {number}", "needs `_id` and `text`, both texts")])
+        yield row
+
+
+def _judgements(text: str) -> Iterator[tuple[str, str, int]]:
+    """Query, document and grade of each row behind the heading."""
+    for number, row in enumerate(csv.reader(io.StringIO(text), delimiter="\t"), start=1):
+        if number > 1 and row:
+            try:
+                query, document, grade = row
+                yield query, document, int(grade)
+            except ValueError as error:
+                message = "needs query, document and a whole number as grade, separated by tabs"
+                raise DatasetInvalid([Fault(f"qrels.tsv, line {number}", message)]) from error

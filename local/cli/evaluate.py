@@ -46,6 +46,7 @@ def evaluate(
     """
     from evaluation.costs import forecast  # noqa: PLC0415 - scipy and friends, for this command only
     from evaluation.datasets import load  # noqa: PLC0415
+    from evaluation.defects import defects  # noqa: PLC0415
     from evaluation.evaluate import evaluate as measured  # noqa: PLC0415
     from evaluation.models import Models  # noqa: PLC0415
     from evaluation.provenance import write  # noqa: PLC0415
@@ -75,6 +76,9 @@ def evaluate(
         print_json(results)
     else:
         _show(results)
+        for one in defects(dataset):
+            if one.suspicions:
+                err.print(plain(f"suspicious: {one.source}: {'; '.join(one.suspicions)}"), style="yellow")
         err.print(f"kept in {path}", style="dim", soft_wrap=True)
 
 

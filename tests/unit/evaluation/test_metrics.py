@@ -114,6 +114,24 @@ def test_a_missing_file_is_named(tmp_path):
         load(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "fault"),
+    [
+        ("corpus.jsonl", '{"_id": "d1"}\n{broken', r"corpus\.jsonl, line 2.*is not JSON"),
+        ("corpus.jsonl", "[]", r"corpus\.jsonl, line 1.*object"),
+        ("queries.jsonl", '{"_id": "q1"}', r"queries\.jsonl, query 1.*text"),
+        ("queries.jsonl", '{"_id": 7, "text": "x"}', r"queries\.jsonl, query 1"),
+        ("qrels.tsv", "query-id\tcorpus-id\tscore\nq1\td1", r"qrels\.tsv, line 2.*tabs"),
+        ("qrels.tsv", "query-id\tcorpus-id\tscore\nq1\td1\tyes", r"qrels\.tsv, line 2"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_named(tmp_path, name, text, fault):
+    written(tmp_path, corpus=CORPUS, queries=QUERIES, qrels=QRELS, packed=False)
+    (tmp_path / name).write_text(text)
+    with pytest.raises(DatasetInvalid, match=fault):
+        load(tmp_path)
+
+
 def test_plain_bm25_finds_stems_in_names_and_descriptions_and_nothing_else():
     index = PlainBm25(
         [
