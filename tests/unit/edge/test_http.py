@@ -18,6 +18,28 @@ def _sent(body: bytes) -> http.Event:
     return {"body": base64.b64encode(body).decode(), "isBase64Encoded": True}
 
 
+# parameters and headers
+
+
+@pytest.mark.parametrize(
+    ("event", "parameters"),
+    [
+        ({}, {}),
+        ({"multiValueQueryStringParameters": None}, {}),
+        ({"multiValueQueryStringParameters": {"a": ["1", ""], "b": ["2"]}}, {"a": ["1", ""], "b": ["2"]}),
+    ],
+)
+def test_every_value_of_a_parameter_is_there(event, parameters):
+    assert http.parameters_of(event) == parameters
+
+
+@pytest.mark.parametrize("spelt", ["Origin", "origin", "ORIGIN"])
+def test_a_header_is_found_however_it_is_spelt(spelt):
+    assert http.header_of({"headers": {"X": "y", spelt: "here"}}, "Origin") == "here"
+    assert http.header_of({"headers": {spelt: "here"}}, "Host") is None
+    assert http.header_of({"headers": None}, "Host") is None
+
+
 # bodies
 
 

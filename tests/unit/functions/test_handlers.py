@@ -1,6 +1,9 @@
 """The handlers over fakes: events in, responses out, as AWS has them."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -12,6 +15,7 @@ from mats.domain.errors import DependencyFailed
 from mats.ports import Event
 from mats.usecases.look_up import LookUp
 from tests.builders import a_profile, a_registration
+from tests.conftest import ROOT
 from tests.fakes import FakeEncoder
 from tests.unit.usecases.test_discover import THREE, discover_over, indexed
 from tests.unit.usecases.test_enrich import World
@@ -203,3 +207,15 @@ def test_callers_in_aws_do_not_hear_what_failed_inside():
         response = discovery_handler.respond(event, found)
         assert response.status == 503
         assert ("123456789012" in response.body) is not discreet
+
+
+def test_the_function_starts_without_what_only_some_requests_need():
+    at_start = "import sys, functions.discovery.handler; print(*sys.modules)"
+    environment = {name: value for name, value in os.environ.items() if name != "AWS_LAMBDA_FUNCTION_NAME"}
+    ran = subprocess.run(
+        [sys.executable, "-c", at_start], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    loaded = set(ran.stdout.split())
+    assert "mats.edge.answer" in loaded
+    for late in ("mcp", "formats", "openapi", "tools", "ard_service", "ard_request"):
+        assert not {name for name in loaded if name.startswith((f"mats.edge.{late}", "mcp."))}, late
