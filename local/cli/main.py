@@ -16,6 +16,7 @@ from local.cli import (
     import_,
     mcp,
     operate,
+    preview,
     registry,
     replay,
     report,
@@ -59,6 +60,7 @@ search.add_to(app)
 mcp.add_to(app)
 registry.add_to(app)
 import_.add_to(app)
+preview.add_to(app)
 operate.add_to(app)
 enrich.add_to(app)
 views.add_to(app)
