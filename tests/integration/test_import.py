@@ -1,0 +1,220 @@
+"""`mats import` of every format as people run it: detected, mapped, registered, found; rehearsed without a trace."""
+
+import gzip
+import json
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import botocore.session
+import pytest
+
+from tests.conftest import ROOT
+from tests.integration.conftest import Mats, serving
+from tests.unit.local.formats import documents as d
+
+FORMATS = ROOT / "examples" / "formats"
+
+
+@pytest.mark.parametrize(
+    ("name", "ids"),
+    [
+        ("server.json", ["io.github.example-org/tide-tables"]),
+        ("agent-card.json", ["com.example/Travel desk"]),
+        (
+            "openapi.yaml",
+            [
+                "net.example.library.api.lending-desk/GET /books/{isbn}/loans",
+                "net.example.library.api.lending-desk/lendBook",
+            ],
+        ),
+        ("skills", ["org.example.harbours/read-a-tide-table", "org.example.office/tidy-minutes"]),
+        (
+            "bedrock.json",
+            ["com.amazon.bedrock.eu-north-1/example.small-v1:0", "com.amazon.bedrock.eu-north-1/eu.example.small-v1:0"],
+        ),
+    ],
+)  # fmt: skip
+def test_a_document_of_each_format_is_imported_and_imported_again_changes_nothing(mats: Mats, name, ids):
+    first = mats("import", str(FORMATS / name), "--json")
+    assert first.code == 0, first.err
+    assert [entry["id"] for entry in first.json["registered"]] == ids
+    assert (first.json["new"], first.json["indexed"]) == (len(ids), len(ids))
+    again = mats("import", str(FORMATS / name), "--json").json
+    assert (again["unchanged"], again["indexed"]) == (len(ids), 0)
+
+
+def test_standard_input_is_told_by_what_is_in_it(mats: Mats):
+    assert mats("import", "-", "--json", stdin=d.SKILL.encode()).json["new"] == 1
+    tools = json.dumps(d.TOOLS).encode()
+    refused = mats("import", "-", stdin=tools)
+    assert refused.code == 1
+    assert "--namespace" in refused.err
+    assert mats("import", "-", "--namespace", "org.tides", "--json", stdin=tools).json["new"] == 2
+    found = mats("search", "next high tide", "--json").json["results"]
+    assert "org.tides/high_tide" in [result["id"] for result in found]
+
+
+def test_a_rehearsal_shows_the_items_and_leaves_no_trace(mats: Mats, tmp_path: Path):
+    ran = mats("import", "--dry-run", "--json", "--namespace", "org.mine", str(FORMATS))
+    assert ran.code == 0, ran.err
+    assert ran.json["dry_run"] is True
+    assert len(ran.json["items"]) == ran.json["rows"] == ran.json["new"] == 10
+    assert {item["namespace"] for item in ran.json["items"]} == {"org.mine"}
+    assert not mats.home.exists()
+    lines = b"".join(json.dumps(item).encode() + b"\n" for item in ran.json["items"])
+    assert mats("import", "-", "--json", stdin=lines).json["new"] == 10
+    shown = mats("import", "--dry-run", "--namespace", "org.mine", str(FORMATS))
+    assert "10 unchanged" in shown.out
+    assert "nothing was registered" in shown.out
+
+
+def test_items_for_dynamodbs_command_line_are_written_and_nothing_is_registered(mats: Mats, tmp_path: Path):
+    folder = tmp_path / "items"
+    ran = mats("import", "--to-items", str(folder), "--table", "MyRegistry", str(FORMATS / "openapi.yaml"), "--json")
+    assert ran.json["request_files"] == 1
+    (file,) = folder.iterdir()
+    requests = json.loads(file.read_text())["MyRegistry"]
+    assert [r["PutRequest"]["Item"]["name"] for r in requests] == [{"S": "GET /books/{isbn}/loans"}, {"S": "lendBook"}]
+    model = botocore.session.get_session().get_service_model("dynamodb").operation_model("BatchWriteItem").input_shape
+    from botocore.validate import ParamValidator
+
+    assert not ParamValidator().validate({"RequestItems": {"MyRegistry": requests}}, model).has_errors()
+    assert not mats.home.exists()
+
+
+def test_a_namespace_that_is_none_is_refused_before_anything_is_read(mats: Mats):
+    ran = mats("import", "--namespace", "Not One", "no-such-file.json")
+    assert ran.code == 1
+    assert "namespace" in ran.err
+    assert "no-such-file" not in ran.err
+
+
+@pytest.mark.parametrize("name", ["bomb.yaml", "twice.json", "deep.json", "circle.json", "bomb.json.gz", "text.json"])
+def test_a_hostile_file_ends_in_one_clear_line_and_the_good_ones_are_taken(mats: Mats, tmp_path: Path, name):
+    aliases = "a0: &a0 [x,x,x,x,x,x,x,x]\n"
+    aliases += "".join(f"a{n}: &a{n} [{f'*a{n - 1},' * 8}]\n" for n in range(1, 15))
+    circle = {"openapi": "3.0.0", "info": {"title": "t"}, "paths": {"/": {"$ref": "#/paths/~1"}}}
+    content = {
+        "bomb.yaml": aliases.encode(),
+        "twice.json": b'{"openapi": "3.1.0", "openapi": "3.1.0"}',
+        "deep.json": b'{"a":' * 100_000,
+        "circle.json": json.dumps(circle).encode(),
+        "bomb.json.gz": gzip.compress(b"[" + b" " * 200_000_000),
+        "text.json": b'{"name": "\x1b]0;owned\x07\x1b[31m", "skills": [], "url": "x"}',
+    }[name]
+    (tmp_path / name).write_bytes(content)
+    ran = mats("import", str(tmp_path / name), str(FORMATS / "server.json"))
+    assert ran.code == 1
+    assert ran.err.count("rejected") == 1
+    assert "Traceback" not in ran.err
+    assert "\x1b]" not in ran.err
+    assert "1 new" in ran.out
+
+
+def test_a_live_server_is_listed_over_its_standard_input_and_over_http(mats: Mats):
+    assert mats("import", "-", "--namespace", "org.tides", stdin=json.dumps(d.TOOLS).encode()).code == 0
+    command = [sys.executable, "-m", "local.cli", "mcp"]
+    over_stdio = mats("import", "mcp", "--json", "--namespace", "org.self", "--", *command)
+    assert over_stdio.code == 0, over_stdio.err
+    ids = {entry["id"] for entry in over_stdio.json["registered"]}
+    assert {"org.self/search_capabilities", "org.self/get_capability"} <= ids
+    with serving(mats) as service:
+        over_http = mats("import", "mcp", f"{service.url}/mcp", "--dry-run", "--json", "--namespace", "org.self")
+        assert over_http.code == 0, over_http.err
+        assert over_http.json["items"][0]["endpoint"] == f"{service.url}/mcp"
+        assert {f"{i['namespace']}/{i['name']}" for i in over_http.json["items"]} == ids
+        fetched = mats("import", f"{service.url}/openapi.json", "--dry-run", "--json", "--namespace", "org.self")
+        assert fetched.json["rows"] > 3, fetched.err
+
+
+SDK_SERVER = """
+from mcp.server.mcpserver import MCPServer
+server = MCPServer("tides")
+for number in range(3):
+    server.tool(name=f"tide_{number}", description="Says when the water is high.")(lambda harbour: harbour)
+server.run()
+"""
+
+
+def test_a_server_of_the_official_sdk_is_listed(mats: Mats):
+    ran = mats("import", "mcp", "--dry-run", "--json", "--namespace", "org.sdk", "--", sys.executable, "-c", SDK_SERVER)
+    assert ran.code == 0, ran.err
+    assert [item["name"] for item in ran.json["items"]] == ["tide_0", "tide_1", "tide_2"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["mcp"], 1, "say which server"),
+        (["mcp", "--", "/no/such/server"], 3, "cannot be started"),
+        (["mcp", "--", sys.executable, "-c", "raise SystemExit('no key')"], 3, "no key"),
+        (["mcp", "http://169.254.169.254/mcp"], 1, "never asked"),
+        (["http://169.254.169.254/latest"], 1, "never asked"),
+        (["http://127.0.0.1:1/x.json"], 1, "cannot be read"),
+    ],
+)
+def test_what_cannot_be_asked_is_one_line(mats: Mats, arguments, code, said):
+    ran = mats("import", *arguments)
+    assert ran.code == code
+    assert said in ran.err
+    assert ran.err.strip().count("\n") == 0
+
+
+RECORDED = {
+    "/foundation-models": {"modelSummaries": d.MODELS["modelSummaries"]},
+    "/inference-profiles": {
+        "inferenceProfileSummaries": d.MODELS["inferenceProfileSummaries"], "nextToken": "two"
+    },
+    "/inference-profiles?two": {"inferenceProfileSummaries": []},
+}  # fmt: skip
+
+
+class _Bedrock(BaseHTTPRequestHandler):
+    def do_GET(self):
+        path, _, query = self.path.partition("?")
+        body = json.dumps(RECORDED[f"{path}?two" if "nextToken=two" in query else path]).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments):
+        """Say nothing."""
+
+
+def test_what_bedrock_lists_is_read_by_its_own_sdk_and_imported(mats: Mats):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Bedrock)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    aws = {
+        "AWS_ENDPOINT_URL_BEDROCK": f"http://127.0.0.1:{server.server_port}", "AWS_REGION": "eu-north-1",
+        "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y", "AWS_EC2_METADATA_DISABLED": "true",
+    }  # fmt: skip
+    try:
+        ran = mats("import", "bedrock", "--json", **aws)
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert ran.code == 0, ran.err
+    assert [entry["id"] for entry in ran.json["registered"]] == [
+        "com.amazon.bedrock.eu-north-1/example.small-v1:0", "com.amazon.bedrock.eu-north-1/eu.example.small-v1:0",
+    ]  # fmt: skip
+
+
+def test_what_was_recorded_is_of_the_shape_of_bedrocks_own_model():
+    model = botocore.session.get_session().get_service_model("bedrock")
+    for operation, key in (
+        ("ListFoundationModels", "modelSummaries"), ("ListInferenceProfiles", "inferenceProfileSummaries"),
+    ):  # fmt: skip
+        shape = model.operation_model(operation).output_shape.members[key].member
+        for summary in d.MODELS[key]:
+            assert summary.keys() <= shape.members.keys()
+            assert set(shape.required_members) <= summary.keys()
+
+
+def test_without_a_region_bedrock_is_one_line(mats: Mats, tmp_path: Path):
+    nowhere = {"AWS_CONFIG_FILE": str(tmp_path / "none"), "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "none")}
+    ran = mats("import", "bedrock", AWS_REGION="", AWS_DEFAULT_REGION="", **nowhere)
+    assert ran.code == 3
+    assert "AWS_REGION" in ran.err

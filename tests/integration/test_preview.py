@@ -1,0 +1,108 @@
+"""`mats preview` over the sample registry; the estimate of BM25 beside what the index gives once it is there."""
+
+import json
+import random
+import statistics
+
+import pytest
+
+from mats.bootstrap.local import Local
+from mats.domain.query import Filter
+from mats.domain.text import query_terms
+from mats.settings import Settings
+from mats.usecases.overlay import WordScores
+from tests.conftest import ROOT
+from tests.integration.conftest import Mats
+
+NOVA = "com.amazon.bedrock/amazon.nova-lite-v1:0"
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory, encoder) -> Mats:
+    mats = Mats(tmp_path_factory.mktemp("sample") / "home", encoder="all-MiniLM-L6-v2")
+    assert mats("import", str(ROOT / "examples/registry.jsonl")).code == 0
+    return mats
+
+
+def everything(mats: Mats) -> list:
+    return [mats("show", NOVA, "--json").json, mats("stats", "--json").json]
+
+
+def test_a_preview_tells_all_it_should_and_changes_nothing(sample: Mats):
+    before = everything(sample)
+    item = {
+        "namespace": "com.mine", "name": "shrink_receipts", "kind": "tool",
+        "description": "Reads photos of receipts and writes the totals into a table.",
+        "examples": ["add up these receipts"],
+    }  # fmt: skip
+    ran = sample("preview", "-", "--json", stdin=json.dumps(item).encode())
+    assert ran.code == 0, ran.err
+    told = ran.json
+    assert (told["id"], told["placed"]) == ("com.mine/shrink_receipts", "new")
+    assert told["profile"]["positive_examples"] == ["add up these receipts"]
+    (query,) = told["queries"]
+    assert (query["origin"], query["place"]) == ("its examples", 1)
+    assert set(query["signals"]) == {"retrieval", "bm25"}
+    assert {"no schema", "no endpoint", "few examples"} <= {one["flag"] for one in told["advice"]}
+    assert told["without"] == []
+    assert everything(sample) == before
+
+
+def test_a_copy_is_told_its_original(sample: Mats, tmp_path):
+    kept = sample("show", NOVA, "--json").json["registration"]
+    (tmp_path / "copy.json").write_text(json.dumps({**kept, "namespace": "org.copy"}))
+    ran = sample("preview", str(tmp_path / "copy.json"), "--json")
+    twin = ran.json["near_duplicates"][0]
+    assert (twin["id"], twin["overlap"]) == (NOVA, 1.0)
+    assert twin["cosine"] > 0.99
+    shown = sample("preview", str(tmp_path / "copy.json"))
+    assert "near-duplicate" in shown.out
+    assert NOVA in shown.out
+
+
+def test_what_is_registered_is_previewed_by_its_id(sample: Mats):
+    told = sample("preview", NOVA, "--json").json
+    assert told["placed"] == "unchanged"
+    assert told["queries"][0]["place"] == 1
+
+
+def test_of_a_file_with_several_one_is_chosen_by_name(sample: Mats):
+    file = str(ROOT / "examples/formats/openapi.yaml")
+    several = sample("preview", file)
+    assert several.code == 1
+    assert "lendBook" in several.err
+    assert sample("preview", file, "--name", "lendBook", "--json").json["kind"] == "tool"
+
+
+def test_what_is_not_there_or_is_none_says_so(sample: Mats):
+    assert sample("preview", "no/such").code == 1
+    wrong = sample("preview", "-", stdin=b'{"kind": "robot", "namespace": "A B"}')
+    assert wrong.code == 1
+    assert {"name", "kind", "namespace"} <= set(wrong.err.replace(":", " ").split())
+
+
+def test_what_would_be_refused_or_suspected_is_exit_code_1(sample: Mats):
+    taken = sample(
+        "preview",
+        "-",
+        "--json",
+        stdin=json.dumps({**sample("show", NOVA, "--json").json["registration"], "kind": "tool"}).encode(),
+    )
+    assert taken.code == 1
+    assert taken.json["advice"][0]["flag"] == "taken id"
+
+
+def test_the_estimate_of_bm25_is_near_what_the_index_gives(sample: Mats):
+    index = Local(Settings(home=sample.home, encoder="none")).index
+    queries = [json.loads(line)["text"] for line in (ROOT / "examples/queries.jsonl").read_text().splitlines()]
+    ratios = []
+    for query in random.Random(3).sample(queries, 25):
+        terms = query_terms(query)
+        for hit in index.lexical(terms, Filter(), depth=6):
+            scores = WordScores(index, Filter(), hit.id)
+            scores.learn(terms)
+            ratios.append(scores.score(terms, index.fetch([hit.id])[hit.id]) / hit.score)
+    tenths = statistics.quantiles(ratios, n=20)
+    assert 0.95 < statistics.median(ratios) < 1.05
+    assert tenths[0] > 0.9
+    assert tenths[-1] < 1.3
