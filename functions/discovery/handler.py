@@ -182,7 +182,7 @@ def _audiences(event: http.Event, discovery: Discovery) -> frozenset[str]:
 
 
 def asking(event: http.Event, discovery: Discovery) -> "Asking":
-    """What the caller of this request may ask, for a face that does not speak HTTP."""
+    """What the caller of this request may ask over MCP, whatever carries it."""
     from mats.edge.mcp_tools import Asking  # noqa: PLC0415 - for those who speak MCP
 
     return Asking(

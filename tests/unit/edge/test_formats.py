@@ -147,7 +147,9 @@ VALUES = st.recursive(
     max_leaves=8,
 )
 SCHEMAS = st.dictionaries(
-    st.sampled_from(["type", "properties", "required", "anyOf", "oneOf", "allOf", "enum", "$schema", "not", "title"]),
+    st.sampled_from(
+        ["type", "properties", "required", "anyOf", "oneOf", "allOf", "enum", "$schema", "$ref", "not", "title"]
+    ),
     VALUES,
 )
 
@@ -208,6 +210,26 @@ def test_alternatives_at_the_top_become_properties_of_which_none_is_required():
         "properties": {"all": {}, "key": {"anyOf": [by_id, by_name]}, "name": by_name},
         "required": ["all"],
     }
+
+
+@pytest.mark.parametrize(
+    "top",
+    [
+        {"$ref": "#/$defs/Key"},
+        {"$ref": "#/$defs/Again"},
+        {"anyOf": [{"$ref": "#/$defs/Key"}, {"$ref": "#/$defs/Nowhere"}, {"$ref": "https://example.com/schema"}]},
+        {"oneOf": [{"$ref": "#/$defs/Again"}, {"$ref": "#/$defs/Circle"}, {"$ref": 5}, {"$ref": "#"}]},
+    ],
+    ids=["a reference", "of a reference", "among others", "in a circle"],
+)
+def test_references_at_the_top_are_followed_within_the_schema(top):
+    defined = {
+        "Key": {"properties": {"key": {"type": "string"}}},
+        "Again": {"$ref": "#/$defs/Key"},
+        "Circle": {"$ref": "#/$defs/Circle"},
+    }
+    flat = tool_of(a_profile(input_schema={**top, "$defs": defined})).flat_schema
+    assert flat == {"type": "object", "properties": {"key": {"type": "string"}}, "$defs": defined}
 
 
 def test_a_model_reads_what_the_owner_wrote_and_what_kind_of_thing_it_is():

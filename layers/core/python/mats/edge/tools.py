@@ -20,7 +20,9 @@ _LEGAL = re.compile(r"[A-Za-z0-9_-]+")
 _ILLEGAL = re.compile(r"[^A-Za-z0-9-]+")
 _DIGEST = 16
 _EITHER = ("anyOf", "oneOf", "allOf")
-_REFUSED_AT_THE_TOP = (*_EITHER, "not", "enum", "const", "if", "then", "else")
+_REFUSED_AT_THE_TOP = (*_EITHER, "$ref", "not", "enum", "const", "if", "then", "else")
+_MOST_STEPS = 8
+"""From one reference to the next; they may lead in a circle."""
 
 _MESSAGE = {"type": "string", "description": "What to say to it, in full."}
 _ASKED: Mapping[Kind, dict[str, Any]] = {
@@ -49,8 +51,9 @@ class Tool:
         """
         flat = {key: value for key, value in self.schema.items() if key not in _REFUSED_AT_THE_TOP}
         offered: dict[str, list[Any]] = {}
-        for option in (option for word in _EITHER for option in _list(self.schema.get(word), of=dict)):
-            for name, schema in _properties(option.get("properties")).items():
+        options = [option for word in _EITHER for option in _list(self.schema.get(word), of=dict)]
+        for option in (self.schema, *options):
+            for name, schema in _properties(_referred(option, self.schema).get("properties")).items():
                 offered.setdefault(name, []).append(schema)
         merged = {name: _any_of(schemas) for name, schemas in offered.items()}
         return {**flat, "properties": {**merged, **self.schema["properties"]}}
@@ -126,6 +129,19 @@ def _properties(written: object) -> dict[str, Any]:
     return {name: schema or {} for name, schema in written.items() if isinstance(schema, dict)} | {
         name: {} for name, schema in written.items() if schema is True
     }
+
+
+def _referred(schema: dict[str, Any], whole: dict[str, Any]) -> dict[str, Any]:
+    """What a schema refers to within the whole; nothing if that is not there."""
+    for _ in range(_MOST_STEPS):
+        reference = schema.get("$ref")
+        if not isinstance(reference, str):
+            return schema
+        found: Any = whole
+        for part in reference.removeprefix("#/").split("/"):
+            found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
+        schema = found if isinstance(found, dict) else {}
+    return {}
 
 
 def _any_of(schemas: list[Any]) -> Any:
