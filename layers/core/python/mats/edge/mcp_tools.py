@@ -15,7 +15,7 @@ from mats.domain.profile import Profile
 from mats.domain.query import Label, Query
 from mats.domain.ranking import Verdict
 from mats.domain.shortlist import Result, Shortlist
-from mats.edge.answer import Capability
+from mats.edge.answer import Capability, RankedCapability
 
 _LIMIT = 5
 """Results unless asked for more: a model reads them all."""
@@ -101,22 +101,8 @@ class Found(BaseModel):
     @classmethod
     def of(cls, result: Result) -> Self:
         """A result as a model reads it."""
-        profile = result.candidate.profile
-        if profile.kind is None:
-            raise ValueError(f"{profile.id} is indexed without a kind")
-        return cls(
-            id=profile.id,
-            kind=profile.kind,
-            name=profile.name,
-            summary=profile.enrichment.summary,
-            relevance=round(result.relevance, 4),
-            score=round(result.score, 4),
-            provider=profile.provider,
-            endpoint=profile.endpoint,
-            version=profile.version,
-            lifecycle=profile.lifecycle,
-            suspicious=list(result.suspicious),
-        )
+        shown = RankedCapability.of(result).model_dump(include=set(cls.model_fields))
+        return cls.model_validate(shown)
 
 
 class Findings(BaseModel):
