@@ -13,6 +13,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evaluation.datasets import JudgedQuery
 from evaluation.metrics import SEED, Values
@@ -42,6 +43,7 @@ class Measured:
     gold: Values
     bm25: Values
     cosine: Values
+    pairs: NDArray[np.int_]
 
 
 def measured(discover: Discover, queries: Sequence[JudgedQuery]) -> list[Measured]:
@@ -55,6 +57,7 @@ def measured(discover: Discover, queries: Sequence[JudgedQuery]) -> list[Measure
                     np.array([c.profile.id in query.relevant for c in candidates], dtype=np.float64),
                     np.array([c.bm25 or 0.0 for c in candidates]),
                     np.array([c.cosine or 0.0 for c in candidates]),
+                    np.array([c.pairs for c in candidates]),
                 )
             )
     return found
@@ -109,10 +112,11 @@ def _kept(scale: Scale, sets: Sequence[Sequence[Measured]], trusted: tuple[float
 def _hit(scale: Scale, one: Measured, trust: Values | None = None) -> float:
     """Whether the best candidate by the answer's own score is gold; trust that is no number is none."""
     quality = np.full(len(one.gold), np.nan) if trust is None else trust
-    scores = [_score(scale, b, c, q) for b, c, q in zip(one.bm25, one.cosine, quality, strict=True)]
+    measures = zip(one.bm25, one.cosine, one.pairs, quality, strict=True)
+    scores = [_score(scale, bm25, cosine, int(pairs), q) for bm25, cosine, pairs, q in measures]
     return float(one.gold[int(np.argmax(scores))])
 
 
-def _score(scale: Scale, bm25: float, cosine: float, quality: float) -> float:
-    signals = {Signal.RETRIEVAL: scale.retrieval(bm25, cosine) or 0.0, Signal.BM25: scale.bm25(bm25)}
+def _score(scale: Scale, bm25: float, cosine: float, pairs: int, quality: float) -> float:
+    signals = {Signal.RETRIEVAL: scale.retrieval(bm25, cosine, pairs) or 0.0, Signal.BM25: scale.bm25(bm25)}
     return blend(signals if np.isnan(quality) else {**signals, Signal.QUALITY: quality}, _WEIGHTS)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from mats.domain.explain import Why, explain
+from mats.domain.explain import Why, explain, pairs_found
 from mats.domain.profile import (
     FIELD_WEIGHTS,
     MAX_SCHEMA_BYTES,
@@ -22,7 +22,7 @@ from mats.domain.profile import (
     profile_of,
 )
 from mats.domain.query import Filter
-from mats.domain.text import query_terms
+from mats.domain.text import pairs, query_terms
 from tests.builders import a_profile, a_registration
 
 WRITTEN = Enrichment(
@@ -391,6 +391,35 @@ def test_words_match_by_stem_as_in_the_index():
 @pytest.mark.parametrize(("asked", "name"), [("ids", "list_id"), ("id", "list_ids"), ("VMs", "stop_vm"), ("vm", "VMs")])
 def test_the_plural_of_a_two_letter_word_is_explained_like_any_other(asked, name):
     assert explain(query_terms(asked), a_profile(description="", name=name)).fields == ("name",)
+
+
+# pairs of words
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("refund a card payment", 2),
+        ("refunded card payments!", 2),
+        ("card payment as a card payment", 1),
+        ("payment card", 0),
+        ("payment", 0),
+        ("", 0),
+    ],
+)
+def test_a_querys_pairs_are_found_where_the_words_stand_together_in_that_order(query, found):
+    profile = a_profile(name="x", description="To refund the card of a payment, refunds its card payments.")
+    assert pairs_found(pairs(query), profile) == found
+
+
+def test_words_that_stand_in_two_fields_are_no_pair():
+    profile = a_profile(name="money", description="transfer", examples=["x"])
+    assert pairs_found(pairs("money transfer"), profile) == 0
+
+
+def test_every_pair_of_a_description_is_found_in_it():
+    text = "Turns the street address of a customer into coordinates, then draws the customer's map of maps."
+    assert pairs_found(pairs(text), a_profile(name="x", description=text)) == len(pairs(text))
 
 
 def test_nothing_matched_explains_nothing():

@@ -36,6 +36,7 @@ any_weights = st.just(PAPER_WEIGHTS) | weights_of_all
 ids = st.text("abc/.", min_size=1, max_size=3).map(Id)
 lexical_lists = st.dictionaries(ids, st.floats(1e-6, 100), max_size=6)
 neural_lists = st.dictionaries(ids, st.floats(-1, 1), max_size=6)
+counts = st.integers(0, 1_000)
 scales = st.builds(
     lambda c, lo, width: Scale(c=c, lo=lo, hi=lo + width), st.floats(0.1, 100), st.floats(-1, 0.9), st.floats(0.01, 1)
 )
@@ -369,6 +370,29 @@ def test_a_good_mixture_outranks_a_poor_one_that_is_trusted():
     good, poor = ({RETRIEVAL: scale.retrieval(None, mixture)} for mixture in (0.55, 0.3))
     weights = standing_in(PAPER_WEIGHTS)
     assert blend(good, weights) > blend({**poor, QUALITY: 0.9}, weights)
+
+
+@pytest.mark.parametrize(
+    ("score", "cosine", "pairs", "expected"),
+    [
+        (20, 0.5, 0, 0.5),
+        (20, 0.5, 3, 0.6),
+        (20, 0.5, 1, 0.55),
+        (20, None, 3, 0.6),
+        (0, 0.0, 3, 0.2),
+        (None, 0.5, 3, 0.5),
+        (None, None, 3, None),
+    ],
+)
+def test_pairs_make_up_for_a_part_of_what_a_mixture_lacks_where_words_were_searched(score, cosine, pairs, expected):
+    measured = Scale(c=20, lo=0.0, hi=1.0, pairs_share=0.4).mixed(score, cosine, pairs)
+    assert measured == (None if expected is None else pytest.approx(expected))
+
+
+@given(scales, bm25_scores, cosines, counts, counts)
+def test_more_pairs_never_lower_retrieval(scale, score, cosine, one, other):
+    few, many = sorted((one, other))
+    assert scale.retrieval(score, cosine, few) <= scale.retrieval(score, cosine, many) <= 1
 
 
 # the verdict

@@ -57,14 +57,15 @@ def test_an_interval_of_what_does_not_vary_is_a_point(values):
 
 
 def test_the_scale_with_the_most_gold_in_front_is_chosen():
-    lexical_is_right = Measured(np.array([1.0, 0.0]), np.array([30.0, 1.0]), np.array([0.4, 0.5]))
+    lexical_is_right = Measured(np.array([1.0, 0.0]), np.array([30.0, 1.0]), np.array([0.4, 0.5]), np.array([0, 0]))
     scale, grid = fit([[lexical_is_right]])
     assert max(row["match@1"] for row in grid) == 1.0
     assert scale.retrieval(30.0, 0.4) > scale.retrieval(1.0, 0.5)
 
 
 def test_the_spread_that_keeps_gold_in_front_of_trusted_strangers_is_chosen():
-    close = [Measured(np.array([1.0, 0.0]), np.array([20.0, 8.0]), np.array([0.5, 0.3])) for _ in range(40)]
+    one = Measured(np.array([1.0, 0.0]), np.array([20.0, 8.0]), np.array([0.5, 0.3]), np.array([0, 0]))
+    close = [one] * 40
     plain, _ = fit([close])
     chosen, grid = fit_spread([close], plain)
     best = max(sum(row[name] for name in TRUSTED) for row in grid)

@@ -221,6 +221,14 @@ def test_the_score_is_the_weighted_mean_of_the_signals_that_are_there(llm, bm25,
     assert result.score == pytest.approx(expected)
 
 
+def test_of_equal_matches_the_one_that_has_the_words_together_comes_first():
+    apart = a_profile(name="a", description="card of a customer: the balance")
+    together = a_profile(name="b", description="customer of a shop: the card balance")
+    shortlist = discover_over(indexed(apart, together), encoder=None)(Query(query="card balance"))
+    assert {r.candidate.profile.name: r.candidate.pairs for r in shortlist.results} == {"a": 0, "b": 1}
+    assert ids(shortlist) == ["b", "a"]
+
+
 def test_trust_is_quality_and_its_absence_is_not_zero():
     trusted = REFUND.model_copy(update={"trust": 0})
     shortlist = discover_over(indexed(trusted, GEOCODE))(Query(query="money back"))

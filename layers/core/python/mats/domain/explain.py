@@ -1,10 +1,11 @@
 """Why a capability was found: which words of the query stand in which of its fields."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Set
+from itertools import pairwise
 from typing import NamedTuple
 
 from mats.domain.profile import Profile, lexical_fields
-from mats.domain.text import stem, words
+from mats.domain.text import Pair, stem, telling_words, words
 
 _PREFIX = 2
 """Words that share a stem share at least these first letters; comparing them first saves most stemming."""
@@ -29,3 +30,13 @@ def explain(terms: Collection[str], profile: Profile) -> Why:
             matched |= here
             fields.append("positive_examples" if name == "examples" else name)
     return Why(tuple(term for s, term in stems.items() if s in matched), tuple(fields))
+
+
+def pairs_found(asked: Set[Pair], profile: Profile) -> int:
+    """How many of a query's pairs of words stand together in a field of the profile, too."""
+    starts = tuple({each[:_PREFIX] for pair in asked for each in pair})
+    found: set[Pair] = set()
+    for text in lexical_fields(profile).values() if asked else ():
+        stems = [stem(word) if word.startswith(starts) else "" for word in telling_words(text)]
+        found |= asked & set(pairwise(stems))
+    return len(found)

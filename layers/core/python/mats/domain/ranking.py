@@ -46,6 +46,10 @@ def _unit(value: float, low: float, high: float) -> float:
     return min(1.0, max(0.0, (value - low) / (high - low)))
 
 
+_PAIRS_EVEN = 3
+"""As many pairs of words count half of what many do."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
     """Makes raw scores absolute. Constants per (index, encoder), fitted by the evaluation: results/calibration.json.
@@ -57,6 +61,7 @@ class Scale:
         lexical_share: What the BM25 side counts for in `retrieval`, in [0, 1].
         even: The mixture of both sides that is worth one half, in [0, 1].
         spread: How far from there a mixture is worth almost everything or nothing (73 % and 27 %), above 0.
+        pairs_share: How much of what a mixture lacks to 1 many pairs of words can make up for, in [0, 1].
     """
 
     c: float
@@ -65,27 +70,33 @@ class Scale:
     lexical_share: float = 0.5
     even: float = 0.4
     spread: float = 0.08
+    pairs_share: float = 0.4
 
     def bm25(self, score: float) -> float:
         """A BM25 score as b / (b + c), in [0, 1)."""
         return score / (score + self.c)
 
-    def retrieval(self, score: float | None, cosine: float | None) -> float | None:
+    def retrieval(self, score: float | None, cosine: float | None, pairs: int = 0) -> float | None:
         """The mixture of the two sides, in [0, 1], as far apart as a judge's opinions are: a logistic function of it.
 
         Mixtures of good and bad candidates lie close together. Where they stand in for a judge as they are, trust
         outranks relevance: docs/decisions/0017.
         """
-        mixture = self.mixed(score, cosine)
+        mixture = self.mixed(score, cosine, pairs)
         return None if mixture is None else 1 / (1 + math.exp((self.even - mixture) / self.spread))
 
-    def mixed(self, score: float | None, cosine: float | None) -> float | None:
-        """The weighted mean of the two sides, in [0, 1]; of one if only that was measured, none if neither was."""
-        lexical = None if score is None else self.bm25(score)
+    def mixed(self, score: float | None, cosine: float | None, pairs: int = 0) -> float | None:
+        """The weighted mean of the two sides, in [0, 1]; of one if only that was measured, none if neither was.
+
+        Pairs of words found together can only add to it, and only where words were searched: that there are none says
+        little, and a query of one word can have none. docs/decisions/0014.
+        """
         neural = None if cosine is None else _unit(cosine, self.lo, self.hi)
-        if lexical is None or neural is None:
-            return neural if lexical is None else lexical
-        return self.lexical_share * lexical + (1 - self.lexical_share) * neural
+        if score is None:
+            return neural
+        lexical = self.bm25(score)
+        mean = lexical if neural is None else self.lexical_share * lexical + (1 - self.lexical_share) * neural
+        return mean + (1 - mean) * self.pairs_share * pairs / (pairs + _PAIRS_EVEN)
 
 
 class Signal(StrEnum):

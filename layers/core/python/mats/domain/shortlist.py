@@ -12,11 +12,15 @@ from mats.domain.usage import Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A profile that retrieval found, with its raw measurements; None where a side of the search was off."""
+    """A profile that retrieval found, with its raw measurements; None where a side of the search was off.
+
+    `pairs` counts the neighbouring words of the query that stand together in the profile, too.
+    """
 
     profile: Profile
     bm25: float | None
     cosine: float | None
+    pairs: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import snowballstemmer
@@ -32,6 +33,8 @@ STOP_WORDS = LUCENE_STOP_WORDS.union(_FUNCTION_WORDS.split())
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])")
 _SEPARATORS = re.compile(r"[\s_\-./:@#\\]+")
 _WORD = re.compile(r"[^\W_]+")
+_CONTRACTED = re.compile(r"(?<=\w)['’](?:s|t|d|m|ll|re|ve)\b", re.IGNORECASE)
+"""What remains of a function word behind an apostrophe: without it, `I'm` asks for the letter m."""
 
 _STRUCTURE = frozenset(
     (
@@ -178,7 +181,7 @@ def query_terms(text: str) -> tuple[str, ...]:
 
     A query of nothing but function words keeps them all, or it could find nothing.
     """
-    asked = words(text)
+    asked = words(_CONTRACTED.sub(" ", text)) or words(text)
     return distinct_stems([word for word in asked if word not in STOP_WORDS] or asked)
 
 
@@ -188,3 +191,17 @@ def distinct_stems(asked: Iterable[str]) -> tuple[str, ...]:
     for word in asked:
         first.setdefault(stem(word), word)
     return tuple(first.values())
+
+
+Pair = tuple[str, str]
+"""Stems of two words, the first before the second."""
+
+
+def telling_words(text: str) -> list[str]:
+    """Lower-case words in order, without function words, what they leave behind an apostrophe, and single letters."""
+    return [word for word in words(_CONTRACTED.sub(" ", text)) if len(word) > 1 and word not in STOP_WORDS]
+
+
+def pairs(text: str) -> frozenset[Pair]:
+    """Stems of telling words that follow one another: `the balance of a card` has `balance card`, not the reverse."""
+    return frozenset(pairwise(map(stem, telling_words(text))))

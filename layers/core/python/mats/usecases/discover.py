@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, Fault, RequestInvalid, StorageUnusable
-from mats.domain.explain import explain
+from mats.domain.explain import explain, pairs_found
 from mats.domain.judging import shuffled
 from mats.domain.profile import Profile
 from mats.domain.query import ANYWHERE, Filter, Query, Scope
@@ -29,7 +29,7 @@ from mats.domain.ranking import (
 )
 from mats.domain.shortlist import Candidate, Judged, Result, Shortlist
 from mats.domain.suspicion import copies
-from mats.domain.text import query_terms
+from mats.domain.text import pairs, query_terms
 from mats.ports import Clock, Encoder, Hit, Ids, Opinion, Reranker, SearchIndex, Vector
 from mats.usecases.breaker import Breaker
 from mats.usecases.budget import Stage, start
@@ -188,8 +188,14 @@ class Discover:
         opinion = self._opinion(query, put, trace)
         scores = {profile.id: score for profile, score in zip(put, opinion.scores, strict=False)}
         bm25, cosine = _finish(measuring, trace, lost="bm25") or ({}, found.neural)
+        asked = pairs(query.query)
         candidates = [
-            Candidate(profile=profile, bm25=bm25.get(profile.id), cosine=cosine.get(profile.id))
+            Candidate(
+                profile=profile,
+                bm25=bm25.get(profile.id),
+                cosine=cosine.get(profile.id),
+                pairs=pairs_found(asked, profile),
+            )
             for profile in found.profiles
         ]
         return candidates, opinion, scores
@@ -240,7 +246,7 @@ class Discover:
 
     def _result(self, candidate: Candidate, llm: float | None, inferred: str | None, weights: Weights) -> Result:
         profile = candidate.profile
-        retrieval = self.scale.retrieval(candidate.bm25, candidate.cosine)
+        retrieval = self.scale.retrieval(candidate.bm25, candidate.cosine, candidate.pairs)
         measured = {
             Signal.LLM: llm,
             Signal.RETRIEVAL: retrieval,
