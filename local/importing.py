@@ -180,9 +180,10 @@ class Importer:
             else:
                 self.report.passed_over.append((source.name, error.message))
             return
-        if formats.detected(value) is None and not one.claimed:
+        format = formats.detected(value)
+        if format is None and not one.claimed:
             self.report.passed_over.append((source.name, "is of no format that is known"))
-        elif formats.detected(value) is None and held.lines:
+        elif held.lines and isinstance(value, dict) and (format is None or format.NAME == registrations.NAME):
             self.take(source.name, held.lines, acknowledged)
         else:
             self.take_mapped(source.name, formats.mapped(value, source), acknowledged)

@@ -124,14 +124,16 @@ def content(name: str, file: IO[bytes]) -> Content:
     plain = name.lower().removesuffix(".gz")
     if plain.endswith(_LINES):
         return Content(None, file)
-    head, looked_at, ended = b"", 0, False
-    while len(head) <= MAX_BYTES and not ended:
+    read, looked_at, ended = bytearray(), 0, False
+    while len(read) <= MAX_BYTES and not ended:
         more = _some(file, _CHUNK)
-        head, ended = head + more, not more
-        if ended or len(head) >= 2 * looked_at:
-            looked_at = len(head)
-            if _begins_with_lines(head, ended=ended):
-                return Content(None, _stream(head, file))
+        read += more
+        ended = not more
+        if ended or len(read) >= 2 * looked_at:
+            looked_at = len(read)
+            if _begins_with_lines(bytes(read), ended=ended):
+                return Content(None, _stream(bytes(read), file))
+    head = bytes(read)
     if not head.strip():
         return Content(None, _stream(head, file))
     lines = _stream(head, file) if _has_lines(head, ended=ended) else None
@@ -146,7 +148,7 @@ def _begins_with_lines(head: bytes, *, ended: bool) -> bool:
     """Whether more than one line follows, the first JSON among them an object, and no list was begun before."""
     if head.lstrip()[:1] == b"[":
         return False
-    alone = ended and len(head.split(None, 1)) > 0 and head.strip().count(b"\n") == 0
+    alone = ended and b"\n" not in head.strip()
     return not alone and _has_lines(head, ended=ended)
 
 

@@ -10,8 +10,8 @@ from local.formats.mapped import Json
 _DEEPEST = 22
 """Levels of a schema; an item may have 32, and the schema lies within it."""
 _LONGEST_CHAIN = 16
-_PER_SCHEMA = 4_000
-"""Values that one schema may have written out; a larger one would not fit an item."""
+_PER_SCHEMA = 1_500
+"""Values that one schema may have written out; no model fills in a larger one."""
 _PER_DOCUMENT = 1_500_000
 """Values written out of one document in all, which takes a few seconds."""
 

@@ -31,6 +31,7 @@ def test_nothing_is_said_of_what_is_well_described():
         ({"description": " ".join(f"word{n}" for n in range(400))}, "long description"),
         ({"examples": None}, "no examples"),
         ({"examples": ["refund order 1234"]}, "few examples"),
+        ({"descriptor": {"instructions": " ".join(f"step{n}" for n in range(3_000))}}, "very long"),
         ({"name": "x-17"}, "opaque name"),
         ({"input_schema": None}, "no schema"),
         ({"input_schema": {"properties": {"a": {"type": "string"}}}}, "undescribed parameters"),

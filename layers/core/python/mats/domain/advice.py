@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from mats.domain.capability import Kind
 from mats.domain.profile import Profile
 from mats.domain.registration import Registration
+from mats.domain.suspicion import LONG as TOO_LONG
 from mats.domain.text import STOP_WORDS, split_identifier, stem, words
 
 SPARSE = 8
@@ -44,6 +45,12 @@ def advice(registration: Registration, profile: Profile) -> tuple[Advice, ...]:
 
 def _suspicious(profile: Profile) -> Iterator[Advice]:
     for reason in profile.suspicious:
+        if reason == TOO_LONG:
+            yield Advice(
+                "very long", Weight.SHOULD, f"all its text together {reason}",
+                "cut what nobody searches for: answers with it carry a warning, and judges see only its beginning",
+            )  # fmt: skip
+            continue
         yield Advice(
             "suspicious", Weight.MUST, f"its text {reason}",
             "say what it does, to people; every answer with it carries this warning until the text is gone",
