@@ -2,10 +2,27 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from mats.domain.errors import Fault
+from mats.domain.errors import Fault, RequestInvalid
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def request_of(body: Any, model: type[M], hints: Mapping[str, str]) -> M:
+    """What a request's body holds; the hints are those of `faults_of`.
+
+    Raises:
+        RequestInvalid: with every fault.
+    """
+    if not isinstance(body, dict):
+        raise RequestInvalid([Fault("", "the body must be a JSON object with a `query`")])
+    try:
+        return model.model_validate(body)
+    except ValidationError as error:
+        raise RequestInvalid(faults_of(error, model, hints)) from error
 
 
 def faults_of(error: ValidationError, model: type[BaseModel], hints: Mapping[str, str]) -> Sequence[Fault]:

@@ -4,11 +4,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from mats.domain.capability import Kind
-from mats.domain.errors import Fault, RequestInvalid
-from mats.domain.faults import faults_of
+from mats.domain.faults import request_of
 
 _HINTS = {
     "k": "is not a known attribute; did you mean `limit`?",
@@ -60,12 +59,7 @@ class Query(BaseModel):
         Raises:
             RequestInvalid: with every fault.
         """
-        if not isinstance(body, dict):
-            raise RequestInvalid([Fault("", "the body must be a JSON object with a `query`")])
-        try:
-            return cls.model_validate(body)
-        except ValidationError as error:
-            raise RequestInvalid(faults_of(error, cls, _HINTS)) from error
+        return request_of(body, cls, _HINTS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, NoReturn, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator
 from pydantic.alias_generators import to_camel
 
 from mats.domain.capability import Kind
 from mats.domain.errors import Fault, RequestInvalid
-from mats.domain.faults import faults_of
+from mats.domain.faults import request_of
 from mats.domain.profile import Profile
 from mats.domain.query import Query, Scope
 from mats.edge.ard_entry import PROTOCOLS, media_type, own_type, updated
@@ -68,12 +68,7 @@ class ArdSearch(_Asked):
         Raises:
             RequestInvalid: with every fault.
         """
-        if not isinstance(body, dict):
-            raise RequestInvalid([Fault("", "the body must be a JSON object with a `query`")])
-        try:
-            return cls.model_validate(body)
-        except ValidationError as error:
-            raise RequestInvalid(faults_of(error, cls, _HINTS)) from error
+        return request_of(body, cls, _HINTS)
 
 
 _HINTS = {
