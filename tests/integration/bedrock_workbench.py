@@ -1,7 +1,9 @@
 """The three models with little patience, and what must become of an answer and of a profile when one fails."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
+
+import pytest
 
 from mats import bootstrap
 from mats.adapters.bedrock.reranker import BedrockReranker
@@ -40,6 +42,23 @@ def outcome_of(call: Callable[[], Any]) -> Any:
         return call()
     except CapabilityError as error:
         return error
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[BedrockServer]:
+    """A stand-in that clients made meanwhile reach."""
+    with BedrockServer() as server, aws_settings(server.client_environment()):
+        yield server
+
+
+@pytest.fixture
+def server(running: BedrockServer) -> Iterator[BedrockServer]:
+    """The stand-in, having heard nothing yet; no test may make it play what Bedrock could not say."""
+    running.play = None
+    running.exchanges.clear()
+    running.rejected.clear()
+    yield running
+    assert running.mistakes == []
 
 
 class Bench:

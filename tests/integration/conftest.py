@@ -21,6 +21,7 @@ from mats.domain.errors import DependencyFailed
 from mats.ports import Encoder
 from mats.settings import Settings
 from tests.conftest import ROOT, skip_or_fail
+from tests.integration.bedrock_workbench import running, server  # noqa: F401
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """A conversation with tools over Converse, and replies that are kept, against a service as strict as the real one."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -12,9 +12,8 @@ from mats.adapters.bedrock.rehearsal import Rehearsal
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.ports import ANY, FREE, Kept, Told, Tool, ToolCall, Turn
 from mats.settings import Settings
-from tests.bedrock.conftest import aws_settings
 from tests.builders import a_profile, a_registration
-from tests.servers.bedrock import Answer, BedrockServer, Refuse, converse_reply, tool_reply
+from tests.servers.bedrock import Answer, Refuse, converse_reply, tool_reply
 
 NOVA, CLAUDE = "amazon.nova-micro-v1:0", "us.anthropic.claude-sonnet-4-20250514-v1:0"
 MISTRAL, QWEN = "mistral.mistral-large-3-675b-instruct", "qwen.qwen3-next-80b-a3b"
@@ -27,21 +26,6 @@ PICK = Tool(
     schema={"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]},
 )  # fmt: skip
 TOOLS = (SEARCH, PICK)
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[BedrockServer]:
-    with BedrockServer() as server, aws_settings(server.client_environment()):
-        yield server
-
-
-@pytest.fixture
-def server(running: BedrockServer) -> Iterator[BedrockServer]:
-    running.play = None
-    running.exchanges.clear()
-    running.rejected.clear()
-    yield running
-    assert running.mistakes == []
 
 
 class MemoryReplies:

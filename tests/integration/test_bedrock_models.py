@@ -3,7 +3,6 @@
 import json
 import math
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -19,7 +18,7 @@ from mats.domain.ranking import Signal
 from mats.ports import Change
 from mats.settings import Settings
 from mats.usecases.enrich import Outcome
-from tests.bedrock.conftest import Models, aws_settings, models_of
+from tests.bedrock.conftest import Models, models_of
 from tests.builders import a_profile, a_registration
 from tests.servers.bedrock import Answer, BedrockServer, Exchange, Play, Refuse, converse_reply, tool_reply
 
@@ -32,21 +31,6 @@ FIVE = {
     "negative_examples": ["list past payments: a reporting tool"],
 }
 CAUSE = Cause(event_id="e1", time="2026-01-01T00:00:00+00:00")
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[BedrockServer]:
-    with BedrockServer() as server, aws_settings(server.client_environment()):
-        yield server
-
-
-@pytest.fixture
-def server(running: BedrockServer) -> Iterator[BedrockServer]:
-    running.play = None
-    running.exchanges.clear()
-    running.rejected.clear()
-    yield running
-    assert running.mistakes == []
 
 
 @pytest.fixture(scope="module")

@@ -43,20 +43,11 @@ def a_dataset() -> Dataset:
     return Dataset("made-up", registrations, queries, {}, "digest")
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[BedrockServer]:
-    with BedrockServer() as server, aws_settings(server.client_environment()):
-        yield server
-
-
-@pytest.fixture
-def server(running: BedrockServer) -> Iterator[BedrockServer]:
-    running.play = None
-    running.exchanges.clear()
-    running.rejected.clear()
-    yield running
-    assert running.rejected == []
-    assert running.mistakes == []
+@pytest.fixture(autouse=True)
+def strict(server: BedrockServer) -> Iterator[None]:
+    """Nothing asked here may break the service's rules."""
+    yield
+    assert server.rejected == []
 
 
 @pytest.fixture
