@@ -10,7 +10,7 @@ from typing import IO, NamedTuple
 from local import fetching, formats
 from local.formats import Mapped, Source, registrations
 from local.formats.decoding import Undecodable, decoded
-from local.reading import MAX_LINE_BYTES, FileUnreadable, Found, content, found, opened
+from local.reading import MAX_LINE_BYTES, FileUnreadable, Found, content, found, opened, unpacked
 from mats.domain.capability import Id
 from mats.domain.errors import Fault, Invalid, RegistrationInvalid
 from mats.domain.profile import fingerprint
@@ -156,14 +156,13 @@ class Importer:
                 self.report.rejected.append(Rejected(one.path, 0, error.faults))
 
     def _take_address(self, url: str, acknowledged: Callable[[int], None]) -> None:
-        name = fetching.shown(url)
+        name = fetching.shown(url).rstrip("/")
         try:
             answer = fetching.fetched(url)
-        except fetching.Unfetchable as error:
+            with unpacked(name, io.BytesIO(answer.body)) as file:
+                self._take_content(Source(name, self.namespace, url=url), Found(name), file, acknowledged)
+        except (fetching.Unfetchable, FileUnreadable) as error:
             self.report.rejected.append(Rejected(name, 0, error.faults))
-            return
-        one = Found(name.rstrip("/"))
-        self._take_content(Source(name, self.namespace, url=url), one, io.BytesIO(answer.body), acknowledged)
 
     def _take_content(self, source: Source, one: Found, file: IO[bytes], acknowledged: Callable[[int], None]) -> None:
         held = content(one.path, file)

@@ -50,18 +50,35 @@ def opened(name: str) -> Iterator[IO[bytes]]:
     Raises:
         FileUnreadable: it is not there, or damaged.
     """
-    try:
+    with _explained(name):
+        if "\0" in name:
+            raise unreadable(name, "no file has such a name")
         if name == "-":
             yield sys.stdin.buffer
-        elif name.endswith(".gz"):
-            with Path(name).open("rb") as packed, gzip.GzipFile(fileobj=packed) as archive:
-                yield io.BufferedReader(_Unpacked(name, packed, archive), _CHUNK)
         else:
-            with Path(name).open("rb") as file:
-                yield file
-    except (OSError, EOFError, zlib.error, ValueError) as error:
-        if isinstance(error, ValueError) and "\0" not in name:
-            raise
+            with Path(name).open("rb") as file, unpacked(name, file) as content:
+                yield content
+
+
+@contextmanager
+def unpacked(name: str, file: IO[bytes]) -> Iterator[IO[bytes]]:
+    """What a file holds, which is packed if its name ends in .gz.
+
+    Raises:
+        FileUnreadable: it is damaged.
+    """
+    if not name.endswith(".gz"):
+        yield file
+        return
+    with _explained(name), gzip.GzipFile(fileobj=file) as archive:
+        yield io.BufferedReader(_Unpacked(name, file, archive), _CHUNK)
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, EOFError, zlib.error) as error:
         raise unreadable(name, (isinstance(error, OSError) and error.strerror) or str(error)) from error
 
 
@@ -191,7 +208,8 @@ def found(name: str) -> Iterator[Found]:
         yield Found(name, folder=root.absolute().parent.name if root.name.lower() == skill.FILE.lower() else "")
         return
     count, home = 0, root.resolve()
-    for folder, folders, files in os.walk(root, followlinks=False):
+    closed: list[OSError] = []
+    for folder, folders, files in os.walk(root, onerror=closed.append, followlinks=False):
         skills = [file for file in files if file.lower() == skill.FILE.lower()]
         folders[:] = [] if skills else sorted(set(folders) - _PASSED_BY)
         for file in skills[:1] or sorted(files):
@@ -201,6 +219,8 @@ def found(name: str) -> Iterator[Found]:
                     yield Found(name, problem=f"holds more than {MAX_FILES:,} files; give the folders in it one by one")
                     return
                 yield one
+    for error in closed:
+        yield Found(str(error.filename or name), problem=f"cannot be read: {error.strerror or error}")
 
 
 def _is_folder(path: Path) -> bool:

@@ -19,7 +19,9 @@ _TRANSPORTS = ("streamable-http", "streamable", "http", "sse")
 
 
 def detect(value: Json) -> bool:
-    """A server, an entry of the MCP registry, or a list as it answers."""
+    """A server, an entry of the MCP registry, a list as it answers, or a list that begins with a server."""
+    if isinstance(value, list):
+        return bool(value) and isinstance(value[0], Mapping) and _is_server(_unwrapped(value[0]))
     if not isinstance(value, Mapping):
         return False
     if isinstance(value.get("servers"), list):
@@ -52,8 +54,13 @@ def mapped(value: Json, source: Source) -> Iterator[Mapped]:
 
     if isinstance(value, Mapping) and isinstance(value.get("servers"), list):
         yield from each("servers", value["servers"], one, what="servers")
+        if inner(value, "metadata", "nextCursor") or inner(value, "metadata", "next_cursor"):
+            note = Fault("nextCursor", "the list goes on: this is one page of it")
+            yield Mapped("metadata.nextCursor", notes=(note,))
     elif isinstance(value, Mapping):
         yield one("", value)
+    else:
+        yield from each("", value, one, what="servers")
 
 
 def _server(where: str, value: Mapping[str, Any], source: Source) -> Mapped:

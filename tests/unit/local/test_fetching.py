@@ -1,5 +1,6 @@
 """Addresses that are read, and those that are not asked; servers that are slow, large or lead astray."""
 
+import gzip
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -9,6 +10,8 @@ import pytest
 
 from local import fetching
 from local.fetching import Unfetchable, fetched, shown
+from local.importing import Importer
+from tests.fakes import MemoryRegistry
 
 
 @contextmanager
@@ -124,3 +127,13 @@ def test_a_name_that_stands_for_this_machine_is_not_asked(monkeypatch):
 
 def test_what_may_be_secret_in_an_address_is_not_shown():
     assert shown("https://user:pw@a.example:8443/x?token=1#y") == "https://a.example:8443/x"
+
+
+def test_an_archive_at_an_address_is_unpacked_and_a_damaged_one_is_named():
+    packed = gzip.compress(b'{"namespace": "n", "name": "a", "kind": "tool"}\n')
+    for body, placed in ((packed, 1), (packed[:20], 0)):
+        with answering(saying(f"200 OK\r\nContent-Length: {len(body)}", body)) as url:
+            importer = Importer(MemoryRegistry())
+            importer.take_file(f"{url}/rows.jsonl.gz?token=secret", lambda count: None)
+        assert len(importer.registry.items) == placed
+        assert [bad.file for bad in importer.report.rejected] == [f"{url}/rows.jsonl.gz"] * (1 - placed)

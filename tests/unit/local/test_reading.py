@@ -6,6 +6,8 @@ import json
 import os
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from local import reading
 from local.importing import Importer
@@ -165,6 +167,16 @@ def test_what_is_no_file_in_a_folder_is_not_waited_for(folder):
     assert len(imported(folder).registry.items) == 3
 
 
+def test_a_folder_that_cannot_be_looked_into_is_named(folder, monkeypatch):
+    def walk(root, onerror, followlinks):
+        onerror(PermissionError(13, "Permission denied", str(folder / "a")))
+        return iter(())
+
+    monkeypatch.setattr(os, "walk", walk)
+    (rejected,) = imported(folder).report.rejected
+    assert (rejected.file, rejected.faults[0].message) == (str(folder / "a"), "cannot be read: Permission denied")
+
+
 def test_a_folder_of_too_many_files_says_so(folder, monkeypatch):
     monkeypatch.setattr(reading, "MAX_FILES", 2)
     *_, last = found(str(folder))
@@ -190,3 +202,29 @@ def test_what_a_document_changed_is_named(tmp_path):
         importer.take_file(str(file), lambda count: None)
     ((id, placed, place),) = importer.report.named
     assert (id, placed, place.file) == ("com.example/Travel desk", Placed.CHANGED, str(file))
+
+
+DOCUMENTS = [
+    json.dumps(v, indent=indent).encode() for v in (d.SERVER, d.TOOLS, d.CARD, d.OPENAPI) for indent in (None, 1)
+]
+DOCUMENTS += [d.SKILL.encode(), row("a") * 3, gzip.compress(row("a")), b"openapi: 3.1.0\ninfo: {title: t}\npaths: {}\n"]
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> bytes:
+    """A document with some bytes cut out, put in or doubled."""
+    content = draw(st.sampled_from(DOCUMENTS))
+    for _ in range(draw(st.integers(0, 3))):
+        start, size = draw(st.integers(0, len(content))), draw(st.integers(0, 8))
+        content = (
+            content[:start] + draw(st.binary(max_size=4) | st.just(content[start:][:40])) + content[start + size :]
+        )
+    return content
+
+
+@given(damaged(), st.sampled_from(["x", "x.json", "x.yaml", "x.jsonl", "SKILL.md", "x.json.gz", "x.jsonl.gz"]))
+def test_any_file_by_any_name_ends_in_a_report(tmp_path_factory, content, name):
+    file = tmp_path_factory.mktemp("any") / name
+    file.write_bytes(content)
+    report = imported(str(file), "org.mine").report
+    assert report.placed or report.rejected or report.rows == 0

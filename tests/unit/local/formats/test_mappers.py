@@ -33,6 +33,7 @@ def faults(value: Any, source: Source = FILE) -> dict[str, list[str]]:
         (d.SERVER, "mcp-server"),
         (d.OLD_SERVER, "mcp-server"),
         ({"servers": [{"server": d.SERVER, "_meta": {}}], "metadata": {"count": 1}}, "mcp-server"),
+        ([d.SERVER, d.OLD_SERVER], "mcp-server"),
         (d.TOOLS, "mcp-tools"),
         (d.TOOLS["tools"], "mcp-tools"),
         ({"jsonrpc": "2.0", "id": 1, "result": d.TOOLS}, "mcp-tools"),
@@ -96,6 +97,11 @@ def test_of_a_registrys_list_the_latest_versions_are_taken_and_the_others_are_na
     assert found[2].registration.lifecycle == "deprecated"
     assert [bool(m.notes) for m in found] == [False, True, False, True, False]
     assert found[4].faults
+
+
+def test_a_page_of_a_registry_says_that_there_are_more():
+    *_, more = mapped({"servers": [{"server": d.SERVER}], "metadata": {"nextCursor": "x", "count": 1}}, FILE)
+    assert "goes on" in more.notes[0].message
 
 
 def test_tools_of_a_list_need_a_namespace_unless_an_address_gives_one():
