@@ -1,16 +1,9 @@
-"""`mats preview` over the sample registry; the estimate of BM25 beside what the index gives once it is there."""
+"""`mats preview` over the sample registry."""
 
 import json
-import random
-import statistics
 
 import pytest
 
-from mats.bootstrap.local import Local
-from mats.domain.query import Filter
-from mats.domain.text import query_terms
-from mats.settings import Settings
-from mats.usecases.overlay import WordScores
 from tests.conftest import ROOT
 from tests.integration.conftest import Mats
 
@@ -90,19 +83,3 @@ def test_what_would_be_refused_or_suspected_is_exit_code_1(sample: Mats):
     )
     assert taken.code == 1
     assert taken.json["advice"][0]["flag"] == "taken id"
-
-
-def test_the_estimate_of_bm25_is_near_what_the_index_gives(sample: Mats):
-    index = Local(Settings(home=sample.home, encoder="none")).index
-    queries = [json.loads(line)["text"] for line in (ROOT / "examples/queries.jsonl").read_text().splitlines()]
-    ratios = []
-    for query in random.Random(3).sample(queries, 25):
-        terms = query_terms(query)
-        for hit in index.lexical(terms, Filter(), depth=6):
-            scores = WordScores(index, Filter(), hit.id)
-            scores.learn(terms)
-            ratios.append(scores.score(terms, index.fetch([hit.id])[hit.id]) / hit.score)
-    tenths = statistics.quantiles(ratios, n=20)
-    assert 0.95 < statistics.median(ratios) < 1.05
-    assert tenths[0] > 0.9
-    assert tenths[-1] < 1.3
