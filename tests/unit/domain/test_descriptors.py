@@ -1,0 +1,22 @@
+"""Words of a format are no words of an owner."""
+
+from local.formats import Source, mapped
+from local.formats.decoding import decoded
+from mats.domain.descriptors import FORMAT, SEARCHED, searched
+from tests.unit.local.formats import documents as d
+
+
+def test_of_a_card_its_skills_are_searched():
+    assert searched({"format": "a2a-agent-card", "skills": [1], "protocolVersion": "0.3.0"}) == {"skills": [1]}
+
+
+def test_of_what_is_not_known_all_is_searched():
+    for descriptor in ({"a": 1}, {"format": "mine", "a": 1}, {"format": ["a2a-agent-card"], "a": 1}):
+        assert searched(descriptor) == descriptor
+    assert searched(None) == {}
+
+
+def test_every_format_that_is_imported_is_known():
+    samples = (d.SERVER, d.TOOLS, d.CARD, d.OPENAPI, d.MODELS, decoded(d.SKILL.encode()))
+    found = [m.registration for sample in samples for m in mapped(sample, Source("x", namespace="a"))]
+    assert {r.descriptor[FORMAT] for r in found if r and r.descriptor} == SEARCHED.keys()
