@@ -412,6 +412,12 @@ def test_a_querys_pairs_are_found_where_the_words_stand_together_in_that_order(q
     assert pairs_found(pairs(query), profile) == found
 
 
+def test_pairs_are_looked_for_near_the_start_of_a_field():
+    profile = a_profile(name="x", description=f"Card payments. {'Words ' * 1_000} money transfer.")
+    assert pairs_found(pairs("card payments"), profile) == 1
+    assert pairs_found(pairs("money transfer"), profile) == 0
+
+
 def test_words_that_stand_in_two_fields_are_no_pair():
     profile = a_profile(name="money", description="transfer", examples=["x"])
     assert pairs_found(pairs("money transfer"), profile) == 0

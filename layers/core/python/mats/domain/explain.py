@@ -9,6 +9,8 @@ from mats.domain.text import Pair, stem, telling_words, words
 
 _PREFIX = 2
 """Words that share a stem share at least these first letters; comparing them first saves most stemming."""
+_READ = 4_000
+"""Characters of each field that pairs of words are looked for in: what is read for every answer must be bounded."""
 
 
 class Why(NamedTuple):
@@ -33,10 +35,10 @@ def explain(terms: Collection[str], profile: Profile) -> Why:
 
 
 def pairs_found(asked: Set[Pair], profile: Profile) -> int:
-    """How many of a query's pairs of words stand together in a field of the profile, too."""
+    """How many of a query's pairs of words stand together near the start of a field of the profile, too."""
     starts = tuple({each[:_PREFIX] for pair in asked for each in pair})
     found: set[Pair] = set()
     for text in lexical_fields(profile).values() if asked else ():
-        stems = [stem(word) if word.startswith(starts) else "" for word in telling_words(text)]
+        stems = [stem(word) if word.startswith(starts) else "" for word in telling_words(text[:_READ])]
         found |= asked & set(pairwise(stems))
     return len(found)
