@@ -27,11 +27,14 @@ _NEVER = tuple(
     ipaddress.ip_network(network)
     for network in (
         "0.0.0.0/8", "100.100.100.200/32", "169.254.0.0/16", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15",
-        "224.0.0.0/4", "240.0.0.0/4", "168.63.129.16/32", "::/128", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64",
+        "224.0.0.0/4", "240.0.0.0/4", "168.63.129.16/32", "::/128", "64:ff9b:1::/48", "100::/64",
         "2001::/32", "2002::/16", "fe80::/10", "fd00:ec2::/32", "ff00::/8",
     )
 )  # fmt: skip
 """Link-local and metadata addresses of clouds, and those that stand for other ones or for nothing."""
+
+_TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
+"""What IPv4 addresses are called in networks that have none (RFC 6052)."""
 
 
 class Unfetchable(Invalid):
@@ -259,10 +262,11 @@ def _is_private(address: str) -> bool:
 
 
 def _plain(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """The address that is meant: an IPv6 one may hold an IPv4 one."""
+    """The address that is meant: an IPv6 one may hold an IPv4 one, mapped or translated."""
     ip = ipaddress.ip_address(address.partition("%")[0])
-    mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
-    return mapped or ip
+    if isinstance(ip, ipaddress.IPv6Address) and ip in _TRANSLATED:
+        return ipaddress.IPv4Address(int(ip) & 0xFFFF_FFFF)
+    return (isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped) or ip
 
 
 def _headers(response: http.client.HTTPResponse) -> dict[str, str]:

@@ -219,7 +219,10 @@ class _Builder:
         self._add(ended.value, ended.weight, ended.anchor)
 
     def _add(self, value: Any, weight: int, anchor: str | None, *, key: str | None = None) -> None:
-        """Put a complete value where it belongs; what an alias repeats weighs as much as the first time."""
+        """Put a complete value where it belongs; what an alias repeats weighs as much as the first time.
+
+        A `version` is as it is written: 1.10 is not 1.1.
+        """
         if anchor:
             self._anchors[anchor] = (value, weight)
         if not self._open:
@@ -234,7 +237,8 @@ class _Builder:
         elif parent.key is None:
             parent.key = self._key(value, key)
         else:
-            self._set(parent, parent.key, value)
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            self._set(parent, parent.key, key if parent.key == "version" and is_number else value)
             parent.key = None
 
     @staticmethod

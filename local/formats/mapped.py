@@ -75,6 +75,8 @@ class Draft:
             value = self.rest.get(key)
             if value is None or value == "":
                 continue
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                value = str(value)
             if not isinstance(value, str):
                 self.note(attribute, f"`{key}` is not text; it stays in the descriptor")
             elif len(value.strip()) > most:
@@ -165,8 +167,10 @@ def inner(value: object, *path: str) -> Any:
 
 
 def text_at(value: object, *path: str) -> str:
-    """The text at a path of keys, trimmed; empty where there is none."""
+    """The text at a path of keys, trimmed, a number as it is spelled; empty where there is neither."""
     found = inner(value, *path)
+    if isinstance(found, int | float) and not isinstance(found, bool):
+        return str(found)
     return found.strip() if isinstance(found, str) else ""
 
 

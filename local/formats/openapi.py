@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from local.formats import naming
-from local.formats.mapped import Draft, Json, Mapped, Source, objects, refused, text_at
+from local.formats.mapped import Draft, Json, Mapped, Source, inner, objects, refused, text_at
 from local.formats.references import References, Unresolved
 
 NAME = "openapi"
@@ -62,6 +62,7 @@ class _Api:
         self.namespace, self.server = namespace, server
         self.title, self.version = text_at(document, "info", "title"), text_at(document, "info", "version")
         self.security = document.get("security")
+        self.schemes = inner(document, "components", "securitySchemes")
 
     @classmethod
     def of(cls, document: Mapping[str, Any], source: Source) -> "_Api":
@@ -110,10 +111,25 @@ class _Api:
         endpoint = server.rstrip("/") + (path if path.startswith("/") else f"/{path}") if server else ""
         draft.set("endpoint", endpoint if len(endpoint) <= 2_048 else "")
         self._input(draft, item, operation)
-        draft.rest = {"format": draft.rest.pop("format"), "method": method.upper(), "path": path, **draft.rest}
+        extensions = {key: value for key, value in item.items() if key.startswith("x-")}
+        draft.rest = {
+            "format": draft.rest.pop("format"),
+            "method": method.upper(),
+            "path": path,
+            **extensions,
+            **draft.rest,
+        }
+        self._secure(draft)
+        return draft.done()
+
+    def _secure(self, draft: Draft) -> None:
+        """Say what a caller has to show: the operation's requirements or the document's, and the schemes they name."""
         if self.security and "security" not in draft.rest:
             draft.rest["security"] = self.security
-        return draft.done()
+        named = {name for requirement in objects(draft.rest.get("security")) for name in requirement}
+        schemes = self.schemes if isinstance(self.schemes, Mapping) else {}
+        if known := {name: schemes[name] for name in sorted(named) if name in schemes}:
+            draft.rest["securitySchemes"] = known
 
     @staticmethod
     def _describe(draft: Draft, item: Mapping[str, Any]) -> None:

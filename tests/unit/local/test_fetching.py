@@ -119,6 +119,15 @@ def test_no_address_of_a_clouds_metadata_is_asked_by_whatever_name(address, monk
         fetched("http://innocent.example/")
 
 
+def test_an_address_that_is_translated_is_the_one_it_stands_for(monkeypatch):
+    reached: list[str] = []
+    monkeypatch.setattr(fetching.socket, "getaddrinfo", lambda *a, **k: [(0, 0, 0, "", ("64:ff9b::5db8:d822", 80))])
+    monkeypatch.setattr(fetching.socket, "create_connection", lambda where, timeout: reached.append(where[0]) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        fetched("http://public.example/")
+    assert reached == ["64:ff9b::5db8:d822"]
+
+
 def test_a_name_that_stands_for_this_machine_is_not_asked(monkeypatch):
     monkeypatch.setattr(fetching.socket, "getaddrinfo", lambda *a, **k: [(0, 0, 0, "", ("127.0.0.1", 80))])
     with pytest.raises(Unfetchable, match="this machine"):

@@ -84,6 +84,7 @@ OPENAPI: dict[str, Any] = {
     "security": [{"key": []}],
     "paths": {
         "/books/{isbn}/loans": {
+            "x-desk": "ground floor",
             "parameters": [{"$ref": "#/components/parameters/Isbn"}],
             "post": {
                 "operationId": "lendBook",
@@ -105,6 +106,7 @@ OPENAPI: dict[str, Any] = {
         }
     },
     "components": {
+        "securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}, "other": {"type": "http"}},
         "parameters": {"Isbn": {"name": "isbn", "in": "path", "required": True, "schema": {"type": "string"}}},
         "schemas": {
             "Loan": {"type": "object", "properties": {"member": {"$ref": "#/components/schemas/Member"}}},

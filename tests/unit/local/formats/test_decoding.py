@@ -81,6 +81,19 @@ def test_yaml_is_read_as_json_would_be():
     }  # fmt: skip
 
 
+def test_a_version_is_as_it_is_written():
+    assert from_yaml("info: {version: 1.10}\nversion: 2\nother: 1.10") == {
+        "info": {"version": "1.10"},
+        "version": "2",
+        "other": 1.1,
+    }
+
+
+def test_a_skill_may_have_windows_line_ends_and_a_byte_order_mark():
+    text = "\ufeff---\r\nname: a\r\nversion: 1.0\r\n---\r\nDo.\r\n"
+    assert decoded(text.encode(), name="SKILL.md") == skill.value({"name": "a", "version": "1.0"}, "Do.")
+
+
 def test_aliases_and_merges_are_written_out_within_bounds():
     assert from_yaml("x: &x {a: 1, b: 2}\ny:\n  <<: *x\n  b: 3\nz: [*x]") == {
         "x": {"a": 1, "b": 2},

@@ -175,7 +175,9 @@ def test_an_operation_is_a_tool_with_a_property_for_each_parameter_and_for_the_b
     assert lend.descriptor["method"] == "POST"
     assert lend.descriptor["x-cost"] == 1
     assert lend.descriptor["parameters"] == [{"name": "isbn", "in": "path"}, {"name": "notify", "in": "query"}]
+    assert lend.descriptor["x-desk"] == "ground floor"
     assert lend.descriptor["security"] == [{"key": []}]
+    assert lend.descriptor["securitySchemes"] == {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}
     assert (read.name, read.lifecycle) == ("GET /books/{isbn}/loans", "deprecated")
 
 
