@@ -74,6 +74,7 @@ def settings_of(discover: Discover) -> Mapping[str, Discover]:
         "share of words .7": retrieval(lexical_share=0.7),
         "100 of each side": retrieval(depth=100),
         "500 of each side": retrieval(depth=500),
+        "without pairs of words": replace(discover, scale=scale(pairs_share=0.0)),
         "ordered by words alone": replace(discover, scale=scale(lexical_share=1.0)),
         "ordered by vectors alone": replace(discover, scale=scale(lexical_share=0.0)),
     }
