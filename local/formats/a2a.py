@@ -28,7 +28,7 @@ def _is_card(value: object) -> bool:
     if isinstance(value.get("supportedInterfaces"), list):
         return True
     told = ("url", "protocolVersion", "capabilities", "defaultInputModes", "preferredTransport")
-    return isinstance(value.get("skills"), list) and any(key in value for key in told)
+    return ("skills" in value and any(key in value for key in told)) or {"url", "capabilities"} <= value.keys()
 
 
 def mapped(value: Json, source: Source) -> Iterator[Mapped]:

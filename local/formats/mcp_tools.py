@@ -59,6 +59,8 @@ def _page(where: str, page: object, source: Source, *, last: bool) -> Iterator[M
         return
     answer = _result(page)
     yield from _tools(f"{where}tools", answer.get("tools"), source)
+    if last and not where and answer.get("tools") == []:
+        yield Mapped("tools", notes=(Fault("tools", "the list is empty"),))
     if last and answer.get("nextCursor"):
         note = Fault("nextCursor", "the list goes on: this is one page of it; `mats import mcp` reads all")
         yield Mapped(f"{where}nextCursor", notes=(note,))

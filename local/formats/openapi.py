@@ -11,6 +11,7 @@ from urllib.parse import urljoin
 from local.formats import naming
 from local.formats.mapped import Draft, Json, Mapped, Source, inner, objects, refused, text_at
 from local.formats.references import References, Unresolved
+from mats.domain.errors import Fault
 
 NAME = "openapi"
 
@@ -52,6 +53,8 @@ def mapped(value: Json, source: Source) -> Iterator[Mapped]:
                 yield refused(f"paths.{path}", f"the document has more than {_MOST_OPERATIONS:,} operations; split it")
                 return
             yield mapped_one
+    if not count:
+        yield Mapped("paths", notes=(Fault("paths", "holds no operation"),))
 
 
 class _Api:

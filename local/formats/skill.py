@@ -16,7 +16,7 @@ FILE = "SKILL.md"
 _FRONT = "frontMatter"
 _BODY = "instructions"
 _WRONG = "unreadable"
-_FENCE = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?(.*)\Z", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"\A\ufeff?\s*---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?(.*)\Z", re.DOTALL | re.MULTILINE)
 _LINE = re.compile(r"([A-Za-z][\w-]*):[ \t]*(.*)")
 _LONGEST_BODY = 100_000
 

@@ -41,6 +41,7 @@ def faults(value: Any, source: Source = FILE) -> dict[str, list[str]]:
         (d.CARD, "a2a-agent-card"),
         (d.CARD_1_0, "a2a-agent-card"),
         ([d.CARD, d.CARD_1_0], "a2a-agent-card"),
+        ({**d.CARD, "skills": None}, "a2a-agent-card"),
         (d.OPENAPI, "openapi"),
         ({"swagger": "2.0", "info": {}, "paths": {}}, "openapi"),
         (d.MODELS, "bedrock-models"),
@@ -232,6 +233,13 @@ def test_many_operations_that_each_refer_to_much_end_soon():
     paths = {f"/{n}": {"post": {"requestBody": body}} for n in range(400)}
     document = {"openapi": "3.0.0", "info": {"title": "t"}, "paths": paths, "components": {"schemas": {"S": schema}}}
     assert sum(1 for _ in mapped(document, Source("x", namespace="a"))) == 400
+
+
+def test_a_document_that_holds_nothing_says_so():
+    for value in ({"tools": []}, {"openapi": "3.0.0", "info": {}, "paths": {}}):
+        (nothing,) = mapped(value, FILE)
+        assert nothing.registration is None
+        assert nothing.notes
 
 
 def test_another_version_of_openapi_says_what_is_read():
