@@ -441,3 +441,14 @@ def test_a_profile_is_seen_by_those_its_registration_names():
     hidden = a_profile(visible_to=["ops"])
     assert Filter(audiences=frozenset({"ops", "dev"})).sees(hidden.visible_to)
     assert not Filter(audiences=frozenset({"dev"})).sees(hidden.visible_to)
+
+
+def test_the_words_of_a_known_format_are_not_searched():
+    card = {
+        "format": "a2a-agent-card",
+        "protocolVersion": "1.0",
+        "skills": [{"name": "refund", "description": "Pays back"}],
+    }
+    source = SourceText.of(a_registration(descriptor=card))
+    assert "refund" in source.parameter_names
+    assert "protocol" not in f"{source.parameter_names} {source.parameter_text}".lower()

@@ -10,6 +10,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.capability import Id, Kind, Lifecycle, capability_id
+from mats.domain.descriptors import searched
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.registration import Registration
 from mats.domain.suspicion import suspicions
@@ -86,7 +87,7 @@ _ABOUT_ITSELF = ("title", "category", "domain", "provider_description", "instruc
 
 
 def _about_parameters(descriptor: Mapping[str, object] | None) -> object:
-    return {k: v for k, v in (descriptor or {}).items() if k not in _ABOUT_ITSELF}
+    return {k: v for k, v in searched(descriptor).items() if k not in _ABOUT_ITSELF}
 
 
 def _about_itself(descriptor: Mapping[str, object] | None) -> object:
