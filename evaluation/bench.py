@@ -16,14 +16,12 @@ from typing import Any
 import numpy as np
 
 from evaluation import bench_llm
-from evaluation.baseline import PlainBm25
 from evaluation.cache import cached
-from evaluation.datasets import FOUR_KINDS, SETS, Dataset, load
-from evaluation.metrics import Run, estimate, per_query
+from evaluation.datasets import load
+from evaluation.metrics import estimate, per_query
 from evaluation.provenance import write
 from evaluation.sample import sample, sample_registry
 from evaluation.synthetic import registrations as synthetic
-from evaluation.variants import dense, lexical
 from evaluation.workbench import registry_of, run_discover
 from mats import bootstrap
 from mats.domain.profile import embedded_text, profile_of
@@ -33,7 +31,6 @@ from mats.ports import Encoder
 from mats.settings import Settings
 from mats.usecases.discover import Discover
 
-_COMPARED = ("match@1", "match@15")
 _WARM_UP = 50
 
 
@@ -52,47 +49,6 @@ def main() -> None:
         path = write(f"bench-{name}", {**results, "seconds": round(time.monotonic() - began, 1)})
         sys.stdout.write(json.dumps(results) + "\n")
         sys.stderr.write(f"kept in {path}\n")
-
-
-def retrieval(data: Path, settings: Settings) -> dict[str, Any]:
-    """Hybrid and its parts over plain BM25, on every set, in one run."""
-    return {"k": settings.k, "sets": {name: _compared(load(data / name), settings) for name in SETS}}
-
-
-def _compared(dataset: Dataset, settings: Settings) -> dict[str, Any]:
-    plain = PlainBm25(dataset.registrations)
-    runs: dict[str, Run] = {"bm25": {query.id: plain.search(query.text, settings.k) for query in dataset.queries}}
-    with registry_of(dataset.registrations, settings, encoder=cached(settings)) as local:
-        shipped = local.discovery.discover
-        for name, discover in (("lexical", lexical(shipped)), ("neural", dense(shipped)), ("hybrid", shipped)):
-            runs[name] = run_discover(discover, dataset.queries)
-    values = {name: per_query(run, dataset.queries) for name, run in runs.items()}
-    gains = {measure: values["hybrid"][measure] - values["bm25"][measure] for measure in values["bm25"]}
-    return {
-        "documents": len(dataset.registrations),
-        "queries": len(dataset.queries),
-        "data_sha256": dataset.digest,
-        "systems": {name: {m: asdict(estimate(v)) for m, v in measures.items()} for name, measures in values.items()},
-        "hybrid_over_bm25": {measure: asdict(estimate(gain)) for measure, gain in gains.items()},
-    }
-
-
-def mixed(data: Path, settings: Settings) -> dict[str, Any]:
-    """All four kinds in one registry: every set's queries with the `kinds` filter and without."""
-    sets = {kind: load(data / name) for kind, name in FOUR_KINDS.items()}
-    everything = [registration for dataset in sets.values() for registration in dataset.registrations]
-    results = {}
-    with registry_of(everything, settings, encoder=cached(settings)) as local:
-        for kind, dataset in sets.items():
-            runs = {
-                "without_filter": run_discover(local.discovery.discover, dataset.queries),
-                "with_filter": run_discover(local.discovery.discover, dataset.queries, kinds=[kind]),
-            }
-            results[kind] = {
-                name: {m: asdict(estimate(per_query(run, dataset.queries)[m])) for m in _COMPARED}
-                for name, run in runs.items()
-            }
-    return {"documents": len(everything), "kinds": results}
 
 
 def latency(data: Path, settings: Settings) -> dict[str, Any]:
@@ -233,8 +189,6 @@ def _resident_mb() -> int:
 
 
 BENCHMARKS = {
-    "retrieval": retrieval,
-    "mixed": mixed,
     "latency": latency,
     "scale": scale,
     "import": import_,

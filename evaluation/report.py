@@ -53,7 +53,7 @@ def _laid_out(value: Any, indent: str = "") -> str:
 
 def tables() -> str:
     """Retrieval, then speed."""
-    return "\n\n".join((_retrieval(_read("bench-retrieval")), _speed(), _origin()))
+    return "\n\n".join((_retrieval(_read("experiment-main")), _speed(), _origin()))
 
 
 def _retrieval(results: dict[str, Any]) -> str:
@@ -62,7 +62,8 @@ def _retrieval(results: dict[str, Any]) -> str:
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for name, one in results["sets"].items():
-        plain, ours, gain = one["systems"]["bm25"], one["systems"]["hybrid"], one["hybrid_over_bm25"]
+        plain, ours = one["systems"]["bm25"]["metrics"], one["systems"]["hybrid"]["metrics"]
+        gain = one["systems"]["hybrid"]["over_bm25"]
         lines.append(
             f"| {name} | {one['documents']:,} | {one['queries']:,} | {_pair(plain)} | **{_pair(ours)}** "
             f"| {_points(gain['match@1'])} | {_points(gain['match@15'])} |"
@@ -128,7 +129,7 @@ def _in_aws() -> tuple[str, ...]:
 
 
 def _origin() -> str:
-    source = _read("bench-retrieval")["provenance"]
+    source = _read("experiment-main")["provenance"]
     machine = source["machine"]
     return (
         f"Match@k in %, bootstrap 95 % intervals over queries; measured at commit {source['commit']} "
