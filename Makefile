@@ -58,7 +58,7 @@ evaluate: setup ## Run the paper's experiments on DATA, then render tables and f
 
 gate: setup ## Fail if retrieval has become worse, on the sample's golden queries and, where it is there, on DATA
 	@$(BIN)/mats gate --baseline examples/baseline.json
-	@test ! -d $(DATA) || $(BIN)/mats gate --baseline evaluation/results/gate.json --data $(DATA)
+	@test ! -d $(DATA) || $(BIN)/mats gate --baseline evaluation/results/experiment-main.json --data $(DATA)
 
 bench: setup ## Measure what the README claims, on the judged data sets in DATA (BENCH="latency scale" for some)
 	@$(BIN)/python -m evaluation.bench --data $(DATA) $(BENCH)

@@ -167,8 +167,16 @@ class TestGate:
 
     def test_a_baseline_is_read_as_it_was_written(self, tmp_path):
         path = tmp_path / "baseline.json"
-        path.write_text(json.dumps({"sets": {"s": self.metrics(0.5)}}))
-        assert gate.read_baseline(path) == {"s": self.metrics(0.5)}
+        path.write_text(json.dumps({"sets": {"s": self.metrics(0.5, low=0.4)}}))
+        assert gate.read_baseline(path) == {
+            "s": {"data_sha256": "d", "metrics": {"match@1": {"mean": 0.5, "low": 0.4}}}
+        }
+
+    def test_of_the_main_experiment_the_first_stage_as_shipped_is_the_baseline(self, tmp_path):
+        path = tmp_path / "experiment-main.json"
+        systems = {"bm25": self.metrics(0.1), "hybrid": self.metrics(0.5), "full-ctx": {"not_run": "needs an LLM"}}
+        path.write_text(json.dumps({"sets": {"s": {"data_sha256": "d", "systems": systems}}}))
+        assert gate.read_baseline(path)["s"]["metrics"]["match@1"]["mean"] == 0.5
 
     def test_a_set_of_a_folder_needs_the_folder(self):
         with pytest.raises(gate.BaselineInvalid, match="--data"):
