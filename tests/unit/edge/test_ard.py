@@ -405,6 +405,10 @@ def test_a_token_made_by_somebody_else_moves_nothing_but_a_place(value):
         tokens.offset(forged("0" * 16), "")
 
 
+def test_a_forged_place_that_is_no_text_is_refused():
+    refused(ask("GET", "/agents", query=f"pageToken={tokens.written(chr(0xD800), '')}"), 400)
+
+
 def test_a_forged_place_shows_nothing_that_may_not_be_seen():
     token = tokens.written("com.acme.pay/secre", "")
     assert "secret" not in names(listed(f"pageToken={token}"))

@@ -28,7 +28,7 @@ def place(token: str, asked: str) -> str:
         RequestInvalid: this token was not given for what is asked.
     """
     position = _read(token, asked)
-    if not isinstance(position, str):
+    if not isinstance(position, str) or not _is_text(position):
         _refuse()
     return position
 
@@ -53,6 +53,15 @@ def _read(token: str, asked: str) -> str | int:
     if token != written(position, asked):  # the same in another spelling
         _refuse()
     return position
+
+
+def _is_text(position: str) -> bool:
+    """Whether a place could be an id: JSON may hold halves of characters, which no index can be asked for."""
+    try:
+        position.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _refuse() -> NoReturn:
