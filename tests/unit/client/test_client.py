@@ -151,12 +151,22 @@ def test_a_question_is_asked_as_the_contract_has_it():
         ("com.acme/docs/read file?#%", "/capabilities/com.acme/docs/read%20file%3F%23%25"),
         ("com.acme/調べる", "/capabilities/com.acme/%E8%AA%BF%E3%81%B9%E3%82%8B"),
         ("com.acme/\ud800", "/capabilities/com.acme/%3F"),
+        ("com.acme/a/../b", "/capabilities/com.acme%2Fa%2F..%2Fb"),
+        ("com.acme/../../healthz", "/capabilities/com.acme%2F..%2F..%2Fhealthz"),
+        ("com.acme/a//b", "/capabilities/com.acme%2Fa%2F%2Fb"),
     ],
 )
 def test_an_id_is_asked_for_as_it_is(id, path):
     with serving((404, problem(404))) as server, Client(server.url) as mats, pytest.raises(NotFound):
         mats.capability(id)
     assert server.asked[0]["path"] == path
+
+
+def test_one_value_alone_is_not_taken_for_its_letters():
+    with serving((200, ANSWER)) as server, Client(server.url) as mats:
+        mats.discover("refund", kinds="tool", namespaces="com.acme", tags="pay")
+    sent = json.loads(server.asked[0]["body"])
+    assert (sent["kinds"], sent["namespaces"], sent["tags"]) == (["tool"], ["com.acme"], ["pay"])
 
 
 def test_what_a_newer_api_says_besides_is_passed_over():

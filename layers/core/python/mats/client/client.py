@@ -92,7 +92,7 @@ class Client:
 
     def capability(self, id: str) -> Capability:
         """One capability in full, by `namespace/name`."""
-        return self._transport.ask("GET", f"/capabilities/{quote(id, safe='/', errors='replace')}", Capability)
+        return self._transport.ask("GET", f"/capabilities/{_in_path(id)}", Capability)
 
     def health(self) -> Health:
         """Whether the API can answer, and what it answers with."""
@@ -115,5 +115,17 @@ def _wish(
     query: str, kinds: Iterable[Kind | str], namespaces: Iterable[str], tags: Iterable[str], limit: int | None
 ) -> dict[str, Any]:
     return {
-        "query": query, "kinds": list(kinds), "namespaces": list(namespaces), "tags": list(tags), "limit": limit,
+        "query": query, "kinds": _several(kinds), "namespaces": _several(namespaces), "tags": _several(tags),
+        "limit": limit,
     }  # fmt: skip
+
+
+def _several(values: Iterable[str]) -> list[str]:
+    """The values; one alone is meant as such, not as its letters."""
+    return [values] if isinstance(values, str) else list(values)
+
+
+def _in_path(id: str) -> str:
+    """An id as it stands in a path; where a path would be shortened on its way, its slashes are escaped, too."""
+    shortened = any(part in ("", ".", "..") for part in id.split("/"))
+    return quote(id, safe="" if shortened else "/", errors="replace")
