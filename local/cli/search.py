@@ -16,6 +16,10 @@ from mats.edge.request import Format
 from mats.settings import Settings
 
 _VERDICTS = {"match": "bold green", "weak": "bold yellow", "none": "bold red"}
+_LEFT_OUT = {
+    "token_budget": "over the budget", "suspicious": "suspicious",
+    "property_names": "requires an input whose name is not taken there",
+}  # fmt: skip
 _NONE = {"none": "Nothing here serves this; the nearest are:", "weak": "No clear match; the nearest are:"}
 
 
@@ -66,8 +70,11 @@ def _pass_on(answer: dict[str, Any]) -> None:
     """The tools on standard output and nothing else there; what was left out is said beside it."""
     print_json(answer["output"])
     for left in answer["left_out"]:
-        why = "over the budget" if left["reason"] == "token_budget" else "suspicious"
-        err.print(plain(f"left out, {why}: {left['id']} ({left['tokens']:,} tokens)"), style="yellow", soft_wrap=True)
+        err.print(
+            plain(f"left out, {_LEFT_OUT[left['reason']]}: {left['id']} ({left['tokens']:,} tokens)"),
+            style="yellow",
+            soft_wrap=True,
+        )
 
 
 def _show(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> None:

@@ -98,6 +98,7 @@ def assert_taken(made: ReadyMade) -> None:
         case Format.CLAUDE_TOOL_REFERENCE:
             TypeAdapter(list[ToolReference]).validate_python(output)
             TypeAdapter(list[ClaudeTool]).validate_python(answer["definitions"])
+            assert all(map(takes_names, (tool["input_schema"] for tool in answer["definitions"])))
             names = [block["tool_name"] for block in output]
             assert names == [tool["name"] for tool in answer["definitions"]]
         case Format.BEDROCK_TOOL_CONFIG:
@@ -107,10 +108,16 @@ def assert_taken(made: ReadyMade) -> None:
             assert not report.has_errors(), report.generate_report()
             for tool in output["tools"] if output else ():
                 ObjectSchema.model_validate(tool["toolSpec"]["inputSchema"]["json"])
+                assert takes_names(tool["toolSpec"]["inputSchema"]["json"])
             pattern, most = TOOL_NAME.metadata["pattern"], TOOL_NAME.metadata["max"]
             assert all(re.fullmatch(pattern, name) and len(name) <= most for name in names)
     assert names == list(made.names)
     assert len(set(names)) == len(names)
+
+
+def takes_names(schema: dict[str, Any]) -> bool:
+    """Whether Claude takes the names of properties at the top: its error says which it takes, on Bedrock, too."""
+    return all(re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", name) for name in schema["properties"])
 
 
 def made_of(*profiles: Profile, format: Format = Format.OPENAI_TOOLS, token_budget: int | None = None) -> ReadyMade:
@@ -237,6 +244,31 @@ def test_a_model_reads_what_the_owner_wrote_and_what_kind_of_thing_it_is():
     assert agent.description == "(agent, deprecated) Plans trips. Well."
     assert tool_of(a_profile(name="readFile", description="")).description == "read File"
     assert len(tool_of(a_profile(description="long " * 1_000)).description) <= 1_024
+
+
+@pytest.mark.parametrize("format", Format)
+def test_a_text_of_nothing_that_can_be_seen_spoils_no_list(format):
+    assert_taken(made_of(a_profile(name="\u200b", description="\u200b"), *REAL, format=format))
+
+
+PLAIN = (Format.BEDROCK_TOOL_CONFIG, Format.CLAUDE_TOOL_REFERENCE)
+ODD = {"filter[name]": {}, "$top": {}, "a b": {}, "x" * 65: {}, "": {}, "plain.one-2_": {"type": "string"}}
+
+
+@pytest.mark.parametrize("format", Format)
+def test_a_property_whose_name_not_everybody_takes_spoils_no_list(format):
+    made = made_of(a_profile(name="odd", input_schema={"type": "object", "properties": ODD}), format=format)
+    assert_taken(made)
+    assert ("filter[name]" in made.model_dump_json()) == (format not in PLAIN)
+    assert "plain.one-2_" in made.model_dump_json()
+
+
+@pytest.mark.parametrize("format", Format)
+def test_where_such_a_property_is_required_the_tool_is_left_out_and_named(format):
+    schema = {"type": "object", "properties": ODD, "required": ["$top"]}
+    made = made_of(a_profile(name="odd", input_schema=schema), *REAL, format=format)
+    assert_taken(made)
+    assert [left.reason for left in made.left_out] == ["property_names"] * (format in PLAIN)
 
 
 def test_what_seems_to_steer_a_model_is_left_out_and_named():

@@ -19,8 +19,9 @@ class LeftOut(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     id: str
-    reason: Literal["token_budget", "suspicious"] = Field(
-        description="`suspicious`: what its owner wrote seems meant to steer a model, and these tools go to one unread."
+    reason: Literal["token_budget", "suspicious", "property_names"] = Field(
+        description="`suspicious`: what its owner wrote seems meant to steer a model, and these tools go to one "
+        "unread. `property_names`: it requires an input whose name Claude refuses, and all other tools with it."
     )
     tokens: int = Field(description="What it would have taken, estimated.")
 
@@ -76,11 +77,15 @@ def estimated_tokens(value: Any) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """How tools are written for one API; those of a `deferred` one are defined apart from its output."""
+    """How tools are written for one API; those of a `deferred` one are defined apart from its output.
+
+    A `plain` one takes no tool without a plain schema.
+    """
 
     definition: Callable[[Tool], dict[str, Any]]
     output: Callable[[Sequence[Tool]], list[dict[str, Any]] | dict[str, Any] | None]
     deferred: bool = False
+    plain: bool = False
 
     def tokens(self, tool: Tool) -> int:
         """What one takes: its output and, where that is apart, the definition that it makes a model read."""
@@ -100,6 +105,8 @@ def _cut(results: Iterable[Result], target: _Target, budget: int | None) -> tupl
         alone = target.tokens(tool)
         if profile.suspicious:
             left_out.append(LeftOut(id=tool.id, reason="suspicious", tokens=alone))
+        elif target.plain and tool.plain_schema is None:
+            left_out.append(LeftOut(id=tool.id, reason="property_names", tokens=alone))
         elif budget is not None and tokens + alone > budget:
             left_out.append(LeftOut(id=tool.id, reason="token_budget", tokens=alone))
         else:
@@ -116,13 +123,13 @@ def _mcp(tool: Tool) -> dict[str, Any]:
 
 
 def _bedrock(tool: Tool) -> dict[str, Any]:
-    spec = {"name": tool.name, "description": tool.description, "inputSchema": {"json": tool.flat_schema}}
+    spec = {"name": tool.name, "description": tool.description, "inputSchema": {"json": tool.plain_schema}}
     return {"toolSpec": spec}
 
 
 def _claude(tool: Tool) -> dict[str, Any]:
     return {
-        "name": tool.name, "description": tool.description, "input_schema": tool.flat_schema, "defer_loading": True,
+        "name": tool.name, "description": tool.description, "input_schema": tool.plain_schema, "defer_loading": True,
     }  # fmt: skip
 
 
@@ -134,10 +141,13 @@ def _openai(tool: Tool) -> dict[str, Any]:
 _TARGETS: Mapping[Format, _Target] = {
     Format.MCP_TOOLS: _Target(_mcp, lambda tools: [_mcp(tool) for tool in tools]),
     Format.BEDROCK_TOOL_CONFIG: _Target(
-        _bedrock, lambda tools: {"tools": [_bedrock(tool) for tool in tools]} if tools else None
+        _bedrock, lambda tools: {"tools": [_bedrock(tool) for tool in tools]} if tools else None, plain=True
     ),
     Format.CLAUDE_TOOL_REFERENCE: _Target(
-        _claude, lambda tools: [{"type": "tool_reference", "tool_name": tool.name} for tool in tools], deferred=True
+        _claude,
+        lambda tools: [{"type": "tool_reference", "tool_name": tool.name} for tool in tools],
+        deferred=True,
+        plain=True,
     ),
     Format.OPENAI_TOOLS: _Target(_openai, lambda tools: [_openai(tool) for tool in tools]),
 }

@@ -17,6 +17,8 @@ LONGEST_NAME = 64
 _LONGEST_DESCRIPTION = 1_024
 """Characters; the least of what the APIs take."""
 _LEGAL = re.compile(r"[A-Za-z0-9_-]+")
+_LEGAL_PROPERTY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+"""What Claude takes for the name of a property at the top, on Bedrock, too; any other spoils the whole request."""
 _ILLEGAL = re.compile(r"[^A-Za-z0-9-]+")
 _DIGEST = 16
 _EITHER = ("anyOf", "oneOf", "allOf")
@@ -57,6 +59,16 @@ class Tool:
                 offered.setdefault(name, []).append(schema)
         merged = {name: _any_of(schemas) for name, schemas in offered.items()}
         return {**flat, "properties": {**merged, **self.schema["properties"]}}
+
+    @cached_property
+    def plain_schema(self) -> dict[str, Any] | None:
+        """The flat schema without properties whose names not everybody takes; None where one of them is required."""
+        properties = self.flat_schema["properties"]
+        plain = {name: schema for name, schema in properties.items() if _LEGAL_PROPERTY.fullmatch(name)}
+        lacking = properties.keys() - plain.keys()
+        if not lacking.isdisjoint(self.flat_schema.get("required", ())):
+            return None
+        return {**self.flat_schema, "properties": plain} if lacking else self.flat_schema
 
 
 def tool_of(profile: Profile) -> Tool:
@@ -103,7 +115,8 @@ def _description(profile: Profile, kind: Kind) -> str:
     said = source.description or profile.enrichment.summary or split_identifier(profile.name) or profile.name
     marks = [kind.value] if kind is not Kind.TOOL else []
     marks += ["deprecated"] if profile.lifecycle is Lifecycle.DEPRECATED else []
-    return clip(visible(f"({', '.join(marks)}) {said}" if marks else said), _LONGEST_DESCRIPTION)
+    shown = visible(said) or kind.value  # of a text of nothing but what nobody sees, nothing remains
+    return clip(f"({', '.join(marks)}) {shown}" if marks else shown, _LONGEST_DESCRIPTION)
 
 
 def _schema(text: str) -> dict[str, Any] | None:
