@@ -81,7 +81,8 @@ def appworld(
 
 def check(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Holds corpus.jsonl, queries.jsonl, qrels.tsv; or .gz.")
+        Path,
+        typer.Argument(metavar="DIR", help="Folder with corpus.jsonl, queries.jsonl and qrels.tsv; each may be .gz."),
     ],
     as_json: AsJson = False,
 ) -> None:

@@ -28,7 +28,10 @@ def add_to(app: typer.Typer) -> None:
 
 def enrich(
     context: typer.Context,
-    ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="namespace/name; all by default.")] = None,
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="ID...", help="namespace/name; all that the writer has not read by default."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show each as its owner wrote it and as the writer would; keep nothing.")
     ] = False,

@@ -25,18 +25,19 @@ def add_to(app: typer.Typer) -> None:
 def evaluate(
     context: typer.Context,
     folder: Annotated[
-        Path | None, typer.Argument(metavar="DIR", help="Holds corpus.jsonl, queries.jsonl, qrels.tsv; or .gz.")
+        Path | None,
+        typer.Argument(metavar="DIR", help="Folder with corpus.jsonl, queries.jsonl and qrels.tsv; each may be .gz."),
     ] = None,
     variant: Annotated[
         str, typer.Option("--variant", "--retriever", help="Which system; --list-variants names them.")
     ] = "hybrid",
-    k: Annotated[
-        int | None, typer.Option(help="Candidates per query, 1 to 25.", min=1, max=25, show_default="15")
-    ] = None,
+    k: Annotated[int | None, typer.Option(help="Candidates per query.", min=1, max=25, show_default="15")] = None,
     model: Annotated[
         str | None, typer.Option(help="Converse model id of the LLM, where the system has one; also MATS_RERANK_MODEL.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Spend what the forecast says.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Spend on the model what the forecast says; without it, nothing is spent.")
+    ] = False,
     list_variants: Annotated[bool, typer.Option("--list-variants", help="Say which systems there are.")] = False,
     as_json: AsJson = False,
 ) -> None:

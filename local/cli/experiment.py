@@ -19,19 +19,23 @@ def add_to(app: typer.Typer) -> None:
 def experiment(
     context: typer.Context,
     data: Annotated[Path, typer.Option(help="Folder of judged data sets.")],
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Which; all by default.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Which experiments; all by default.")
+    ] = None,
     sets: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME", help="Only this data set; may be given several times.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Spend what the forecast says.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Spend on models what the forecast says; without it, nothing is spent.")
+    ] = False,
     examples: Annotated[
         Path, typer.Option(help="Where real texts of failures go; they are no part of the results.")
     ] = Path("build/examples"),
 ) -> None:
     """Run the paper's experiments over judged data sets and keep their results under evaluation/results.
 
-    main, scale, decomposition, enrichment, signals, first-stage, efficiency, kinds, abstention. What needs a model that
-    is not turned on is reported as not run. `mats report` makes tables and figures of the results.
+    There are main, scale, decomposition, enrichment, signals, first-stage, efficiency, kinds and abstention. What needs
+    a model that is not turned on is reported as not run. `mats report` makes tables and figures of the results.
     """
     from evaluation.datasets import SETS  # noqa: PLC0415
     from evaluation.experiments.catalogue import EXPERIMENTS, expected  # noqa: PLC0415 - scipy and friends, when asked

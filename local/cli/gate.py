@@ -18,7 +18,7 @@ def add_to(app: typer.Typer) -> None:
 
 def gate(
     context: typer.Context,
-    baseline: Annotated[Path, typer.Option(help="What was reached before: made by --update.")],
+    baseline: Annotated[Path, typer.Option(help="File with what was reached before; --update makes it.")],
     data: Annotated[
         Path | None, typer.Option(help="Folder of judged data sets, for baselines of more than the examples.")
     ] = None,
@@ -32,7 +32,8 @@ def gate(
 ) -> None:
     """Fail if retrieval has become worse: if any measure is below the interval that the baseline has for it.
 
-    Golden queries are in examples/; your own judged queries make a baseline of your own registry.
+    A baseline holds what one or more sets reached. The set `examples` are the golden queries: those in examples/, judged
+    over the sample registry. Judged queries of your own make a baseline of your own registry.
     """
     from evaluation.gate import dataset_of, drops, measured, read_baseline  # noqa: PLC0415 - scipy and friends
     from evaluation.models import Models  # noqa: PLC0415

@@ -34,6 +34,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 1 something was refused or is not there, 2 wrong usage, 3 the registry cannot be used.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

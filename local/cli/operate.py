@@ -48,17 +48,20 @@ def reconcile(context: typer.Context, after: After = "", as_json: AsJson = False
 def reindex(
     context: typer.Context,
     rollback: Annotated[
-        bool, typer.Option("--rollback", help="Let the index before this one answer again; it has missed nothing.")
+        bool,
+        typer.Option(
+            "--rollback", help="Let the index before this one answer again; it has missed nothing. In AWS only."
+        ),
     ] = False,
     retire: Annotated[
-        bool, typer.Option("--retire", help="Delete every index but the one that answers. Takes a minute.")
+        bool, typer.Option("--retire", help="Delete every index but the one that answers. In AWS only; takes a minute.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make the index anew from the profiles, while the old one answers; then change over in one step.
 
-    Needed after a change of the mapping or the encoder. Writes that arrive meanwhile reach both. Stopped, it goes on
-    when it is run again.
+    Needed after a change of the mapping. Vectors are those that the profiles have; of another encoder, `mats backfill`
+    makes them. Writes that arrive meanwhile reach both. Stopped, it goes on when it is run again.
     """
     with exit_codes():
         if rollback and retire:

@@ -31,16 +31,21 @@ def add(
     context: typer.Context,
     file: Annotated[str | None, typer.Argument(help="A JSON file with one registration; - is standard input.")] = None,
     namespace: Annotated[str | None, typer.Option(help="Dot-separated labels, such as com.acme.")] = None,
-    name: Annotated[str | None, typer.Option(help="1 to 200 characters.")] = None,
+    name: Annotated[str | None, typer.Option(help="What it is called, in 1 to 200 characters.")] = None,
     kind: Annotated[Kind | None, typer.Option(help="What it is.")] = None,
     description: Annotated[str | None, typer.Option(help="What it does.")] = None,
     endpoint: Annotated[str | None, typer.Option(help="Where it is called.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="A tag; may be given several times.")] = None,
-    type_tag: Annotated[list[str] | None, typer.Option(help="A capability type; may be given several times.")] = None,
+    type_tag: Annotated[
+        list[str] | None, typer.Option(help="A type of capability, such as payments; may be given several times.")
+    ] = None,
     example: Annotated[list[str] | None, typer.Option(help="A request it serves; may be given several times.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Register one capability, from a file, standard input or options, and make it findable."""
+    """Register one capability, from a file, standard input or options, and make it findable.
+
+    Namespace, name and kind are required. With a file, options replace what it says.
+    """
     given = {
         "namespace": namespace, "name": name, "kind": kind, "description": description, "endpoint": endpoint,
         "tags": tag, "type_tags": type_tag, "examples": example,

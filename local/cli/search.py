@@ -32,14 +32,22 @@ def search(
     context: typer.Context,
     query: Annotated[str, typer.Argument(help="What is wanted, in plain words.")],
     kind: Annotated[list[Kind] | None, typer.Option(help="Only this kind; may be given several times.")] = None,
-    namespace: Annotated[list[str] | None, typer.Option(help="Only this namespace and what is below it.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="Only what carries this tag; of several, all.")] = None,
-    limit: Annotated[int | None, typer.Option(help="At most this many results.", show_default="15")] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show which words matched where, and the stages.")] = False,
-    format: Annotated[
-        Format | None, typer.Option(help="Print tools to pass on to a model; with --json, what they stand for, too.")
+    namespace: Annotated[
+        list[str] | None, typer.Option(help="Only this namespace and what is below it; may be given several times.")
     ] = None,
-    token_budget: Annotated[int | None, typer.Option(help="At most so many tokens of tools; with --format.")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="Only what carries this tag; given several times: all of them.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(help="At most this many results.", show_default="15")] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show which words matched where, and what each stage took.")
+    ] = False,
+    format: Annotated[
+        Format | None, typer.Option(help="Print tools for a model instead of results; with --json, the whole answer.")
+    ] = None,
+    token_budget: Annotated[
+        int | None, typer.Option(help="Cut the tools to so many tokens, estimated; with --format.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Rank the capabilities that serve a request."""
