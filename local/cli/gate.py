@@ -32,8 +32,8 @@ def gate(
 ) -> None:
     """Fail if retrieval has become worse: if any measure is below the interval that the baseline has for it.
 
-    A baseline holds what one or more sets reached. The set `examples` are the golden queries: those in examples/, judged
-    over the sample registry. Judged queries of your own make a baseline of your own registry.
+    A baseline holds what one or more sets reached. The set `examples` has the golden queries: those in examples/,
+    judged over the sample registry. Judged queries of your own make a baseline of your own registry.
     """
     from evaluation.gate import dataset_of, drops, measured, read_baseline  # noqa: PLC0415 - scipy and friends
     from evaluation.models import Models  # noqa: PLC0415
