@@ -1,6 +1,7 @@
 """How the command line speaks: tables on a terminal, JSON for scripts, one line for an error, an exit code for each."""
 
 import json
+import re
 import sys
 import unicodedata
 from collections.abc import Iterator
@@ -14,6 +15,9 @@ from rich.text import Text
 
 from mats.domain.errors import CapabilityError, CapabilityNotFound, DependencyFailed, Invalid
 from mats.settings import SettingsInvalid
+
+_STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Control characters that JSON need not escape, separators of lines, and what turns the direction of reading."""
 
 out = Console()
 err = Console(stderr=True)
@@ -50,8 +54,9 @@ def plain(text: object) -> Text:
 
 
 def print_json(value: Any) -> None:
-    """JSON on standard output, indented if somebody is looking."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None) + "\n")
+    """JSON on standard output, indented if somebody is looking; what could steer a terminal is escaped in it."""
+    text = json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None)
+    sys.stdout.write(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
 
 
 def complain(message: str) -> None:

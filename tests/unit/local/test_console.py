@@ -1,0 +1,17 @@
+"""What the command line writes to a terminal."""
+
+import json
+
+import pytest
+
+from local.cli.console import print_json
+
+
+@pytest.mark.parametrize("evil", ["\x1b[2J", "\x9b31m", "\x7f", "\u202e", "\u2066", "\u2028", "\u200f"])
+def test_json_steers_no_terminal_and_says_the_same(evil, capsys):
+    value = {f"k{evil}": [f"调べる{evil}"]}
+    print_json(value)
+    written = capsys.readouterr().out
+    assert evil not in written
+    assert "调べる" in written
+    assert json.loads(written) == value
