@@ -13,8 +13,8 @@ from functions.discovery.handler import asking
 from local.cli.console import exit_codes
 from local.envelope import proxy_request
 from mats.bootstrap.local import Local
-from mats.domain.errors import RequestInvalid
-from mats.edge import http
+from mats.domain.errors import DependencyFailed, RequestInvalid
+from mats.edge import http, log
 from mats.edge.mcp import INVALID_REQUEST, PARSE_ERROR, Reply, replies_to, reply_to
 from mats.edge.mcp_http import MOST_IN_A_BATCH
 from mats.edge.mcp_tools import Asking
@@ -54,8 +54,14 @@ def _asking(local: Local) -> Asking:
     return Asking(
         search=lambda query: asking(event, local.discovery).search(query),
         look_up=lambda id: asking(event, local.discovery).look_up(id),
-        failed=lambda error: asking(event, local.discovery).failed(error),
+        failed=_said,
     )
+
+
+def _said(error: DependencyFailed) -> str:
+    """What went wrong, noted for the operator, who is the user: asking again who may ask what might fail as well."""
+    log.LOGGER.error("no answer over MCP: %s", error)
+    return str(error)
 
 
 def _lines(stream: BinaryIO) -> Iterator[bytes]:

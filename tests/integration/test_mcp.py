@@ -2,9 +2,10 @@
 
 import json
 import signal
+import sqlite3
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from typing import Any
 
 import anyio
@@ -163,6 +164,18 @@ def test_a_registry_that_cannot_be_opened_is_said_in_one_line(tmp_path):
     assert ran.code == 3
     assert ran.out == ""
     assert "Traceback" not in ran.err
+
+
+def test_a_registry_that_can_be_opened_but_not_searched_is_said_to_the_model(tmp_path):
+    mats = Mats(tmp_path / "home")
+    assert mats("add", "-", stdin=rows(tool("refund"))).code == 0
+    with closing(sqlite3.connect(mats.home / "mats.db")) as database:
+        database.execute("DROP TABLE entries")
+    call = {"name": "search_capabilities", "arguments": {"query": "money"}}
+    ran = mats("mcp", stdin=json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}).encode())
+    result = json.loads(ran.out)["result"]
+    assert result["isError"]
+    assert "entries" in result["content"][0]["text"]
 
 
 def test_http_keeps_what_the_specification_says_of_it(service):
