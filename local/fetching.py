@@ -70,6 +70,11 @@ def shown(url: str) -> str:
     return f"{parts.scheme}://{host}{port}{parts.path}"[:200]
 
 
+def kept(url: str) -> str:
+    """As much of an address as may be registered for everybody to read: a query often holds a key or a token."""
+    return url.partition("#")[0].partition("?")[0]
+
+
 def fetched(url: str, *, timeout_s: float = TIMEOUT_S, most: int = MAX_BYTES) -> Answer:
     """What an address holds, over at most a few redirects.
 
@@ -157,7 +162,7 @@ class Session:
 
     def chunks(self, response: http.client.HTTPResponse) -> Iterator[bytes]:
         """The body as it comes, as long as there is room and time for it."""
-        while chunk := response.read1(_CHUNK):
+        while not self._expired and (chunk := response.read1(_CHUNK)):
             self._read += len(chunk)
             if self._read > self.most:
                 raise Unfetchable(self.url, f"answers with more than {self.most:,} bytes")

@@ -124,6 +124,11 @@ def test_a_live_server_is_listed_over_its_standard_input_and_over_http(mats: Mat
         over_http = mats("import", "mcp", f"{service.url}/mcp", "--dry-run", "--json", "--namespace", "org.self")
         assert over_http.code == 0, over_http.err
         assert over_http.json["items"][0]["endpoint"] == f"{service.url}/mcp"
+        secret = f"{service.url}/mcp?api_key=s3cr3t"
+        with_key = mats("import", "mcp", secret, "--dry-run", "--json", "--namespace", "org.self")
+        assert with_key.json["items"][0]["endpoint"] == f"{service.url}/mcp"
+        assert "may be a secret" in with_key.out
+        assert "s3cr3t" not in with_key.out + with_key.err
         assert {f"{i['namespace']}/{i['name']}" for i in over_http.json["items"]} == ids
         fetched = mats("import", f"{service.url}/openapi.json", "--dry-run", "--json", "--namespace", "org.self")
         assert fetched.json["rows"] > 3, fetched.err

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from local import fetching
-from local.fetching import Unfetchable, fetched, shown
+from local.fetching import Unfetchable, fetched, kept, shown
 from local.importing import Importer
 from tests.fakes import MemoryRegistry
 
@@ -136,6 +136,10 @@ def test_a_name_that_stands_for_this_machine_is_not_asked(monkeypatch):
 
 def test_what_may_be_secret_in_an_address_is_not_shown():
     assert shown("https://user:pw@a.example:8443/x?token=1#y") == "https://a.example:8443/x"
+
+
+def test_what_may_be_secret_in_an_address_is_not_kept():
+    assert kept("https://a.example:8443/X/mcp?api_key=1#y") == "https://a.example:8443/X/mcp"
 
 
 def test_an_archive_at_an_address_is_unpacked_and_a_damaged_one_is_named():
