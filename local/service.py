@@ -53,8 +53,14 @@ def application(local: Local) -> Starlette:
         return Response(answer.body, answer.status, dict(answer.headers))
 
     async def bug(request: Request, error: Exception) -> Response:
-        LOGGER.error("a bug of ours at %s", request.url.path, exc_info=error)
-        answer = http.problem(500, "a bug of ours; the log has the details")
+        LOGGER.error("a bug of ours at %r", request.url.path, exc_info=error)
+        return problem(request, 500, "a bug of ours; the log has the details")
+
+    async def nowhere(request: Request, error: Exception) -> Response:
+        return problem(request, 404, "there is nothing at this path; see /openapi.json")
+
+    def problem(request: Request, status: int, detail: str) -> Response:
+        answer = http.problem(status, detail)
         answer = ard.in_its_shape(answer) if ard.serves(request.url.path) else answer
         return Response(answer.body, answer.status, dict(answer.headers))
 
@@ -65,7 +71,7 @@ def application(local: Local) -> Starlette:
         Mount("/static", StaticFiles(directory=_PAGES)),
         Route("/{path:path}", api, methods=["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]),
     ]
-    return Starlette(routes=routes, lifespan=lifespan, exception_handlers={Exception: bug})
+    return Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: nowhere, Exception: bug})
 
 
 def _swagger_ui() -> Path:

@@ -46,7 +46,7 @@ def _failed(error: CapabilityError, event: http.Event, discovery: Discovery) -> 
     response = http.failed(error, discreet=discovery.discreet)
     if response.status >= 500:
         discovery.metrics(metrics.FAILED)
-        log.LOGGER.error("no answer at %s: %s", http.path_of(event), error)
+        log.LOGGER.error("no answer at %r: %s", http.path_of(event), error)
     return response
 
 

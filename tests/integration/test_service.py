@@ -110,11 +110,13 @@ def test_a_bad_request_is_a_problem_that_names_the_field(service, body: bytes, s
         ("GET", "/nowhere", 404),
         ("GET", "/capabilities/", 404),
         ("GET", "/capabilities/%00", 404),
+        ("GET", "/capabilities/a%0Ab", 404),
         ("GET", "/docs/assets/../../service.py", 404),
     ],
 )
 def test_wrong_methods_and_paths_are_problems(service, method: str, path: str, status: int):
-    assert service.request(path, method=method)[0] == status
+    got, answer = service.request(path, method=method)
+    assert (got, Problem.model_validate(answer).status) == (status, status)
 
 
 def test_what_other_processes_register_is_found_without_a_restart(mats, service):
