@@ -9,6 +9,7 @@ import pytest
 from botocore.validate import ParamValidator
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from mcp_types import _v2025_11_25 as before
 from mcp_types import _v2026_07_28 as current
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
@@ -94,6 +95,8 @@ def assert_taken(made: ReadyMade) -> None:
             names = [tool["name"] for tool in output]
         case Format.OPENAI_TOOLS:
             TypeAdapter(list[OpenAiTool]).validate_python(output)
+            for tool in output:
+                Draft202012Validator.check_schema(tool["function"]["parameters"])
             names = [tool["function"]["name"] for tool in output]
         case Format.CLAUDE_TOOL_REFERENCE:
             TypeAdapter(list[ToolReference]).validate_python(output)
@@ -117,6 +120,7 @@ def assert_taken(made: ReadyMade) -> None:
 
 def takes_names(schema: dict[str, Any]) -> bool:
     """Whether Claude takes the names of properties at the top: its error says which it takes, on Bedrock, too."""
+    Draft202012Validator.check_schema(schema)
     return all(re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", name) for name in schema["properties"])
 
 
@@ -249,6 +253,16 @@ def test_a_model_reads_what_the_owner_wrote_and_what_kind_of_thing_it_is():
 @pytest.mark.parametrize("format", Format)
 def test_a_text_of_nothing_that_can_be_seen_spoils_no_list(format):
     assert_taken(made_of(a_profile(name="\u200b", description="\u200b"), *REAL, format=format))
+
+
+@pytest.mark.parametrize("format", [format for format in Format if format is not Format.MCP_TOOLS])
+def test_a_schema_that_is_none_by_the_standard_spoils_no_list(format):
+    old = {"n": {"type": "int", "exclusiveMinimum": True, "minimum": 0, "required": True, "description": "How many."}}
+    made = made_of(
+        a_profile(name="old", input_schema={"properties": old, "anyOf": [{"properties": old}]}), format=format
+    )
+    assert_taken(made)
+    assert '"n":{"minimum":0,"description":"How many."}' in made.model_dump_json()
 
 
 PLAIN = (Format.BEDROCK_TOOL_CONFIG, Format.CLAUDE_TOOL_REFERENCE)

@@ -12,6 +12,7 @@ from mats.domain.capability import Id, Kind, Lifecycle, parts
 from mats.domain.fence import visible
 from mats.domain.profile import Profile, SourceText
 from mats.domain.text import clip, split_identifier
+from mats.edge.json_schema import valid
 
 LONGEST_NAME = 64
 _LONGEST_DESCRIPTION = 1_024
@@ -49,16 +50,17 @@ class Tool:
     def flat_schema(self) -> dict[str, Any]:
         """The schema for those who take no alternatives at its top: all of their properties, none required more.
 
-        It allows whatever the original allows.
+        It allows whatever the original allows, and breaks JSON Schema 2020-12 nowhere.
         """
-        flat = {key: value for key, value in self.schema.items() if key not in _REFUSED_AT_THE_TOP}
+        whole = valid(self.schema)
+        flat = {key: value for key, value in whole.items() if key not in _REFUSED_AT_THE_TOP}
         offered: dict[str, list[Any]] = {}
         options = [option for word in _EITHER for option in _list(self.schema.get(word), of=dict)]
-        for option in (self.schema, *options):
-            for name, schema in _properties(_referred(option, self.schema).get("properties")).items():
+        for option in (whole, *map(valid, options)):
+            for name, schema in _properties(_referred(option, whole).get("properties")).items():
                 offered.setdefault(name, []).append(schema)
         merged = {name: _any_of(schemas) for name, schemas in offered.items()}
-        return {**flat, "properties": {**merged, **self.schema["properties"]}}
+        return {**flat, "properties": {**merged, **whole["properties"]}}
 
     @cached_property
     def plain_schema(self) -> dict[str, Any] | None:
