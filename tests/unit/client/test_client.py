@@ -208,6 +208,13 @@ def test_a_problem_is_an_error_that_carries_it(status, error):
     assert len(server.asked) == 1
 
 
+def test_what_the_detail_says_already_is_not_said_twice():
+    said = problem(422, detail="query: is required", errors=[{"field": "query", "message": "is required"}])
+    with serving((422, said)) as server, Client(server.url) as mats, pytest.raises(WrongRequest) as refused:
+        mats.discover("x")
+    assert str(refused.value) == "422 No: query: is required"
+
+
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
 def test_a_busy_api_is_asked_again_after_longer_and_longer(status):
     waited: list[float] = []

@@ -29,7 +29,8 @@ class Refused(MatsError):
     """The API answered with a problem."""
 
     def __init__(self, problem: Problem, retry_after_s: float | None = None) -> None:
-        fields = "".join(f"; {fault.field}: {fault.message}" for fault in problem.errors)
+        told = (f"{fault.field}: {fault.message}" for fault in problem.errors)
+        fields = "".join(f"; {fault}" for fault in told if fault not in problem.detail)
         super().__init__(f"{problem.status} {problem.title}: {problem.detail}{fields}")
         self.problem = problem
         self.retry_after_s = retry_after_s
