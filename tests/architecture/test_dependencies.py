@@ -1,6 +1,8 @@
 """The tree keeps the shape that the documentation says it has."""
 
+import logging
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,17 @@ ROOT = Path(__file__).parents[2]
 CORE = ROOT / "layers/core/python/mats"
 
 
-def test_dependencies_point_inward(monkeypatch, capsys):
+@pytest.fixture
+def loggers_stay_on() -> Iterator[None]:
+    """Linting imports configures logging, which switches every logger off that is there already."""
+    loggers = [logger for logger in logging.Logger.manager.loggerDict.values() if isinstance(logger, logging.Logger)]
+    before = {logger: logger.disabled for logger in loggers}
+    yield
+    for logger, disabled in before.items():
+        logger.disabled = disabled
+
+
+def test_dependencies_point_inward(loggers_stay_on, monkeypatch, capsys):
     from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 
     monkeypatch.chdir(ROOT)

@@ -238,9 +238,8 @@ def test_the_dashboard_fits_into_what_cloudwatch_takes(template):
     assert "First places by provider" in body
 
 
-def test_exposure_reads_the_provider_out_of_the_record_of_a_decision(caplog, monkeypatch):
+def test_exposure_reads_the_provider_out_of_the_record_of_a_decision(caplog):
     """Logs Insights takes out what stands for each `*`; here a regular expression does the same."""
-    monkeypatch.setattr(log.LOGGER, "disabled", False)  # linting imports switches every logger off
     index = indexed(a_profile(name="refund", description="give money back", provider="acme"))
     with caplog.at_level(logging.INFO, logger="mats"):
         log.decided(discover_over(index)(Query(query="give money back")), (), spell_out=True)

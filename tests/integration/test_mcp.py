@@ -138,6 +138,11 @@ def test_every_line_of_output_is_a_message_and_logs_go_elsewhere(mats):
     assert "Traceback" not in ran.err
 
 
+def _hears_interrupts() -> None:
+    """Whatever started the tests may have told its children to ignore them."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def test_it_ends_when_its_input_does_and_when_it_is_told_to(mats):
     process = mats.start("mcp", stdin=-1)
     process.stdin.write(PING + b"\n")
@@ -147,7 +152,7 @@ def test_it_ends_when_its_input_does_and_when_it_is_told_to(mats):
     assert process.wait(10) == 0
     process.stdout.close()
     process.stderr.close()
-    process = mats.start("mcp", stdin=-1)
+    process = mats.start("mcp", stdin=-1, preexec_fn=_hears_interrupts)
     with process:
         process.stdin.write(PING + b"\n")
         process.stdin.flush()
