@@ -190,6 +190,16 @@ def test_every_search_is_logged_and_measured_like_any_other(caplog):
     assert json.loads(caplog.messages[0])["query"] == "address"
 
 
+@pytest.mark.parametrize("hidden", ["\u200b", "\u202e", "\U000e0041\U000e0042", "\u3164"])
+def test_a_model_reads_what_a_person_would_see(hidden):
+    profile = a_profile(name=f"re{hidden}fund", description=f"give money {hidden}back", examples=[f"money{hidden}"])
+    discovery = Discovery(discover_over(indexed(profile)), LookUp(indexed(profile)))
+    (found,) = called("search_capabilities", {"query": "money"}, discovery=discovery)["structuredContent"]["results"]
+    assert (found["id"], found["name"], found["summary"]) == (profile.id, "refund", "give money back")
+    shown = called("get_capability", {"id": found["id"]}, discovery=discovery)["structuredContent"]
+    assert shown["positive_examples"] == ["money"]
+
+
 def test_what_a_registration_says_stays_data():
     answer = called("search_capabilities", {"query": "give money back"})
     (evil,) = (found for found in answer["structuredContent"]["results"] if found["name"] == "evil")

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from mats.domain.capability import Id, Kind, Lifecycle
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, RequestInvalid
 from mats.domain.faults import faults_of
+from mats.domain.fence import is_hidden
 from mats.domain.profile import Profile
 from mats.domain.query import Label, Query
 from mats.domain.ranking import Verdict
@@ -217,9 +218,26 @@ def call(name: str, arguments: Mapping[str, Any], asking: Asking) -> dict[str, A
         return _told(str(error))
     except DependencyFailed as error:
         return _told(asking.failed(error))
-    structured = answer.model_dump(mode="json")
+    structured = _seen(answer.model_dump(mode="json"))
     text = json.dumps(structured, ensure_ascii=False, separators=(",", ":"))
     return {"content": [{"type": "text", "text": text}], "structuredContent": structured, "isError": False}
+
+
+_BY_LETTER = frozenset({"id", "endpoint", "input_schema"})
+"""What only serves if nothing is left out of it."""
+
+
+def _seen(value: Any) -> Any:
+    """An answer as a person would see it: models read what is hidden, too."""
+    match value:
+        case str():
+            return value if value.isascii() else "".join(c for c in value if not is_hidden(c))
+        case list():
+            return [_seen(entry) for entry in value]
+        case dict():
+            return {key: entry if key in _BY_LETTER else _seen(entry) for key, entry in value.items()}
+        case _:
+            return value
 
 
 def _told(fault: str) -> dict[str, Any]:
