@@ -21,6 +21,8 @@ MAX_BYTES = 20_000_000
 TIMEOUT_S = 30.0
 _REDIRECTS = 5
 _CHUNK = 1 << 16
+_MOST_TRIED = 4
+"""Addresses of one name."""
 _MOVED = (301, 302, 303, 307, 308)
 
 _NEVER = tuple(
@@ -216,13 +218,17 @@ def _shut(connection: socket.socket) -> None:
 
 
 def _first(addresses: list[str | int], port: int, timeout_s: float) -> socket.socket:
-    """A connection to the first of these that takes one."""
+    """A connection to the first of these that takes one; those that take none share the time."""
     problem: OSError = OSError("no address")
-    for address in addresses[:4]:
+    tried = addresses[:_MOST_TRIED]
+    for address in tried:
         try:
-            return socket.create_connection((str(address), port), timeout=timeout_s)
+            connection = socket.create_connection((str(address), port), timeout=timeout_s / len(tried))
         except OSError as error:
             problem = error
+        else:
+            connection.settimeout(timeout_s)
+            return connection
     raise problem
 
 

@@ -134,6 +134,21 @@ def test_a_name_that_stands_for_this_machine_is_not_asked(monkeypatch):
         fetched("http://innocent.example/")
 
 
+def test_addresses_that_take_no_connection_share_the_time(monkeypatch):
+    given: list[float] = []
+
+    def silent(address: tuple[str, int], timeout: float) -> None:
+        given.append(timeout)
+        raise TimeoutError
+
+    addresses = [(0, 0, 0, "", (f"8.8.8.{n}", 80)) for n in range(9)]
+    monkeypatch.setattr(fetching.socket, "getaddrinfo", lambda *a, **k: addresses)
+    monkeypatch.setattr(fetching.socket, "create_connection", silent)
+    with pytest.raises(Unfetchable, match="did not answer"):
+        fetched("http://slow.example/", timeout_s=8)
+    assert given == [2, 2, 2, 2]
+
+
 def test_what_may_be_secret_in_an_address_is_not_shown():
     assert shown("https://user:pw@a.example:8443/x?token=1#y") == "https://a.example:8443/x"
 
