@@ -49,11 +49,15 @@ def import_(
         Path | None,
         typer.Option(help="Write the items into this folder for `aws dynamodb batch-write-item`; keep nothing here."),
     ] = None,
-    table: Annotated[str, typer.Option(help="The DynamoDB table that --to-items is for.")] = "Registry",
-    timeout: Annotated[float, typer.Option(help="Seconds that a live MCP server has.", min=1, max=600)] = 30,
+    table: Annotated[
+        str, typer.Option(help="The DynamoDB table that --to-items is for; mats-registry in the stacks.")
+    ] = "Registry",
+    timeout: Annotated[
+        float, typer.Option(help="Seconds that a live MCP server has to list its tools.", min=1, max=600)
+    ] = 30,
     as_json: AsJson = False,
 ) -> None:
-    """Register many capabilities, from what there is already.
+    """Register many capabilities, from the descriptions that there are already.
 
     Reads JSON Lines of registrations or of retrieval data sets (`_id`, `type`, `name`, `description`), also .gz; MCP
     server.json files, tools/list results and live servers; A2A agent cards; OpenAPI 3 documents; folders of Agent
@@ -104,8 +108,8 @@ def _files(importer: Importer, names: list[str], advance: Callable[[int], None])
 
 def _live(name: str, url: str, asked: Callable[[], Any]) -> _Take:
     def take(importer: Importer, advance: Callable[[int], None]) -> None:
-        source = Source(name, importer.namespace, url=fetching.kept(url))
-        if source.url != url:
+        source = Source(name, importer.namespace, server=fetching.kept(url))
+        if source.server != url:
             note = Fault("endpoint", "is kept without what stands behind ? or #, which may be a secret")
             importer.report.noted.append(Noted(name, 0, "", [note]))
         importer.take_mapped(name, formats.mapped(asked(), source), advance)
