@@ -239,6 +239,13 @@ def _candidate(path: Path, home: Path) -> Found | None:
         return None
     claimed = is_skill or plain.endswith(_LINES) or plain in _CLAIMED or plain.startswith("openapi")
     folder = path.absolute().parent.name if is_skill else ""
-    if path.is_symlink() and not path.resolve().is_relative_to(home):
-        return Found(str(path), problem="is a link that leads out of the folder; it is not followed")
+    if path.is_symlink() and not _leads_into(path, home):
+        return Found(str(path), problem="is a link that leads out of the folder, or in a circle; it is not followed")
     return Found(str(path), folder, claimed) if path.is_file() else None
+
+
+def _leads_into(link: Path, home: Path) -> bool:
+    try:
+        return link.resolve().is_relative_to(home)
+    except (OSError, RuntimeError):  # how Python up to 3.12 says that links lead in a circle
+        return False

@@ -24,8 +24,10 @@ MAX_YAML_BYTES = 8_000_000
 MAX_VALUES = 1_500_000
 MAX_DEPTH = 60
 """Levels; an item may have 32 and a document a few above its items."""
-_MAX_YAML_WEIGHT = 40_000_000
-"""Characters and values that a document comes to once its aliases are written out."""
+_MAX_YAML_WEIGHT = 20_000_000
+"""Characters that a document comes to once its aliases are written out, in JSON, about."""
+_VALUE_WEIGHT = 4
+"""Characters that an object or a list takes besides what it holds: looking at one takes longer than at a letter."""
 
 _NULL = frozenset(("", "~", "null", "Null", "NULL"))
 _TRUE, _FALSE = frozenset(("true", "True", "TRUE")), frozenset(("false", "False", "FALSE"))
@@ -136,7 +138,7 @@ class _Open:
 
     value: Any
     anchor: str | None
-    weight: int = 1
+    weight: int = _VALUE_WEIGHT
     key: str | None = None
     merged: list[Any] = field(default_factory=list)
 

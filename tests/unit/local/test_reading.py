@@ -155,9 +155,10 @@ def test_links_out_of_a_folder_are_not_followed(folder, tmp_path):
     (folder / "loop").symlink_to(folder)
     (folder / "elsewhere").symlink_to(tmp_path)
     (folder / "gone.json").symlink_to(tmp_path / "nothing.json")
+    (folder / "circle.json").symlink_to(folder / "circle.json")
     (folder / "inside.json").symlink_to(folder / "a" / "server.json")
     importer = imported(folder)
-    assert {bad.file.rpartition("/")[2] for bad in importer.report.rejected} == {"out.json", "gone.json"}
+    assert {bad.file.rpartition("/")[2] for bad in importer.report.rejected} == {"out.json", "gone.json", "circle.json"}
     assert all("leads out" in bad.faults[0].message for bad in importer.report.rejected)
     assert len(importer.registry.items) == 3
 

@@ -21,6 +21,7 @@ def bomb(levels: int = 12) -> str:
 
 HOSTILE = [
     ("x.yaml", bomb(), "beyond all bounds"),
+    ("x.yaml", bomb(7).replace("x", "[]"), "beyond all bounds"),
     ("x.yaml", "a: &a [*a]", "before it is complete"),
     ("x.yaml", "[" * 100_000, "levels deep"),
     ("x.yaml", "- " * 100_000, "levels deep"),
