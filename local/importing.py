@@ -160,7 +160,9 @@ class Importer:
         try:
             answer = fetching.fetched(url)
             with unpacked(name, io.BytesIO(answer.body)) as file:
-                self._take_content(Source(name, self.namespace, url=url), Found(name), file, acknowledged)
+                self._take_content(
+                    Source(name, self.namespace, url=fetching.kept(url)), Found(name), file, acknowledged
+                )
         except (fetching.Unfetchable, FileUnreadable) as error:
             self.report.rejected.append(Rejected(name, 0, error.faults))
 

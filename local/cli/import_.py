@@ -108,8 +108,8 @@ def _files(importer: Importer, names: list[str], advance: Callable[[int], None])
 
 def _live(name: str, url: str, asked: Callable[[], Any]) -> _Take:
     def take(importer: Importer, advance: Callable[[int], None]) -> None:
-        source = Source(name, importer.namespace, url=fetching.kept(url))
-        if source.url != url:
+        source = Source(name, importer.namespace, server=fetching.kept(url))
+        if source.server != url:
             note = Fault("endpoint", "is kept without what stands behind ? or #, which may be a secret")
             importer.report.noted.append(Noted(name, 0, "", [note]))
         importer.take_mapped(name, formats.mapped(asked(), source), advance)

@@ -9,6 +9,7 @@ from typing import Any
 
 from local.formats import naming
 from local.formats.mapped import Draft, Json, Mapped, Source, each, inner, objects, text_at
+from mats.domain.descriptors import A2A
 
 NAME = "a2a-agent-card"
 
@@ -60,7 +61,7 @@ def _agent(where: str, card: Mapping[str, Any], source: Source) -> Mapped:
     else:
         draft.note("endpoint", "is longer than 2,048 characters; it stays in the descriptor")
     skills = objects(card.get("skills"))
-    draft.words("tags", [tag for skill in skills for tag in _list(skill, "tags")])
+    draft.words("tags", [A2A] + [tag for skill in skills for tag in _list(skill, "tags")])
     draft.sentences("examples", [example for skill in skills for example in _list(skill, "examples")])
     return draft.done()
 

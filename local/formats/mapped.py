@@ -25,6 +25,8 @@ class Source(NamedTuple):
     """The address it was read from, if it was."""
     folder: str = ""
     """The name of the folder it lies in, if it does."""
+    server: str = ""
+    """The address of the live server that said it, if one did."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from local.formats import naming
 from local.formats.mapped import Draft, Json, Mapped, Source, each, inner, objects, text_at
+from mats.domain.descriptors import MCP
 from mats.domain.errors import Fault
 
 NAME = "mcp-server"
@@ -88,6 +89,7 @@ def _server(where: str, value: Mapping[str, Any], source: Source) -> Mapped:
     if not draft.text("version", "version", most=100):
         draft.set("version", text_at(value, "version_detail", "version")[:100])
     draft.set("endpoint", _endpoint(draft, value))
+    draft.words("tags", [MCP])
     if status == "deprecated":
         draft.set("lifecycle", "deprecated")
     return draft.done()

@@ -5,6 +5,7 @@ from typing import Any
 
 from local.formats import naming
 from local.formats.mapped import Draft, Json, Mapped, Source, each, inner, objects, refused, text_at
+from mats.domain.descriptors import MCP
 from mats.domain.errors import Fault
 
 NAME = "mcp-tools"
@@ -75,7 +76,7 @@ def _tools(where: str, tools: object, source: Source) -> Iterator[Mapped]:
 
 def _tool(where: str, tool: Mapping[str, Any], source: Source) -> Mapped:
     draft = Draft.of(where, "tool", tool, format="mcp-tool")
-    namespace = source.namespace or naming.of_url(source.url)
+    namespace = source.namespace or naming.of_url(source.server, source.url)
     if not namespace:
         draft.fault("namespace", naming.UNKNOWN)
     draft.set("namespace", namespace)
@@ -87,7 +88,8 @@ def _tool(where: str, tool: Mapping[str, Any], source: Source) -> Mapped:
         draft.item["input_schema"] = draft.rest.pop(key)
     elif key:
         draft.note("input_schema", f"`{key}` is not an object; it stays in the descriptor")
-    draft.set("endpoint", source.url if len(source.url) <= 2_048 else "")
+    draft.set("endpoint", source.server if len(source.server) <= 2_048 else "")
+    draft.words("tags", [MCP])
     return draft.done()
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from urllib.parse import SplitResult, urlsplit
 
 _SHARED = {
-    "github.com": "io.github", "gitlab.com": "com.gitlab", "bitbucket.org": "org.bitbucket",
+    "github.com": "io.github", "raw.githubusercontent.com": "io.github", "gist.githubusercontent.com": "io.github",
+    "gitlab.com": "com.gitlab", "bitbucket.org": "org.bitbucket",
     "huggingface.co": "co.huggingface", "codeberg.org": "org.codeberg",
 }  # fmt: skip
 """Hosts of many owners: there the first part of the path says whose it is, and the rest says nothing."""

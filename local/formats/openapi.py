@@ -72,7 +72,7 @@ class _Api:
         servers = [_server(server) for server in objects(document.get("servers"))]
         server = next((url for url in servers if url), "")
         if source.url:
-            server = urljoin(source.url, server) if "{" not in server else server
+            server = urljoin(source.url, server or "/") if "{" not in server else server
         title = naming.label(text_at(document, "info", "title"))
         home = naming.of_url(*servers, text_at(document, "info", "contact", "url"), source.url)
         return cls(document, source.namespace or (naming.joined((home, title)) if home else ""), server)

@@ -157,6 +157,15 @@ def test_what_may_be_secret_in_an_address_is_not_kept():
     assert kept("https://a.example:8443/X/mcp?api_key=1#y") == "https://a.example:8443/X/mcp"
 
 
+def test_what_lies_at_an_address_with_a_key_is_registered_without_it():
+    body = b"---\nname: a\ndescription: Does something.\n---\nDo it.\n"
+    importer = Importer(MemoryRegistry(), "com.acme")
+    with answering(saying(f"200 OK\r\nContent-Length: {len(body)}", body)) as url:
+        importer.take_file(f"{url}/SKILL.md?token=s3cr3t", lambda count: None)
+    (item,) = importer.registry.items.values()
+    assert item["endpoint"] == f"{url}/SKILL.md"
+
+
 def test_an_archive_at_an_address_is_unpacked_and_a_damaged_one_is_named():
     packed = gzip.compress(b'{"namespace": "n", "name": "a", "kind": "tool"}\n')
     for body, placed in ((packed, 1), (packed[:20], 0)):

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from local.formats import FORMATS, Mapped, Source, detected, mapped
 from local.formats.decoding import decoded
+from mats.domain.profile import profile_of
 from mats.domain.registration import Registration
+from mats.edge.ard_entry import AGENT_CARD, SERVER_CARD, media_type
 from tests.unit.local.formats import documents as d
 
 FILE = Source("file.json")
@@ -67,7 +69,7 @@ def test_what_is_none_of_the_formats_says_so(value):
 def test_a_server_is_one_tool_whose_namespace_is_that_of_its_name():
     server = one(d.SERVER)
     assert (server.id, server.kind, server.version) == ("io.github.example-org/tide-tables", "tool", "1.4.0")
-    assert server.endpoint == "https://tides.example.org/mcp"
+    assert (server.endpoint, server.tags) == ("https://tides.example.org/mcp", ("mcp",))
     assert server.descriptor
     assert server.descriptor["packages"] == d.SERVER["packages"]
     assert server.descriptor["_meta"] == d.SERVER["_meta"]
@@ -116,9 +118,25 @@ def test_tools_of_a_list_need_a_namespace_unless_an_address_gives_one():
     assert first.registration.descriptor
     assert {"title", "outputSchema", "annotations", "x-team"} <= first.registration.descriptor.keys()
     assert second.registration.description == "The next low tide"
-    live = next(mapped(d.TOOLS, Source("x", url="https://tides.example.org/mcp"))).registration
+    live = next(mapped(d.TOOLS, Source("x", server="https://tides.example.org/mcp"))).registration
     assert live
     assert (live.namespace, live.endpoint) == ("org.example.tides", "https://tides.example.org/mcp")
+    assert live.tags == ("mcp",)
+    filed = next(mapped(d.TOOLS, Source("x", url="https://tides.example.org/tools.json"))).registration
+    assert filed
+    assert (filed.namespace, filed.endpoint) == ("org.example.tides", "")
+
+
+@pytest.mark.parametrize(("document", "type"), [(d.SERVER, SERVER_CARD), (d.CARD, AGENT_CARD)])
+def test_what_is_imported_is_found_by_ards_types(document, type):
+    assert media_type(profile_of(one(document), trust=None, origin="")) == type
+
+
+def test_a_document_without_a_server_has_its_operations_where_it_lies():
+    document = {"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "paths": {"/pets": {"get": {}}}}
+    (pets,) = mapped(document, Source("x", url="https://pets.example.org/docs/openapi.json"))
+    assert pets.registration
+    assert pets.registration.endpoint == "https://pets.example.org/pets"
 
 
 def test_a_page_of_tools_says_that_there_are_more():
@@ -141,7 +159,7 @@ def test_a_card_is_an_agent_that_can_be_asked_for_what_its_skills_can(card, endp
     agent = one(card)
     assert (agent.id, agent.kind, agent.provider) == ("com.example/Travel desk", "agent", "Example Travel")
     assert agent.endpoint == endpoint
-    assert agent.tags == ("travel", "rail")
+    assert agent.tags == ("a2a", "travel", "rail")
     assert agent.examples == ("book me a train to Lyon on Friday", "move my journey to Monday")
     assert agent.descriptor
     assert agent.descriptor["skills"] == card["skills"]
@@ -292,7 +310,7 @@ def test_what_an_attribute_cannot_hold_stays_in_the_descriptor_and_is_noted():
     card = {**d.CARD, "description": ["a", "list"], "version": "1" * 101, "skills": [{"tags": ["x" * 201, 5, "ok"]}]}
     (only,) = mapped(card, FILE)
     assert only.registration
-    assert only.registration.tags == ("ok",)
+    assert only.registration.tags == ("a2a", "ok")
     assert only.registration.descriptor
     assert only.registration.descriptor["description"] == ["a", "list"]
     assert {note.attribute for note in only.notes} == {"description", "version", "tags"}

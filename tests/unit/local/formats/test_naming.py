@@ -15,6 +15,7 @@ from mats.domain.registration import Registration
         ("https://api.example.co.uk:8443/v1?x=1", "uk.co.example.api"),
         ("https://github.com/Some-One/thing", "io.github.some-one"),
         ("https://github.com/", ""),
+        ("https://raw.githubusercontent.com/Some-One/thing/main/openapi.json", "io.github.some-one"),
         ("https://someone.github.io/x", "io.github.someone"),
         ("https://bücher.example", "example.xn--bcher-kva"),
         ("http://localhost:3000", ""),

@@ -9,6 +9,9 @@ from collections.abc import Mapping
 FORMAT = "format"
 """The entry in which an importer notes what a descriptor was."""
 
+MCP, A2A = "mcp", "a2a"
+"""Tags that say which protocol an endpoint speaks: an importer knows it, and clients of ARD look for it."""
+
 SEARCHED: Mapping[str, frozenset[str]] = {
     "a2a-agent-card": frozenset({"skills"}),
     "agent-skill": frozenset({"compatibility"}),

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from mats.domain.capability import Kind
+from mats.domain.descriptors import A2A, MCP
 from mats.domain.profile import Profile
 from mats.domain.shortlist import Result
 from mats.domain.text import clip
@@ -20,8 +21,8 @@ SKILL = "application/ai-skill+md"
 REGISTRY = "application/ai-registry+json"
 
 PROTOCOLS = {
-    Kind.TOOL: (SERVER_CARD, frozenset({"mcp", "MCP"})),
-    Kind.AGENT: (AGENT_CARD, frozenset({"a2a", "A2A"})),
+    Kind.TOOL: (SERVER_CARD, frozenset({MCP, MCP.upper()})),
+    Kind.AGENT: (AGENT_CARD, frozenset({A2A, A2A.upper()})),
     Kind.SKILL: (SKILL, frozenset[str]()),
 }
 """The type that ARD has for a kind, and the tags by which an owner says that it is of that protocol."""

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from mats.domain.advice import Advice, Weight, advice, content_words, overlap
 from mats.domain.capability import Id
+from mats.domain.descriptors import A2A, MCP
 from mats.domain.errors import DependencyFailed, ReplyUnusable
 from mats.domain.explain import explain
 from mats.domain.profile import Profile, Recipe, embedded_text, profile_of
@@ -246,7 +247,7 @@ def queries(registration: Registration, profile: Profile) -> list[Asked]:
             first_sentence(profile.source.description, 200) if profile.source else "", "derived from its description"
         ),
         Asked(clip(split_identifier(registration.name), 200), "derived from its name"),
-        Asked(clip(" ".join(registration.tags), 200), "derived from its tags"),
+        Asked(clip(" ".join(tag for tag in registration.tags if tag not in (MCP, A2A)), 200), "derived from its tags"),
     ]
     return [asked for asked in derived if content_words(asked.text)]
 
