@@ -12,11 +12,12 @@ import numpy as np
 
 from evaluation.answers import Answers, ask, run_of
 from evaluation.costs import Forecast, forecast
-from evaluation.datasets import SETS, Dataset, load
+from evaluation.datasets import SETS, Dataset, DatasetInvalid, load
 from evaluation.metrics import Estimate, Values, estimate, per_query
 from evaluation.models import Models
 from evaluation.variants import VARIANTS
 from evaluation.workbench import Workbench
+from mats.domain.errors import Fault
 from mats.ports import Writer
 
 
@@ -41,10 +42,18 @@ class Lab:
     _open: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
+        """Look which of the sets there are.
+
+        Raises:
+            DatasetInvalid: none.
+        """
         for name in self.sets:
             if not (self.data / name).is_dir():
                 self.tell(f"{self.data} holds no {name}; it is left out")
-        self.sets = tuple(name for name in self.sets if (self.data / name).is_dir())
+        there = tuple(name for name in self.sets if (self.data / name).is_dir())
+        if not there:
+            raise DatasetInvalid([Fault(str(self.data), f"holds none of {', '.join(self.sets)}")])
+        self.sets = there
         return self
 
     def __exit__(self, *_: object) -> None:

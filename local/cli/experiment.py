@@ -18,7 +18,7 @@ def add_to(app: typer.Typer) -> None:
 
 def experiment(
     context: typer.Context,
-    data: Annotated[Path, typer.Option(help="Folder of judged data sets.")],
+    data: Annotated[Path, typer.Option(help="Folder of judged data sets.", exists=True, file_okay=False)],
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Which experiments; all by default.")
     ] = None,

@@ -51,7 +51,7 @@ def import_(
     ] = None,
     table: Annotated[
         str, typer.Option(help="The DynamoDB table that --to-items is for; mats-registry in the stacks.")
-    ] = "Registry",
+    ] = "mats-registry",
     timeout: Annotated[
         float, typer.Option(help="Seconds that a live MCP server has to list its tools.", min=1, max=600)
     ] = 30,

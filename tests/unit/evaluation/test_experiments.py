@@ -9,13 +9,15 @@ from hypothesis import strategies as st
 
 from evaluation import gate
 from evaluation.answers import Answer, ask, run_of
-from evaluation.datasets import Dataset, JudgedQuery
+from evaluation.datasets import Dataset, DatasetInvalid, JudgedQuery
 from evaluation.experiments import enrichment, scale_sweep
 from evaluation.experiments.decomposition import category
 from evaluation.experiments.kinds import first_of_kind
-from evaluation.experiments.lab import first, found
+from evaluation.experiments.lab import Lab, first, found
 from evaluation.metrics import mcnemar
+from evaluation.models import Models
 from mats.domain.capability import Id, Kind
+from mats.settings import Settings
 from tests.builders import a_registration
 
 
@@ -100,6 +102,11 @@ class TestScaleSweep:
     def test_a_crossover_that_was_not_measured_says_why(self):
         why = {scale_sweep.SINGLE: "needs an LLM", scale_sweep.TWO_STAGE: "needs an LLM"}
         assert scale_sweep._crossover({}, why) == {"not_run": "needs an LLM"}
+
+
+def test_a_folder_without_any_of_the_sets_is_no_laboratory(tmp_path):
+    with pytest.raises(DatasetInvalid, match="holds none of tools"), Lab(data=tmp_path, models=Models(Settings())):
+        pytest.fail("nothing can be measured there")
 
 
 class TestDecomposition:
