@@ -9,8 +9,10 @@ import os
 import selectors
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -62,7 +64,7 @@ def listed_by_command(command: Sequence[str], *, timeout_s: float) -> Json:
     Raises:
         ServerFailed: it cannot be started, or does not list its tools in time and size.
     """
-    with _Process(command, timeout_s) as wire:
+    with _told_to_end(), _Process(command, timeout_s) as wire:
         return _listed(wire)
 
 
@@ -146,6 +148,20 @@ def _pages(dialogue: _Dialogue) -> Iterator[Mapping[str, Any]]:
             raise ServerFailed(f"the server's list does not end: {tools:,} tools on {len(seen) + 1:,} pages so far")
         seen.add(following)
         cursor = following
+
+
+@contextmanager
+def _told_to_end() -> Iterator[None]:
+    """Whoever ends us ends the server, too: what would kill us interrupts us instead."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # where signals are not handled
+        return
+    before = {each: signal.signal(each, signal.default_int_handler) for each in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 class _Process:

@@ -129,6 +129,20 @@ def test_a_server_and_what_it_started_are_ended_even_if_they_do_not_want_to(tmp_
     assert os.getpid() not in pids
 
 
+def test_a_server_does_not_outlive_whoever_is_told_to_end(tmp_path):
+    note = tmp_path / "pid"
+    server = f"import os, time; open({str(note)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+    command = [sys.executable, "-c", server]
+    asks = f"from local.mcp_listing import listed_by_command; listed_by_command({command!r}, timeout_s=60)"
+    process = subprocess.Popen([sys.executable, "-c", asks], stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 20
+    while not (note.exists() and note.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.terminate()
+    assert process.wait(20)
+    assert not alive(int(note.read_text()))
+
+
 @pytest.mark.parametrize(
     ("head", "body", "said"),
     [
