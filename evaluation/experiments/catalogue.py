@@ -8,6 +8,7 @@ from evaluation.experiments import enrichment, main_table, scale_sweep, signals
 from evaluation.experiments.abstention import abstention
 from evaluation.experiments.decomposition import decomposition
 from evaluation.experiments.efficiency import efficiency
+from evaluation.experiments.field_weights import field_weights
 from evaluation.experiments.first_stage import first_stage
 from evaluation.experiments.kinds import kinds
 from evaluation.experiments.lab import Lab
@@ -27,6 +28,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "enrichment": Experiment(enrichment.enrichment, enrichment.spends),
     "signals": Experiment(signals.signals, signals.spends),
     "first-stage": Experiment(first_stage),
+    "field-weights": Experiment(field_weights),
     "efficiency": Experiment(efficiency, main_table.spends),
     "kinds": Experiment(kinds),
     "abstention": Experiment(abstention),

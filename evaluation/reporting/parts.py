@@ -149,14 +149,26 @@ def first_stage(results: Json, paper: Json) -> Section:
     )
 
 
-def _settings(sets: Json, lacking: tuple[str, ...]) -> Table:
+def field_weights(results: Json, paper: Json) -> Section:
+    """What a word counts for in each lexical field."""
+    sets = {name: one for name, one in results["sets"].items() if not reason(one)}
+    table = _settings(sets, tuple(reasons(results["sets"].items())), id="field-weights-settings")
+    return Section(
+        id="field-weights",
+        title="Weights of the lexical fields",
+        says=f"The first stage where a word in one field counts for more or less. {INTERVALS}",
+        tables=(table,),
+    )
+
+
+def _settings(sets: Json, lacking: tuple[str, ...], *, id: str = "first-stage-settings") -> Table:
     rows = tuple(
         (name, label, *(measure(metrics, m) for m in _MEASURES[:2]))
         for name, one in sets.items()
         for label, metrics in one["settings"].items()
     )
     return Table(
-        id="first-stage-settings",
+        id=id,
         caption="One setting changed at a time, %",
         head=("set", "setting", *_MEASURES[:2]),
         rows=rows,

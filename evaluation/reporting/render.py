@@ -8,7 +8,7 @@ from typing import Any
 from evaluation.reporting import markdown, page
 from evaluation.reporting.cells import Figure, Section, joined
 from evaluation.reporting.operation import abstention, efficiency, kinds
-from evaluation.reporting.parts import enrichment, first_stage, signals
+from evaluation.reporting.parts import enrichment, field_weights, first_stage, signals
 from evaluation.reporting.results import EXPERIMENTS, Json, ResultsInvalid, paper, read
 from evaluation.reporting.style import png, styled, svg
 from evaluation.reporting.systems import decomposition, main, scale
@@ -23,6 +23,7 @@ _SECTIONS: Mapping[str, Callable[[Json, Json], Section]] = {
     "enrichment": enrichment,
     "signals": signals,
     "first-stage": first_stage,
+    "field-weights": field_weights,
     "efficiency": efficiency,
     "kinds": kinds,
     "abstention": abstention,

@@ -8,7 +8,8 @@ from typing import Any
 from mats.domain.errors import Fault, Invalid
 
 EXPERIMENTS = (
-    "main", "scale", "decomposition", "enrichment", "signals", "first-stage", "efficiency", "kinds", "abstention",
+    "main", "scale", "decomposition", "enrichment", "signals", "first-stage", "field-weights", "efficiency", "kinds",
+    "abstention",
 )  # fmt: skip
 """In the order of the report."""
 _PAPER = Path(__file__).with_name("paper.json")

@@ -128,6 +128,10 @@ def signals(judged: bool = True) -> dict[str, Any]:
     }
 
 
+def field_weights(judged: bool = True) -> dict[str, Any]:
+    return {"sets": {name: {"settings": one["settings"]} for name, one in first_stage(judged)["sets"].items()}}
+
+
 def first_stage(judged: bool = True, sources: int = 22) -> dict[str, Any]:
     def some(first: float) -> dict[str, Any]:
         return {"match@1": an_estimate(first, 0.05), "match@15": an_estimate(first + 0.3, 0.05)}
@@ -198,7 +202,8 @@ def abstention(judged: bool = True) -> dict[str, Any]:
 
 ALL = {
     "main": main, "scale": scale, "decomposition": decomposition, "enrichment": enrichment, "signals": signals,
-    "first-stage": first_stage, "efficiency": efficiency, "kinds": kinds, "abstention": abstention,
+    "first-stage": first_stage, "field-weights": field_weights, "efficiency": efficiency, "kinds": kinds,
+    "abstention": abstention,
 }  # fmt: skip
 
 

@@ -17,7 +17,6 @@ from mats.domain.profile import FIELD_WEIGHTS, Profile, lexical_fields
 from mats.domain.query import Filter
 from mats.ports import Hit, Stored, Vector
 
-_SCORE = f"-bm25(lexical, {', '.join(str(weight) for weight in FIELD_WEIGHTS.values())})"
 _COLUMNS = ", ".join(FIELD_WEIGHTS)
 _INSERT_TEXT = f"INSERT INTO lexical (rowid, {_COLUMNS}) VALUES (?, {', '.join('?' * len(FIELD_WEIGHTS))})"
 _CHANGED = (
@@ -29,11 +28,18 @@ _CHANGED = (
 class SqliteIndex:
     """The search index port over SQLite. Safe to share between threads; sees what other processes write."""
 
-    def __init__(self, database: Database, *, encoder: str = "") -> None:
-        """Over a file, for the vectors of one encoder; those of any other cannot be compared and are left out."""
+    def __init__(self, database: Database, *, encoder: str = "", weights: Mapping[str, float] = FIELD_WEIGHTS) -> None:
+        """Over a file, for the vectors of one encoder; those of any other cannot be compared and are left out.
+
+        Args:
+            database: The file.
+            encoder: The encoder's name.
+            weights: What a word in each lexical field counts for, by the names of `FIELD_WEIGHTS`.
+        """
         threadpool_limits(1, user_api="blas")  # its threads spin between products and starve those of other queries
         self._database = database
         self._encoder = encoder
+        self._score = f"-bm25(lexical, {', '.join(str(float(weights[name])) for name in FIELD_WEIGHTS)})"
         self._matrix = Matrix()
         self._lock = threading.RLock()
         self._watch = database.connect()
@@ -41,6 +47,10 @@ class SqliteIndex:
         self._change = 0
         self._purge = 0
         self._catch_up()
+
+    def weighing(self, weights: Mapping[str, float]) -> "SqliteIndex":
+        """The same index, where a word in each lexical field counts for something else."""
+        return SqliteIndex(self._database, encoder=self._encoder, weights=weights)
 
     @property
     def name(self) -> str:
@@ -59,7 +69,7 @@ class SqliteIndex:
             return []
         mask, everything = self._admitted(admitted)
         where = "lexical MATCH ?" if everything else "lexical MATCH ? AND admitted(rowid)"
-        query = f"SELECT rowid, {_SCORE} AS score FROM lexical WHERE {where} ORDER BY score DESC, rowid LIMIT ?"
+        query = f"SELECT rowid, {self._score} AS score FROM lexical WHERE {where} ORDER BY score DESC, rowid LIMIT ?"
         with self._database.reading() as connection:
             if not everything:
                 connection.create_function("admitted", 1, _reader(mask))
@@ -81,7 +91,7 @@ class SqliteIndex:
             rows = self._matrix.rows(ids)
         scores = dict.fromkeys(rows.values(), 0.0)
         if terms and rows:
-            query = f"SELECT rowid, {_SCORE} FROM lexical WHERE lexical MATCH ? AND rowid IN {IN}"
+            query = f"SELECT rowid, {self._score} FROM lexical WHERE lexical MATCH ? AND rowid IN {IN}"
             with self._database.reading() as connection:
                 found = connection.execute(query, (_any_of(terms), json.dumps(list(rows)))).fetchall()
             scores |= {rows[row]: score for row, score in found}
