@@ -35,7 +35,8 @@ def experiment(
     """Run the paper's experiments over judged data sets and keep their results under evaluation/results.
 
     There are main, scale, decomposition, enrichment, signals, first-stage, field-weights, efficiency, kinds and
-    abstention. What needs a model that is not turned on is reported as not run. `mats report` makes tables and figures of the results.
+    abstention. What needs a model that is not turned on is reported as not run. `mats report` makes tables and
+    figures of the results.
     """
     from evaluation.datasets import SETS  # noqa: PLC0415
     from evaluation.experiments.catalogue import EXPERIMENTS, expected  # noqa: PLC0415 - scipy and friends, when asked
