@@ -96,6 +96,7 @@ def _healthy(event: http.Event, discovery: Discovery) -> http.Response:
             index=discover.index.name,
             encoder=discover.encoder.name if discover.encoder else None,
             reranker=discover.reranker.name if discover.reranker else None,
+            weights=dict(discover.weights),
         )
     )
 

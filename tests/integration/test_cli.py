@@ -95,7 +95,11 @@ def test_a_row_of_a_retrieval_data_set_is_mapped(mats):
     assert mats("import", "-", stdin=rows(row)).code == 0
     found = mats("search", "town forecast", "--json", "--explain").json["results"][0]
     assert (found["id"], found["provider"]) == ("src.src-tool-1/getWeather", "Weather Ltd")
-    assert found["why"] == {"matched": ["town", "forecast"], "fields": ["description", "parameters"]}
+    assert found["why"] == {
+        "matched": ["town", "forecast"],
+        "fields": ["description", "parameters"],
+        "spelled": ["forecast", "town"],
+    }
 
 
 def test_a_huge_line_is_rejected_and_the_next_is_taken(mats):

@@ -232,7 +232,13 @@ def test_nothing_a_client_sends_makes_it_part_of_an_audience(claimed):
 def test_an_answer_says_what_is_absent_too():
     response = http.ok(Health(status="ok", index="sqlite", encoder=None, reranker=None))
     assert (response.status, response.headers) == (200, {"Content-Type": "application/json"})
-    assert json.loads(response.body) == {"status": "ok", "index": "sqlite", "encoder": None, "reranker": None}
+    assert json.loads(response.body) == {
+        "status": "ok",
+        "index": "sqlite",
+        "encoder": None,
+        "reranker": None,
+        "weights": {},
+    }
 
 
 FAULTS = [Fault("query", "is required"), Fault("kinds.0", "input should be one of four")]

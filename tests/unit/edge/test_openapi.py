@@ -97,7 +97,7 @@ def _result(profile: Profile, **overrides: Any) -> Result:
         "signals": {Signal.LLM: 0.95, Signal.BM25: 0.384_615, Signal.QUALITY: 0.7},
         "weights": {Signal.LLM: 10 / 17, Signal.BM25: 1 / 17, Signal.QUALITY: 6 / 17},
         "relevance": 0.95,
-        "why": Why(("refund", "card"), ("name", "description")),
+        "why": Why(("refund", "card"), ("name", "description"), ("refunds", "card")),
     }
     return Result(**{**values, **overrides})
 
@@ -255,7 +255,7 @@ def test_an_answer_says_what_the_contract_shows():
         "lifecycle": Lifecycle.DEPRECATED,
         "suspicious": [],
         "enriched": True,
-        "why": {"matched": ["refund", "card"], "fields": ["name", "description"]},
+        "why": {"matched": ["refund", "card"], "fields": ["name", "description"], "spelled": ["refunds", "card"]},
     }
 
 

@@ -14,10 +14,14 @@ _READ = 4_000
 
 
 class Why(NamedTuple):
-    """Words of the query that matched, in its order, and the fields they matched in, in index order."""
+    """Words of the query that matched, in its order, and the fields they matched in, in index order.
+
+    `spelled` has them as the capability spells them, in lower case and alphabetical order: what to mark in its text.
+    """
 
     matched: tuple[str, ...]
     fields: tuple[str, ...]
+    spelled: tuple[str, ...] = ()
 
 
 def explain(terms: Collection[str], profile: Profile) -> Why:
@@ -25,13 +29,16 @@ def explain(terms: Collection[str], profile: Profile) -> Why:
     stems = {stem(term): term for term in terms}
     starts = tuple({term[:_PREFIX] for term in terms})
     matched: set[str] = set()
+    spelled: set[str] = set()
     fields: list[str] = []
     for name, text in lexical_fields(profile).items():
-        here = {stem(word) for word in set(words(text)) if word.startswith(starts)} & stems.keys()
-        if here:
-            matched |= here
+        here = {word: stem(word) for word in set(words(text)) if word.startswith(starts)}
+        said = {word for word, its_stem in here.items() if its_stem in stems}
+        if said:
+            matched.update(here[word] for word in said)
+            spelled |= said
             fields.append("positive_examples" if name == "examples" else name)
-    return Why(tuple(term for s, term in stems.items() if s in matched), tuple(fields))
+    return Why(tuple(term for s, term in stems.items() if s in matched), tuple(fields), tuple(sorted(spelled)))
 
 
 def pairs_found(asked: Set[Pair], profile: Profile) -> int:

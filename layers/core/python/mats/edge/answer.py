@@ -5,6 +5,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mats.domain import explain
 from mats.domain.capability import Kind, Lifecycle
 from mats.domain.profile import Profile, Status
 from mats.domain.ranking import Signal, Verdict
@@ -20,6 +21,14 @@ class Why(_Answer):
 
     matched: list[str]
     fields: list[str]
+    spelled: list[str] = Field(
+        default=[], description="The matched words as the capability spells them, in lower case."
+    )
+
+    @classmethod
+    def of(cls, why: explain.Why) -> Self:
+        """What matched as it is answered."""
+        return cls(matched=list(why.matched), fields=list(why.fields), spelled=list(why.spelled))
 
 
 class RankedCapability(_Answer):
@@ -64,7 +73,7 @@ class RankedCapability(_Answer):
             lifecycle=profile.lifecycle,
             enriched=profile.enriched,
             suspicious=list(result.suspicious),
-            why=Why(matched=list(result.why.matched), fields=list(result.why.fields)) if result.why else None,
+            why=Why.of(result.why) if result.why else None,
         )
 
 
@@ -185,3 +194,4 @@ class Health(_Answer):
     index: str
     encoder: str | None
     reranker: str | None
+    weights: dict[Signal, float] = Field(default={}, description="What each signal counts for where all are present.")
