@@ -14,7 +14,6 @@ _CSS = Path(__file__).with_name("page.css")
 _LONG = 30
 """A table of more rows is folded."""
 _CODE = re.compile(r"`([\w.+/ -]+)`")
-_STYLE = re.compile(r' style="([^"]*)"')
 _ID = re.compile(r'( id="|url\(#|href="#)')
 
 
@@ -84,25 +83,18 @@ def _figure(figure: Figure, drawing: str) -> str:
 def inline(drawing: str, id: str, alt: str) -> str:
     """An SVG document as an element of a page.
 
-    Its ids are its own, its styles are attributes (a strict policy allows no inline style), its ink is the page's, and
-    its title is what it shows.
+    Its ids are its own, it has no style sheet (a strict policy allows none), its ink is the page's, and its title is
+    what it shows.
     """
     body = drawing[drawing.index("<svg") :]
     body = re.sub(r"<(metadata|defs)>\s*<style.*?</\1>|<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
     box = re.search(r'viewBox="[^"]*"', body)
     body = re.sub(r"^<svg[^>]*>", "", body, count=1)
     body = body.replace("xlink:href", "href")
-    body = _STYLE.sub(_attributes, body)
     body = _ID.sub(rf"\g<1>{id}-", body)
     body = body.replace(f'"{INK}"', '"currentColor"').replace(f'"{PAPER}"', '"var(--paper)"')
     start = f'<svg {box.group() if box else ""} role="img" aria-labelledby="{id}-alt"><title id="{id}-alt">'
     return f"{start}{_text(alt)}</title>{body.strip()}"
-
-
-def _attributes(style: re.Match[str]) -> str:
-    """`fill: none; stroke: #000` as attributes of their own."""
-    pairs = (part.split(":", 1) for part in style.group(1).split(";") if ":" in part)
-    return "".join(f' {name.strip()}="{value.strip()}"' for name, value in pairs)
 
 
 def _table(table: Table) -> str:

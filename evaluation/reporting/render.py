@@ -1,11 +1,11 @@
-"""Everything at once: results in, a folder with Markdown, figures and a page out. Nothing is measured."""
+"""Everything at once: results in, a folder with Markdown, JSON, figures and a page out. Nothing is measured."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evaluation.reporting import markdown, page
+from evaluation.reporting import data, markdown, page
 from evaluation.reporting.cells import Figure, Section, joined
 from evaluation.reporting.operation import abstention, efficiency, kinds
 from evaluation.reporting.parts import enrichment, field_weights, first_stage, signals
@@ -45,6 +45,10 @@ class Report:
     def markdown(self) -> str:
         """As Markdown, which is the same for the same results whatever draws the figures."""
         return markdown.document(TITLE, self.intro, self.sections)
+
+    def json(self) -> str:
+        """As JSON, of which the same is true."""
+        return data.document(TITLE, self.intro, self.sections)
 
 
 def report(folder: Path) -> Report:
@@ -102,7 +106,7 @@ def write(made: Report, out: Path) -> list[Path]:
     """Write a report into a folder, over whatever report is there; the files written."""
     out.mkdir(parents=True, exist_ok=True)
     drawings = {}
-    written = [out / "report.md", out / "index.html"]
+    written = [out / "report.md", out / "index.html", out / "report.json"]
     for figure in made.figures:
         with styled():
             canvas = figure.draw()
@@ -111,6 +115,6 @@ def write(made: Report, out: Path) -> list[Path]:
         (out / f"{figure.id}.svg").write_text(drawings[figure.id], encoding="utf-8")
         written += [out / f"{figure.id}.svg", out / f"{figure.id}.png"]
     whole = page.document(TITLE, made.intro, made.sections, drawings)
-    for path, text in zip(written, (made.markdown(), whole), strict=False):
+    for path, text in zip(written, (made.markdown(), whole, made.json()), strict=False):
         path.write_text(text, encoding="utf-8", errors="replace")
     return written

@@ -1,6 +1,7 @@
 """How figures look: one palette, marks and hatches besides colour, the same bytes every time."""
 
 import io
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 INK, PAPER = "#1a1a1a", "#ffffff"
+INK_ON_DARK, PAPER_ON_DARK = "#e8e8e8", "#16181d"
 GRID = "#9a9a9a"
 BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW = (
     "#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#f0e442",
@@ -51,6 +53,15 @@ _RC: dict[Any, Any] = {
     "svg.hashsalt": "mats",
     "path.simplify": False,
 }
+_STYLE = re.compile(r' style="([^"]*)"')
+_DARK = f"""<style type="text/css">@media (prefers-color-scheme: dark) {{
+   [fill="{INK}"] {{ fill: {INK_ON_DARK} }}
+   [stroke="{INK}"] {{ stroke: {INK_ON_DARK} }}
+   [fill="{PAPER}"] {{ fill: {PAPER_ON_DARK} }}
+   pattern [fill="{INK}"] {{ fill: {INK} }}
+   pattern [stroke="{INK}"] {{ stroke: {INK} }}
+  }}</style>"""
+"""Ink and paper by what the reader prefers; hatches stay dark, for what they are on keeps its colour."""
 
 
 @contextmanager
@@ -63,10 +74,21 @@ def styled() -> Iterator[None]:
 
 
 def svg(figure: Figure) -> str:
-    """The figure as SVG, type as paths; the same figure gives the same text."""
+    """The figure as SVG for light and dark, type as paths; the same figure gives the same text.
+
+    Styles are attributes, which show under any content policy; only the colours for the dark need a style sheet.
+    """
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+    text = _STYLE.sub(_attributes, "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n")
+    text = re.sub(r"<style.*?</style>", lambda _: _DARK, text, count=1, flags=re.DOTALL)  # it would beat attributes
+    return text.replace("<svg ", '<svg stroke-linejoin="round" ', 1)
+
+
+def _attributes(style: re.Match[str]) -> str:
+    """`fill: none; stroke: #000` as attributes of their own."""
+    pairs = (part.split(":", 1) for part in style.group(1).split(";") if ":" in part)
+    return "".join(f' {name.strip()}="{value.strip()}"' for name, value in pairs)
 
 
 def png(figure: Figure) -> bytes:

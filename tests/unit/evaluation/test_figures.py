@@ -1,9 +1,22 @@
 """Figures are the same for the same results, and drawn for whatever was run."""
 
+import re
+from xml.etree import ElementTree
+
 import pytest
 
 from evaluation.reporting.render import report, write
-from evaluation.reporting.style import COLOURS, error, look_of, styled, svg
+from evaluation.reporting.style import (
+    COLOURS,
+    INK,
+    INK_ON_DARK,
+    PAPER,
+    PAPER_ON_DARK,
+    error,
+    look_of,
+    styled,
+    svg,
+)
 from tests.unit.evaluation.results_builders import all_results, enrichment, first_stage, scale, written
 
 
@@ -30,6 +43,28 @@ def test_a_figure_carries_no_date_and_no_text_that_needs_a_font(drawn):
     for text in drawn.values():
         assert "<dc:date>" not in text
         assert "<text" not in text
+
+
+def test_a_figure_alone_is_for_light_and_dark_and_has_its_light_colours_without_a_style_sheet(drawn):
+    for text in drawn.values():
+        elements = list(ElementTree.fromstring(text).iter())
+        (sheet,) = (each.text for each in elements if each.tag.endswith("}style"))
+        assert re.fullmatch(r"@media \(prefers-color-scheme: dark\) \{(\s*[^{}]+\{[^{}]+\})+\s*\}", sheet)
+        assert {INK, INK_ON_DARK, PAPER, PAPER_ON_DARK} == set(re.findall("#[0-9a-f]{6}", sheet))
+        assert not [each for each in elements if "style" in each.attrib]
+        assert {"fill", "stroke"} <= {name for each in elements for name in each.attrib}
+
+
+def test_every_colour_stands_out_from_dark_paper():
+    for colour in {INK_ON_DARK, *COLOURS} - {INK}:
+        assert (luminance(colour) + 0.05) / (luminance(PAPER_ON_DARK) + 0.05) >= 3, colour
+
+
+def luminance(colour):
+    """Relative luminance as WCAG 2 defines it."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 @pytest.mark.parametrize("judged", [True, False])
@@ -65,10 +100,10 @@ def test_what_was_not_measured_has_no_bar():
     assert (round(below[0]), round(above[0]), below[1], above[1]) == (10, 20, 0, 0)
 
 
-def test_a_report_is_a_page_a_text_and_two_files_a_figure(tmp_path):
+def test_a_report_is_a_page_a_text_its_data_and_two_files_a_figure(tmp_path):
     made = report(written(tmp_path / "in", {"enrichment": enrichment()}))
     names = {path.name for path in write(made, tmp_path / "out")}
-    assert names == {"report.md", "index.html", "sparsity.svg", "sparsity.png"}
+    assert names == {"report.md", "index.html", "report.json", "sparsity.svg", "sparsity.png"}
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     write(made, tmp_path / "out")
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before

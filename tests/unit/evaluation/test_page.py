@@ -123,7 +123,8 @@ def test_text_of_results_is_never_markup(tmp_path):
 def test_a_drawing_becomes_an_element_with_ids_of_its_own():
     drawing = (
         '<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><metadata>x</metadata>'
-        '<path id="a" style="fill: #1a1a1a; stroke: none"/><use xlink:href="#a" clip-path="url(#a)"/></svg>'
+        "<defs><style>*{}</style></defs>"
+        '<path id="a" fill="#1a1a1a" stroke="none"/><use xlink:href="#a" clip-path="url(#a)"/></svg>'
     )
     assert inline(drawing, "f", 'a "b" <c>') == (
         '<svg viewBox="0 0 1 1" role="img" aria-labelledby="f-alt"><title id="f-alt">a &quot;b&quot; &lt;c&gt;</title>'

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from evaluation.provenance import RESULTS
 from evaluation.reporting import markdown
 from evaluation.reporting.cells import Section, Table, measure, p_value, paired, percent, points
-from evaluation.reporting.render import report
+from evaluation.reporting.render import TITLE, report
 from evaluation.reporting.results import EXPERIMENTS, ResultsInvalid, paper, reasons
 from tests.unit.evaluation.results_builders import ALL, NO_JUDGE, all_results, nothing_run, written
 
@@ -141,7 +141,34 @@ def test_markup_in_results_is_text(text):
     assert text not in _one_table(text)
 
 
+def test_as_json_a_report_says_all_that_its_sections_say(results):
+    made = report(results)
+    told = json.loads(made.json())
+    assert (told["title"], told["intro"]) == (TITLE, list(made.intro))
+    assert [(each["id"], each["title"], each["says"]) for each in told["sections"]] == [
+        (each.id, each.title, each.says) for each in made.sections
+    ]
+    for said, section in zip(told["sections"], made.sections, strict=True):
+        assert said["figures"] == [
+            {"id": each.id, "caption": each.caption, "alt": each.alt, "src": f"{each.id}.svg"}
+            for each in section.figures
+        ]
+        for table, whole in zip(said["tables"], section.tables, strict=True):
+            assert (
+                Table(
+                    **{name: table[name] for name in ("id", "caption", "labels")},
+                    head=tuple(table["head"]),
+                    rows=tuple(map(tuple, table["rows"])),
+                    notes=tuple(table["notes"]),
+                    theirs=frozenset(table["theirs"]),
+                )
+                == whole
+            )
+
+
 @pytest.mark.skipif(not (RESULTS / "report" / "report.md").exists(), reason="no report is kept yet")
 def test_the_report_that_is_kept_is_what_the_results_give():
-    kept = (RESULTS / "report" / "report.md").read_text(encoding="utf-8")
-    assert report(RESULTS).markdown() == kept, "stale; run `mats report`"
+    made = report(RESULTS)
+    for name, text in {"report.md": made.markdown(), "report.json": made.json()}.items():
+        kept = (RESULTS / "report" / name).read_text(encoding="utf-8")
+        assert text == kept, f"{name} is stale; run `mats report`"
