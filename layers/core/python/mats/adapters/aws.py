@@ -1,9 +1,10 @@
 """What every client of AWS shares: how it is made, and what its errors mean to us."""
 
+import threading
 from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
-import boto3
+from boto3.session import Session
 from botocore.config import Config
 from botocore.exceptions import (
     BotoCoreError,
@@ -37,6 +38,20 @@ UNSIGNED = (
 MALFORMED = (ResponseParserError, AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError)
 """What botocore's parser lets out when an answer holds something of another shape than the service model's."""
 _MENDED_BY_AN_OPERATOR = frozenset("AccessDeniedException AccessDenied ResourceNotFoundException".split())
+_MAKING = threading.Lock()
+"""A session makes one client at a time."""
+
+
+def session(called: str) -> Session:
+    """AWS's own settings and credentials, and what botocore has read: to be shared, as reading takes a while.
+
+    Raises:
+        NotPermitted: the settings cannot be used; the message says what cannot be asked for that, as it is `called`.
+    """
+    try:
+        return Session()
+    except BotoCoreError as error:
+        raise NotPermitted(f"{called} cannot be asked: {error}; mend AWS_PROFILE or AWS's settings") from error
 
 
 def client(
@@ -47,7 +62,7 @@ def client(
     attempts: int,
     connections: int,
     called: str = "",
-    session: boto3.session.Session | None = None,
+    session: Session | None = None,
 ) -> Any:
     """A client of a service; no call is made.
 
@@ -58,7 +73,7 @@ def client(
         attempts: How often the SDK tries; above 1 it waits in between.
         connections: Kept open for reuse; as many as calls run at once.
         called: What people call the service, if not as boto3 does.
-        session: Shared by clients of one service, which then read its model once.
+        session: Shared with other clients; default: a new one.
 
     Raises:
         NotPermitted: AWS's own settings cannot be used; the message says what is missing.
@@ -70,7 +85,8 @@ def client(
         max_pool_connections=connections,
     )
     try:
-        return (session or boto3.session.Session()).client(service, region_name=region or None, config=config)
+        with _MAKING:
+            return (session or Session()).client(service, region_name=region or None, config=config)
     except (BotoCoreError, ValueError) as error:
         reason = f"{called or service} cannot be asked: {str(error).rstrip('.')}"
         raise NotPermitted(f"{reason}. Set AWS_REGION, or AWS_PROFILE to one that has it") from error

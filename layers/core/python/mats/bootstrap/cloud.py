@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
+from mats.adapters import aws
 from mats.adapters.dynamodb.profiles import DynamoProfiles
 from mats.adapters.dynamodb.registry import DynamoCallers, DynamoRegistry, DynamoTrust
 from mats.adapters.dynamodb.tables import Tables
@@ -11,10 +13,14 @@ from mats.adapters.eventbridge import EventBus
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.generations import OpenSearchGenerations
 from mats.adapters.opensearch.index import OpenSearchIndex
+from mats.bootstrap import models
 from mats.bootstrap.system import System
 from mats.domain.profile import Profile
 from mats.ports import Encoder, Reranker, Target, Writer
 from mats.settings import Settings, SettingsInvalid
+
+if TYPE_CHECKING:
+    from mats.adapters.bedrock.models import Bedrock
 
 _CALLER_S = 0.3
 """Who a caller is must be known before anything is searched."""
@@ -37,13 +43,19 @@ class Cloud(System):
             NotPermitted: AWS's own settings cannot be used.
         """
         super().__init__(settings, encoder=encoder, writer=writer, reranker=reranker)
-        self._domain = Domain(settings.index_endpoint, region=settings.region)
+        self._session = aws.session(settings.index_endpoint)
+        self._domain = Domain(settings.index_endpoint, region=settings.region, session=self._session)
 
     @cached_property
     def _tables(self) -> Tables:
         if not self.settings.profiles_table:
             raise SettingsInvalid("set MATS_REGISTRY_TABLE, MATS_TRUST_TABLE and MATS_PROFILES_TABLE, too")
-        return Tables(region=self.settings.region)
+        return Tables(region=self.settings.region, session=self._session)
+
+    @cached_property
+    def bedrock(self) -> "Bedrock | None":
+        """The models on Bedrock, if the settings turn them on."""
+        return models.bedrock(self.settings, self._session)
 
     @cached_property
     def registry(self) -> DynamoRegistry:
@@ -91,7 +103,7 @@ class Cloud(System):
         """The audiences of IAM callers, if there is a table of them."""
         if not self.settings.callers_table:
             return None
-        tables = Tables(region=self.settings.region, timeout_s=_CALLER_S, attempts=1)
+        tables = Tables(region=self.settings.region, timeout_s=_CALLER_S, attempts=1, session=self._session)
         return DynamoCallers(tables, self.settings.callers_table, self.clock.elapsed_ms).audiences
 
     @cached_property

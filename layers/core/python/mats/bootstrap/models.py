@@ -13,6 +13,8 @@ from mats.settings import TITAN, Settings
 from mats.usecases.discover import Budgets
 
 if TYPE_CHECKING:
+    from boto3.session import Session
+
     from mats.adapters.bedrock.models import Bedrock
     from mats.adapters.bedrock.rehearsal import Answering, Rehearsal
 
@@ -24,13 +26,13 @@ PATIENCE = Budgets(encode_ms=60_000, retrieve_ms=60_000, rerank_ms=120_000)
 _PATIENT_ATTEMPTS = 8
 
 
-def bedrock(settings: Settings) -> "Bedrock | None":
-    """The models on Bedrock as the service asks them, if the settings turn them on.
+def bedrock(settings: Settings, session: "Session | None" = None) -> "Bedrock | None":
+    """The models on Bedrock as the service asks them, if the settings turn them on; they share this session.
 
     Raises:
         DependencyFailed: boto3 is not installed.
     """
-    return _bedrock(settings, BUDGETS) if settings.bedrock else None
+    return _bedrock(settings, BUDGETS, session=session) if settings.bedrock else None
 
 
 def patient_bedrock(settings: Settings, replies: Replies | None = None) -> "Bedrock":

@@ -3,15 +3,15 @@
 from functools import cached_property
 from typing import Any
 
-import boto3
+from boto3.session import Session
 from botocore.exceptions import BotoCoreError
 
+from mats.adapters import aws
 from mats.adapters.bedrock.chat import BedrockChat
 from mats.adapters.bedrock.reranker import BedrockReranker
 from mats.adapters.bedrock.runtime import Meter, Runtime
 from mats.adapters.bedrock.titan import TitanEncoder
 from mats.adapters.bedrock.writer import BedrockWriter
-from mats.domain.errors import NotPermitted
 from mats.domain.prompt import Prompt
 from mats.domain.usage import Prices
 from mats.ports import Replies
@@ -34,6 +34,7 @@ class Bedrock:
         concurrency: int,
         attempts: int = 1,
         replies: Replies | None = None,
+        session: Session | None = None,
     ) -> None:
         """Make no call yet.
 
@@ -45,25 +46,24 @@ class Bedrock:
             concurrency: How many documents go at once.
             attempts: How often a judgement, a turn or a query's vector is asked for before it counts as failed.
             replies: Where replies of writer, reranker and chat are kept; default: nowhere.
+            session: Shared with clients of other services; default: a new one.
         """
         self.meter = Meter(prices)
         self._attempts, self._replies = attempts, replies
+        self._given_session = session
         self._region = region
         self._rerank_ms, self._encode_ms, self._concurrency = rerank_ms, encode_ms, concurrency
 
     def has_credentials(self) -> bool:
         """Whether AWS's own configuration has any; whether they are good, only a call can tell."""
         try:
-            return boto3.session.Session().get_credentials() is not None
+            return Session().get_credentials() is not None
         except BotoCoreError:
             return False
 
     @cached_property
-    def _session(self) -> boto3.session.Session:
-        try:
-            return boto3.session.Session()
-        except BotoCoreError as error:
-            raise NotPermitted(f"Bedrock cannot be asked: {error}; mend AWS_PROFILE or AWS's settings") from error
+    def _session(self) -> Session:
+        return self._given_session or aws.session("Bedrock")
 
     def _runtime(self, **options: Any) -> Runtime:
         return Runtime(self.meter, region=self._region, session=self._session, replies=self._replies, **options)

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-import boto3
+from boto3.session import Session
 from botocore.exceptions import BotoCoreError, ClientError
 from urllib3.exceptions import HTTPError
 
@@ -58,7 +58,7 @@ class Runtime(Converser):
         attempts: int = 1,
         connections: int = 10,
         region: str = "",
-        session: boto3.session.Session | None = None,
+        session: Session | None = None,
         replies: Replies | None = None,
     ) -> None:
         """Make the client; no call is made.
@@ -69,7 +69,7 @@ class Runtime(Converser):
             attempts: How often the SDK tries; above 1 it waits in between.
             connections: Kept open for reuse; as many as calls run at once.
             region: Default: the one that AWS's own settings name.
-            session: Shared by clients of one service, which then read its model once.
+            session: Shared with other clients; default: a new one.
             replies: Where replies of Converse are kept, so that no request is made twice; default: nowhere.
 
         Raises:

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Any, TypeVar
 
+from boto3.session import Session
 from botocore.exceptions import ClientError
 
 from mats.adapters.aws import answered, client, unreadable
@@ -26,14 +27,27 @@ _FIRST_WAIT_S = 0.05
 class Tables:
     """DynamoDB in one region. Safe to share between threads; every read is consistent."""
 
-    def __init__(self, *, region: str = "", timeout_s: float = 5, attempts: int = 3, writers: int = 16) -> None:
-        """Make the client; no call is made.
+    def __init__(
+        self,
+        *,
+        region: str = "",
+        timeout_s: float = 5,
+        attempts: int = 3,
+        writers: int = 16,
+        session: Session | None = None,
+    ) -> None:
+        """Make the client; no call is made. A session is shared with clients of other services; default: a new one.
 
         Raises:
             NotPermitted: AWS's own settings cannot be used.
         """
         self._client = client(
-            "dynamodb", region=region, timeout_s=timeout_s, attempts=attempts, connections=writers + 4
+            "dynamodb",
+            region=region,
+            timeout_s=timeout_s,
+            attempts=attempts,
+            connections=writers + 4,
+            session=session,
         )
         self._writers = ThreadPoolExecutor(writers, thread_name_prefix="dynamodb")
 

@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-import boto3
+from boto3.session import Session
 from botocore.exceptions import BotoCoreError
 from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth
 from opensearchpy.exceptions import ConnectionTimeout, ImproperlyConfigured, OpenSearchException, TransportError
 
+from mats.adapters import aws
 from mats.adapters.aws import MALFORMED, UNSIGNED
 from mats.domain.errors import DependencyFailed, NotPermitted, OutOfTime
 from mats.domain.text import clip
@@ -29,16 +30,24 @@ class Missing(DependencyFailed):
 class Domain:
     """A domain by its address. Safe to share between threads."""
 
-    def __init__(self, endpoint: str, *, region: str = "", connections: int = 64, read_s: float = _READ_S) -> None:
-        """Make the client; no call is made.
+    def __init__(
+        self,
+        endpoint: str,
+        *,
+        region: str = "",
+        connections: int = 64,
+        read_s: float = _READ_S,
+        session: Session | None = None,
+    ) -> None:
+        """Make the client; no call is made. A session is shared with clients of other services; default: a new one.
 
         Raises:
             NotPermitted: AWS's own settings cannot be used, or hold no credentials.
         """
         for name in ("opensearch", "opensearchpy"):  # else it logs the bodies of calls
             logging.getLogger(name).setLevel(logging.CRITICAL)
+        session = session or aws.session(endpoint)
         try:
-            session = boto3.session.Session()
             credentials, region = session.get_credentials(), region or session.region_name or ""
             if credentials is None or not region:
                 raise NotPermitted(
