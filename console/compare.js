@@ -1,0 +1,123 @@
+// Two candidates of one question side by side: why one stands above the other.
+
+import { h, fill, marked, percent, score } from "./dom.js";
+import { answerTo, linkTo, questionOf } from "./query.js";
+import { named, points, signalsOf } from "./signals.js";
+
+let main, params, running;
+
+export const compare = { title: "Compare", open, update, close, keys: { Escape: back } };
+
+async function open(element, given) {
+  main = element;
+  await update(given);
+}
+
+function close() {
+  running?.abort();
+}
+
+function back() {
+  location.hash = linkTo("search", params, { a: undefined, b: undefined });
+  return true;
+}
+
+async function update(given) {
+  params = given;
+  running?.abort();
+  running = new AbortController();
+  const question = questionOf(params);
+  const away = h("p", {}, h("a", { href: linkTo("search", params, { a: undefined, b: undefined }) }, "← The shortlist"));
+  if (!question) return void fill(main, h("h1", {}, "Compare"), away, h("p", { class: "notice" }, "Nothing is asked: pick two results of a search."));
+  const answer = await answerTo(question, { signal: running.signal });
+  const pair = ["a", "b"].map((side) => answer.results.find(({ id }) => id === params.get(side)));
+  if (pair.includes(undefined)) {
+    const gone = ["a", "b"].filter((_, i) => !pair[i]).map((side) => params.get(side) || "nothing");
+    return void fill(main, h("h1", {}, "Compare"), away, h("p", { class: "notice" }, `Not on this shortlist: ${gone.join(" and ")}.`));
+  }
+  const places = pair.map((result) => answer.results.indexOf(result) + 1);
+  const upper = places[0] <= places[1] ? 0 : 1;
+  show(question, [pair[upper], pair[1 - upper]], [places[upper], places[1 - upper]], answer, away);
+}
+
+function show(question, pair, places, answer, away) {
+  const [upper, lower] = pair;
+  const signals = signalsOf(answer.results, answer.base).filter((signal) => pair.some((result) => signal in result.signals));
+  const gains = signals.map((signal) => ({ signal, by: points(upper, signal) - points(lower, signal) }));
+  fill(
+    main,
+    away,
+    h("h1", {}, `Why is ${upper.name} above ${lower.name}?`),
+    h("p", { class: "hint" }, "Asked: ", h("q", {}, question.query)),
+    h("p", { class: "because" }, because(upper, lower, gains)),
+    ...reweighed(upper, lower),
+    h("div", { class: "wide", role: "region", "aria-label": "Signals of both", tabindex: "0" }, table(pair, places, signals, gains)),
+    h("div", { class: "two" }, pair.map((result, i) => one(result, places[i]))),
+  );
+}
+
+/** The difference in words, the weightiest reason first. */
+function because(upper, lower, gains) {
+  const apart = upper.score - lower.score;
+  if (Math.abs(apart) < 0.00005) {
+    if (upper.lifecycle !== lower.lifecycle) return "They score the same; an active one stands before a deprecated one.";
+    return "They score the same; of equals the order is that of their ids.";
+  }
+  if (apart < 0) return `It scores ${score(-apart)} less, but the judge's reply was cut off before it reached ${lower.name}: what was judged stands first.`;
+  const sorted = [...gains].sort((one, other) => Math.abs(other.by) - Math.abs(one.by));
+  const [speak, against] = [sorted.filter(({ by }) => by >= 0.0005), sorted.filter(({ by }) => by <= -0.0005)];
+  const told = (list) => list.map(({ signal, by }) => `${named(signal).toLowerCase()} (${signed(by)})`).join(", ");
+  return [h("strong", {}, `It scores ${signed(apart)}. `), `For it: ${told(speak) || "nothing"}. `, against.length > 0 && `Against it: ${told(against)}.`];
+}
+
+function signed(number) {
+  return `${number < 0 ? "−" : "+"}${Math.abs(number).toFixed(3)}`;
+}
+
+/** A signal that one of the two lacks makes its others weigh more: that must be said, or the numbers look wrong. */
+function reweighed(upper, lower) {
+  return [upper, lower].flatMap((result, i) => {
+    const other = i ? upper : lower;
+    const lacking = Object.keys(other.signals).filter((signal) => !(signal in result.signals));
+    return lacking.length ? [h("p", { class: "notice" }, `${result.name} has no ${lacking.map((signal) => named(signal).toLowerCase()).join(" and no ")}, so its other signals weigh more.`)] : [];
+  });
+}
+
+function table(pair, places, signals, gains) {
+  const most = Math.max(...gains.map(({ by }) => Math.abs(by)), 0.001);
+  return h(
+    "table",
+    { class: "compared" },
+    h("thead", {},
+      h("tr", {}, h("th", { scope: "col", rowspan: "2" }, "signal"), pair.map((result, i) => h("th", { scope: "colgroup", colspan: "3" }, `${places[i]}. ${result.name}`)), h("th", { scope: "col", rowspan: "2" }, "difference")),
+      h("tr", {}, pair.flatMap(() => ["value", "weight", "points"].map((name) => h("th", { scope: "col" }, name))))),
+    h("tbody", {}, gains.map(({ signal, by }) => h("tr", {}, h("th", { scope: "row" }, h("span", { class: `dot ${signal}`, "aria-hidden": "true" }), named(signal)), pair.map((result) => cells(result, signal)), h("td", { class: "gain" }, tilt(by / most), signed(by))))),
+    h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, "score"), pair.map((result) => [h("td"), h("td"), h("td", {}, h("strong", {}, result.score.toFixed(3)))]), h("td", { class: "gain" }, h("strong", {}, signed(pair[0].score - pair[1].score))))),
+  );
+}
+
+function cells(result, signal) {
+  if (!(signal in result.signals)) return h("td", { colspan: "3", class: "absent" }, "absent");
+  return [h("td", {}, result.signals[signal].toFixed(3)), h("td", {}, percent(result.weights[signal] ?? 0)), h("td", {}, points(result, signal).toFixed(3))];
+}
+
+/** A bar to the left for what speaks for the upper one, to the right for the lower. */
+function tilt(share) {
+  return h("span", { class: `tilt ${share < 0 ? "right" : "left"}`, "aria-hidden": "true" }, h("span", { "--share": Math.abs(share) }));
+}
+
+function one(result, place) {
+  const words = new Set(result.why?.spelled ?? []);
+  const why = result.why ?? { matched: [], fields: [] };
+  return h(
+    "section",
+    { class: "card", "aria-label": result.name },
+    h("h2", {}, `${place}. `, h("a", { href: linkTo("search", params, { a: undefined, b: undefined, open: result.id }) }, marked(result.name, words))),
+    h("p", { class: "about" }, h("span", { class: `kind ${result.kind}` }, result.kind), result.namespace, result.lifecycle === "deprecated" && h("span", { class: "flag" }, "deprecated")),
+    h("p", {}, result.summary ? marked(result.summary, words) : "It says nothing about itself."),
+    h("dl", { class: "facts" },
+      h("dt", {}, "words matched"), h("dd", {}, why.matched.length ? why.matched.join(", ") : "none; near in meaning"),
+      h("dt", {}, "in"), h("dd", {}, why.fields.map((field) => field.replaceAll("_", " ")).join(", ") || "–"),
+      h("dt", {}, "suspicious"), h("dd", {}, result.suspicious.length ? result.suspicious.join("; ") : "no")),
+  );
+}

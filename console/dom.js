@@ -1,0 +1,103 @@
+// Elements out of values. Text becomes text nodes and nothing else: no string is ever parsed as markup here.
+
+/**
+ * An element. Attributes: `class`, `on<event>` listeners, booleans, `value`-like properties, CSS variables as `--name`,
+ * everything else as attributes; undefined and false are left out. Children: nodes, texts, arrays of them; null and
+ * false are left out.
+ */
+export function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name.startsWith("--")) element.style.setProperty(name, value);
+    else if (name === "value" || name === "checked") element[name] = value;
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...nodes(children));
+  return element;
+}
+
+function nodes(children) {
+  return children
+    .flat(Infinity)
+    .filter((child) => child !== null && child !== undefined && child !== false)
+    .map((child) => (child instanceof Node ? child : document.createTextNode(visible(String(child)))));
+}
+
+// What turns the direction of a line or cannot be seen is spelled out, so that nobody's text can pass for another's.
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
+
+/** A text in which every character can be seen: invisible ones as their code point. */
+export function visible(text) {
+  return text.replace(UNSEEN, (character) => `⟨U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+}
+
+/** Put these children in place of what an element holds. */
+export function fill(element, ...children) {
+  element.replaceChildren(...nodes(children));
+  return element;
+}
+
+const WORD = /[\p{Lu}]?[\p{Ll}\p{M}]+|[\p{Lu}]+(?![\p{Ll}])|[\p{N}]+|[\p{L}\p{N}\p{M}]+/gu;
+const WHOLE = /[\p{L}\p{N}\p{M}]+/gu;
+
+/** A text with the words of a set marked; a word of a name such as `createRefund` counts, too. */
+export function marked(text, words) {
+  if (!words?.size) return [text];
+  const parts = [];
+  let end = 0;
+  for (const whole of text.matchAll(WHOLE)) {
+    const inside = words.has(whole[0].toLowerCase()) ? [whole] : [...whole[0].matchAll(WORD)];
+    for (const word of inside) {
+      if (!words.has(word[0].toLowerCase())) continue;
+      const start = word === whole ? whole.index : whole.index + word.index;
+      parts.push(text.slice(end, start), h("mark", {}, word[0]));
+      end = start + word[0].length;
+    }
+  }
+  return [...parts, text.slice(end)];
+}
+
+/** Plain text in which words between backticks are code. */
+export function coded(text) {
+  return text.split(/`([^`]+)`/).map((part, i) => (i % 2 ? h("code", {}, part) : part));
+}
+
+/** Tell those who listen to the page. */
+export function say(text) {
+  document.getElementById("says").textContent = text;
+}
+
+/** A function that runs once nobody has called it for so many milliseconds. */
+export function settled(run, ms) {
+  let timer;
+  const later = (...given) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => run(...given), ms);
+  };
+  later.stop = () => clearTimeout(timer);
+  return later;
+}
+
+const WHOLE_NUMBER = new Intl.NumberFormat("en");
+
+/** 20,000 */
+export function count(number) {
+  return WHOLE_NUMBER.format(number);
+}
+
+/** 0.84 */
+export function score(number) {
+  return number.toFixed(2);
+}
+
+/** 59 % of 0.588 */
+export function percent(share, digits = 0) {
+  return `${(100 * share).toFixed(digits)} %`;
+}
+
+/** 1 capability, 2 capabilities */
+export function plural(number, one, many = `${one}s`) {
+  return `${count(number)} ${number === 1 ? one : many}`;
+}

@@ -1,0 +1,64 @@
+// The evaluation page: what `mats report` has stored. Nothing is measured or computed here.
+
+import { ask } from "./api.js";
+import { coded, h, fill, plural } from "./dom.js";
+import { linkTo } from "./query.js";
+
+const LONG = 30;
+let report;
+
+export const evaluation = { title: "Evaluation", open, update };
+
+async function open(main, params) {
+  fill(main, h("h1", {}, "Evaluation"), h("p", { class: "hint" }, "Loading…"));
+  try {
+    report ??= await ask("evaluation/report.json");
+  } catch (error) {
+    if (error.status !== 404) throw error;
+    fill(main, h("h1", {}, "Evaluation"), h("p", { class: "notice" }, "No results are stored here. ", h("code", {}, "make evaluate"), " measures, ", h("code", {}, "mats report"), " renders."));
+    return;
+  }
+  fill(
+    main,
+    h("h1", {}, report.title),
+    report.intro.map((line) => h("p", { class: "hint" }, coded(line))),
+    h("nav", { "aria-label": "Contents", class: "contents" }, h("ol", {}, report.sections.map(({ id, title }) => h("li", {}, h("a", { href: linkTo("evaluation", "", { section: id }) }, title))))),
+    report.sections.map(section),
+  );
+  update(params);
+}
+
+function update(params) {
+  const id = params.get("section");
+  const heading = id && document.getElementById(`section-${id}`);
+  if (!heading) return;
+  heading.scrollIntoView();
+  heading.focus({ preventScroll: true });
+}
+
+function section({ id, title, says, figures, tables }) {
+  return h(
+    "section",
+    { class: "chapter", "aria-labelledby": `section-${id}` },
+    h("h2", { id: `section-${id}`, tabindex: "-1" }, title),
+    h("p", {}, coded(says)),
+    figures.map(figure),
+    tables.map(table),
+  );
+}
+
+function figure({ src, alt, caption }) {
+  return h("figure", {}, h("div", { class: "wide", tabindex: "0", role: "group", "aria-label": caption }, h("img", { src: `evaluation/${src}`, alt, loading: "lazy" })), h("figcaption", {}, coded(caption)));
+}
+
+function table({ caption, head, rows, labels, theirs, notes }) {
+  const grid = h(
+    "div",
+    { class: "wide", tabindex: "0", role: "group", "aria-label": caption },
+    h("table", {}, h("caption", {}, coded(caption)),
+      h("thead", {}, h("tr", {}, head.map((name, i) => h("th", { scope: "col", class: i < labels ? "label" : undefined }, coded(name))))),
+      h("tbody", {}, rows.map((row, i) => h("tr", { class: theirs.includes(i) ? "theirs" : undefined }, row.map((cell, j) => (j < labels ? h("th", { scope: "row", class: "label" }, coded(cell)) : h("td", {}, coded(cell)))))))),
+  );
+  const shown = rows.length > LONG ? h("details", {}, h("summary", {}, coded(caption), `: ${plural(rows.length, "row")}`), grid) : grid;
+  return [shown, notes.length > 0 && h("ul", { class: "notes" }, notes.map((note) => h("li", {}, coded(note))))];
+}

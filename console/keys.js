@@ -1,0 +1,69 @@
+// The keyboard: single keys where nobody is typing, and the help that lists them.
+
+import { h } from "./dom.js";
+
+const PAGES = { s: "search", r: "registry", e: "evaluation", n: "edit" };
+const EVERYWHERE = [
+  ["/", "to the search or filter box"],
+  ["g then s, r, e", "to Search, Registry, Evaluation"],
+  ["g then n", "a new registration"],
+  ["j, k or ↓, ↑", "next, previous in a list"],
+  ["Enter", "open the one in focus"],
+  ["c", "take the one in focus into a comparison"],
+  ["Esc", "close what is open"],
+  ["?", "this list"],
+];
+
+/** Listen; `own` gives the keys of the page shown: functions by key. */
+export function listen(own) {
+  let going = false;
+  document.getElementById("keys").addEventListener("click", help);
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    if (event.key !== "Escape" && typing(event.target)) return;
+    const followed = going;
+    going = false;
+    if (followed && PAGES[event.key]) location.hash = `#/${PAGES[event.key]}`;
+    else if (event.key === "g") going = true;
+    else if (event.key === "?") help();
+    else if (event.key === "/") focusFirst();
+    else if (!own()[event.key]?.(event)) return;
+    event.preventDefault();
+  });
+}
+
+function typing(target) {
+  return target.isContentEditable || (target.matches("input, textarea, select") && !target.matches("[type=checkbox], [type=radio]"));
+}
+
+function focusFirst() {
+  const box = document.querySelector("main input[type=search]");
+  box?.focus();
+  box?.select();
+}
+
+function help() {
+  const rows = EVERYWHERE.map(([key, what]) => [h("dt", {}, key), h("dd", {}, what)]);
+  const dialog = h(
+    "dialog",
+    { "aria-labelledby": "keys-title", onclose: () => dialog.remove() },
+    h("h2", { id: "keys-title" }, "Keys"),
+    h("dl", { class: "keys" }, rows),
+    h("button", { type: "button", onclick: () => dialog.close() }, "Close"),
+  );
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+/** Keys that move the focus among elements: j, k and the arrows. `all` gives them in order. */
+export function moving(all) {
+  const step = (by) => (event) => {
+    if (event.key.startsWith("Arrow") && !all().includes(document.activeElement)) return false;
+    const elements = all();
+    const at = elements.findIndex((element) => element === document.activeElement || element.closest("li, tr")?.contains(document.activeElement));
+    const next = elements[Math.min(elements.length - 1, Math.max(0, at === -1 ? 0 : at + by))];
+    next?.focus();
+    return Boolean(next);
+  };
+  return { j: step(1), k: step(-1), ArrowDown: step(1), ArrowUp: step(-1) };
+}

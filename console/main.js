@@ -1,0 +1,98 @@
+// Routes are in the hash, so that every view has an address and a static host is enough.
+
+import { onRefusal, token } from "./api.js";
+import { h, fill, say } from "./dom.js";
+import * as keys from "./keys.js";
+import { signIn, signOut, returned } from "./signin.js";
+import { compare } from "./compare.js";
+import { editor } from "./editor.js";
+import { evaluation } from "./evaluation.js";
+import { registry } from "./registry.js";
+import { search } from "./search.js";
+import { theme } from "./theme.js";
+
+/**
+ * A page: its title, `open(main, params)` that fills the main element, `update(params)` when only the parameters
+ * changed, `close()` when another page comes (false keeps this one open), and its own keys.
+ */
+const PAGES = { search, compare, registry, edit: editor, evaluation };
+const NAMED = { compare: "search", edit: "registry" };
+
+const main = document.getElementById("main");
+let shown = null;
+
+/** Where the hash points: the page's name, and its parameters. */
+function place() {
+  const [name, query = ""] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s);
+  return { name: Object.hasOwn(PAGES, name) ? name : "search", params: new URLSearchParams(query) };
+}
+
+let last = location.hash;
+
+async function route() {
+  const { name, params } = place();
+  const page = PAGES[name];
+  if (shown !== null && shown !== page && shown.close?.() === false) {
+    history.replaceState(null, "", last); // the page wants to stay, for something there is not saved
+    return;
+  }
+  last = location.hash;
+  for (const link of document.querySelectorAll("nav [data-page]")) {
+    if (link.dataset.page === (NAMED[name] ?? name)) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  try {
+    if (shown === page) await page.update(params);
+    else {
+      const moved = shown !== null;
+      shown = page;
+      fill(main);
+      document.title = `${page.title} · mats`;
+      await page.open(main, params);
+      if (moved && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
+      if (moved) scrollTo(0, 0);
+    }
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    failed(error);
+  }
+}
+
+function failed(error) {
+  const what = error.status === undefined ? `A bug of the console: ${error.message}` : error.message;
+  fill(main, h("div", { class: "notice bad", role: "alert" }, h("p", {}, what), retry()));
+  shown = null;
+  say(what);
+  if (error.status === undefined) console.error(error);
+}
+
+function retry() {
+  return h("button", { type: "button", onclick: () => route() }, "Try again");
+}
+
+async function sign() {
+  if (token.get()) signOut();
+  else if (!(await signIn())) return;
+  showSign(true);
+  shown = null;
+  await route();
+}
+
+const button = document.getElementById("sign");
+
+function showSign(wanted) {
+  button.hidden = !(wanted || token.get());
+  button.textContent = token.get() ? "Sign out" : "Sign in";
+}
+
+button.addEventListener("click", sign);
+onRefusal(() => {
+  token.set(null);
+  showSign(true);
+});
+theme(document.getElementById("theme"));
+keys.listen(() => shown?.keys ?? {});
+addEventListener("hashchange", route);
+await returned();
+showSign(false);
+await route();

@@ -1,0 +1,43 @@
+// A question and its answer: the parameters that name it, the last answer kept, so that looking around asks nothing.
+
+import { ask, service } from "./api.js";
+
+const KINDS = ["model", "agent", "tool", "skill"];
+export { KINDS };
+
+/** The body of `POST /discover` for a page's parameters; null where nothing is asked. */
+export function questionOf(params) {
+  const query = params.get("q")?.trim();
+  if (!query) return null;
+  const kinds = params.getAll("kind").filter((kind) => KINDS.includes(kind));
+  const namespaces = params.getAll("ns").map((one) => one.trim()).filter(Boolean);
+  return { query, ...(kinds.length && { kinds }), ...(namespaces.length && { namespaces }), explain: true };
+}
+
+let kept = { key: "", answer: null };
+
+/** The answer to a question, as kept or anew: the API's answer with the configured `base` weights. */
+export async function answerTo(question, { signal, again = false } = {}) {
+  const key = JSON.stringify(question);
+  if (again || kept.key !== key) {
+    const [answer, health] = await Promise.all([ask("discover", { method: "POST", body: question, signal }), service()]);
+    kept = { key, answer: { ...answer, base: health.weights ?? {} } };
+  }
+  return kept.answer;
+}
+
+/** Whether the answer to a question is at hand. */
+export function isKept(question) {
+  return kept.key === JSON.stringify(question);
+}
+
+/** A hash with some parameters changed: undefined or empty takes one out, lists repeat it. */
+export function linkTo(page, params, changes = {}) {
+  const next = new URLSearchParams(params);
+  for (const [name, value] of Object.entries(changes)) {
+    next.delete(name);
+    for (const one of [value].flat()) if (one !== undefined && one !== null && one !== "") next.append(name, one);
+  }
+  const text = next.toString();
+  return `#/${page}${text ? `?${text}` : ""}`;
+}

@@ -1,0 +1,191 @@
+// The registry page: what is registered, what is amiss with it, and who is shown how often.
+
+import { ask, overview, queryOf } from "./api.js";
+import { count, h, fill, percent, plural, say, settled } from "./dom.js";
+import { moving } from "./keys.js";
+import * as panel from "./panel.js";
+import { KINDS, linkTo } from "./query.js";
+
+const SHOWS = {
+  all: ["All", "everything that is registered or was"],
+  sparse: ["Sparse", "too little is said to be found well"],
+  rejected: ["Rejected", "the latest registration could not be taken"],
+  suspicious: ["Suspicious", "the text wants a second look"],
+  deprecated: ["Deprecated", "still found, marked"],
+  unenriched: ["As registered", "no LLM has described them"],
+};
+const PAGE = 50;
+
+let params, box, list, side, filter, running, seen;
+
+export const registry = { title: "Registry", open, update, close, keys: { ...moving(() => links()), Escape: closePanel } };
+
+async function open(main, given) {
+  params = given;
+  running = new AbortController();
+  const there = await overview({ signal: running.signal });
+  if (!there) return void fill(main, elsewhere());
+  box = h("div", { class: "overview" });
+  list = h("div", { class: "listing" });
+  side = h("div", { class: "side" });
+  filter = h("input", { type: "search", name: "q", autocomplete: "off", spellcheck: "false", placeholder: "id or provider", oninput: settled(narrow, 250) });
+  seen = null;
+  fill(
+    main,
+    h("div", { class: "row apart" }, h("h1", {}, "Registry"), h("a", { class: "button main", href: "#/edit" }, "Register a capability")),
+    box,
+    h("div", { class: "with-side" }, list, side),
+  );
+  await update(given, there);
+}
+
+function close() {
+  running?.abort();
+}
+
+async function update(given, there) {
+  params = given;
+  running.abort();
+  running = new AbortController();
+  const { signal } = running;
+  const wanted = JSON.stringify([...params].filter(([name]) => name !== "open"));
+  if (wanted !== seen) {
+    fill(box, head(there ?? (await overview({ signal }))));
+    await (params.get("view") === "exposure" ? exposure(signal) : capabilities(signal));
+    seen = wanted;
+  }
+  await panel.show(side, params.get("open"), { away: closePanel, signal });
+}
+
+function elsewhere() {
+  return [
+    h("h1", {}, "Registry"),
+    h("div", { class: "notice" },
+      h("p", {}, "This service only answers questions. Its registrations are items of the Registry table in DynamoDB: owners put them there, and what became of each stands in the Profiles table."),
+      h("p", {}, "To look at a registration before it is made, run ", h("code", {}, "mats preview"), " or this console on a machine of your own with ", h("code", {}, "mats serve"), ".")),
+  ];
+}
+
+function head(there) {
+  const show = params.get("view") === "exposure" ? null : (params.get("show") ?? "all");
+  const kinds = params.getAll("kind");
+  return [
+    h("ul", { class: "tiles" }, Object.entries(SHOWS).map(([name, [label, what]]) =>
+      h("li", {}, h("a", { class: `tile ${name}`, href: linkTo("registry", params, { show: name === "all" ? undefined : name, view: undefined, open: undefined }), title: what, "aria-current": show === name ? "true" : undefined },
+        h("strong", {}, count(there.shows[name] ?? 0)), h("span", {}, label)))),
+      h("li", {}, h("a", { class: "tile", href: linkTo("registry", "", { view: "exposure" }), title: "whose capabilities answers showed", "aria-current": show === null ? "true" : undefined },
+        h("strong", {}, count(there.providers ?? 0)), h("span", {}, "Providers")))),
+    h("p", { class: "about" }, `${plural(there.registered, "registration")} in ${there.home}, ${count(there.findable)} findable. Encoder: ${there.encoder}. Described by: ${there.writer ?? "their owners"}.`,
+      there.changes.waiting > 0 && h("span", { class: "flag" }, `${plural(there.changes.waiting, "change")} waiting`),
+      there.changes.given_up > 0 && h("span", { class: "flag bad" }, `${plural(there.changes.given_up, "change")} given up`)),
+    show !== null && h("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
+      h("label", { class: "namespace" }, h("span", {}, "Filter"), filter),
+      h("fieldset", { class: "kinds" }, h("legend", {}, "Kinds"), KINDS.map((kind) =>
+        h("label", { class: "chip" }, h("input", { type: "checkbox", name: "kind", value: kind, checked: kinds.includes(kind), onchange: narrow }), `${kind} `, h("span", { class: "number" }, count(there.kinds[kind] ?? 0)))))),
+  ];
+}
+
+/** Go where the filter points; what is typed stays in the box. */
+function narrow() {
+  const kinds = [...box.querySelectorAll("[name=kind]:checked")].map((one) => one.value);
+  const held = document.activeElement?.value;
+  location.hash = linkTo("registry", params, { q: filter.value.trim(), kind: kinds, open: undefined });
+  focusAgain(held);
+}
+
+/** The head is made anew with new numbers; whoever was in it stays where they were. */
+function focusAgain(value) {
+  if (document.activeElement === filter || !value) return;
+  addEventListener("hashchange", () => requestAnimationFrame(() => box.querySelector(`[name=kind][value="${CSS.escape(value)}"]`)?.focus()), { once: true });
+}
+
+async function capabilities(signal) {
+  if (document.activeElement !== filter) filter.value = params.get("q") ?? "";
+  const table = h("ul", { class: "rows" });
+  const foot = h("p", { class: "foot" });
+  list.setAttribute("aria-busy", "true");
+  const first = await page(null, signal);
+  list.removeAttribute("aria-busy");
+  fill(list, h("h2", { class: "hint" }, `${plural(first.total, "capability", "capabilities")}: ${SHOWS[params.get("show") ?? "all"]?.[1] ?? ""}`), table, foot);
+  say(`${plural(first.total, "capability", "capabilities")} listed`);
+  grow(table, foot, first, signal);
+}
+
+function page(after, signal) {
+  const query = { show: params.get("show"), kind: params.getAll("kind"), q: params.get("q"), after, limit: PAGE };
+  return ask(`registry/capabilities${queryOf(query)}`, { signal });
+}
+
+/** Rows come page by page, the next one as its place comes into sight. */
+function grow(table, foot, { capabilities: rows, following }, signal) {
+  table.append(...rows.map(row));
+  if (!following) {
+    fill(foot, rows.length || table.children.length ? null : "None.");
+    return;
+  }
+  const more = h("button", { type: "button", onclick: next }, "More");
+  const watch = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && next(), { rootMargin: "600px" });
+  let asked = false;
+  async function next() {
+    if (asked || signal.aborted) return;
+    asked = true;
+    watch.disconnect();
+    try {
+      grow(table, foot, await page(following, signal), signal);
+    } catch (error) {
+      if (error.name !== "AbortError") fill(foot, h("span", { class: "notice bad" }, error.message));
+    }
+  }
+  fill(foot, more);
+  watch.observe(more);
+  signal.addEventListener("abort", () => watch.disconnect());
+}
+
+function row(one) {
+  return h(
+    "li",
+    { class: one.status === "rejected" ? "bad" : undefined },
+    h("a", { class: "name", href: linkTo("registry", params, { open: one.id }), "data-id": one.id, onclick: openHere }, one.name),
+    h("span", { class: "about" }, h("span", { class: `kind ${one.kind}` }, one.kind ?? "?"), one.namespace, one.provider && ` by ${one.provider}`,
+      one.trust !== null && h("span", { class: "number" }, `trust ${one.trust}`),
+      one.lifecycle === "deprecated" && h("span", { class: "flag" }, "deprecated"),
+      one.sparse && h("span", { class: "flag quiet" }, one.sparse),
+      one.suspicious.length > 0 && h("span", { class: "flag bad" }, "suspicious")),
+    one.error ? h("span", { class: "summary bad" }, one.error) : one.summary && h("span", { class: "summary" }, one.summary),
+  );
+}
+
+function openHere(event) {
+  event.currentTarget.href = linkTo("registry", params, { open: event.currentTarget.dataset.id });
+}
+
+function links() {
+  return [...list.querySelectorAll("a.name")];
+}
+
+function closePanel() {
+  const id = params.get("open");
+  if (!id) return false;
+  location.hash = linkTo("registry", params, { open: undefined });
+  links().find((link) => link.dataset.id === id)?.focus();
+  return true;
+}
+
+async function exposure(signal) {
+  list.setAttribute("aria-busy", "true");
+  const told = await ask("registry/exposure", { signal });
+  list.removeAttribute("aria-busy");
+  const span = told.answers ? `Of the last ${plural(told.answers, "answer")}, from ${told.since} to ${told.until}.` : "Nothing has been answered yet.";
+  fill(list, h("h2", {}, "Exposure by provider"), h("p", { class: "hint" }, span, " Share is that of all places shown; first is how often one stood at the top."),
+    told.providers.length > 0 && h("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Exposure by provider" },
+      h("table", { class: "exposure" },
+        h("thead", {}, h("tr", {}, h("th", { scope: "col", class: "label" }, "provider"), ["share", "shown", "first", "answers", "candidates", "registered"].map((name) => h("th", { scope: "col" }, name)))),
+        h("tbody", {}, told.providers.map(provider)))));
+}
+
+function provider(one) {
+  const name = one.provider || "(not named)";
+  return h("tr", {}, h("th", { scope: "row", class: "label" }, one.provider ? h("a", { href: linkTo("registry", "", { q: one.provider }) }, name) : name),
+    h("td", { class: "share" }, h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: "part retrieval", "--share": one.share })), percent(one.share, 1)),
+    [one.shown, one.first, one.answers, one.candidates, one.registered].map((number) => h("td", {}, count(number))));
+}

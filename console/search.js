@@ -1,0 +1,207 @@
+// The search page: a question, the shortlist, and why each one is there.
+
+import { h, fill, marked, plural, say, score } from "./dom.js";
+import { moving } from "./keys.js";
+import * as panel from "./panel.js";
+import { KINDS, answerTo, isKept, linkTo, questionOf } from "./query.js";
+import { rows, signalsOf, stack } from "./signals.js";
+import { summary } from "./verdict.js";
+
+let params, form, answerBox, side, running;
+let picked = [];
+
+export const search = { title: "Search", open, update, close, keys: { ...moving(() => names()), c: pickFocused, Escape: closePanel } };
+
+async function open(main, given) {
+  form = asking();
+  answerBox = h("section", { "aria-label": "Shortlist", class: "answer" });
+  side = h("div", { class: "side" });
+  fill(main, h("h1", { class: "unseen" }, "Search"), form, h("div", { class: "with-side" }, answerBox, side));
+  picked = [];
+  await update(given);
+}
+
+function close() {
+  running?.abort();
+}
+
+async function update(given) {
+  params = given;
+  running?.abort();
+  running = new AbortController();
+  const { signal } = running;
+  const question = questionOf(params);
+  fillForm();
+  document.title = question ? `${question.query} · mats` : "Search · mats";
+  if (!question) {
+    fill(answerBox, welcome());
+    panel.close(side);
+    form.elements.q.focus({ preventScroll: true });
+    return;
+  }
+  if (!isKept(question)) {
+    picked = [];
+    answerBox.setAttribute("aria-busy", "true");
+  }
+  try {
+    const known = isKept(question) && answerBox.dataset.shown === JSON.stringify(question);
+    const answer = await answerTo(question, { signal });
+    if (!known) show(question, answer);
+    await panel.show(side, params.get("open"), { words: wordsOf(answer, params.get("open")), away: closePanel, signal });
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    delete answerBox.dataset.shown;
+    fill(answerBox, faulty(error));
+    say(error.message);
+  } finally {
+    if (!signal.aborted) answerBox.removeAttribute("aria-busy");
+  }
+}
+
+function asking() {
+  const kinds = h(
+    "fieldset",
+    { class: "kinds" },
+    h("legend", {}, "Kinds"),
+    KINDS.map((kind) => h("label", { class: "chip" }, h("input", { type: "checkbox", name: "kind", value: kind, onchange: ask }), kind)),
+  );
+  return h(
+    "form",
+    { class: "ask", role: "search", onsubmit: submit },
+    h("label", { class: "query" }, h("span", {}, "What is to be done?"),
+      h("input", { type: "search", name: "q", maxlength: 2000, autocomplete: "off", placeholder: "refund a customer's card payment", enterkeyhint: "search" })),
+    h("button", { class: "main" }, "Find"),
+    h("div", { class: "filters" }, kinds,
+      h("label", { class: "namespace" }, h("span", {}, "Namespace"), h("input", { name: "ns", autocomplete: "off", spellcheck: "false", placeholder: "com.acme", onchange: ask }))),
+  );
+}
+
+function fillForm() {
+  const { q, ns } = form.elements;
+  if (document.activeElement !== q) q.value = params.get("q") ?? "";
+  if (document.activeElement !== ns) ns.value = params.getAll("ns").join(", ");
+  const kinds = params.getAll("kind");
+  for (const box of form.querySelectorAll("[name=kind]")) box.checked = kinds.includes(box.value);
+}
+
+function submit(event) {
+  event.preventDefault();
+  ask();
+}
+
+/** Go where the form says; the same question again asks the service anew. */
+async function ask() {
+  const { q, ns } = form.elements;
+  const kinds = [...form.querySelectorAll("[name=kind]:checked")].map((box) => box.value);
+  const next = linkTo("search", "", { q: q.value.trim(), kind: kinds, ns: ns.value.split(",").map((one) => one.trim()) });
+  if (next !== location.hash) location.hash = next;
+  else if (questionOf(params)) {
+    delete answerBox.dataset.shown;
+    await answerTo(questionOf(params), { again: true }).catch(() => {});
+    await update(params);
+  }
+}
+
+function welcome() {
+  const tries = ["refund a customer's card payment", "turn a street address into coordinates", "summarise a long contract"];
+  delete answerBox.dataset.shown;
+  return h(
+    "div",
+    { class: "welcome" },
+    h("p", {}, "Say what is to be done, as you would say it to a colleague. The shortlist shows which models, agents, tools and skills would serve, and why. Nothing is invoked."),
+    h("ul", { class: "plain" }, tries.map((q) => h("li", {}, h("a", { href: linkTo("search", "", { q }) }, q)))),
+  );
+}
+
+function faulty(error) {
+  const faults = error.errors?.map(({ field, message }) => h("li", {}, field && h("code", {}, field), field && " ", message)) ?? [];
+  return h("div", { class: "notice bad" }, h("p", {}, error.message), faults.length > 0 && h("ul", {}, faults));
+}
+
+function wordsOf(answer, id) {
+  const result = answer.results.find((one) => one.id === id);
+  return new Set(result?.why?.spelled ?? []);
+}
+
+function show(question, answer) {
+  const signals = signalsOf(answer.results, answer.base);
+  answerBox.dataset.shown = JSON.stringify(question);
+  fill(
+    answerBox,
+    summary(answer),
+    answer.results.length > 0 && h("ol", { class: "shortlist" }, answer.results.map((result, i) => card(result, i + 1, signals, answer.base))),
+    comparing(),
+  );
+  say(`${answer.verdict}: ${plural(answer.results.length, "result")}${answer.degraded.length ? `, without ${answer.degraded.join(", ")}` : ""}`);
+}
+
+function card(result, place, signals, weights) {
+  const words = new Set(result.why?.spelled ?? []);
+  return h(
+    "li",
+    { class: "card" },
+    h("div", { class: "head" },
+      h("span", { class: "place", "aria-hidden": "true" }, place),
+      h("h2", {}, h("a", { class: "name", href: linkTo("search", params, { open: result.id }), "data-id": result.id, onclick: openHere }, marked(result.name, words))),
+      stack(result, signals)),
+    h("p", { class: "about" }, h("span", { class: `kind ${result.kind}` }, result.kind), h("span", { class: "where" }, marked(result.namespace, words)),
+      result.provider && h("span", {}, "by ", marked(result.provider, words)), result.version && h("span", {}, `version ${result.version}`), flags(result)),
+    result.summary ? h("p", { class: "summary" }, marked(result.summary, words)) : h("p", { class: "summary none" }, "It says nothing about itself."),
+    h("p", { class: "why" }, matched(result.why)),
+    rows(result, signals, weights),
+    h("label", { class: "pick" }, h("input", { type: "checkbox", "data-pick": result.id, checked: picked.includes(result.id), onchange: (event) => pick(result.id, event.target.checked) }), "Compare", h("span", { class: "unseen" }, ` ${result.name}`)),
+  );
+}
+
+/** What to look at twice, in words. */
+function flags(result) {
+  return [
+    result.lifecycle === "deprecated" && h("span", { class: "flag" }, "deprecated"),
+    !result.enriched && h("span", { class: "flag quiet", title: "No LLM has described it; its registration speaks for itself." }, "as registered"),
+    result.suspicious.map((reason) => h("span", { class: "flag bad" }, `suspicious: its text ${reason}`)),
+  ];
+}
+
+function matched(why) {
+  if (!why?.matched.length) return "No word of the question stands in it; it is near in meaning.";
+  const fields = why.fields.map((field) => field.replaceAll("_", " ")).join(", ");
+  return ["Matched ", why.matched.map((word, i) => [i > 0 && ", ", h("mark", {}, word)]), ` in ${fields}.`];
+}
+
+/** A result's link opens the panel and keeps what else the address says now. */
+function openHere(event) {
+  event.currentTarget.href = linkTo("search", params, { open: event.currentTarget.dataset.id });
+}
+
+function closePanel() {
+  const id = params.get("open");
+  if (!id) return false;
+  location.hash = linkTo("search", params, { open: undefined });
+  names().find((name) => name.dataset.id === id)?.focus();
+  return true;
+}
+
+function names() {
+  return [...answerBox.querySelectorAll("a.name")];
+}
+
+function pickFocused() {
+  const box = document.activeElement.closest(".card")?.querySelector("[data-pick]");
+  box?.click();
+  return Boolean(box);
+}
+
+/** Two at most: a third takes the place of the one before. */
+function pick(id, wanted) {
+  picked = [...picked.filter((one) => one !== id), ...(wanted ? [id] : [])].slice(-2);
+  for (const box of answerBox.querySelectorAll("[data-pick]")) box.checked = picked.includes(box.dataset.pick);
+  answerBox.querySelector(".comparing").replaceWith(comparing());
+  if (picked.length === 2) say("Two are picked; the link at the end of the list compares them");
+}
+
+function comparing() {
+  if (picked.length < 2) return h("p", { class: "comparing hint" }, picked.length ? "Pick one more to compare." : "Pick two to see why one stands above the other.");
+  const order = names().map((name) => name.dataset.id);
+  const [a, b] = [...picked].sort((one, other) => order.indexOf(one) - order.indexOf(other));
+  return h("p", { class: "comparing" }, h("a", { class: "button main", href: linkTo("compare", params, { a, b, open: undefined }) }, `Why is ${order.indexOf(a) + 1} above ${order.indexOf(b) + 1}?`));
+}
