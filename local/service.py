@@ -1,7 +1,7 @@
 """The HTTP service on loopback: turns requests into API Gateway events for the discovery handler."""
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import distribution
 from pathlib import Path
@@ -9,13 +9,17 @@ from pathlib import Path
 import anyio.to_thread
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from functions.discovery.handler import respond
+from local.console import api, files
+from local.console.desk import Desk
+from local.console.roll import Keeper
 from local.envelope import proxy_request
 from local.pump import Pump
+from local.wire import body, raw_path
 from mats.bootstrap.local import Local
 from mats.edge import ard, http
 
@@ -31,23 +35,25 @@ LOGGER = logging.getLogger("mats.service")
 
 def application(local: Local) -> Starlette:
     """The ASGI application over one local registry."""
-    discovery = local.discovery
+    discovery, desk = local.discovery, Desk(local)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
-        pump = Pump(local)
+        pump, keeper = Pump(local), Keeper(desk.roll)
         pump.start()
+        keeper.start()
         yield
+        keeper.stop()
         pump.stop()
 
-    async def api(request: Request) -> Response:
+    async def public(request: Request) -> Response:
         try:
-            body = await _body(request)
+            sent = await body(request, _LONGEST_BODY)
         except ClientDisconnect:
             return Response(status_code=400)
         event = proxy_request(
-            request.method, _raw_path(request), request.headers, body, local.settings.audiences, query=request.url.query
+            request.method, raw_path(request), request.headers, sent, local.settings.audiences, query=request.url.query
         )
         answer = await anyio.to_thread.run_sync(respond, event, discovery)
         return Response(answer.body, answer.status, dict(answer.headers))
@@ -59,35 +65,29 @@ def application(local: Local) -> Starlette:
     async def nowhere(request: Request, error: Exception) -> Response:
         return problem(request, 404, "there is nothing at this path; see /openapi.json")
 
-    def problem(request: Request, status: int, detail: str) -> Response:
-        answer = http.problem(status, detail)
+    async def wrong_method(request: Request, error: Exception) -> Response:
+        allowed = (getattr(error, "headers", None) or {}).get("Allow", "GET, HEAD")
+        return problem(request, 405, f"use {allowed}", {"Allow": allowed})
+
+    def problem(request: Request, status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
+        answer = http.problem(status, detail, headers=headers)
         answer = ard.in_its_shape(answer) if ard.serves(request.url.path) else answer
         return Response(answer.body, answer.status, dict(answer.headers))
 
     routes = [
-        Route("/", lambda request: RedirectResponse("/docs")),
+        *files.routes(),
+        *api.routes(desk),
         Route("/docs", lambda request: FileResponse(_PAGES / "docs.html")),
         Mount("/docs/assets", StaticFiles(directory=_swagger_ui())),
         Mount("/static", StaticFiles(directory=_PAGES)),
-        Route("/{path:path}", api, methods=["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]),
+        Route("/{path:path}", public, methods=api.METHODS),
     ]
-    return Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: nowhere, Exception: bug})
+    return Starlette(
+        routes=routes, lifespan=lifespan, exception_handlers={404: nowhere, 405: wrong_method, Exception: bug}
+    )
 
 
 def _swagger_ui() -> Path:
     """The folder of Swagger UI's files; the package carries nothing else that is used."""
     files = distribution("drf-spectacular-sidecar")
     return Path(str(files.locate_file("drf_spectacular_sidecar/static/drf_spectacular_sidecar/swagger-ui-dist")))
-
-
-def _raw_path(request: Request) -> str:
-    raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
-    return raw.decode("latin-1")
-
-
-async def _body(request: Request) -> bytes:
-    """The body; of an overlong one only so much that the handler can refuse it, but all of it is taken off the wire."""
-    read = bytearray()
-    async for chunk in request.stream():
-        read += chunk[: _LONGEST_BODY - len(read)]
-    return bytes(read)

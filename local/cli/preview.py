@@ -1,8 +1,7 @@
 """`mats preview`."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -12,15 +11,15 @@ from local import fetching
 from local.cli.console import AsJson, Exit, exit_codes, out, plain, print_json
 from local.cli.spending import show_spent, spent_json
 from local.importing import Importer
+from local.outlook import told
 from local.rehearsal import Rehearsal
 from mats.bootstrap.local import Local
 from mats.domain.advice import Advice, Weight
 from mats.domain.capability import Id
 from mats.domain.errors import CapabilityNotFound, Fault, RequestInvalid
-from mats.domain.ranking import Signal
 from mats.domain.registration import Registration
 from mats.settings import Settings
-from mats.usecases.preview import TWIN_COSINE, TWIN_OVERLAP, Outlook, Preview, Prospect, Twin
+from mats.usecases.preview import TWIN_COSINE, TWIN_OVERLAP, Outlook, Preview, Prospect
 
 _STYLES = {Weight.MUST: "bold red", Weight.SHOULD: "yellow", Weight.COULD: "dim"}
 
@@ -100,57 +99,6 @@ def _chosen(registrations: list[Registration], name: str) -> Registration:
     names = ", ".join(r.name for r in registrations[:20]) + (" …" if len(registrations) > 20 else "")
     problem = "holds several" if wanted else f"holds no {name!r}"
     raise RequestInvalid([Fault("--name", f"the file {problem}: say which one of {names}")])
-
-
-def told(outlook: Outlook) -> dict[str, Any]:
-    """An outlook as JSON."""
-    profile = outlook.profile
-    return {
-        "id": profile.id,
-        "kind": profile.kind,
-        "placed": outlook.placed,
-        "profile": {
-            "described_by": outlook.described_by,
-            **profile.enrichment.model_dump(mode="json"),
-            "trust": profile.trust,
-            "lifecycle": profile.lifecycle,
-            "encoded_text": outlook.encoded,
-        },
-        "queries": [_prospect(one) for one in outlook.prospects],
-        "near_duplicates": [_twin(one) for one in outlook.twins],
-        "thresholds": {"cosine": TWIN_COSINE, "overlap": TWIN_OVERLAP},
-        "advice": [one._asdict() for one in outlook.advice],
-        "without": outlook.without,
-    }
-
-
-def _prospect(one: Prospect) -> dict[str, Any]:
-    rivals = [
-        {"id": r.id, "place": r.place, "score": round(r.score, 4), "signals": _rounded(r.signals), "why": r.why}
-        for r in one.rivals
-    ]
-    return {
-        "query": one.query,
-        "origin": one.origin,
-        "place": one.place,
-        "place_unaided": one.unaided,
-        "looked_at": one.looked_at,
-        "verdict": one.verdict,
-        "score": None if one.score is None else round(one.score, 4),
-        "signals": _rounded(one.signals),
-        "matched": one.matched,
-        "outranked_by": rivals,
-    }
-
-
-def _twin(one: Twin) -> dict[str, Any]:
-    cosine = None if one.cosine is None else round(one.cosine, 4)
-    shown = {"id": one.id, "cosine": cosine, "overlap": round(one.overlap, 4)}
-    return {**shown, "same_namespace": one.same_owner, "description": one.description}
-
-
-def _rounded(signals: Mapping[Signal, float]) -> dict[str, float]:
-    return {signal: round(value, 4) for signal, value in signals.items()}
 
 
 def _show(outlook: Outlook) -> None:

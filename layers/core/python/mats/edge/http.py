@@ -1,7 +1,6 @@
 """API Gateway's proxy events in, its responses out; the only place that knows HTTP statuses."""
 
 import base64
-import binascii
 import json
 import re
 from collections.abc import Mapping
@@ -31,7 +30,8 @@ Event = Mapping[str, Any]
 _SESSION = re.compile(r"arn:(?P<partition>[\w-]+):sts::(?P<account>\d+):assumed-role/(?P<role>[^/]+)/.*")
 
 _TITLES = {
-    400: "Bad Request", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 413: "Content Too Large",
+    400: "Bad Request", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 409: "Conflict",
+    412: "Precondition Failed", 413: "Content Too Large", 415: "Unsupported Media Type",
     422: "Unprocessable Content", 500: "Internal Server Error", 503: "Service Unavailable",
 }  # fmt: skip
 
@@ -69,14 +69,22 @@ def body_of(event: Event) -> Any:
     try:
         raw = event.get("body") or ""
         data = base64.b64decode(raw, validate=True) if event.get("isBase64Encoded") else raw.encode()
-        if len(data) > MAX_BODY_BYTES:
-            raise BodyTooLarge([Fault("", f"the body is {len(data):,} bytes; at most {MAX_BODY_BYTES:,} are read")])
+    except ValueError as error:  # half a character, base64 that is none
+        raise BodyUnreadable([Fault("", "the body is not UTF-8 text")]) from error
+    return json_of(data)
+
+
+def json_of(data: bytes, most: int = MAX_BODY_BYTES) -> Any:
+    """The JSON of at most so many bytes. Raises as `body_of` does."""
+    if len(data) > most:
+        raise BodyTooLarge([Fault("", f"the body is {len(data):,} bytes; at most {most:,} are read")])
+    try:
         return json.loads(data.decode("utf-8-sig"))
-    except (UnicodeError, binascii.Error) as error:
+    except UnicodeError as error:
         raise BodyUnreadable([Fault("", "the body is not UTF-8 text")]) from error
     except json.JSONDecodeError as error:
         raise BodyUnreadable([Fault("", f"the body is not JSON: {error.msg} at character {error.pos}")]) from error
-    except ValueError as error:  # a number too long to read, base64 that is none
+    except ValueError as error:  # a number too long to read
         raise BodyUnreadable([Fault("", f"the body cannot be read: {error}")]) from error
     except RecursionError as error:
         raise BodyUnreadable([Fault("", "the body is nested too deeply")]) from error

@@ -78,6 +78,10 @@ class Database:
             connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         return connection
 
+    def watch(self) -> "Watch":
+        """Something that notices when anybody writes."""
+        return Watch(self, self.connect())
+
     def close(self) -> None:
         """Close every connection this process has opened."""
         while self._opened:
@@ -128,3 +132,15 @@ class Database:
                 return StorageUnusable(f"{where} cannot be opened; check the folder's permissions or set MATS_HOME")
             case _:
                 return StorageUnusable(f"{where}: {error}")
+
+
+class Watch:
+    """Notices what this process or another has written. Not safe to share between threads without a lock."""
+
+    def __init__(self, database: Database, connection: sqlite3.Connection) -> None:
+        self._database, self._connection = database, connection
+
+    def version(self) -> int:
+        """A number that is another one after every write; next to free to ask for."""
+        with self._database.explained():
+            return int(self._connection.execute("PRAGMA data_version").fetchone()[0])

@@ -72,6 +72,19 @@ class SqliteProfiles:
         with self.database.reading() as connection:
             yield from [Id(row[0]) for row in connection.execute("SELECT id FROM profiles ORDER BY id")]
 
+    def revisions(self) -> dict[Id, tuple[int, int]]:
+        """The revision of each profile, tombstones included, and the one that the index has acknowledged."""
+        with self.database.reading() as connection:
+            rows = connection.execute("SELECT id, rev, indexed_rev FROM profiles").fetchall()
+        return {id: (rev, indexed_rev) for id, rev, indexed_rev in rows}
+
+    def without_vectors(self, ids: Collection[Id]) -> Sequence[Profile]:
+        """The current profiles there are, for those who only read: a vector is as large as the rest."""
+        query = f"SELECT indexed_rev, body FROM profiles WHERE id IN {IN}"
+        with self.database.reading() as connection:
+            rows = connection.execute(query, (as_json(ids),)).fetchall()
+        return [_profile(body, indexed_rev) for indexed_rev, body in rows]
+
     def vectors(self) -> dict[str, int]:
         """How many active profiles have a vector, by the encoder that made it."""
         query = (

@@ -2,8 +2,9 @@
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from mats.adapters.sqlite.database import Database
 from mats.domain.capability import Id
@@ -35,6 +36,27 @@ class Announcer:
         )
 
 
+class Written(NamedTuple):
+    """An item as it is kept, as JSON text, and a tag that changes with it."""
+
+    tag: str
+    text: str
+
+
+def _written(connection: sqlite3.Connection, id: Id) -> Written | None:
+    row = connection.execute("SELECT digest, item FROM registry WHERE id = ?", (id,)).fetchone()
+    return row and Written(*row)
+
+
+def _foreseen(connection: sqlite3.Connection, registration: Registration) -> Placed:
+    before = connection.execute("SELECT kind, digest FROM registry WHERE id = ?", (registration.id,)).fetchone()
+    if before is None:
+        return Placed.NEW
+    if before[0] != registration.kind:
+        return Placed.OTHER_KIND
+    return Placed.UNCHANGED if before[1] == fingerprint(registration.item()) else Placed.CHANGED
+
+
 @dataclass(frozen=True, slots=True)
 class SqliteRegistry:
     """The registry port over SQLite."""
@@ -53,27 +75,60 @@ class SqliteRegistry:
         with self.database.writing() as connection:
             return {registration.id: self._put(connection, registration) for registration in registrations}
 
+    def foreseen(self, registration: Registration) -> Placed:
+        """What would become of a registration if it were put now."""
+        with self.database.reading() as connection:
+            return _foreseen(connection, registration)
+
     def _put(self, connection: sqlite3.Connection, registration: Registration) -> Placed:
+        placed = _foreseen(connection, registration)
+        if placed not in (Placed.NEW, Placed.CHANGED):
+            return placed
         id, item = registration.id, registration.item()
-        digest = fingerprint(item)
-        before = connection.execute("SELECT kind, digest FROM registry WHERE id = ?", (id,)).fetchone()
-        if before and before[0] != registration.kind:
-            return Placed.OTHER_KIND
-        if before and before[1] == digest:
-            return Placed.UNCHANGED
         connection.execute(
             "INSERT OR REPLACE INTO registry (id, kind, digest, item) VALUES (?, ?, ?, ?)",
-            (id, registration.kind, digest, json.dumps(item, ensure_ascii=False)),
+            (id, registration.kind, fingerprint(item), json.dumps(item, ensure_ascii=False)),
         )
-        self.announce(connection, "Registry", "MODIFY" if before else "INSERT", id)
-        return Placed.CHANGED if before else Placed.NEW
+        self.announce(connection, "Registry", "MODIFY" if placed is Placed.CHANGED else "INSERT", id)
+        return placed
+
+    def written(self, id: Id) -> Written | None:
+        """An item as it is kept, with what tells it from any other; None if there is none."""
+        with self.database.reading() as connection:
+            return _written(connection, id)
+
+    def kinds(self, ids: Collection[Id]) -> Mapping[Id, str]:
+        """What each of these was registered as."""
+        with self.database.reading() as connection:
+            query = f"SELECT id, kind FROM registry WHERE id IN {IN}"
+            return dict(connection.execute(query, (as_json(ids),)).fetchall())
+
+    def put_if(self, admits: Callable[[str | None], bool], registration: Registration) -> Placed | None:
+        """Write a registration if the tag of what is there now (None if nothing is) is admitted; else None.
+
+        Looking and writing are one transaction: of two writers that saw the same, one is too late.
+        """
+        with self.database.writing() as connection:
+            before = _written(connection, registration.id)
+            return self._put(connection, registration) if admits(before and before.tag) else None
+
+    def remove_if(self, admits: Callable[[str], bool], id: Id) -> bool | None:
+        """Take an item out as `put_if` writes one; False if there is none, None if what is there is not admitted."""
+        with self.database.writing() as connection:
+            before = _written(connection, id)
+            if before and not admits(before.tag):
+                return None
+            return self._remove(connection, id)
 
     def remove(self, id: Id) -> bool:
         """Take an item out; whether there was one."""
         with self.database.writing() as connection:
-            there = connection.execute("DELETE FROM registry WHERE id = ?", (id,)).rowcount > 0
-            if there:
-                self.announce(connection, "Registry", "REMOVE", id)
+            return self._remove(connection, id)
+
+    def _remove(self, connection: sqlite3.Connection, id: Id) -> bool:
+        there = connection.execute("DELETE FROM registry WHERE id = ?", (id,)).rowcount > 0
+        if there:
+            self.announce(connection, "Registry", "REMOVE", id)
         return there
 
     def ids(self) -> Iterator[Id]:
