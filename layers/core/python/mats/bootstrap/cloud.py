@@ -5,13 +5,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mats.adapters import aws
-from mats.adapters.dynamodb.profiles import DynamoProfiles
 from mats.adapters.dynamodb.registry import DynamoCallers, DynamoRegistry, DynamoTrust
 from mats.adapters.dynamodb.tables import Tables
-from mats.adapters.dynamodb.targets import DynamoTargets
-from mats.adapters.eventbridge import EventBus
 from mats.adapters.opensearch.domain import Domain
-from mats.adapters.opensearch.generations import OpenSearchGenerations
 from mats.adapters.opensearch.index import OpenSearchIndex
 from mats.bootstrap import models
 from mats.bootstrap.system import System
@@ -21,6 +17,9 @@ from mats.settings import Settings, SettingsInvalid
 
 if TYPE_CHECKING:
     from mats.adapters.bedrock.models import Bedrock
+    from mats.adapters.dynamodb.profiles import DynamoProfiles
+    from mats.adapters.eventbridge import EventBus
+    from mats.adapters.opensearch.generations import OpenSearchGenerations
 
 _CALLER_S = 0.3
 """Who a caller is must be known before anything is searched."""
@@ -68,13 +67,18 @@ class Cloud(System):
         return DynamoTrust(self._tables, self.settings.trust_table)
 
     @cached_property
-    def profiles(self) -> DynamoProfiles:
+    def profiles(self) -> "DynamoProfiles":
         """What enrichment made of it."""
+        from mats.adapters.dynamodb.profiles import DynamoProfiles  # noqa: PLC0415 - not for discovery, whose start counts
+
         return DynamoProfiles(self._tables, self.settings.profiles_table)
 
     @cached_property
-    def generations(self) -> OpenSearchGenerations:
+    def generations(self) -> "OpenSearchGenerations":
         """One index after the other."""
+        from mats.adapters.dynamodb.targets import DynamoTargets  # noqa: PLC0415 - not for discovery, whose start counts
+        from mats.adapters.opensearch.generations import OpenSearchGenerations  # noqa: PLC0415 - not for discovery, whose start counts
+
         return OpenSearchGenerations(
             domain=self._domain,
             targets=DynamoTargets(self._tables, self.settings.profiles_table),
@@ -107,7 +111,9 @@ class Cloud(System):
         return DynamoCallers(tables, self.settings.callers_table, self.clock.elapsed_ms).audiences
 
     @cached_property
-    def _bus(self) -> EventBus:
+    def _bus(self) -> "EventBus":
+        from mats.adapters.eventbridge import EventBus  # noqa: PLC0415 - not for discovery, whose start counts
+
         return EventBus(self.settings.event_bus, region=self.settings.region)
 
     def _rejects(self, rejected: Sequence[Profile]) -> None:

@@ -33,16 +33,16 @@ from mats.ports import (
     Writer,
 )
 from mats.settings import TITAN, Settings
-from mats.usecases.backfill import Backfill
-from mats.usecases.browse import Browse
 from mats.usecases.discover import Discover, Retrieval
-from mats.usecases.enrich import Enrich
 from mats.usecases.look_up import LookUp
-from mats.usecases.reconcile import Reconcile
-from mats.usecases.reindex import Reindex
 
 if TYPE_CHECKING:
     from mats.adapters.bedrock.models import Bedrock
+    from mats.usecases.backfill import Backfill
+    from mats.usecases.browse import Browse
+    from mats.usecases.enrich import Enrich
+    from mats.usecases.reconcile import Reconcile
+    from mats.usecases.reindex import Reindex
 
 LOGGER = logging.getLogger("mats")
 _STAGE_THREADS = 256
@@ -68,8 +68,10 @@ class Discovery:
     """Callers are not the operator: an answer does not say what failed inside."""
 
     @property
-    def browse(self) -> Browse:
+    def browse(self) -> "Browse":
         """Goes through the index that is looked up in."""
+        from mats.usecases.browse import Browse  # noqa: PLC0415 - for those who list
+
         return Browse(self.look_up.index)
 
 
@@ -77,7 +79,7 @@ class Discovery:
 class Enrichment:
     """What the enrichment function runs; `spent` is what the models of this process have cost so far."""
 
-    enrich: Enrich
+    enrich: "Enrich"
     spent: Callable[[], Mapping[str, Usage]]
     metrics: Metrics = _unmeasured
 
@@ -181,8 +183,10 @@ class System:
         return DaemonThreads(self.settings.writer_calls, "writer")
 
     @cached_property
-    def enrich(self) -> Enrich:
+    def enrich(self) -> "Enrich":
         """The offline path."""
+        from mats.usecases.enrich import Enrich  # noqa: PLC0415 - not for discovery, whose start counts
+
         return Enrich(
             registry=self.registry,
             trust=self.trust,
@@ -262,8 +266,10 @@ class System:
         return CloudWatchMetrics(self.settings.metrics, service)
 
     @cached_property
-    def reconcile(self) -> Reconcile:
+    def reconcile(self) -> "Reconcile":
         """The repair."""
+        from mats.usecases.reconcile import Reconcile  # noqa: PLC0415 - not for discovery, whose start counts
+
         return Reconcile(
             enrich=self.enrich,
             registry=self.registry,
@@ -274,10 +280,14 @@ class System:
         )
 
     @cached_property
-    def reindex(self) -> Reindex:
+    def reindex(self) -> "Reindex":
         """A new index in place of the old one."""
+        from mats.usecases.reindex import Reindex  # noqa: PLC0415 - not for discovery, whose start counts
+
         return Reindex(profiles=self.profiles, generations=self.generations)
 
-    def backfill(self, per_minute: int) -> Backfill:
+    def backfill(self, per_minute: int) -> "Backfill":
         """What another prompt or model has made stale, at most so many a minute; 0 does not hold back."""
+        from mats.usecases.backfill import Backfill  # noqa: PLC0415 - not for discovery, whose start counts
+
         return Backfill(enrich=self.enrich, clock=self.clock, ids=fresh_id, pause=time.sleep, per_minute=per_minute)

@@ -6,13 +6,15 @@ import logging
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mats.domain.capability import Id
 from mats.domain.query import ANYWHERE, Scope
 from mats.domain.shortlist import Result, Shortlist
 from mats.domain.usage import Usage
-from mats.usecases.enrich import Outcome
+
+if TYPE_CHECKING:
+    from mats.usecases.enrich import Outcome
 
 LOGGER = logging.getLogger("mats")
 
@@ -25,7 +27,7 @@ def decided(shortlist: Shortlist, audiences: Collection[str], *, spell_out: bool
     LOGGER.info("%s", json.dumps(record, ensure_ascii=False))
 
 
-def enriched(outcomes: Mapping[Id, Outcome], usage: Usage) -> None:
+def enriched(outcomes: Mapping[Id, "Outcome"], usage: Usage) -> None:
     """Log what became of a batch of changes and what it cost; ids only of those that will come again."""
     record = {
         "event": "enriched",

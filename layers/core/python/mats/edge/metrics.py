@@ -2,16 +2,18 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from mats.domain.shortlist import Shortlist
 from mats.domain.usage import Usage
 from mats.ports import Measure
-from mats.usecases.enrich import Outcome
+
+if TYPE_CHECKING:
+    from mats.usecases.enrich import Outcome
 
 FAILED: Mapping[str, Measure] = {"Failed": Measure(1, "Count")}
 """A request that got no answer for a reason of ours."""
 _PARTS = ("llm", "neural", "lexical", "bm25", "audiences")
-_NAMES = {Outcome.DEGRADED: "Waiting"}
 
 
 def of_answer(shortlist: Shortlist) -> dict[str, Measure]:
@@ -28,11 +30,13 @@ def of_answer(shortlist: Shortlist) -> dict[str, Measure]:
     }
 
 
-def of_batch(outcomes: Iterable[Outcome], usage: Usage) -> dict[str, Measure]:
+def of_batch(outcomes: Iterable["Outcome"], usage: Usage) -> dict[str, Measure]:
     """The measures of one batch of changes."""
-    counts = Counter(outcomes)
+    from mats.usecases.enrich import Outcome  # noqa: PLC0415 - not for discovery, whose start counts
+
+    counts, names = Counter(outcomes), {Outcome.DEGRADED: "Waiting"}
     return {
-        **{_NAMES.get(what, what.capitalize()): Measure(counts[what], "Count") for what in Outcome},
+        **{names.get(what, what.capitalize()): Measure(counts[what], "Count") for what in Outcome},
         **_of_usage(usage),
     }
 

@@ -1,20 +1,22 @@
 """The models of one process: each with the client that its waiting time asks for."""
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from boto3.session import Session
 from botocore.exceptions import BotoCoreError
 
 from mats.adapters import aws
-from mats.adapters.bedrock.chat import BedrockChat
 from mats.adapters.bedrock.reranker import BedrockReranker
 from mats.adapters.bedrock.runtime import Meter, Runtime
 from mats.adapters.bedrock.titan import TitanEncoder
-from mats.adapters.bedrock.writer import BedrockWriter
 from mats.domain.prompt import Prompt
 from mats.domain.usage import Prices
 from mats.ports import Replies
+
+if TYPE_CHECKING:
+    from mats.adapters.bedrock.chat import BedrockChat
+    from mats.adapters.bedrock.writer import BedrockWriter
 
 _CONNECTIONS = 256
 """As many as requests are answered at once."""
@@ -78,16 +80,20 @@ class Bedrock:
     def _judging(self) -> Runtime:
         return self._runtime(timeout_s=self._rerank_ms / 1000, attempts=self._attempts, connections=_CONNECTIONS)
 
-    def writer(self, model: str, prompt: Prompt) -> BedrockWriter:
+    def writer(self, model: str, prompt: Prompt) -> "BedrockWriter":
         """The enrichment LLM."""
+        from mats.adapters.bedrock.writer import BedrockWriter  # noqa: PLC0415 - not for discovery, whose start counts
+
         return BedrockWriter(runtime=self._offline, name=model, text=prompt)
 
     def reranker(self, model: str, prompt: Prompt) -> BedrockReranker:
         """The discovery LLM: in production one attempt, within its budget."""
         return BedrockReranker(runtime=self._judging, name=model, text=prompt)
 
-    def chat(self, model: str) -> BedrockChat:
+    def chat(self, model: str) -> "BedrockChat":
         """A model that converses, with the reranker's patience."""
+        from mats.adapters.bedrock.chat import BedrockChat  # noqa: PLC0415 - not for discovery, whose start counts
+
         return BedrockChat(runtime=self._judging, name=model)
 
     def encoder(self, model: str, *, dimension: int = 1024) -> TitanEncoder:
