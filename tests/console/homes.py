@@ -1,0 +1,65 @@
+"""Homes of the local service, filled in this process: quicker than by commands, and with a writer of our own."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+
+from evaluation.synthetic import registrations as synthetic
+from local.pump import drain
+from mats import bootstrap
+from mats.bootstrap.local import Local
+from mats.domain.capability import Id
+from mats.domain.errors import DependencyFailed
+from mats.domain.registration import Registration
+from mats.settings import Settings
+from tests.console.hostile import hostile_items, hostile_writing, rejected_item
+from tests.fakes import ScriptedWriter
+from tests.integration.conftest import Mats
+
+_BATCH = 1_000
+REJECTED = Id("org.evil.endpoint/endpoint-0")
+
+
+def encoder_at_hand() -> str:
+    """What MATS_ENCODER is here: the usual one, or none where its weights are not installed."""
+    settings = Settings()
+    try:
+        return settings.encoder if bootstrap.encoder(settings) else "none"
+    except DependencyFailed:
+        return "none"
+
+
+@contextmanager
+def opened(mats: Mats, writer: ScriptedWriter | None = None) -> Iterator[Local]:
+    """The registry in its home, for filling it before a service starts over it."""
+    settings = Settings(home=mats.home, encoder=mats.encoder)
+    with closing(Local(settings, encoder=bootstrap.encoder(settings), writer=writer)) as local:
+        yield local
+
+
+def fill(local: Local, registrations: Sequence[Registration]) -> None:
+    """Register them and make them findable, through the production path."""
+    for start in range(0, len(registrations), _BATCH):
+        local.registry.put(registrations[start : start + _BATCH])
+    assert drain(local) == 0
+
+
+def crowd(mats: Mats, count: int = 20_000) -> None:
+    """Fill its home with that many made-up capabilities of all kinds."""
+    with opened(mats) as local:
+        fill(local, synthetic(count))
+
+
+def hostile(mats: Mats) -> None:
+    """Fill its home with all hostile items, enriched in the same spirit; the latest revision of one is rejected."""
+    with opened(mats, ScriptedWriter(hostile_writing)) as local:
+        fill(local, [Registration.parse(item) for item in hostile_items()])
+        spoil(local, REJECTED)
+        drain(local)
+
+
+def spoil(local: Local, id: Id) -> None:
+    """Put an item there that no command of ours would take."""
+    with local.database.writing() as connection:
+        connection.execute("UPDATE registry SET item = ? WHERE id = ?", (json.dumps(rejected_item(id)), id))
+        local.registry.announce(connection, "Registry", "MODIFY", id)
