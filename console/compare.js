@@ -47,13 +47,18 @@ function show(question, pair, places, answer, away) {
   fill(
     main,
     away,
-    h("h1", {}, `Why is ${upper.name} above ${lower.name}?`),
+    h("h1", {}, `Why is ${titleOf(upper, lower)} above ${titleOf(lower, upper)}?`),
     h("p", { class: "hint" }, "Asked: ", h("q", {}, question.query)),
     h("p", { class: "because" }, because(upper, lower, gains)),
     ...reweighed(upper, lower),
     h("div", { class: "wide", role: "region", "aria-label": "Signals of both", tabindex: "0" }, table(pair, places, signals, gains)),
     h("div", { class: "two" }, pair.map((result, i) => one(result, places[i]))),
   );
+}
+
+/** The name, with the namespace where the other has the same. */
+function titleOf(result, other) {
+  return result.name === other.name ? result.id : result.name;
 }
 
 /** The difference in words, the weightiest reason first. */
@@ -89,7 +94,7 @@ function table(pair, places, signals, gains) {
     "table",
     { class: "compared" },
     h("thead", {},
-      h("tr", {}, h("th", { scope: "col", rowspan: "2" }, "signal"), pair.map((result, i) => h("th", { scope: "colgroup", colspan: "3" }, `${places[i]}. ${result.name}`)), h("th", { scope: "col", rowspan: "2" }, "difference")),
+      h("tr", {}, h("th", { scope: "col", rowspan: "2" }, "signal"), pair.map((result, i) => h("th", { scope: "colgroup", colspan: "3" }, `${places[i]}. ${titleOf(result, pair[1 - i])}`)), h("th", { scope: "col", rowspan: "2" }, "difference")),
       h("tr", {}, pair.flatMap(() => ["value", "weight", "points"].map((name) => h("th", { scope: "col" }, name))))),
     h("tbody", {}, gains.map(({ signal, by }) => h("tr", {}, h("th", { scope: "row" }, h("span", { class: `dot ${signal}`, "aria-hidden": "true" }), named(signal)), pair.map((result) => cells(result, signal)), h("td", { class: "gain" }, tilt(by / most), signed(by))))),
     h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, "score"), pair.map((result) => [h("td"), h("td"), h("td", {}, h("strong", {}, result.score.toFixed(3)))]), h("td", { class: "gain" }, h("strong", {}, signed(pair[0].score - pair[1].score))))),
@@ -101,9 +106,9 @@ function cells(result, signal) {
   return [h("td", {}, result.signals[signal].toFixed(3)), h("td", {}, percent(result.weights[signal] ?? 0)), h("td", {}, points(result, signal).toFixed(3))];
 }
 
-/** A bar to the left for what speaks for the upper one, to the right for the lower. */
+/** A bar to the right for what speaks for the upper one, to the left for what speaks for the lower. */
 function tilt(share) {
-  return h("span", { class: `tilt ${share < 0 ? "right" : "left"}`, "aria-hidden": "true" }, h("span", { "--share": Math.abs(share) }));
+  return h("span", { class: `tilt ${share < 0 ? "against" : ""}`, "aria-hidden": "true" }, h("span", { "--share": Math.abs(share) }));
 }
 
 function one(result, place) {

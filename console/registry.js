@@ -7,7 +7,7 @@ import * as panel from "./panel.js";
 import { KINDS, linkTo } from "./query.js";
 
 const SHOWS = {
-  all: ["All", "everything that is registered or was"],
+  all: ["All", "all that owners registered"],
   sparse: ["Sparse", "too little is said to be found well"],
   rejected: ["Rejected", "the latest registration could not be taken"],
   suspicious: ["Suspicious", "the text wants a second look"],

@@ -4,7 +4,7 @@ import { h, fill, marked, plural, say, score } from "./dom.js";
 import { moving } from "./keys.js";
 import * as panel from "./panel.js";
 import { KINDS, answerTo, isKept, linkTo, questionOf } from "./query.js";
-import { rows, signalsOf, stack } from "./signals.js";
+import { list, signalsOf, stack } from "./signals.js";
 import { summary } from "./verdict.js";
 
 let params, form, answerBox, side, running;
@@ -124,18 +124,18 @@ function wordsOf(answer, id) {
 }
 
 function show(question, answer) {
-  const signals = signalsOf(answer.results, answer.base);
+  const around = { signals: signalsOf(answer.results, answer.base), weights: answer.base, mixed: answer.results.some(({ enriched }) => enriched) };
   answerBox.dataset.shown = JSON.stringify(question);
   fill(
     answerBox,
     summary(answer),
-    answer.results.length > 0 && h("ol", { class: "shortlist" }, answer.results.map((result, i) => card(result, i + 1, signals, answer.base))),
+    answer.results.length > 0 && h("ol", { class: "shortlist" }, answer.results.map((result, i) => card(result, i + 1, around))),
     comparing(),
   );
   say(`${answer.verdict}: ${plural(answer.results.length, "result")}${answer.degraded.length ? `, without ${answer.degraded.join(", ")}` : ""}`);
 }
 
-function card(result, place, signals, weights) {
+function card(result, place, { signals, weights, mixed }) {
   const words = new Set(result.why?.spelled ?? []);
   return h(
     "li",
@@ -145,25 +145,25 @@ function card(result, place, signals, weights) {
       h("h2", {}, h("a", { class: "name", href: linkTo("search", params, { open: result.id }), "data-id": result.id, onclick: openHere }, marked(result.name, words))),
       stack(result, signals)),
     h("p", { class: "about" }, h("span", { class: `kind ${result.kind}` }, result.kind), h("span", { class: "where" }, marked(result.namespace, words)),
-      result.provider && h("span", {}, "by ", marked(result.provider, words)), result.version && h("span", {}, `version ${result.version}`), flags(result)),
+      result.provider && h("span", {}, "by ", marked(result.provider, words)), result.version && h("span", {}, `version ${result.version}`), flags(result, mixed)),
     result.summary ? h("p", { class: "summary" }, marked(result.summary, words)) : h("p", { class: "summary none" }, "It says nothing about itself."),
     h("p", { class: "why" }, matched(result.why)),
-    rows(result, signals, weights),
+    list(result, signals, weights),
     h("label", { class: "pick" }, h("input", { type: "checkbox", "data-pick": result.id, checked: picked.includes(result.id), onchange: (event) => pick(result.id, event.target.checked) }), "Compare", h("span", { class: "unseen" }, ` ${result.name}`)),
   );
 }
 
 /** What to look at twice, in words. */
-function flags(result) {
+function flags(result, mixed) {
   return [
     result.lifecycle === "deprecated" && h("span", { class: "flag" }, "deprecated"),
-    !result.enriched && h("span", { class: "flag quiet", title: "No LLM has described it; its registration speaks for itself." }, "as registered"),
+    mixed && !result.enriched && h("span", { class: "flag quiet", title: "No LLM has described it; its registration speaks for itself." }, "as registered"),
     result.suspicious.map((reason) => h("span", { class: "flag bad" }, `suspicious: its text ${reason}`)),
   ];
 }
 
 function matched(why) {
-  if (!why?.matched.length) return "No word of the question stands in it; it is near in meaning.";
+  if (!why?.matched.length) return "No word of the question stands in it: it was found by meaning alone.";
   const fields = why.fields.map((field) => field.replaceAll("_", " ")).join(", ");
   return ["Matched ", why.matched.map((word, i) => [i > 0 && ", ", h("mark", {}, word)]), ` in ${fields}.`];
 }

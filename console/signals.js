@@ -1,8 +1,9 @@
-// What a score is made of: a row per signal, present or absent, and the stack they make.
+// What a score is made of: each signal, present or absent, and the stack they make.
 
 import { h, percent, score } from "./dom.js";
 
 const ORDER = ["llm", "retrieval", "bm25", "quality", "intent"];
+const STAND_IN = "retrieval"; // takes the judge's place and weight where nobody judged
 const SAID = {
   llm: "Judge",
   retrieval: "Words and meaning",
@@ -11,11 +12,10 @@ const SAID = {
   intent: "Type asked for",
 };
 const ABSENT = {
-  llm: "no LLM judged this one",
-  retrieval: "not needed: it was judged",
-  bm25: "words were not searched",
-  quality: "operators gave it no trust",
-  intent: "no type was inferred, or it has no type tags",
+  llm: "not judged",
+  bm25: "not searched",
+  quality: "no trust given",
+  intent: "no type inferred",
 };
 
 /** A signal as people call it. */
@@ -47,25 +47,18 @@ export function stack(result, signals) {
   );
 }
 
-/** A row for each signal: its weight as configured and as it counted here, and its value, or that it is absent. */
-export function rows(result, signals, weights) {
-  return h(
-    "table",
-    { class: "signals" },
-    h("caption", { class: "unseen" }, `Signals of ${result.name}`),
-    h("thead", { class: "unseen" }, h("tr", {}, ["signal", "weight", "value"].map((name) => h("th", { scope: "col" }, name)))),
-    h("tbody", {}, signals.map((signal) => row(result, signal, weights))),
-  );
+/** Each signal: its weight as configured and as it counted here, and its value, or that it is absent. */
+export function list(result, signals, weights) {
+  return h("ul", { class: "signals", "aria-label": `Signals of ${result.name}` }, signals.map((signal) => item(result, signal, weights)));
 }
 
-function row(result, signal, weights) {
+function item(result, signal, weights) {
   const there = signal in result.signals;
   return h(
-    "tr",
+    "li",
     { class: there ? signal : "absent" },
-    h("th", { scope: "row" }, h("span", { class: `dot ${signal}`, "aria-hidden": "true" }), named(signal), h("code", {}, signal)),
-    h("td", { class: "weight" }, weight(result.weights[signal], weights[signal])),
-    h("td", {}, there ? meter(signal, result.signals[signal]) : h("span", { class: "why" }, `absent: ${ABSENT[signal] ?? "not measured"}`)),
+    h("span", { class: "what" }, h("span", { class: `dot ${signal}`, "aria-hidden": "true" }), named(signal), " ", h("span", { class: "weight" }, h("span", { class: "unseen" }, "weight "), weight(result.weights[signal], weights[signal] ?? (signal === STAND_IN ? weights.llm : undefined)))),
+    there ? meter(signal, result.signals[signal]) : h("span", { class: "meter" }, `absent: ${ABSENT[signal] ?? "not measured"}`),
   );
 }
 
@@ -73,9 +66,9 @@ function row(result, signal, weights) {
 function weight(counted, configured) {
   if (counted === undefined) return configured ? h("s", {}, percent(configured)) : "–";
   if (configured === undefined || Math.abs(counted - configured) < 0.005) return percent(counted);
-  return [`${Math.round(100 * configured)} → `, h("strong", {}, percent(counted))];
+  return [`${Math.round(100 * configured)} → `, percent(counted)];
 }
 
 function meter(signal, value) {
-  return h("div", { class: "meter" }, h("div", { class: "bar", "aria-hidden": "true" }, h("span", { class: `part ${signal}`, "--share": value })), h("span", { class: "value" }, score(value)));
+  return h("span", { class: "meter" }, h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: `part ${signal}`, "--share": value })), h("span", { class: "value" }, score(value)));
 }
