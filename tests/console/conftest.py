@@ -1,4 +1,4 @@
-"""A browser and services for each module, over registries filled once; a page for each test, which may not misbehave."""
+"""A browser and services for each module, over registries filled once; for each test a page that must behave."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

@@ -1,14 +1,15 @@
 """A site of a few pages on loopback, to try the harness on."""
 
+import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-)
+from tests.conftest import ROOT
+
+POLICY: str = json.loads((ROOT / "console" / "headers.json").read_text())["Content-Security-Policy"]
+"""The one that the console is served under."""
 _TYPES = {"": "text/html; charset=utf-8", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
