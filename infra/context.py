@@ -15,7 +15,9 @@ _ZONE = re.compile(r"[a-z]{2}(-[a-z]+)+-\d[a-z]")
 _MODEL = re.compile(r"[a-z0-9-]+\.[a-z0-9.:-]+")
 _GEOGRAPHIES = ("us", "us-gov", "eu", "apac", "jp", "au", "ca", "global")
 _HOST = re.compile(r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,}")
+_ORIGIN = re.compile(rf"https://{_HOST.pattern}(:\d+)?")
 _CERTIFICATE = re.compile(r"arn:aws[\w-]*:acm:[a-z0-9-]+:\d{12}:certificate/[\w-]+")
+_CLIENT = re.compile(r"[!-~]+")
 _EMAIL = re.compile(r"[^@\s,]+@[^@\s,]+\.[^@\s,]+")
 
 
@@ -64,6 +66,12 @@ class Context:
     jwt_audience: str = _key("", "for `auth=jwt`: the audience the tokens must name")
     domain_name: str = _key("", "host name of the API; needs `certificate_arn` and a DNS record of yours")
     certificate_arn: str = _key("", "ACM certificate for `domain_name`, in the region of the stacks")
+    console: bool = _key(False, "`true`: the console, at an address of CloudFront's; needs `auth=jwt`")
+    console_client_id: str = _key(
+        "",
+        "for `console=true`: the issuer's id of the console as a public client (authorization code with PKCE); "
+        "empty: people paste a token",
+    )
     alarm_email: str = _key("", "who is told of alarms; empty: nobody")
     rerank_model: str = _key(Settings().rerank_model, "Bedrock model that judges candidates, or `none`")
     writer_model: str = _key(Settings().writer_model, "Bedrock model that describes registrations, or `none`")
@@ -82,7 +90,7 @@ class Context:
             for key in fields(self)
             if key.metadata["choices"] and getattr(self, key.name) not in key.metadata["choices"]
         ]
-        faults += [*self._network_faults(), *self._front_faults(), *self._model_faults()]
+        faults += [*self._network_faults(), *self._front_faults(), *self._console_faults(), *self._model_faults()]
         if faults:
             raise ContextInvalid(faults)
 
@@ -90,6 +98,11 @@ class Context:
     def production(self) -> bool:
         """Whether others depend on it."""
         return self.size == "production"
+
+    @property
+    def issuer_origin(self) -> str:
+        """Where the issuer answers, without the path."""
+        return f"https://{urlsplit(self.jwt_issuer).netloc.lower()}"
 
     @property
     def profile(self) -> InferenceProfile | None:
@@ -159,6 +172,19 @@ class Context:
             faults.append(f"certificate_arn must be the ARN of an ACM certificate, not {self.certificate_arn!r}")
         if self.alarm_email and not _EMAIL.fullmatch(self.alarm_email):
             faults.append(f"alarm_email must be one address, not {self.alarm_email!r}")
+        return faults
+
+    def _console_faults(self) -> list[str]:
+        faults = []
+        if self.console and self.auth != "jwt":
+            faults.append("console=true needs auth=jwt, because browsers cannot sign")
+        if self.console_client_id:
+            if not self.console:
+                faults.append("console_client_id is for console=true")
+            if not _CLIENT.fullmatch(self.console_client_id):
+                faults.append(f"console_client_id must be the id of a client, not {self.console_client_id!r}")
+            if self.jwt_issuer and not _ORIGIN.fullmatch(self.issuer_origin):
+                faults.append(f"console_client_id needs a jwt_issuer with a host name, not {self.jwt_issuer!r}")
         return faults
 
     def _model_faults(self) -> list[str]:

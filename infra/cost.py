@@ -206,7 +206,7 @@ def report(traffic: Traffic, lines: Sequence[Line], table: Mapping[str, Any]) ->
     told += [
         "",
         f"Prices: {table['what']}; {table['region']}, {table['as_of']}; {table['source']}.",
-        "Not counted: data out to the Internet, support, a custom domain, WAF, throttled retries, mail.",
+        "Not counted: data out to the Internet, support, a custom domain, WAF, the console, throttled retries, mail.",
     ]
     return "\n".join(told)
 

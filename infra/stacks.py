@@ -5,6 +5,7 @@ from cdk_nag import AwsSolutionsChecks
 from constructs import Construct
 
 from infra.constructs.audit import Audit
+from infra.constructs.console import Console
 from infra.constructs.discovery_api import DiscoveryApi
 from infra.constructs.enrichment import TRIES, VISIBILITY, Enrichment
 from infra.constructs.event_path import EventPath
@@ -51,6 +52,8 @@ class System(Stack):
         self.discovery = DiscoveryApi(
             self, "Online", context=context, tables=tables, domain=self.domain, network=network
         )
+        if context.console:
+            Console(self, "Console", context=context, api=self.discovery.api)
         Observability(
             self,
             "Observability",

@@ -1,5 +1,6 @@
 """From a caller's request to a shortlist: the REST API and the function behind it."""
 
+import re
 from dataclasses import replace
 
 from aws_cdk import CfnOutput, Duration, RemovalPolicy
@@ -35,6 +36,11 @@ CALLS = (
     *((method, path) for path, method in ard.PATHS.items()),
     ("GET", f"{ard.AGENT}{{identifier+}}"),
 )
+
+
+def wildcard(path: str) -> str:
+    """A path of CALLS as policies and CloudFront spell it, with `*` for what is in braces."""
+    return re.sub(r"\{.*\}", "*", path)
 
 
 class DiscoveryApi(Construct):

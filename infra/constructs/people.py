@@ -1,6 +1,5 @@
 """What people and agents may do, as managed policies to attach: owners, operators, agents."""
 
-import re
 from collections.abc import Mapping, Sequence
 
 from aws_cdk import Aws, CfnOutput, Stack
@@ -10,7 +9,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra import models
-from infra.constructs.discovery_api import CALLS, STAGE
+from infra.constructs.discovery_api import CALLS, STAGE, wildcard
 from infra.constructs.event_path import ARCHIVE, EventPath
 from infra.constructs.function import ENCODER
 from infra.constructs.nag import HERE, accept_wildcards
@@ -61,7 +60,7 @@ class People(Construct):
         accept_wildcards(
             self.operators, [f"arn:<AWS::Partition>:events:{HERE}:replay/*"], "A replay is named by whoever starts it"
         )
-        calls = [(method, re.sub(r"\{.*\}", "*", path)) for method, path in CALLS]
+        calls = [(method, wildcard(path)) for method, path in CALLS]
         self.agents = self._policy("Agents", "Call the API of mats", [
             iam.PolicyStatement(
                 actions=["execute-api:Invoke"],

@@ -18,6 +18,8 @@ Template = dict[str, Any]
 ZONES = "eu-west-1a,eu-west-1b,eu-west-1c"
 VPC = {"network": "vpc", "availability_zones": "eu-west-1a"}
 JWT = {"auth": "jwt", "jwt_issuer": "https://issuer.example.com", "jwt_audience": "mats"}
+CONSOLE = {**JWT, "console": "true"}
+SIGN_IN = {**CONSOLE, "console_client_id": "console-of-mats"}
 PRODUCTION = {"size": "production"}
 HOST = {
     "domain_name": "find.example.com",
@@ -35,7 +37,11 @@ def templates(**context: str) -> dict[str, Template]:
 
 def deployment(**context: str) -> Deployment:
     """The same, with every reference resolved."""
-    return Deployment(*templates(**context).values())
+    made = templates(**context)
+    buckets = (
+        id for one in made.values() for id, each in one["Resources"].items() if each["Type"] == "AWS::S3::Bucket"
+    )
+    return Deployment(*made.values(), values={f"{id}.Arn": f"arn:aws:s3:::{id.lower()}" for id in buckets})
 
 
 @cache

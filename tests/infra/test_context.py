@@ -9,7 +9,7 @@ import pytest
 from infra import models
 from infra.context import Context, ContextInvalid, table
 from infra.vendor import ROOT
-from tests.infra.synth import HOST, JWT, VPC, ZONES
+from tests.infra.synth import CONSOLE, HOST, JWT, SIGN_IN, VPC, ZONES
 
 
 def faults(**given: object) -> list[str]:
@@ -63,6 +63,11 @@ def test_keys_of_the_cdk_are_passed_over():
         ({"jwt_audience": "mats"}, "are for auth=jwt"),
         ({**HOST, "domain_name": "no host"}, "host name"),
         ({**HOST, "certificate_arn": "arn:aws:acm"}, "ARN of an ACM certificate"),
+        ({"console": "true"}, "console=true needs auth=jwt"),
+        ({**JWT, "console_client_id": "a"}, "console_client_id is for console=true"),
+        ({**SIGN_IN, "console_client_id": "a b"}, "id of a client"),
+        ({**SIGN_IN, "jwt_issuer": "https://issuer.example.com;x"}, "with a host name"),
+        ({**SIGN_IN, "jwt_issuer": "https://who@issuer.example.com"}, "with a host name"),
         ({"alarm_email": "nobody"}, "one address"),
         ({"rerank_model": "us.amazon.nova-micro-v1:0"}, "inference_profile"),
         ({"writer_model": "Nova"}, "writer_model"),
@@ -73,6 +78,12 @@ def test_keys_of_the_cdk_are_passed_over():
 )
 def test_what_cannot_be_is_refused(given: dict[str, object], part: str):
     assert any(re.search(part, fault) for fault in faults(**given))
+
+
+def test_a_console_needs_no_client_and_a_client_knows_where_its_issuer_answers():
+    assert Context.of(CONSOLE).console_client_id == ""
+    issuer = {"jwt_issuer": "https://Issuer.example.com:8443/realms/mats"}
+    assert Context.of({**SIGN_IN, **issuer}).issuer_origin == "https://issuer.example.com:8443"
 
 
 def test_the_documentation_shows_the_keys_as_they_are():

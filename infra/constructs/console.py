@@ -1,0 +1,207 @@
+"""The console in a browser: its files in a private bucket, and one address for them and for the API."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from aws_cdk import Aws, CfnOutput, Duration, RemovalPolicy, Stack
+from aws_cdk import aws_apigateway as apigateway
+from aws_cdk import aws_cloudfront as cloudfront
+from aws_cdk import aws_cloudfront_origins as origins
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_s3_assets as assets
+from aws_cdk import aws_s3_deployment as deployment
+from constructs import Construct
+
+from infra import console
+from infra.constructs.discovery_api import CALLS, wildcard
+from infra.constructs.nag import accept, accept_warning, accept_wildcards
+from infra.context import Context
+
+_ERRORS = (400, 403, 404, 405, 414, 500, 501, 502, 503, 504)
+"""What CloudFront would keep for ten seconds, and give to whoever asks next."""
+_COPIER_MB = 512
+_ASSETS = "cdk-hnb659fds-assets-<AWS::AccountId>-<AWS::Region>"
+"""The CDK's own bucket, as cdk-nag spells it."""
+
+
+class Console(Construct):
+    """A browser sees one origin, so nothing here is about CORS; who may ask what is for the API to say."""
+
+    def __init__(self, scope: Construct, id: str, *, context: Context, api: apigateway.RestApi) -> None:
+        super().__init__(scope, id)
+        self.bucket = s3.Bucket(
+            self,
+            "Files",
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+            enforce_ssl=True,
+            removal_policy=RemovalPolicy.DESTROY,
+            auto_delete_objects=True,
+        )
+        self.distribution = self._distribution(context, api)
+        self._copy(context)
+        address = f"https://{self.distribution.distribution_domain_name}/"
+        CfnOutput(self, "Url", value=address).override_logical_id("ConsoleUrl")
+        self._accept()
+
+    def _distribution(self, context: Context, api: apigateway.RestApi) -> cloudfront.Distribution:
+        headers = _headers(self, console.headers(context))
+        calls = cloudfront.BehaviorOptions(
+            origin=_origin(api, context),
+            viewer_protocol_policy=cloudfront.ViewerProtocolPolicy.HTTPS_ONLY,  # a redirect would come after the token
+            allowed_methods=cloudfront.AllowedMethods.ALLOW_ALL,
+            cache_policy=cloudfront.CachePolicy.CACHING_DISABLED,
+            origin_request_policy=cloudfront.OriginRequestPolicy.ALL_VIEWER_EXCEPT_HOST_HEADER,
+            response_headers_policy=headers,
+        )
+        return cloudfront.Distribution(
+            self,
+            "Distribution",
+            comment="mats: console and API",
+            default_root_object="index.html",
+            http_version=cloudfront.HttpVersion.HTTP2_AND_3,
+            default_behavior=cloudfront.BehaviorOptions(
+                origin=self._files(),
+                viewer_protocol_policy=cloudfront.ViewerProtocolPolicy.REDIRECT_TO_HTTPS,
+                cache_policy=cloudfront.CachePolicy.CACHING_OPTIMIZED,
+                response_headers_policy=headers,
+            ),
+            additional_behaviors={wildcard(path): calls for _, path in CALLS},
+            error_responses=[
+                cloudfront.ErrorResponse(http_status=status, ttl=Duration.seconds(0)) for status in _ERRORS
+            ],
+        )
+
+    def _files(self) -> cloudfront.IOrigin:
+        """The bucket, for this distribution alone; who may list it hears 404 of what is not there, not 403."""
+        return origins.S3BucketOrigin.with_origin_access_control(
+            self.bucket,
+            origin_access_control=cloudfront.S3OriginAccessControl(
+                self, "Access", origin_access_control_name=f"mats-console-{Aws.REGION}"
+            ),
+            origin_access_levels=[cloudfront.AccessLevel.READ, cloudfront.AccessLevel.LIST],
+        )
+
+    def _copy(self, context: Context) -> None:
+        with TemporaryDirectory() as folder:
+            for name, content in console.files(context).items():
+                path = Path(folder, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+            asset = assets.Asset(self, "Asset", path=folder)
+        log = logs.LogGroup(
+            self, "CopierLog", retention=logs.RetentionDays.TWO_WEEKS, removal_policy=RemovalPolicy.DESTROY
+        )
+        copied = deployment.BucketDeployment(
+            self,
+            "Copied",
+            sources=[deployment.Source.bucket(asset.bucket, asset.s3_object_key)],
+            destination_bucket=self.bucket,
+            cache_control=[deployment.CacheControl.no_cache()],
+            distribution=self.distribution,
+            memory_limit=_COPIER_MB,
+            role=self._copier(asset, log).without_policy_updates(),
+            log_group=log,
+        )
+        copied.node.add_dependency(self.role)
+
+    def _copier(self, asset: assets.Asset, log: logs.LogGroup) -> iam.Role:
+        """Of the CDK's function that copies the files at deployment; by itself it would ask for more."""
+        allowed = {
+            # not by its key: the next asset would have another, and a changed policy takes a while to be known
+            asset.bucket.arn_for_objects("*"): ["s3:GetObject"],
+            self.bucket.bucket_arn: ["s3:ListBucket"],
+            self.bucket.arn_for_objects("*"): ["s3:PutObject", "s3:DeleteObject"],
+            self.distribution.distribution_arn: ["cloudfront:CreateInvalidation", "cloudfront:GetInvalidation"],
+            log.log_group_arn: ["logs:CreateLogStream", "logs:PutLogEvents"],
+        }
+        self.role = iam.Role(
+            self,
+            "CopierRole",
+            assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
+            inline_policies={
+                "Copy": iam.PolicyDocument(
+                    statements=[
+                        iam.PolicyStatement(actions=actions, resources=[arn]) for arn, actions in allowed.items()
+                    ]
+                )
+            },
+        )
+        return self.role
+
+    def _accept(self) -> None:
+        accept(self.bucket, S1="Its files are for everybody; what is asked of the API is in the API's own log")
+        accept(
+            self.distribution,
+            CFR1="Who may ask is for the token to say, not the country",
+            CFR2="waf=true puts a firewall in front of the API; behind this address else are files for everybody",
+            CFR3="The API has its own access log and the files are for everybody; CloudFront's needs us-east-1 or ACLs",
+            CFR4="The host name is CloudFront's own, and so is its TLS policy, which cannot be chosen",
+        )
+        accept_warning(
+            self.distribution,
+            "@aws-cdk/aws-cloudfront-origins:listBucketSecurityRisk",
+            "The default root object is set, and what lists a bucket is in the query, which is not handed on",
+        )
+        files = self.bucket.node.default_child
+        assert isinstance(files, s3.CfnBucket)  # noqa: S101 - what the construct is made of
+        accept_wildcards(
+            self.role,
+            [f"<{Stack.of(self).get_logical_id(files)}.Arn>/*"],
+            "It keeps the whole bucket as the repository has it, and the bucket holds nothing else",
+        )
+        accept_wildcards(
+            self.role,
+            [f"arn:<AWS::Partition>:s3:::{_ASSETS}/*"],
+            "What the CDK put there to be deployed; the key of the next asset is not known before",
+        )
+        for each in Stack.of(self).node.children:
+            if each.node.id.startswith("Custom::CDKBucketDeployment"):
+                accept(each, L1="The CDK's own function; its runtime comes with the CDK")
+
+
+def _origin(api: apigateway.RestApi, context: Context) -> cloudfront.IOrigin:
+    """The API where it answers: under a host name of one's own, there alone and without its stage."""
+    if not context.domain_name:
+        return origins.RestApiOrigin(api)
+    return origins.HttpOrigin(
+        context.domain_name,
+        protocol_policy=cloudfront.OriginProtocolPolicy.HTTPS_ONLY,
+        origin_ssl_protocols=[cloudfront.OriginSslPolicy.TLS_V1_2],
+    )
+
+
+def _headers(scope: Construct, headers: Mapping[str, str]) -> cloudfront.ResponseHeadersPolicy:
+    """These headers on every answer. CloudFront takes those about security by their meaning, the rest as they are."""
+    rest = dict(headers)
+    assert rest.pop("X-Content-Type-Options") == "nosniff"  # noqa: S101 - there is no other value
+    referrer = rest.pop("Referrer-Policy").upper().replace("-", "_")
+    return cloudfront.ResponseHeadersPolicy(
+        scope,
+        "Headers",
+        response_headers_policy_name=f"mats-console-{Aws.REGION}",
+        security_headers_behavior=cloudfront.ResponseSecurityHeadersBehavior(
+            content_security_policy=cloudfront.ResponseHeadersContentSecurityPolicy(
+                content_security_policy=rest.pop("Content-Security-Policy"), override=True
+            ),
+            content_type_options=cloudfront.ResponseHeadersContentTypeOptions(override=True),
+            frame_options=cloudfront.ResponseHeadersFrameOptions(
+                frame_option=cloudfront.HeadersFrameOption[rest.pop("X-Frame-Options")], override=True
+            ),
+            referrer_policy=cloudfront.ResponseHeadersReferrerPolicy(
+                referrer_policy=cloudfront.HeadersReferrerPolicy[referrer], override=True
+            ),
+            strict_transport_security=cloudfront.ResponseHeadersStrictTransportSecurity(
+                access_control_max_age=Duration.days(365), include_subdomains=False, override=True
+            ),
+        ),
+        custom_headers_behavior=cloudfront.ResponseCustomHeadersBehavior(
+            custom_headers=[
+                cloudfront.ResponseCustomHeader(header=name, value=value, override=True) for name, value in rest.items()
+            ]
+        ),
+    )
