@@ -9,6 +9,7 @@ import re
 import sys
 import urllib.request
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 from tests.console.browser import LOOKS, installed, launched, watched
 
@@ -57,14 +58,16 @@ def _of_results(url: str) -> list[str]:
     """The panel and the comparison, of what the search finds first."""
     body = json.dumps({"query": "refund a card payment", "limit": _RESULTS}).encode()
     with urllib.request.urlopen(f"{url.rstrip('/')}/discover", data=body, timeout=20) as response:
-        ids = [result["id"] for result in json.load(response)["results"]]
+        ids = [quote(result["id"], safe="") for result in json.load(response)["results"]]
     if len(ids) < _RESULTS:
         return []
     return [f"{_SEARCH}&open={ids[0]}", f"{_SEARCH}&a={ids[0]}&b={ids[1]}"]
 
 
 def _name(route: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", route.lower()).strip("-")[:60]
+    """Part of a file's name; what is opened or compared is only called so."""
+    short = re.sub(r"&(open|a|b)=[^&]*", r"-\1", unquote(route))
+    return re.sub(r"[^a-z0-9]+", "-", short.lower()).strip("-")[:60]
 
 
 if __name__ == "__main__":
