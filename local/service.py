@@ -16,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 from functions.discovery.handler import respond
 from local.console import api, files
 from local.console.desk import Desk
-from local.console.roll import Keeper
+from local.console.keeper import Keeper
 from local.envelope import proxy_request
 from local.pump import Pump
 from local.wire import body, raw_path
@@ -40,7 +40,7 @@ def application(local: Local) -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
-        pump, keeper = Pump(local), Keeper(desk.roll)
+        pump, keeper = Pump(local), Keeper(desk.look)
         pump.start()
         keeper.start()
         yield

@@ -65,13 +65,12 @@ def _run(local: Local, listener: socket.socket) -> None:
     from local.service import application  # noqa: PLC0415
 
     app = application(local)
-    greeting, warning = _greeting(local, listener.getsockname()[1]), _warning(local)
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
-            err.print(warning, end="", soft_wrap=True)
-            out.print(greeting, soft_wrap=True)
+            await super().startup(sockets)  # from here on the console's list is being read, too
+            err.print(_warning(local), end="", soft_wrap=True)
+            out.print(_greeting(local, listener.getsockname()[1]), soft_wrap=True)
 
     config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=3, lifespan="on")
     with suppress(KeyboardInterrupt):  # the usual way to stop it
@@ -88,9 +87,10 @@ def _greeting(local: Local, port: int) -> Text:
         (url, "bold cyan"),
         f" with {count:,} capabilities in {local.settings.home}\n"
         "Try next:\n"
+        f"  {url} in a browser\n"
+        f"  {url}/docs for the API\n"
         f'  curl -s {url}/discover -d \'{{"query": "refund a card payment", "limit": 3}}\'\n'
         f'  .venv/bin/mats {home}search "turn an address into coordinates"\n'
-        f"  {url}/docs in a browser\n"
         "Ctrl-C stops it.",
     )
 

@@ -74,6 +74,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
     return [
         _route("/registry", {"GET": _unasked(desk.overview)}),
         _route("/registry/capabilities", {"GET": lambda asked: desk.page(wanted(asked.query))}),
+        _route("/registry/exposure", {"GET": _unasked(desk.exposure)}),
         _route("/registry/check", {"POST": lambda asked: desk.check(asked.item)}),
         _route("/registry/preview", {"POST": lambda asked: desk.preview(asked.item)}, previews),
         _route(

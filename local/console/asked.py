@@ -1,7 +1,7 @@
 """What a request's query string asks the registry for."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Annotated, TypeVar
 from urllib.parse import unquote_to_bytes
@@ -52,11 +52,14 @@ class Wanted(BaseModel):
     after: Annotated[str, Field(max_length=_LONGEST)] = ""
     limit: Annotated[int, Field(ge=1, le=200)] = 50
 
-    def admits(self, row: Row) -> bool:
-        """Whether a row is on the list."""
-        if self.kind and row.kind not in self.kind:
-            return False
-        return SHOWS[self.show](row) and self.q.casefold() in row.sought
+    def of(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """Those of these rows that are wanted."""
+        sought = self.q.casefold()
+        if self.show is not Show.ALL:
+            rows = list(filter(SHOWS[self.show], rows))
+        if self.kind:
+            rows = [row for row in rows if row.kind in self.kind]
+        return [row for row in rows if sought in row.sought] if sought else rows
 
 
 class Nothing(BaseModel):

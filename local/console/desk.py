@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from local.console.asked import Wanted
+from local.console.exposure import exposure
+from local.console.journal import Journal
 from local.console.roll import Roll
 from local.outlook import told
 from mats.bootstrap.local import Local
@@ -35,11 +37,20 @@ class Desk:
 
     def __init__(self, local: Local) -> None:
         self._local = local
-        self.roll = Roll(local)
+        self._roll, self._journal = Roll(local), Journal(local.settings.home)
+
+    def look(self) -> None:
+        """Read what has come since the last look, so that nobody has to wait for it.
+
+        Raises:
+            DependencyFailed: the storage cannot be read.
+        """
+        self._roll.now()
+        self._journal.latest()
 
     def overview(self) -> dict[str, Any]:
         """Counts of everything."""
-        local, now, depth = self._local, self.roll.now(), self._local.events.depth()
+        local, now, depth = self._local, self._roll.now(), self._local.events.depth()
         return {
             "home": str(local.settings.home),
             "registered": len(now.rows),
@@ -55,7 +66,7 @@ class Desk:
 
     def page(self, wanted: Wanted) -> dict[str, Any]:
         """A page of the list."""
-        page = self.roll.now().page(wanted)
+        page = self._roll.now().page(wanted)
         return {"total": page.total, "capabilities": [row.told() for row in page.rows], "following": page.following}
 
     def one(self, id: Id) -> dict[str, Any]:
@@ -76,6 +87,10 @@ class Desk:
             "versions": versions(profiles),
             "given_up": next((reason for dead, reason in self._local.events.dead() if dead == id), ""),
         }
+
+    def exposure(self) -> dict[str, Any]:
+        """Who is seen how often in the latest answers."""
+        return exposure(self._journal.latest(), self._roll.now().providers)
 
     def check(self, item: object) -> dict[str, Any]:
         """Whether an item is a registration, what is wrong with it if not, and what would become of it."""
@@ -139,16 +154,17 @@ class Desk:
         deadline = time.monotonic() + _PATIENCE_S
         while True:
             waits = self._local.events.unfinished(id)
-            profiles = self._local.profiles.without_vectors([id])
-            indexed = any(one.status is Status.ACTIVE and one.indexed_rev == one.rev for one in profiles)
-            if indexed and (not waits or profiles[0].rev > before):
+            found = self._local.profiles.without_vectors([id])
+            if any(
+                indexed and one.status is Status.ACTIVE and (one.rev > before or not waits) for one, indexed in found
+            ):
                 return True
             if not waits or time.monotonic() > deadline:
                 return False
             time.sleep(_LOOK_S)
 
     def _revision(self, id: Id) -> int:
-        return max((profile.rev for profile in self._local.profiles.without_vectors([id])), default=0)
+        return max((profile.rev for profile, _ in self._local.profiles.without_vectors([id])), default=0)
 
 
 def _id_of(item: object, faults: Sequence[Fault]) -> Id | None:

@@ -65,8 +65,8 @@ class Row:
         }
 
 
-def row_of(profile: Profile) -> Row:
-    """The row of a profile."""
+def row_of(profile: Profile, *, indexed: bool) -> Row:
+    """The row of a profile; `indexed` says whether the index has this very revision."""
     described = profile.source.description if profile.source else ""
     return Row(
         id=profile.id,
@@ -81,7 +81,7 @@ def row_of(profile: Profile) -> Row:
         sparse=lacking(described) if profile.source else "",
         suspicious=profile.suspicious,
         rev=profile.rev,
-        findable=profile.findable and profile.indexed_rev == profile.rev,
+        findable=indexed and profile.findable,
     )
 
 

@@ -1,0 +1,31 @@
+"""A thread that looks every second."""
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+from mats.domain.errors import DependencyFailed
+
+_PAUSE_S = 1.0
+
+
+class Keeper(threading.Thread):
+    """Looks in the background for as long as a service runs: who asks finds all but the last moments read already."""
+
+    def __init__(self, look: Callable[[], None]) -> None:
+        super().__init__(name="keeper", daemon=True)
+        self._look = look
+        self._stopped = threading.Event()
+
+    def run(self) -> None:
+        """Look, wait, look again; who asks is told of a storage that fails, and the pump complains of it."""
+        while True:
+            with suppress(DependencyFailed):
+                self._look()
+            if self._stopped.wait(_PAUSE_S):
+                return
+
+    def stop(self) -> None:
+        """End after the look at hand."""
+        self._stopped.set()
+        self.join(timeout=10)
