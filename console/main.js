@@ -93,6 +93,7 @@ onRefusal(() => {
 theme(document.getElementById("theme"));
 keys.listen(() => shown?.keys ?? {});
 addEventListener("hashchange", route);
-await returned();
-showSign(false);
+const trouble = await returned();
+showSign(Boolean(trouble));
 await route();
+if (trouble) main.prepend(h("p", { class: "notice bad", role: "alert" }, trouble));

@@ -10,7 +10,12 @@ const CODE = /[?&](code|error)=/;
 /** Sign in; whether there is a token now. With an issuer the page is left, and `returned` goes on. */
 export async function signIn() {
   const { signIn: settings } = await ask("console/config.json");
-  return settings ? leave(settings) : paste();
+  if (!settings) return paste();
+  try {
+    return await leave(settings);
+  } catch (error) {
+    return paste(`The issuer cannot be asked (${error.message}).`);
+  }
 }
 
 /** Forget the token. */
@@ -19,31 +24,31 @@ export function signOut() {
   say("Signed out");
 }
 
-/** Go on where the issuer sent the browser back; nothing if it did not. */
+/** Go on where the issuer sent the browser back, if it did; what went wrong, if something did. */
 export async function returned() {
   const begun = JSON.parse(sessionStorage.getItem(BEGUN) ?? "null");
-  if (!begun || !CODE.test(location.search)) return;
+  if (!begun || !CODE.test(location.search)) return "";
   sessionStorage.removeItem(BEGUN);
   const answer = new URLSearchParams(location.search);
   history.replaceState(null, "", `${location.pathname}${begun.hash}`);
   if (answer.get("state") !== begun.state || !answer.get("code")) {
-    say(`Signing in did not work: ${answer.get("error_description") ?? answer.get("error") ?? "the answer is not to this request"}`);
-    return;
+    return `Signing in did not work: ${answer.get("error_description") ?? answer.get("error") ?? "the answer is not to this request"}`;
   }
-  const response = await fetch(begun.tokens, {
-    method: "POST",
-    body: new URLSearchParams({
-      grant_type: "authorization_code",
-      code: answer.get("code"),
-      redirect_uri: begun.back,
-      client_id: begun.client,
-      code_verifier: begun.verifier,
-    }),
-  });
-  const given = await response.json().catch(() => ({}));
-  const fit = [given.access_token, given.id_token].find((one) => audiences(one).includes(begun.audience));
-  if (fit ?? given.access_token) token.set(fit ?? given.access_token);
-  else say(`Signing in did not work: ${given.error_description ?? given.error ?? response.status}`);
+  try {
+    token.set(await exchanged(begun, answer.get("code")));
+    return "";
+  } catch (error) {
+    return `Signing in did not work: ${error.message}`;
+  }
+}
+
+/** The token for a code: of those that come, the one that names our audience; the service checks. */
+async function exchanged({ tokens, back, client, verifier, audience }, code) {
+  const wish = { grant_type: "authorization_code", code, redirect_uri: back, client_id: client, code_verifier: verifier };
+  const response = await fetch(tokens, { method: "POST", body: new URLSearchParams(wish) });
+  const given = await response.json();
+  if (!given.access_token) throw new Error(given.error_description ?? given.error ?? `the issuer answered ${response.status}`);
+  return [given.access_token, given.id_token].find((one) => audiences(one).includes(audience)) ?? given.access_token;
 }
 
 async function leave({ issuer, clientId, audience }) {
@@ -67,7 +72,7 @@ async function leave({ issuer, clientId, audience }) {
   return false;
 }
 
-/** Whom a token is for, as it says itself; the service checks. Some issuers name the audience in the id token only. */
+/** Whom a token is for, as it says itself; some issuers name the audience in the id token only. */
 function audiences(token) {
   try {
     return [JSON.parse(atob(token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/"))).aud].flat();
@@ -84,7 +89,7 @@ function base64url(bytes) {
   return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-function paste() {
+function paste(why) {
   return new Promise((resolve) => {
     const field = h("input", { id: "token", type: "password", autocomplete: "off", required: true, spellcheck: "false" });
     const dialog = h(
@@ -99,6 +104,7 @@ function paste() {
         },
       },
       h("h2", { id: "sign-title" }, "Sign in"),
+      why && h("p", { class: "notice" }, why),
       h(
         "form",
         { method: "dialog" },

@@ -24,7 +24,9 @@ def headers(context: Context) -> dict[str, str]:
     """The headers in console/headers.json; where one signs in at the issuer, it may be spoken to."""
     kept: dict[str, str] = json.loads((_CONSOLE / "headers.json").read_text("utf-8"))
     if context.console_client_id:
-        kept[_POLICY] = _with_source(kept[_POLICY], "connect-src", context.issuer_origin)
+        token_origin = f"https://{context.console_token_host}" if context.console_token_host else ""
+        origins = " ".join(filter(None, (context.issuer_origin, token_origin)))
+        kept[_POLICY] = _with_source(kept[_POLICY], "connect-src", origins)
     return kept
 
 

@@ -72,6 +72,9 @@ class Context:
         "for `console=true`: the issuer's id of the console as a public client (authorization code with PKCE); "
         "empty: people paste a token",
     )
+    console_token_host: str = _key(
+        "", "for `console_client_id`: the host of the token endpoint, where it is not the issuer's, as with Cognito"
+    )
     alarm_email: str = _key("", "who is told of alarms; empty: nobody")
     rerank_model: str = _key(Settings().rerank_model, "Bedrock model that judges candidates, or `none`")
     writer_model: str = _key(Settings().writer_model, "Bedrock model that describes registrations, or `none`")
@@ -185,6 +188,11 @@ class Context:
                 faults.append(f"console_client_id must be the id of a client, not {self.console_client_id!r}")
             if self.jwt_issuer and not _ORIGIN.fullmatch(self.issuer_origin):
                 faults.append(f"console_client_id needs a jwt_issuer with a host name, not {self.jwt_issuer!r}")
+        if self.console_token_host:
+            if not self.console_client_id:
+                faults.append("console_token_host is for console_client_id")
+            if not _HOST.fullmatch(self.console_token_host):
+                faults.append(f"console_token_host must be a host name in lower case, not {self.console_token_host!r}")
         return faults
 
     def _model_faults(self) -> list[str]:

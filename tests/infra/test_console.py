@@ -72,6 +72,12 @@ def test_with_a_client_one_signs_in_at_the_issuer_and_may_speak_to_it_and_to_nob
     assert allowed | {policy: HEADERS[policy]} == HEADERS
 
 
+def test_a_token_endpoint_elsewhere_may_be_spoken_to():
+    context = Context.of({**SIGN_IN, "console_token_host": "sign-in.example.com"})
+    policy = console.headers(context)["Content-Security-Policy"]
+    assert f"connect-src 'self' {context.issuer_origin} https://sign-in.example.com;" in policy
+
+
 # --- the templates ---
 
 server = pytest.mark.server

@@ -66,6 +66,8 @@ def test_keys_of_the_cdk_are_passed_over():
         ({"console": "true"}, "console=true needs auth=jwt"),
         ({**JWT, "console_client_id": "a"}, "console_client_id is for console=true"),
         ({**SIGN_IN, "console_client_id": "a b"}, "id of a client"),
+        ({**CONSOLE, "console_token_host": "sign.example.com"}, "console_token_host is for console_client_id"),
+        ({**SIGN_IN, "console_token_host": "https://sign.example.com"}, "must be a host name"),
         ({**SIGN_IN, "jwt_issuer": "https://issuer.example.com;x"}, "with a host name"),
         ({**SIGN_IN, "jwt_issuer": "https://who@issuer.example.com"}, "with a host name"),
         ({"alarm_email": "nobody"}, "one address"),

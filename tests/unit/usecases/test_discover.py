@@ -360,7 +360,7 @@ def test_punctuation_alone_is_a_query_without_words():
 
 def test_explain_names_the_words_that_matched_and_where():
     shortlist = discover_over(indexed(*THREE))(Query(query="geocode an address", explain=True))
-    assert shortlist.results[0].why == (("geocode", "address"), ("name", "description"))
+    assert shortlist.results[0].why == (("geocode", "address"), ("name", "description"), ("address", "geocode"))
 
 
 def test_a_deprecated_capability_ranks_below_its_equal():
