@@ -1,0 +1,219 @@
+"""The console's registry without its service: what is asked for, who is let in, what a row says."""
+
+import json
+
+import pytest
+from starlette.datastructures import Headers
+
+from local.console.asked import Wanted, decoded, nothing, wanted
+from local.console.conditions import condition
+from local.console.desk import versions
+from local.console.files import headers_of
+from local.console.guard import refusal
+from local.console.rows import Row, lacking, row_of
+from mats.domain.capability import Kind, Lifecycle
+from mats.domain.errors import RequestInvalid
+from mats.domain.profile import Cause, Enrichment, Profile, Status
+from mats.domain.suspicion import ORDERS
+from tests.builders import a_profile
+from tests.conftest import ROOT
+
+HOST = {"host": "127.0.0.1:8080"}
+
+
+def refused(method: str = "GET", **headers: str) -> int | None:
+    answer = refusal(method, "http", Headers({**HOST, **{k.replace("_", "-"): v for k, v in headers.items()}}))
+    return answer and answer.status
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:1", "localhost:8080", "LOCALHOST", "[::1]", "[::1]:8080"])
+def test_who_asks_this_machine_is_let_in(host: str):
+    assert refused(host=host) is None
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example", "evil.example:8080", "127.0.0.1.evil.example", "127.0.0.2", "localhost.", "", ":8080", "::1",
+        "localhost:8080@evil.example", "localhost:x", "[::1", "0.0.0.0", "10.0.0.1",
+    ],
+)  # fmt: skip
+def test_who_asks_under_another_name_is_not(host: str):
+    assert refused(host=host) == 403
+
+
+def test_one_host_is_named_not_several():
+    twice = Headers(raw=[(b"host", b"127.0.0.1"), (b"host", b"evil.example")])
+    for headers in (twice, Headers({})):
+        answer = refusal("GET", "http", headers)
+        assert answer is not None
+        assert answer.status == 403
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"origin": "http://127.0.0.1:8080"}, None),
+        ({"origin": "http://127.0.0.1:8081"}, 403),
+        ({"origin": "https://127.0.0.1:8080"}, 403),
+        ({"origin": "http://localhost:8080"}, 403),
+        ({"origin": "http://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": ""}, 403),
+        ({"sec_fetch_site": "same-origin"}, None),
+        ({"sec_fetch_site": "none"}, None),
+        ({"sec_fetch_site": "same-site"}, 403),
+        ({"sec_fetch_site": "cross-site"}, 403),
+    ],
+)
+def test_pages_from_elsewhere_are_not_let_in(headers: dict[str, str], status: int | None):
+    assert refused(**headers) == status
+    assert refused("DELETE", **headers) == status
+
+
+@pytest.mark.parametrize(
+    ("content_type", "status"),
+    [
+        ("application/json", None), ("Application/JSON; charset=utf-8", None), ("", 415), ("text/plain", 415),
+        ("application/x-www-form-urlencoded", 415), ("text/plain; application/json", 415), ("application/json-x", 415),
+    ],
+)  # fmt: skip
+def test_what_a_plain_form_can_send_is_not_taken(content_type: str, status: int | None):
+    for method in ("PUT", "POST"):
+        assert refused(method, content_type=content_type) == status
+    assert refused("GET", content_type=content_type) is None
+
+
+@pytest.mark.parametrize(
+    ("if_match", "if_none_match", "on_a", "on_nothing"),
+    [
+        (None, None, True, True),
+        ('"a"', None, True, False),
+        ('"b"', None, False, False),
+        ('"b", "a"', None, True, False),
+        ("*", None, True, False),
+        ('W/"a"', None, False, False),
+        ("", None, False, False),
+        (None, "*", False, True),
+        (None, '"a"', False, True),
+        (None, '"b"', True, True),
+        ('"a"', "*", False, False),
+    ],
+)
+def test_conditions_are_those_of_http(if_match, if_none_match, on_a: bool, on_nothing: bool):
+    admits = condition(if_match, if_none_match)
+    assert (admits("a"), admits(None)) == (on_a, on_nothing)
+
+
+def test_a_page_is_asked_for_by_the_query():
+    asked = wanted(b"show=sparse&kind=tool&kind=agent&q=caf%C3%A9+au%20lait&after=a/b&limit=7")
+    assert asked == Wanted(show="sparse", kind=("tool", "agent"), q="café au lait", after="a/b", limit=7)
+    assert wanted(b"") == wanted(b"&&") == Wanted()
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        (b"limit=0", "limit"),
+        (b"limit=201", "limit"),
+        (b"limit=9999999999999999999999", "limit"),
+        (b"limit=x", "limit"),
+        (b"limit=", "limit"),
+        (b"show=everything", "show"),
+        (b"kind=robot", "kind.0"),
+        (b"q=%zz", "q"),
+        (b"q=%", "q"),
+        (b"q=%ff", "q"),
+        (b"q=\xff", "q"),
+        (b"q=a&q=b", "q"),
+        (b"limit=1&limit=2", "limit"),
+        (b"colour=red", "colour"),
+        (b"q=" + b"x" * 2_001, "q"),
+    ],
+)
+def test_a_wrong_query_names_its_field(query: bytes, field: str):
+    with pytest.raises(RequestInvalid) as raised:
+        wanted(query)
+    assert [fault.attribute for fault in raised.value.faults] == [field]
+
+
+def test_where_there_is_nothing_to_choose_nothing_is_taken():
+    nothing(b"")
+    with pytest.raises(RequestInvalid, match="explain"):
+        nothing(b"explain=true")
+
+
+def test_a_path_is_percent_encoded_text():
+    assert decoded(b"com.acme%2Fdocs/read%20file%C3%A9", "id") == "com.acme/docs/read fileé"
+    with pytest.raises(RequestInvalid, match="id"):
+        decoded(b"com.acme/%ff", "id")
+
+
+def test_a_row_says_what_is_wrong():
+    described = "Moves money between the accounts of customers, merchants and banks, in many currencies, at once."
+    good = row_of(a_profile(description=described), indexed=True)
+    assert (good.sparse, good.findable, good.told()["status"]) == ("", True, "active")
+    assert row_of(a_profile(description=""), indexed=True).sparse == "no description"
+    assert lacking("Money.") == "its description has 1 telling word"
+    assert not row_of(a_profile(description=described), indexed=False).findable
+    never = row_of(Profile(namespace="A B", name="", status=Status.REJECTED, error="namespace: no"), indexed=True)
+    assert (never.kind, never.sparse, never.findable) == (None, "", False)
+    assert never.told()["namespace"] == "A B"
+
+
+def test_a_row_is_short_whatever_the_profile_says():
+    row = row_of(a_profile(description="word " * 4_000).model_copy(update={"error": "x" * 16_000}), indexed=True)
+    assert len(row.summary) <= 200
+    assert len(row.error) <= 1_000
+
+
+ROWS = [
+    Row(id="a/one", kind=Kind.TOOL, provider="Straße AG", enriched=True),
+    Row(id="a/two", kind=Kind.AGENT, suspicious=(ORDERS,), lifecycle=Lifecycle.DEPRECATED),
+    Row(id="b/three", kind=None, error="namespace: no", sparse="no description"),
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "ids"),
+    [
+        (b"", "a/one a/two b/three"),
+        (b"show=sparse", "b/three"),
+        (b"show=rejected", "b/three"),
+        (b"show=suspicious", "a/two"),
+        (b"show=deprecated", "a/two"),
+        (b"show=unenriched", "a/two b/three"),
+        (b"kind=tool", "a/one"),
+        (b"kind=tool&kind=agent", "a/one a/two"),
+        (b"q=STRASSE", "a/one"),
+        (b"q=A/T", "a/two"),
+        (b"q=a/&show=unenriched&kind=tool", ""),
+    ],
+)
+def test_a_list_is_narrowed(query: bytes, ids: str):
+    assert [row.id for row in wanted(query).of(ROWS)] == ids.split()
+
+
+def test_versions_say_what_differs_from_the_one_before():
+    first = a_profile(description="Money back.").model_copy(update={"rev": 1})
+    written = Enrichment(summary="Returns money.", action="Refund")
+    second = first.model_copy(
+        update={"rev": 2, "enriched": True, "enrichment": written, "cause": Cause(event_id="e", time="t")}
+    )
+    gone = Profile(namespace=first.namespace, name=first.name, status=Status.DELETED, rev=3)
+    newest, middle, oldest = versions([first, second, gone])
+    assert [one["rev"] for one in (newest, middle, oldest)] == [3, 2, 1]
+    assert oldest["changed"] == []
+    assert set(middle["changed"]) >= {"enriched", "summary", "action"}
+    assert middle["cause"] == {"event_id": "e", "time": "t"}
+    assert set(newest["changed"]) >= {"status", "kind", "description", "summary"}
+    assert "rev" not in newest["changed"]
+    json.dumps([newest, middle, oldest])
+
+
+def test_every_header_of_the_console_is_a_line_of_text():
+    headers = headers_of(ROOT / "console")
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    assert "unsafe" not in headers["Content-Security-Policy"]
+    assert all(value.isascii() and value.isprintable() for value in headers.values())
