@@ -43,6 +43,7 @@ def application(local: Local) -> Starlette:
         pump, keeper = Pump(local), Keeper(desk.look)
         pump.start()
         keeper.start()
+        app.state.keeper = keeper
         yield
         keeper.stop()
         pump.stop()

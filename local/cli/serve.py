@@ -20,6 +20,8 @@ _HOST = "127.0.0.1"
 _SAMPLE = Path(__file__).parents[2] / "examples"
 _BACKLOG = 2_048
 _LOG_BYTES = 20_000_000
+_LIST_S = 2.0
+"""How long the greeting waits for the console's list; with more than about 50,000 capabilities, the list is later."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -68,9 +70,11 @@ def _run(local: Local, listener: socket.socket) -> None:
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)  # from here on the console's list is being read, too
-            err.print(_warning(local), end="", soft_wrap=True)
-            out.print(_greeting(local, listener.getsockname()[1]), soft_wrap=True)
+            await super().startup(sockets)
+            greeting, warning = _greeting(local, listener.getsockname()[1]), _warning(local)
+            app.state.keeper.wait(_LIST_S)
+            err.print(warning, end="", soft_wrap=True)
+            out.print(greeting, soft_wrap=True)
 
     config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=3, lifespan="on")
     with suppress(KeyboardInterrupt):  # the usual way to stop it

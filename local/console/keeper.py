@@ -16,14 +16,20 @@ class Keeper(threading.Thread):
         super().__init__(name="keeper", daemon=True)
         self._look = look
         self._stopped = threading.Event()
+        self._looked = threading.Event()
 
     def run(self) -> None:
         """Look, wait, look again; who asks is told of a storage that fails, and the pump complains of it."""
         while True:
             with suppress(DependencyFailed):
                 self._look()
+            self._looked.set()
             if self._stopped.wait(_PAUSE_S):
                 return
+
+    def wait(self, seconds: float) -> None:
+        """Wait until the first look is over, or so long."""
+        self._looked.wait(seconds)
 
     def stop(self) -> None:
         """End after the look at hand."""
