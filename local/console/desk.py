@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from local.console.asked import Wanted
@@ -12,8 +13,8 @@ from local.console.roll import Roll
 from local.outlook import told
 from mats.bootstrap.local import Local
 from mats.domain.capability import Id, capability_id
-from mats.domain.errors import CapabilityError, CapabilityNotFound, Fault, RegistrationInvalid
-from mats.domain.profile import Profile, Status
+from mats.domain.errors import CapabilityError, CapabilityNotFound, DependencyFailed, Fault, RegistrationInvalid
+from mats.domain.profile import NOT_TEXT, Profile, Status, same_text
 from mats.domain.registration import Registration
 from mats.ports import Placed
 from mats.usecases.preview import Preview
@@ -127,13 +128,12 @@ class Desk:
         registration = Registration.parse(item)
         if registration.id != id:
             raise RegistrationInvalid([Fault("name", f"makes it {registration.id!r}, and the address is of {id!r}")])
-        before = self._revision(id)
         placed = self._local.registry.put_if(admits, registration)
         if placed is None:
             raise Overtaken(f"{id} is not as it was when it was last looked at; look again")
         if placed is Placed.OTHER_KIND:
             raise KindTaken(f"{id} is of another kind; remove it first, its kind cannot change")
-        return {"id": id, "placed": placed, "findable": self._becomes_findable(id, before)}
+        return {"id": id, "placed": placed, "findable": self._becomes_findable(registration)}
 
     def remove(self, id: Id, admits: Admits) -> dict[str, Any]:
         """Take an item out.
@@ -149,22 +149,26 @@ class Desk:
                 raise CapabilityNotFound(id)
         return {"id": id, "removed": True}
 
-    def _becomes_findable(self, id: Id, before: int) -> bool:
-        """Whether the index has a later revision than `before`, or has that one and nothing waits."""
+    def _becomes_findable(self, registration: Registration) -> bool:
+        """Whether the index has what was registered, now or after a little while."""
         deadline = time.monotonic() + _PATIENCE_S
-        while True:
-            waits = self._local.events.unfinished(id)
-            found = self._local.profiles.without_vectors([id])
-            if any(
-                indexed and one.status is Status.ACTIVE and (one.rev > before or not waits) for one, indexed in found
-            ):
-                return True
-            if not waits or time.monotonic() > deadline:
-                return False
-            time.sleep(_LOOK_S)
+        with suppress(DependencyFailed):  # it is written all the same
+            while True:
+                waits = self._local.events.unfinished(registration.id)
+                kept = self._local.profiles.without_vectors([registration.id])
+                if any(indexed and _tells(profile, registration) for profile, indexed in kept):
+                    return True
+                if not waits or time.monotonic() > deadline:
+                    return False
+                time.sleep(_LOOK_S)
+        return False
 
-    def _revision(self, id: Id) -> int:
-        return max((profile.rev for profile, _ in self._local.profiles.without_vectors([id])), default=0)
+
+def _tells(profile: Profile, registration: Registration) -> bool:
+    """Whether a profile was made of this very registration."""
+    if profile.status is not Status.ACTIVE or not same_text(profile.origin, registration):
+        return False
+    return all(getattr(profile, name) == getattr(registration, name) for name in NOT_TEXT)
 
 
 def _id_of(item: object, faults: Sequence[Fault]) -> Id | None:

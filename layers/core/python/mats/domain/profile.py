@@ -241,6 +241,10 @@ class Recipe:
         return f"{_text_fingerprint(registration)}-{fingerprint([self.writer, self.prompt, self.encoder])}"
 
 
+NOT_TEXT = ("version", "endpoint", "lifecycle", "visible_to")
+"""What no writer and no encoder reads of a registration; a profile carries it over."""
+
+
 def same_text(origin: str, registration: Registration) -> bool:
     """Whether an origin is of this registration's text, whatever models it names."""
     return origin.startswith(f"{_text_fingerprint(registration)}-")
@@ -248,8 +252,7 @@ def same_text(origin: str, registration: Registration) -> bool:
 
 def _text_fingerprint(registration: Registration) -> str:
     """What a writer and an encoder can read of a registration."""
-    unread = {"version", "endpoint", "lifecycle", "visible_to"}
-    return fingerprint([SCHEMA, registration.model_dump(mode="json", exclude=unread, exclude_defaults=True)])
+    return fingerprint([SCHEMA, registration.model_dump(mode="json", exclude=set(NOT_TEXT), exclude_defaults=True)])
 
 
 def fingerprint(value: object) -> str:
