@@ -30,6 +30,7 @@ function place() {
 let last = location.hash;
 
 async function route() {
+  const address = location.hash;
   const { name, params } = place();
   const page = PAGES[name];
   if (shown !== null && shown !== page && shown.close?.() === false) {
@@ -52,6 +53,7 @@ async function route() {
       if (moved && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
       if (moved) scrollTo(0, 0);
     }
+    if (location.hash === address) main.dataset.shown = address; // all of it is there: for those who wait
   } catch (error) {
     if (error.name === "AbortError") return;
     failed(error);

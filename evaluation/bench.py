@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation import bench_llm
+from evaluation import bench_console, bench_llm
 from evaluation.cache import cached
 from evaluation.datasets import load
 from evaluation.metrics import estimate, per_query
@@ -197,6 +197,7 @@ BENCHMARKS = {
     "answer": answer,
     "rerank": bench_llm.rerank,
     "load": bench_llm.load,
+    "console": bench_console.console,
 }
 
 if __name__ == "__main__":
