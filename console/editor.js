@@ -6,7 +6,7 @@ import { FIELDS, itemOf, spread } from "./fields.js";
 import { outlook } from "./outlook.js";
 import { linkTo } from "./query.js";
 
-let id, etag, form, report, status, save, before, sequence, running;
+let id, etag, writer, form, report, status, save, before, sequence, running;
 
 export const editor = { title: "Registration", open, update, close, keys: {} };
 
@@ -14,7 +14,9 @@ async function open(main, params) {
   running = new AbortController();
   sequence = 0;
   id = params.get("id");
-  if (!(await overview({ signal: running.signal }))) {
+  const there = await overview({ signal: running.signal });
+  writer = there?.writer;
+  if (!there) {
     before = null;
     return void fill(main, h("h1", {}, "Registration"), h("p", { class: "notice" }, "Registrations are not written through this service: see the Registry page."));
   }
@@ -132,7 +134,8 @@ async function check() {
     blank(whole);
   } else {
     if (!id && answer.placed !== "new" && answer.placed !== null) fill(status, answer.placed === "other kind" ? `${answer.id} is registered as another kind.` : `${answer.id} is registered already: `, answer.placed !== "other kind" && h("a", { href: linkTo("edit", "", { id: answer.id }) }, "edit it"));
-    preview(item, mine);
+    if (writer) offer(item, mine);
+    else preview(item, mine);
   }
 }
 check.soon = settled(() => check(), 200);
@@ -148,6 +151,13 @@ const preview = settled(async (item, mine) => {
     report.removeAttribute("aria-busy");
   }
 }, 500);
+
+/** A preview that asks a model costs something: it is for the one who writes to say when. */
+function offer(item, mine) {
+  preview.stop();
+  const button = h("button", { type: "button", onclick: () => preview(item, mine) }, "Preview");
+  fill(report, heading(), h("p", {}, button), h("p", { class: "hint" }, `This asks ${writer} to describe it, at its price.`));
+}
 
 function heading() {
   return h("h2", { id: "outlook-title" }, "What would become of it");
