@@ -131,6 +131,12 @@ def test_the_api_is_still_described_at_docs(service):
     assert ask(service, "/docs").status == 200
 
 
+def test_who_starts_it_is_sent_to_the_console_first(service):
+    _, console, docs = (service.process.stdout.readline().decode().strip() for _ in range(3))
+    assert console == f"{service.url} in a browser"
+    assert docs.startswith(f"{service.url}/docs")
+
+
 # --- reading ---
 
 
@@ -409,6 +415,17 @@ def test_of_two_who_saw_the_same_one_writes(service):
         assert sorted(reply.status for reply in replies) == [200, 412]
         winner = next(item for item, reply in zip(items, replies, strict=True) if reply.status == 200)
         assert ask(service, path).json["registration"] == winner
+    assert ask(service, path, method="DELETE").status == 200
+
+
+def test_what_another_process_has_changed_is_not_written_over(service, mats):
+    path = at("com.acme/shared")
+    assert ask(service, path, tool("shared"), method="PUT").status == 200
+    etag = ask(service, path).json["etag"]
+    assert mats("add", "-", stdin=rows(tool("shared", description="by a command"))).code == 0
+    for method, item in (("PUT", tool("shared", description="by a page")), ("DELETE", None)):
+        assert ask(service, path, item, method=method, if_match=f'"{etag}"').status == 412
+    assert ask(service, path).json["registration"]["description"] == "by a command"
     assert ask(service, path, method="DELETE").status == 200
 
 
