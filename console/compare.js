@@ -52,7 +52,7 @@ function show(question, pair, places, answer, away) {
     h("p", { class: "because" }, because(upper, lower, gains)),
     ...reweighed(upper, lower),
     h("div", { class: "wide", role: "region", "aria-label": "Signals of both", tabindex: "0" }, table(pair, places, signals, gains)),
-    h("div", { class: "two" }, pair.map((result, i) => one(result, places[i]))),
+    h("div", { class: "two" }, pair.map((result, i) => one(result, places[i], titleOf(result, pair[1 - i])))),
   );
 }
 
@@ -68,7 +68,7 @@ function because(upper, lower, gains) {
     if (upper.lifecycle !== lower.lifecycle) return "They score the same; an active one stands before a deprecated one.";
     return "They score the same; of equals the order is that of their ids.";
   }
-  if (apart < 0) return `It scores ${score(-apart)} less, but the judge's reply was cut off before it reached ${lower.name}: what was judged stands first.`;
+  if (apart < 0) return `It scores ${score(-apart)} less, but the judge's reply was cut off before it reached ${titleOf(lower, upper)}: what was judged stands first.`;
   const sorted = [...gains].sort((one, other) => Math.abs(other.by) - Math.abs(one.by));
   const [speak, against] = [sorted.filter(({ by }) => by >= 0.0005), sorted.filter(({ by }) => by <= -0.0005)];
   const told = (list) => list.map(({ signal, by }) => `${named(signal).toLowerCase()} (${signed(by)})`).join(", ");
@@ -84,7 +84,7 @@ function reweighed(upper, lower) {
   return [upper, lower].flatMap((result, i) => {
     const other = i ? upper : lower;
     const lacking = Object.keys(other.signals).filter((signal) => !(signal in result.signals));
-    return lacking.length ? [h("p", { class: "notice" }, `${result.name} has no ${lacking.map((signal) => named(signal).toLowerCase()).join(" and no ")}, so its other signals weigh more.`)] : [];
+    return lacking.length ? [h("p", { class: "notice" }, `${titleOf(result, other)} has no ${lacking.map((signal) => named(signal).toLowerCase()).join(" and no ")}, so its other signals weigh more.`)] : [];
   });
 }
 
@@ -111,12 +111,12 @@ function tilt(share) {
   return h("span", { class: `tilt ${share < 0 ? "against" : ""}`, "aria-hidden": "true" }, h("span", { "--share": Math.abs(share) }));
 }
 
-function one(result, place) {
+function one(result, place, title) {
   const words = new Set(result.why?.spelled ?? []);
   const why = result.why ?? { matched: [], fields: [] };
   return h(
     "section",
-    { class: "card", "aria-label": result.name },
+    { class: "card", "aria-label": title },
     h("h2", {}, `${place}. `, h("a", { href: linkTo("search", params, { a: undefined, b: undefined, open: result.id }) }, marked(result.name, words))),
     h("p", { class: "about" }, h("span", { class: `kind ${result.kind}` }, result.kind), result.namespace, result.lifecycle === "deprecated" && h("span", { class: "flag" }, "deprecated")),
     h("p", {}, result.summary ? marked(result.summary, words) : "It says nothing about itself."),

@@ -44,10 +44,11 @@ async function open(main, params) {
   else form.elements.name.focus({ preventScroll: true });
 }
 
+/** False where it stays as it is, for somebody would lose what they wrote. */
 async function update(params) {
-  if (params.get("id") === id) return;
-  close();
-  await open(document.getElementById("main"), params);
+  if (params.get("id") === id) return true;
+  if (close() === false) return false;
+  return open(document.getElementById("main"), params);
 }
 
 /** False where somebody would lose what they wrote. */

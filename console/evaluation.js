@@ -5,14 +5,15 @@ import { coded, h, fill, plural } from "./dom.js";
 import { linkTo } from "./query.js";
 
 const LONG = 30;
-let report;
+let report, running;
 
-export const evaluation = { title: "Evaluation", open, update };
+export const evaluation = { title: "Evaluation", open, update, close };
 
 async function open(main, params) {
+  running = new AbortController();
   fill(main, h("h1", {}, "Evaluation"), h("p", { class: "hint" }, "Loading…"));
   try {
-    report ??= await ask("evaluation/report.json");
+    report ??= await ask("evaluation/report.json", { signal: running.signal });
   } catch (error) {
     if (error.status !== 404) throw error;
     fill(main, h("h1", {}, "Evaluation"), h("p", { class: "notice" }, "No results are stored here. ", h("code", {}, "make evaluate"), " measures, ", h("code", {}, "mats report"), " renders."));
@@ -26,6 +27,10 @@ async function open(main, params) {
     report.sections.map(section),
   );
   update(params);
+}
+
+function close() {
+  running.abort();
 }
 
 function update(params) {

@@ -7,6 +7,7 @@ import { signIn, signOut, returned } from "./signin.js";
 import { compare } from "./compare.js";
 import { editor } from "./editor.js";
 import { evaluation } from "./evaluation.js";
+import { forget } from "./query.js";
 import { registry } from "./registry.js";
 import { search } from "./search.js";
 import { theme } from "./theme.js";
@@ -33,18 +34,17 @@ async function route() {
   const address = location.hash;
   const { name, params } = place();
   const page = PAGES[name];
-  if (shown !== null && shown !== page && shown.close?.() === false) {
-    history.replaceState(null, "", last); // the page wants to stay, for something there is not saved
-    return;
-  }
-  last = location.hash;
+  const before = last;
+  if (shown !== null && shown !== page && shown.close?.() === false) return void stay(before);
+  last = address;
   for (const link of document.querySelectorAll("nav [data-page]")) {
     if (link.dataset.page === (NAMED[name] ?? name)) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   try {
-    if (shown === page) await page.update(params);
-    else {
+    if (shown === page) {
+      if ((await page.update(params)) === false) return void stay(before);
+    } else {
       const moved = shown !== null;
       shown = page;
       fill(main);
@@ -58,6 +58,12 @@ async function route() {
     if (error.name === "AbortError") return;
     failed(error);
   }
+}
+
+/** The page shown wants to stay, for something there is not saved. */
+function stay(address) {
+  last = address;
+  history.replaceState(null, "", address || location.pathname);
 }
 
 function failed(error) {
@@ -75,6 +81,7 @@ function retry() {
 async function sign() {
   if (token.get()) signOut();
   else if (!(await signIn())) return;
+  forget();
   showSign(true);
   shown = null;
   await route();

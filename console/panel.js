@@ -30,11 +30,14 @@ export async function show(side, id, { words = new Set(), away, signal } = {}) {
   }
 }
 
-/** Take the panel away. */
+/** Take the panel away; whoever was in it is back at what it was opened from. */
 export function close(side) {
+  const id = side.dataset.shown;
+  const inside = side.contains(document.activeElement);
   delete side.dataset.shown;
   document.body.classList.remove("beside");
   fill(side);
+  if (inside) document.querySelector(`main a.name[data-id="${CSS.escape(id)}"]`)?.focus({ preventScroll: true });
 }
 
 /** What there is to say: all of it where the registry is here, the public profile elsewhere. */

@@ -17,13 +17,19 @@ export function questionOf(params) {
 let kept = { key: "", answer: null };
 
 /** The answer to a question, as kept or anew: the API's answer with the configured `base` weights. */
-export async function answerTo(question, { signal, again = false } = {}) {
+export async function answerTo(question, { signal } = {}) {
   const key = JSON.stringify(question);
-  if (again || kept.key !== key) {
+  if (kept.key !== key) {
     const [answer, health] = await Promise.all([ask("discover", { method: "POST", body: question, signal }), service()]);
+    signal?.throwIfAborted();
     kept = { key, answer: { ...answer, base: health.weights ?? {} } };
   }
   return kept.answer;
+}
+
+/** Keep no answer: it is asked for anew, by whoever asks now. */
+export function forget() {
+  kept = { key: "", answer: null };
 }
 
 /** Whether the answer to a question is at hand. */

@@ -23,12 +23,13 @@ export const registry = { title: "Registry", open, update, close, keys: { ...mov
 async function open(main, given) {
   params = given;
   running = new AbortController();
+  box = list = null;
   const there = await overview({ signal: running.signal });
   if (!there) return void fill(main, elsewhere());
   box = h("div", { class: "overview" });
   list = h("div", { class: "listing" });
   side = h("div", { class: "side" });
-  filter = h("input", { type: "search", name: "q", autocomplete: "off", spellcheck: "false", placeholder: "id or provider", oninput: settled(narrow, 250) });
+  filter = h("input", { type: "search", name: "q", autocomplete: "off", spellcheck: "false", placeholder: "id or provider", id: "filter", oninput: soon });
   seen = null;
   fill(
     main,
@@ -36,21 +37,27 @@ async function open(main, given) {
     box,
     h("div", { class: "with-side" }, list, side),
   );
-  await update(given, there);
+  await update(params, there);
 }
 
 function close() {
+  soon.stop();
   running?.abort();
+  if (box) panel.close(side);
 }
 
 async function update(given, there) {
   params = given;
+  if (!box) return; // it is still being opened, or nothing is registered here
+  soon.stop();
+  const sought = params.get("q") ?? "";
+  if (filter.value.trim() !== sought) filter.value = sought;
   running.abort();
   running = new AbortController();
   const { signal } = running;
   const wanted = JSON.stringify([...params].filter(([name]) => name !== "open"));
   if (wanted !== seen) {
-    fill(box, head(there ?? (await overview({ signal }))));
+    refresh(there ?? (await overview({ signal })));
     await (params.get("view") === "exposure" ? exposure(signal) : capabilities(signal));
     seen = wanted;
   }
@@ -71,9 +78,9 @@ function head(there) {
   const kinds = params.getAll("kind");
   return [
     h("ul", { class: "tiles" }, Object.entries(SHOWS).map(([name, [label, what]]) =>
-      h("li", {}, h("a", { class: `tile ${name}`, href: linkTo("registry", params, { show: name === "all" ? undefined : name, view: undefined, open: undefined }), title: what, "aria-current": show === name ? "true" : undefined },
+      h("li", {}, h("a", { id: `show-${name}`, class: `tile ${name}`, href: linkTo("registry", params, { show: name === "all" ? undefined : name, view: undefined, open: undefined }), title: what, "aria-current": show === name ? "true" : undefined },
         h("strong", {}, count(there.shows[name] ?? 0)), h("span", {}, label)))),
-      h("li", {}, h("a", { class: "tile", href: linkTo("registry", "", { view: "exposure" }), title: "whose capabilities answers showed", "aria-current": show === null ? "true" : undefined },
+      h("li", {}, h("a", { id: "show-providers", class: "tile", href: linkTo("registry", "", { view: "exposure" }), title: "whose capabilities answers showed", "aria-current": show === null ? "true" : undefined },
         h("strong", {}, count(there.providers ?? 0)), h("span", {}, "Providers")))),
     h("p", { class: "about" }, `${plural(there.registered, "registration")} in ${there.home}, ${count(there.findable)} findable. Encoder: ${there.encoder}. Described by: ${there.writer ?? "their owners"}.`,
       there.changes.waiting > 0 && h("span", { class: "flag" }, `${plural(there.changes.waiting, "change")} waiting`),
@@ -81,26 +88,25 @@ function head(there) {
     show !== null && h("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
       h("label", { class: "namespace" }, h("span", {}, "Filter"), filter),
       h("fieldset", { class: "kinds" }, h("legend", {}, "Kinds"), KINDS.map((kind) =>
-        h("label", { class: "chip" }, h("input", { type: "checkbox", name: "kind", value: kind, checked: kinds.includes(kind), onchange: narrow }), `${kind} `, h("span", { class: "number" }, count(there.kinds[kind] ?? 0)))))),
+        h("label", { class: "chip" }, h("input", { id: `kind-${kind}`, type: "checkbox", name: "kind", value: kind, checked: kinds.includes(kind), onchange: narrow }), `${kind} `, h("span", { class: "number" }, count(there.kinds[kind] ?? 0)))))),
   ];
 }
 
 /** Go where the filter points; what is typed stays in the box. */
 function narrow() {
   const kinds = [...box.querySelectorAll("[name=kind]:checked")].map((one) => one.value);
-  const held = document.activeElement?.value;
   location.hash = linkTo("registry", params, { q: filter.value.trim(), kind: kinds, open: undefined });
-  focusAgain(held);
 }
+const soon = settled(() => narrow(), 250);
 
 /** The head is made anew with new numbers; whoever was in it stays where they were. */
-function focusAgain(value) {
-  if (document.activeElement === filter || !value) return;
-  addEventListener("hashchange", () => requestAnimationFrame(() => box.querySelector(`[name=kind][value="${CSS.escape(value)}"]`)?.focus()), { once: true });
+function refresh(there) {
+  const at = box.contains(document.activeElement) ? document.activeElement.id : "";
+  fill(box, head(there));
+  if (at) document.getElementById(at)?.focus({ preventScroll: true });
 }
 
 async function capabilities(signal) {
-  if (document.activeElement !== filter) filter.value = params.get("q") ?? "";
   const table = h("ul", { class: "rows" });
   const foot = h("p", { class: "foot" });
   list.setAttribute("aria-busy", "true");
@@ -133,7 +139,9 @@ function grow(table, foot, { capabilities: rows, following }, signal) {
     try {
       grow(table, foot, await page(following, signal), signal);
     } catch (error) {
-      if (error.name !== "AbortError") fill(foot, h("span", { class: "notice bad" }, error.message));
+      if (error.name === "AbortError") return;
+      asked = false;
+      fill(foot, h("span", { class: "notice bad" }, error.message), " ", more);
     }
   }
   fill(foot, more);
@@ -160,7 +168,7 @@ function openHere(event) {
 }
 
 function links() {
-  return [...list.querySelectorAll("a.name")];
+  return [...(list?.querySelectorAll("a.name") ?? [])];
 }
 
 function closePanel() {

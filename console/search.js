@@ -3,7 +3,7 @@
 import { h, fill, marked, plural, say, score } from "./dom.js";
 import { moving } from "./keys.js";
 import * as panel from "./panel.js";
-import { KINDS, answerTo, isKept, linkTo, questionOf } from "./query.js";
+import { KINDS, answerTo, forget, isKept, linkTo, questionOf } from "./query.js";
 import { list, signalsOf, stack } from "./signals.js";
 import { summary } from "./verdict.js";
 
@@ -23,6 +23,7 @@ async function open(main, given) {
 
 function close() {
   running?.abort();
+  panel.close(side);
 }
 
 async function update(given) {
@@ -78,10 +79,15 @@ function asking() {
 
 function fillForm() {
   const { q, ns } = form.elements;
-  if (document.activeElement !== q) q.value = params.get("q") ?? "";
-  if (document.activeElement !== ns) ns.value = params.getAll("ns").join(", ");
+  write(q, params.get("q") ?? "");
+  write(ns, params.getAll("ns").join(", "));
   const kinds = params.getAll("kind");
   for (const box of form.querySelectorAll("[name=kind]")) box.checked = kinds.includes(box.value);
+}
+
+/** Put a text into a box, unless it says that already: whoever types there keeps their place. */
+function write(field, text) {
+  if (field.value.trim() !== text.trim()) field.value = text;
 }
 
 function submit(event) {
@@ -90,15 +96,14 @@ function submit(event) {
 }
 
 /** Go where the form says; the same question again asks the service anew. */
-async function ask() {
+function ask() {
   const { q, ns } = form.elements;
   const kinds = [...form.querySelectorAll("[name=kind]:checked")].map((box) => box.value);
   const next = linkTo("search", "", { q: q.value.trim(), kind: kinds, ns: ns.value.split(",").map((one) => one.trim()) });
-  if (next !== location.hash) location.hash = next;
+  if (next !== linkTo("search", params)) location.hash = next;
   else if (questionOf(params)) {
-    delete answerBox.dataset.shown;
-    await answerTo(questionOf(params), { again: true }).catch(() => {});
-    await update(params);
+    forget();
+    update(params);
   }
 }
 

@@ -1,0 +1,116 @@
+"""The console's pages in the words of somebody who looks at them, and what the service says to the same questions."""
+
+import json
+import re
+import urllib.request
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from playwright.sync_api import Locator, Page, Request, Route, expect
+
+from tests.integration.conftest import Service
+
+REFUND = "refund a card payment"
+STRIPE, PAYPAL = "com.stripe.mcp/create_refund", "com.paypal.mcp/create_refund"
+
+
+def at(page: str, **parameters: Any) -> str:
+    """The address of a page; a list repeats its name."""
+    return f"#/{page}?{urlencode(parameters, doseq=True)}"
+
+
+def answered(service: Service, query: str, **more: Any) -> dict[str, Any]:
+    """What the service says to a question as the console asks it."""
+    status, answer = service.request("/discover", {"query": query, "explain": True, **more})
+    assert status == 200, answer
+    return answer
+
+
+def told(service: Service, path: str) -> Any:
+    """What the service says at a path."""
+    status, answer = service.request(path)
+    assert status == 200, answer
+    return answer
+
+
+def put(service: Service, item: dict[str, Any]) -> dict[str, Any]:
+    """Register an item, or change it, as another window of the console would."""
+    body, kind = json.dumps(item).encode(), {"Content-Type": "application/json"}
+    address = f"{service.url}/registry/capabilities/{quote(item['namespace'])}/{quote(item['name'])}"
+    with urllib.request.urlopen(urllib.request.Request(address, body, kind, method="PUT"), timeout=20) as response:
+        answer: dict[str, Any] = json.load(response)
+    assert answer["findable"], answer
+    return answer
+
+
+def box(page: Page) -> Locator:
+    """Where one asks."""
+    return page.get_by_role("searchbox", name="What is to be done?")
+
+
+def find(page: Page, query: str) -> None:
+    """Ask a question; the answer is there."""
+    box(page).fill(query)
+    page.get_by_role("button", name="Find").click()
+    expect(box(page)).to_have_value(query)
+    expect(shortlist(page)).not_to_have_attribute("aria-busy", "true")
+    expect(cards(page).first).to_be_visible()
+
+
+def shortlist(page: Page) -> Locator:
+    """Where the answer is."""
+    return page.get_by_role("region", name="Shortlist")
+
+
+def cards(page: Page) -> Locator:
+    """The results, best first."""
+    return shortlist(page).get_by_role("listitem").filter(has=page.get_by_role("heading", level=2))
+
+
+def names(page: Page) -> Locator:
+    """The links that open the results."""
+    return cards(page).get_by_role("heading").get_by_role("link")
+
+
+def signals(card: Locator) -> Locator:
+    """The signals of a result."""
+    return card.get_by_role("list", name=re.compile("^Signals of ")).get_by_role("listitem")
+
+
+def panel(page: Page) -> Locator:
+    """What stands beside the list."""
+    return page.get_by_role("complementary")
+
+
+def ready(page: Page) -> None:
+    """Wait for all that the page wanted to show."""
+    page.wait_for_load_state("networkidle")
+    expect(page.get_by_text("Loading…")).to_have_count(0)
+    expect(page.locator("[aria-busy=true]")).to_have_count(0)
+    page.evaluate("() => Promise.allSettled(document.getAnimations().map((one) => one.finished))")
+
+
+def questions(page: Page) -> list[Request]:
+    """The questions that the page puts from now on."""
+    asked: list[Request] = []
+    page.on("request", lambda request: asked.append(request) if request.url.endswith("/discover") else None)
+    return asked
+
+
+def fulfil(page: Page, answer: Any, *, status: int = 200, url: str = "**/discover") -> None:
+    """Let the service say this, whatever is asked."""
+    kind = "application/json" if status < 400 else "application/problem+json"
+    page.route(url, lambda route: route.fulfill(status=status, content_type=kind, body=json.dumps(answer)))
+
+
+def held(page: Page, url: str) -> list[Route]:
+    """Hold requests back from now on, until a test lets them go on."""
+    routes: list[Route] = []
+    page.route(url, lambda route: routes.append(route))  # noqa: PLW0108 - playwright wants a function of Python's
+    return routes
+
+
+def too_wide(page: Page) -> int:
+    """By how many pixels the page is wider than the window."""
+    width: int = page.evaluate("Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth")
+    return max(0, width)

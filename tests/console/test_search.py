@@ -1,0 +1,269 @@
+"""Asking, narrowing, and what stands with each result."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.console.pages import (
+    PAYPAL,
+    REFUND,
+    STRIPE,
+    answered,
+    at,
+    box,
+    cards,
+    find,
+    names,
+    panel,
+    questions,
+    shortlist,
+    signals,
+)  # fmt: skip
+
+pytestmark = pytest.mark.server
+
+WORD = re.compile(r"[^\W_]+")
+
+
+def card_of(page, id):
+    namespace, _, name = id.partition("/")
+    return (
+        cards(page).filter(has=page.get_by_text(namespace, exact=True)).filter(has=page.get_by_role("link", name=name))
+    )
+
+
+def test_a_question_is_asked_by_keyboard_alone(console, sample):
+    page = console.open()
+    expect(box(page)).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Find")).to_be_focused()
+    page.keyboard.press("/")
+    expect(box(page)).to_be_focused()
+    page.keyboard.type(REFUND)
+    page.keyboard.press("Enter")
+    expect(names(page)).to_have_text([result["name"] for result in answered(sample, REFUND)["results"]])
+    expect(page).to_have_url(re.compile(r"#/search\?q=refund\+a\+card\+payment$"))
+    expect(page).to_have_title(f"{REFUND} · mats")
+    expect(page.get_by_role("status")).to_contain_text("match: ")
+
+
+def test_the_questions_it_proposes_are_asked(console):
+    page = console.open()
+    page.get_by_role("link", name="turn a street address into coordinates").click()
+    expect(box(page)).to_have_value("turn a street address into coordinates")
+    expect(cards(page).first).to_be_visible()
+
+
+def test_kinds_narrow_the_answer_and_are_in_the_address(console, sample):
+    page = console.open(at("search", q=REFUND))
+    page.get_by_role("checkbox", name="agent", exact=True).check()
+    expect(names(page)).to_have_text([one["name"] for one in answered(sample, REFUND, kinds=["agent"])["results"]])
+    page.get_by_role("checkbox", name="skill", exact=True).press("Space")
+    both = answered(sample, REFUND, kinds=["agent", "skill"])["results"]
+    expect(names(page)).to_have_text([one["name"] for one in both])
+    expect(page).to_have_url(re.compile(r"q=refund\+a\+card\+payment&kind=agent&kind=skill$"))
+    for kind in ("agent", "skill"):
+        page.get_by_role("checkbox", name=kind, exact=True).uncheck()
+    expect(names(page)).to_have_text([one["name"] for one in answered(sample, REFUND)["results"]])
+    expect(page).to_have_url(re.compile(r"q=refund\+a\+card\+payment$"))
+
+
+def test_a_namespace_narrows_the_answer_and_asks_once(console, sample):
+    page = console.open(at("search", q=REFUND))
+    expect(cards(page).first).to_be_visible()
+    asked = questions(page)
+    page.get_by_label("Namespace").fill("com.stripe.mcp, com.paypal.mcp")
+    page.get_by_label("Namespace").press("Enter")
+    narrowed = answered(sample, REFUND, namespaces=["com.stripe.mcp", "com.paypal.mcp"])["results"]
+    expect(names(page)).to_have_text([one["name"] for one in narrowed])
+    expect(page).to_have_url(re.compile(r"&ns=com\.stripe\.mcp&ns=com\.paypal\.mcp$"))
+    page.get_by_label("Namespace").press("Tab")
+    page.wait_for_load_state("networkidle")
+    assert len(asked) == 1
+
+
+def test_an_address_brings_everything_back(console):
+    address = at("search", q=REFUND, kind=["tool", "agent"], ns="com.paypal.mcp", open=PAYPAL)
+    page = console.open(address)
+    expect(box(page)).to_have_value(REFUND)
+    expect(page.get_by_role("checkbox", name="tool", exact=True)).to_be_checked()
+    expect(page.get_by_role("checkbox", name="agent", exact=True)).to_be_checked()
+    expect(page.get_by_role("checkbox", name="model", exact=True)).not_to_be_checked()
+    expect(page.get_by_label("Namespace")).to_have_value("com.paypal.mcp")
+    expect(panel(page).get_by_text(PAYPAL, exact=True)).to_be_visible()
+    expect(cards(page).get_by_text("com.paypal.mcp", exact=True)).to_have_count(cards(page).count())
+
+
+def test_back_brings_the_question_before_it_back_even_where_one_types(console):
+    page = console.open(at("search", q=REFUND))
+    first = names(page).first
+    expect(first).to_have_text("create_refund")
+    box(page).fill("convert an address to coordinates")
+    box(page).press("Enter")
+    expect(first).not_to_have_text("create_refund")
+    page.go_back()
+    expect(first).to_have_text("create_refund")
+    expect(box(page)).to_have_value(REFUND)
+
+
+def test_the_same_question_again_is_asked_anew(console):
+    page = console.open(at("search", q=REFUND))
+    expect(cards(page).first).to_be_visible()
+    asked = questions(page)
+    with page.expect_response("**/discover"):
+        page.get_by_role("button", name="Find").click()
+    expect(cards(page).first).to_be_visible()
+    assert len(asked) == 1
+
+
+def test_the_verdict_and_what_was_missing_stand_above_the_list(console, sample):
+    page = console.open(at("search", q=REFUND))
+    expect(shortlist(page).get_by_text("Match The registry has this.")).to_be_visible()
+    expect(shortlist(page).get_by_text("Degraded: llm. No LLM judged this answer")).to_be_visible()
+    for stage in answered(sample, REFUND)["degraded"]:
+        expect(shortlist(page).get_by_text(f"Degraded: {stage}.")).to_be_visible()
+
+
+def test_each_signal_shows_its_value_and_its_weight_as_configured_and_as_counted(console, sample):
+    page = console.open(at("search", q=REFUND))
+    stripe = next(one for one in answered(sample, REFUND)["results"] if one["id"] == STRIPE)
+    value = {name: f"{number:.2f}" for name, number in stripe["signals"].items()}
+    expect(signals(card_of(page, STRIPE))).to_have_text([
+        "Judge weight 50 %absent: not judged",
+        f"Words and meaning weight 50 → 59 %{value['retrieval']}",
+        f"Words (BM25) weight 5 → 6 %{value['bm25']}",
+        f"Trust weight 30 → 35 %{value['quality']}",
+        "Type asked for weight 15 %absent: no type inferred",
+    ])  # fmt: skip
+    trust = signals(card_of(page, PAYPAL)).nth(3)
+    expect(trust).to_have_text("Trust weight 30 %absent: no trust given")
+
+
+def test_a_score_says_what_it_is_made_of(console, sample):
+    page = console.open(at("search", q=REFUND))
+    stripe = next(one for one in answered(sample, REFUND)["results"] if one["id"] == STRIPE)
+    added = {name: f"{stripe['weights'][name] * number:.2f}" for name, number in stripe["signals"].items()}
+    told = f"Words and meaning {added['retrieval']}, Words (BM25) {added['bm25']}, Trust {added['quality']}"
+    expect(card_of(page, STRIPE).get_by_role("img", name=f"Score {stripe['score']:.2f}: {told}")).to_be_visible()
+
+
+def test_words_are_marked_where_the_capability_has_them_and_nothing_else_is(console, sample):
+    page = console.open(at("search", q=REFUND))
+    results = answered(sample, REFUND)["results"]
+    expect(cards(page)).to_have_count(len(results))
+    for card, result in zip(cards(page).all(), results, strict=True):
+        spelled = set(result["why"]["spelled"] if result["why"] else [])
+        shown = [text for part in ("heading", "paragraph") for text in card.get_by_role(part).all_text_contents()]
+        marked = [one.lower() for one in card.get_by_role("mark").all_text_contents()]
+        why = result["why"]["matched"] if result["why"] else []
+        about = [
+            word
+            for text in (result["name"], result["namespace"], result["provider"], result["summary"])
+            for word in words(text)
+        ]
+        assert sorted(marked) == sorted([word for word in about if word in spelled] + why), shown
+    assert {"refund", "payment"} <= set(cards(page).first.get_by_role("mark").all_text_contents())
+
+
+def words(text):
+    return [word.lower() for word in WORD.findall(text)]
+
+
+def test_a_word_inside_a_name_is_marked_and_its_neighbours_are_not(console):
+    page = console.open(at("search", q=REFUND))
+    expect(names(page).first.get_by_role("mark")).to_have_text(["refund"])
+    expect(names(page).first).to_have_text("create_refund")
+
+
+def test_time_and_cost_are_told_and_unfold_to_stages_tokens_and_models(console):
+    page = console.open(at("search", q=REFUND))
+    line = shortlist(page).get_by_text(re.compile(r"^\d+ results in \d+ ms, no model was paid$"))
+    expect(line).to_be_visible()
+    expect(shortlist(page).get_by_text("0 in, 0 out")).to_be_hidden()
+    line.click()
+    expect(shortlist(page).get_by_role("img", name=re.compile(r"^Of the time: .*lexical [\d.]+ ms"))).to_be_visible()
+    for shown in ("tokens", "0 in, 0 out", "lexical", "fetch", "index", "sqlite-fts5-1", "question"):
+        expect(shortlist(page).get_by_text(shown, exact=True)).to_be_visible()
+
+
+def test_keys_walk_through_the_list_open_pick_and_close(console, sample):
+    page = console.open(at("search", q=REFUND))
+    ids = [one["id"] for one in answered(sample, REFUND)["results"]]
+    expect(cards(page)).to_have_count(len(ids))
+    press = page.keyboard.press
+    for key, place in (("j", 0), ("j", 1), ("ArrowDown", 2), ("k", 1), ("ArrowUp", 0), ("k", 0)):
+        press(key)
+        expect(names(page).nth(place)).to_be_focused()
+    press("c")
+    expect(page.get_by_text("Pick one more to compare.")).to_be_visible()
+    press("j")
+    press("Enter")
+    expect(panel(page).get_by_text(ids[1], exact=True)).to_be_visible()
+    expect(panel(page).get_by_role("heading", level=2)).to_be_focused()
+    press("Escape")
+    expect(panel(page)).to_have_count(0)
+    expect(names(page).nth(1)).to_be_focused()
+    press("c")
+    page.get_by_role("link", name="Why is 1 above 2?").press("Enter")
+    expect(page).to_have_url(re.compile("#/compare"))
+    press("Escape")
+    expect(page).to_have_url(re.compile("#/search"))
+    expect(cards(page)).to_have_count(len(ids))
+
+
+def test_a_third_pick_takes_the_place_of_the_one_before(console):
+    page = console.open(at("search", q=REFUND))
+    picks = cards(page).get_by_role("checkbox")
+    for place in (2, 0, 3):
+        picks.nth(place).check()
+    expect(picks.nth(2)).not_to_be_checked()
+    expect(page.get_by_role("link", name="Why is 1 above 4?")).to_be_visible()
+    picks.nth(0).uncheck()
+    expect(page.get_by_text("Pick one more to compare.")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("keys", "heading"),
+    [
+        ("gr", "Registry"),
+        ("ge", "The paper's experiments, measured"),
+        ("gn", "Register a capability"),
+        ("gs", "Search"),
+    ],
+)
+def test_two_keys_go_to_a_page(console, keys, heading):
+    page = console.open("#/registry?view=exposure" if keys != "gr" else "#/evaluation")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    for key in keys:
+        page.keyboard.press(key)
+    expect(page.get_by_role("heading", level=1, name=heading)).to_be_attached()
+
+
+def test_keys_are_letters_where_one_types(console):
+    page = console.open()
+    box(page).press_sequentially("grj?c/")
+    expect(box(page)).to_have_value("grj?c/")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page).to_have_url(re.compile("#/search$"))
+
+
+def test_a_question_mark_lists_the_keys_and_escape_takes_the_list_away(console):
+    page = console.open("#/registry")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    page.keyboard.press("?")
+    dialog = page.get_by_role("dialog", name="Keys")
+    expect(dialog.get_by_text("to the search or filter box")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    page.get_by_role("button", name="Keys").click()
+    dialog.get_by_role("button", name="Close").click()
+    expect(dialog).to_have_count(0)
+    expect(page.get_by_role("button", name="Keys")).to_be_focused()
+
+
+def test_the_next_question_takes_the_place_of_the_last(console, sample):
+    page = console.open()
+    find(page, REFUND)
+    find(page, "speak a text aloud")
+    expect(names(page)).to_have_text([one["name"] for one in answered(sample, "speak a text aloud")["results"]])
