@@ -129,7 +129,7 @@ def _run(take: _Take, local: Local, namespace: str, began: float, *, as_json: bo
     else:
         _show_remarks(report)
         rate = f" ({indexed / seconds:,.0f} a second)" if indexed and seconds else ""
-        out.print(f"{report.rows:,} rows in {seconds:,.1f} s: {_counts(report)}; {indexed:,} indexed{rate}")
+        out.print(f"{_rows(report)} in {seconds:,.1f} s: {_counts(report)}; {indexed:,} indexed{rate}")
         show_spent(local)
     _complain_of_waiting(local)
     return report
@@ -156,7 +156,7 @@ def _rehearse(
             break
         _show_item(item)
     _show_remarks(report)
-    out.print(f"{report.rows:,} rows: would be {_counts(report)}; nothing was registered")
+    out.print(f"{_rows(report)}: would be {_counts(report)}; nothing was registered")
     if to_items:
         out.print(plain(f"{len(items):,} items in {written:,} request files in {to_items}"))
     return report
@@ -208,6 +208,10 @@ def _rejected(row: Rejected) -> dict[str, Any]:
 def _noted(row: Noted) -> dict[str, Any]:
     notes = [note._asdict() for note in row.notes]
     return {"file": row.file, "line": row.line, "where": row.where, "notes": notes}
+
+
+def _rows(report: Report) -> str:
+    return f"{report.rows:,} row{'' if report.rows == 1 else 's'}"
 
 
 def _counts(report: Report) -> str:
