@@ -1,0 +1,310 @@
+"""Registering, editing and removing; what is wrong and what would become of it, while one writes."""
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.builders import an_item
+from tests.console.pages import answered, at, box, find, names, panel, put, told
+from tests.integration.conftest import Mats, serving, wait_until
+
+pytestmark = pytest.mark.server
+
+PATH = "/registry/capabilities/com.acme.pay/"
+
+
+@pytest.fixture(scope="module")
+def desk(browser_path, tmp_path_factory):
+    """A registry to write to; every test has ids of its own there."""
+    with serving(Mats(tmp_path_factory.mktemp("desk") / "home")) as service:
+        yield service
+
+
+@pytest.fixture
+def writing(opener, desk):
+    """The console over it."""
+    return opener(desk)
+
+
+def field(page, label):
+    """A field of the form, by its label."""
+    return page.get_by_label(re.compile(rf"^{label}( \(required\))?$"))
+
+
+def fault(page, label):
+    """What is wrong with a field, as it is read out with it."""
+    described = field(page, label).get_attribute("aria-describedby").split()
+    return page.locator(f"#{described[-1]}")
+
+
+def fill(page, **fields):
+    for label, value in fields.items():
+        field(page, label.replace("_", " ")).fill(value)
+
+
+def started(page, name, **more):
+    """A form with what is required."""
+    fill(page, Namespace="com.acme.pay", Name=name, **more)
+    field(page, "Kind").select_option("tool")
+
+
+def status(page):
+    return page.get_by_role("main").get_by_role("status")
+
+
+def outlook(page):
+    return page.get_by_role("region", name="What would become of it")
+
+
+def test_what_is_wrong_stands_with_its_field_while_one_types(writing):
+    page = writing.open("#/edit")
+    expect(field(page, "Name")).to_be_focused()
+    expect(page.get_by_text("is required")).to_have_count(0)
+    fill(page, Namespace="not a namespace", Tags=f"{'x' * 201}, money")
+    expect(fault(page, "Namespace")).not_to_be_empty()
+    expect(field(page, "Namespace")).to_have_attribute("aria-invalid", "true")
+    expect(fault(page, "Tags")).to_have_text("0: string should have at most 200 characters")
+    fill(page, Namespace="com.acme.pay", Tags="money")
+    expect(fault(page, "Namespace")).to_be_empty()
+    expect(fault(page, "Tags")).to_be_empty()
+    expect(field(page, "Namespace")).not_to_have_attribute("aria-invalid", "true")
+
+
+def test_what_is_missing_is_said_when_one_wants_to_register(writing, desk):
+    page = writing.open("#/edit")
+    fill(page, Namespace="com.acme.pay", Description="Gives money back.")
+    page.get_by_role("button", name="Register").click()
+    expect(fault(page, "Name")).to_have_text("is required")
+    expect(fault(page, "Kind")).to_have_text("is required")
+    expect(status(page)).to_have_text("Something is wrong: see the fields marked.")
+    expect(field(page, "Name")).to_be_focused()
+    fill(page, Name="refund_nothing")
+    expect(fault(page, "Name")).to_be_empty()
+    assert desk.request(f"{PATH}refund_nothing")[0] == 404
+
+
+def test_what_is_not_json_is_said_with_the_schema(writing):
+    page = writing.open("#/edit")
+    started(page, "schemer", Input_schema='{"type": ')
+    expect(fault(page, "Input schema")).to_contain_text("is not JSON")
+    fill(page, Input_schema="[1]")
+    expect(fault(page, "Input schema")).to_contain_text("dictionary")
+    page.get_by_role("button", name="Register").click()
+    expect(field(page, "Input schema")).to_be_focused()
+    fill(page, Input_schema='{"type": "object"}')
+    expect(fault(page, "Input schema")).to_be_empty()
+
+
+def test_a_fault_in_a_folded_field_unfolds_it(writing):
+    page = writing.open("#/edit")
+    started(page, "folded")
+    expect(field(page, "Version")).to_be_hidden()
+    page.get_by_text("More", exact=True).click()
+    fill(page, Version="v" * 101)
+    expect(fault(page, "Version")).to_contain_text("at most 100 characters")
+    page.get_by_text("More", exact=True).click()
+    page.get_by_role("button", name="Register").click()
+    expect(field(page, "Version")).to_be_visible()
+    expect(field(page, "Version")).to_be_focused()
+
+
+def test_the_outlook_appears_once_it_can_be_registered(writing, desk):
+    put(desk, an_item(name="pays_out", description="Pays money out to a card that a customer names."))
+    page = writing.open("#/edit")
+    expect(outlook(page)).to_contain_text("Once it can be registered")
+    fill(page, Namespace="com.acme.pay", Name="pays_in", Description="Pays money out to a card that customers name.")
+    expect(outlook(page)).to_contain_text("Once it can be registered")
+    field(page, "Kind").select_option("tool")
+    fill(page, Examples="pay money to a customer's card")
+    expect(outlook(page).get_by_role("heading", name="Who finds it")).to_be_visible()
+    expect(outlook(page)).to_contain_text("pay money to a customer's card")
+    expect(outlook(page).get_by_role("link", name="com.acme.pay/pays_out").first).to_be_visible()
+    expect(outlook(page)).to_contain_text(re.compile(r"(must|should|could): "))
+    expect(outlook(page).get_by_text("Pays money out to a card that customers name.").first).to_be_visible()
+    fill(page, Namespace="no namespace at all")
+    expect(outlook(page)).to_contain_text("Once it can be registered")
+    assert desk.request(f"{PATH}pays_in")[0] == 404
+
+
+def test_what_is_registered_is_found(writing, desk):
+    page = writing.open("#/edit")
+    started(page, "rents_boat", Description="Rents a rowing boat by the hour.", Tags="boats, water")
+    fill(page, Examples="rent a rowing boat\nhire a skiff for an hour")
+    page.get_by_role("button", name="Register").press("Enter")
+    expect(page).to_have_url(re.compile(r"#/registry\?open=com\.acme\.pay%2Frents_boat"))
+    expect(panel(page).get_by_text("com.acme.pay/rents_boat", exact=True)).to_be_visible()
+    kept = told(desk, f"{PATH}rents_boat")["registration"]
+    assert kept["tags"] == ["boats", "water"]
+    assert kept["examples"] == ["rent a rowing boat", "hire a skiff for an hour"]
+    page.get_by_role("link", name="Search", exact=True).click()
+    find(page, "rent a rowing boat")
+    expect(names(page).first).to_have_text("rents_boat")
+
+
+def test_an_edit_keeps_what_it_does_not_touch(writing, desk):
+    item = an_item(
+        name="whole", tags=["cards, cash", "money", "a\nb", "[x]"], examples=["first\nline", "second"],
+        type_tags=["a,b"],
+        input_schema={"type": "object", "properties": {"a": {"type": "string"}}}, negative_examples=["no -> thing"],
+        descriptor={"name": "x", "deep": [1, {"y": None}]}, lifecycle="deprecated", visible_to=["team:a"],
+        version="1.0", provider="Acme, Inc.",
+    )  # fmt: skip
+    put(desk, item)
+    before = told(desk, f"{PATH}whole")["registration"]
+    page = writing.open(at("edit", id="com.acme.pay/whole"))
+    expect(page.get_by_role("heading", level=1, name="Edit whole")).to_be_visible()
+    expect(field(page, "Version")).to_be_visible()
+    expect(field(page, "Name")).to_have_js_property("readOnly", True)
+    fill(page, Description="Says something else now.")
+    page.get_by_role("button", name="Save").click()
+    expect(panel(page).get_by_text("2 revisions, the newest first.")).to_be_visible()
+    assert told(desk, f"{PATH}whole")["registration"] == {**before, "description": "Says something else now."}
+
+
+@pytest.mark.parametrize("leave", ["by a link", "by keys", "by another form"])
+def test_leaving_unsaved_asks_and_keeps_what_was_typed(writing, desk, leave):
+    put(desk, an_item(name="taken"))
+    page = writing.open("#/edit")
+    started(page, "taken", Description="What I have written.")
+    link = page.get_by_role("link", name="edit it")
+    expect(link).to_be_visible()
+    asked = []
+
+    def go():
+        if leave == "by a link":
+            page.get_by_role("link", name="Evaluation").click()
+        elif leave == "by keys":
+            page.get_by_role("button", name="Register").focus()
+            page.keyboard.press("g")
+            page.keyboard.press("s")
+        else:
+            link.click()
+
+    page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    go()
+    expect(page).to_have_url(re.compile("#/edit$"))
+    expect(field(page, "Description")).to_have_value("What I have written.")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Register a capability")
+    page.once("dialog", lambda dialog: dialog.accept())
+    go()
+    expect(page.get_by_role("heading", level=1, name="Register a capability")).to_have_count(0)
+    assert asked == ["Leave without saving?"]
+
+
+def test_leaving_what_nobody_changed_asks_nothing(writing):
+    page = writing.open("#/edit")
+    expect(field(page, "Name")).to_be_focused()
+    page.get_by_role("link", name="Search", exact=True).click()
+    expect(box(page)).to_be_focused()
+
+
+def test_a_change_that_somebody_else_made_meanwhile_stays(writing, desk):
+    put(desk, an_item(name="contested"))
+    page = writing.open(at("edit", id="com.acme.pay/contested"))
+    fill(page, Description="My change.")
+    put(desk, an_item(name="contested", description="Their change."))
+    writing.forgive(r"status of 412 .*contested")
+    page.get_by_role("button", name="Save").click()
+    expect(status(page)).to_contain_text("Somebody changed it meanwhile.")
+    expect(field(page, "Description")).to_have_value("My change.")
+    page.get_by_role("button", name="Remove").click()
+    page.get_by_role("button", name="Remove it: sure?").click()
+    expect(status(page)).to_contain_text("Somebody changed it meanwhile")
+    assert told(desk, f"{PATH}contested")["registration"]["description"] == "Their change."
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.goto(f"{writing.url}/{at('registry', open='com.acme.pay/contested')}")
+    expect(panel(page).get_by_text("Their change.").first).to_be_visible()
+
+
+def test_an_id_that_is_taken_is_said_before_and_after_one_wants_it(writing, desk):
+    put(desk, an_item(name="owned", description="Owned by somebody."))
+    writing.forgive(r"status of 412 .*owned")
+    page = writing.open("#/edit")
+    started(page, "owned", Description="Mine now.")
+    expect(status(page)).to_contain_text("com.acme.pay/owned is registered already: edit it")
+    page.get_by_role("button", name="Register").click()
+    expect(status(page)).to_contain_text("It is registered already.")
+    assert told(desk, f"{PATH}owned")["registration"]["description"] == "Owned by somebody."
+    field(page, "Kind").select_option("agent")
+    expect(status(page)).to_contain_text("com.acme.pay/owned is registered as another kind.")
+    page.once("dialog", lambda dialog: dialog.accept())
+
+
+def test_an_id_taken_while_one_wrote_is_not_written_over(writing, desk):
+    page = writing.open("#/edit")
+    started(page, "raced", Description="Mine.")
+    expect(outlook(page).get_by_role("heading", name="Who finds it")).to_be_visible()
+    put(desk, an_item(name="raced", description="Theirs."))
+    writing.forgive(r"status of 412 .*raced")
+    page.get_by_role("button", name="Register").click()
+    expect(status(page)).to_contain_text("It is registered already.")
+    assert told(desk, f"{PATH}raced")["registration"]["description"] == "Theirs."
+
+
+def test_the_kind_of_a_registration_cannot_change(writing, desk):
+    put(desk, an_item(name="kind_of"))
+    page = writing.open(at("edit", id="com.acme.pay/kind_of"))
+    field(page, "Kind").select_option("agent")
+    expect(fault(page, "Kind")).to_have_text("cannot change under one id")
+    writing.forgive(r"status of 409 .*kind_of")
+    page.get_by_role("button", name="Save").click()
+    expect(field(page, "Kind")).to_be_focused()
+    expect(fault(page, "Kind")).to_have_text("cannot change under one id")
+    assert told(desk, f"{PATH}kind_of")["registration"]["kind"] == "tool"
+    field(page, "Kind").select_option("tool")
+    expect(fault(page, "Kind")).to_be_empty()
+
+
+def test_removing_takes_two_presses(writing, desk):
+    put(desk, an_item(name="going", description="Going somewhere nobody has been."))
+    page = writing.open(at("edit", id="com.acme.pay/going"))
+    page.get_by_role("button", name="Remove").click()
+    expect(page.get_by_role("button", name="Remove it: sure?")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Remove", exact=True)).to_be_visible()
+    assert told(desk, f"{PATH}going")["registration"]
+    page.get_by_role("button", name="Remove").press("Enter")
+    page.get_by_role("button", name="Remove it: sure?").press("Enter")
+    expect(page).to_have_url(re.compile("#/registry$"))
+    expect(page.get_by_text("going", exact=True)).to_have_count(0)
+    wait_until(lambda: "going" not in str(answered(desk, "going somewhere nobody has been")["results"]))
+    assert told(desk, f"{PATH}going")["registration"] is None
+    page.goto(f"{writing.url}/{at('edit', id='com.acme.pay/going')}")
+    expect(page.get_by_text("com.acme.pay/going is not registered any more.")).to_be_visible()
+
+
+def test_a_form_can_be_filled_by_its_address(writing):
+    page = writing.open(at("edit", namespace="com.acme.pay", name="from_address", kind="skill"))
+    expect(field(page, "Name")).to_have_value("from_address")
+    expect(field(page, "Kind")).to_have_value("skill")
+
+
+def test_what_is_not_registered_cannot_be_edited(writing):
+    writing.forgive(r"status of 404 .*nothing")
+    page = writing.open(at("edit", id="com.nobody/nothing"))
+    expect(page.get_by_role("alert")).to_contain_text("com.nobody/nothing")
+
+
+def test_a_service_that_fails_while_one_writes_loses_nothing(writing):
+    writing.forgive(r"net::ERR_FAILED")
+    page = writing.open("#/edit")
+    page.route("**/registry/check", lambda route: route.abort())
+    started(page, "offline", Description="Kept.")
+    expect(status(page)).to_have_text("The service does not answer. Is it running?")
+    page.get_by_role("button", name="Register").click()
+    expect(status(page)).to_have_text("The service does not answer. Is it running?")
+    page.unroute("**/registry/check")
+    expect(field(page, "Description")).to_have_value("Kept.")
+    page.get_by_role("button", name="Register").click()
+    expect(panel(page).get_by_text("com.acme.pay/offline", exact=True)).to_be_visible()
+
+
+def test_json_is_sent_as_it_was_meant(writing, desk):
+    page = writing.open("#/edit")
+    schema = {"type": "object", "properties": {"n": {"type": "number", "maximum": 1e20}}, "required": ["n"]}
+    started(page, "exact", Input_schema=json.dumps(schema))
+    page.get_by_role("button", name="Register").click()
+    expect(panel(page).get_by_text("com.acme.pay/exact", exact=True)).to_be_visible()
+    assert told(desk, f"{PATH}exact")["registration"]["input_schema"] == schema

@@ -1,0 +1,142 @@
+"""Answers that an LLM judged, and other answers that a registry at hand does not give."""
+
+import copy
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.console.pages import at, cards, find, fulfil, names, shortlist, signals
+
+pytestmark = pytest.mark.server
+
+ASKED = "give a customer the money back"
+FIRST = {
+    "id": "com.acme.pay/createRefund", "kind": "tool", "name": "createRefund", "namespace": "com.acme.pay",
+    "version": "2.1", "score": 0.9123,
+    "signals": {"llm": 0.95, "bm25": 0.4, "quality": 0.9, "intent": 1.0},
+    "weights": {"llm": 0.5, "bm25": 0.05, "quality": 0.3, "intent": 0.15},
+    "relevance": 0.95, "summary": "Gives money back to a customer's card; customers like it.",
+    "endpoint": "https://acme.example", "provider": "Acme", "lifecycle": "active", "enriched": True,
+    "suspicious": [],
+    "why": {"matched": ["customer", "money"], "fields": ["description", "positive_examples"],
+            "spelled": ["customers", "money"]},
+}  # fmt: skip
+SECOND = {
+    **FIRST, "id": "com.acme.old/pay_back", "name": "pay_back", "namespace": "com.acme.old", "version": "",
+    "score": 0.5, "signals": {"llm": 0.4, "bm25": 0.1}, "weights": {"llm": 0.9091, "bm25": 0.0909},
+    "relevance": 0.4, "summary": "", "provider": "", "lifecycle": "deprecated", "enriched": False,
+    "suspicious": ["turns the direction of reading"], "why": None,
+}  # fmt: skip
+ANSWER = {
+    "query_id": "0123456789abcdef0123456789abcdef", "verdict": "match", "intent": "payments", "degraded": [],
+    "results": [FIRST, SECOND],
+    "took_ms": {"queue": 1.0, "encode": 7.5, "lexical": 2.0, "neural": 3.0, "fetch": 4.0, "measure": 5.0,
+                "rerank": 812.5, "total": 840.2},
+    "cost": {"input_tokens": 2345, "output_tokens": 67, "usd": 0.001234},
+    "versions": {"index": "opensearch-1", "prompt": "abc", "models": {"embed": "titan-v2", "rerank": "nova-lite"}},
+}  # fmt: skip
+
+
+def shown(console, **changes):
+    """The console over an answer with these changes."""
+    page = console.open()
+    fulfil(page, {**copy.deepcopy(ANSWER), **changes})
+    page.goto(f"{console.url}/{at('search', q=ASKED)}")
+    expect(page.get_by_role("status")).to_contain_text("result")
+    return page
+
+
+def test_a_judged_answer_shows_the_judge_and_no_stand_in(console):
+    page = shown(console)
+    expect(shortlist(page).get_by_text("Degraded")).to_have_count(0)
+    expect(shortlist(page).get_by_text("It looks for: payments.")).to_be_visible()
+    expect(signals(cards(page).nth(0))).to_have_text([
+        "Judge weight 50 %0.95", "Words (BM25) weight 5 %0.40", "Trust weight 30 %0.90",
+        "Type asked for weight 15 %1.00",
+    ])  # fmt: skip
+    expect(signals(cards(page).nth(1))).to_have_text([
+        "Judge weight 50 → 91 %0.40", "Words (BM25) weight 5 → 9 %0.10",
+        "Trust weight 30 %absent: no trust given", "Type asked for weight 15 %absent: no type inferred",
+    ])  # fmt: skip
+    told = "Score 0.91: Judge 0.47, Words (BM25) 0.02, Trust 0.27, Type asked for 0.15"
+    expect(cards(page).get_by_role("img", name=told.replace("0.47", f"{0.5 * 0.95:.2f}"))).to_be_visible()
+
+
+def test_what_an_answer_cost_is_told_with_its_tokens_and_models(console):
+    page = shown(console)
+    line = shortlist(page).get_by_text("2 results in 840 ms, 0.001234 USD")
+    line.click()
+    for text in ("2,345 in, 67 out", "nova-lite", "titan-v2", "judge", "encoder", "812.5 ms", "rerank"):
+        expect(shortlist(page).get_by_text(text, exact=True)).to_be_visible()
+
+
+def test_every_kind_of_price_is_told(console):
+    for tokens, usd, told in (
+        (10, None, "at a price nobody told"),
+        (10, 0.0, "free"),
+        (0, 0.0, "no model was paid"),
+        (9_999, 0.12345, "0.1235 USD"),
+    ):
+        page = shown(console, cost={"input_tokens": tokens, "output_tokens": 0, "usd": usd})
+        expect(shortlist(page).get_by_text(f"2 results in 840 ms, {told}")).to_be_visible()
+
+
+def test_only_the_spellings_that_were_found_are_marked(console):
+    page = shown(console)
+    expect(cards(page).nth(0).get_by_role("mark")).to_have_text(["money", "customers", "customer", "money"])
+    expect(cards(page).nth(0).get_by_text("in description, positive examples.")).to_be_visible()
+    expect(cards(page).nth(1).get_by_role("mark")).to_have_count(0)
+    found = "No word of the question stands in it: it was found by meaning alone."
+    expect(cards(page).nth(1).get_by_text(found)).to_be_visible()
+
+
+def test_what_wants_a_second_look_is_said_in_words(console):
+    page = shown(console)
+    second = cards(page).nth(1)
+    for text in ("deprecated", "as registered", "suspicious: its text turns the direction of reading"):
+        expect(second.get_by_text(text, exact=True)).to_be_visible()
+    expect(second.get_by_text("It says nothing about itself.")).to_be_visible()
+    expect(cards(page).nth(0).get_by_text("as registered")).to_have_count(0)
+    expect(cards(page).nth(0).get_by_text("by Acme")).to_be_visible()
+    expect(cards(page).nth(0).get_by_text("version 2.1")).to_be_visible()
+
+
+def test_every_verdict_is_said(console):
+    for verdict, told in (
+        ("match", "Match The registry has this."),
+        ("weak", "Weak Nothing here clearly does this; look before you use one."),
+        ("none", "None Nothing here seems to do this."),
+    ):
+        page = shown(console, verdict=verdict)
+        expect(shortlist(page).get_by_text(told)).to_be_visible()
+
+
+def test_everything_that_was_missing_is_said(console):
+    missing = {
+        "llm": "No LLM judged this answer: words and meaning stand in for it, at its weight.",
+        "neural": "Nothing was compared by meaning, only by words.",
+        "lexical": "No words were searched, only meaning.",
+        "audiences": "Who you are could not be looked up: only what everyone may see is here.",
+        "something-new": "This part was not to be had.",
+    }
+    page = shown(console, degraded=list(missing))
+    for stage, told in missing.items():
+        expect(shortlist(page).get_by_text(f"Degraded: {stage}. {told}")).to_be_visible()
+
+
+def test_verdict_stages_and_signals_of_a_later_service_are_shown_by_their_names(console):
+    first = {**FIRST, "signals": {**FIRST["signals"], "novelty": 0.5}, "weights": {**FIRST["weights"], "novelty": 0.1}}
+    page = shown(console, verdict="perhaps", results=[first])
+    expect(shortlist(page).get_by_text("perhaps")).to_be_visible()
+    expect(signals(cards(page).nth(0)).last).to_have_text("novelty weight 10 %0.50")
+
+
+def test_a_service_that_does_not_say_its_weights_is_shown_with_those_that_counted(console):
+    console.forgive(r"status of 503 .*/healthz")
+    page = console.open("#/evaluation")
+    fulfil(page, {"detail": "not now"}, status=503, url="**/healthz")
+    fulfil(page, ANSWER)
+    page.get_by_role("link", name="Search").click()
+    find(page, ASKED)
+    expect(names(page)).to_have_text(["createRefund", "pay_back"])
+    expect(signals(cards(page).nth(0)).first).to_have_text("Judge weight 50 %0.95")
