@@ -78,12 +78,13 @@ class Roll:
 
     def _catch_up(self) -> None:
         registered = list(self._local.registry.ids())
-        changed = self._changed()
+        change, changed = self._changed()
         for start in range(0, len(changed), _TOGETHER):
             for profile, indexed in self._local.profiles.without_vectors(changed[start : start + _TOGETHER]):
                 row = row_of(profile, indexed=indexed)
                 self._made[row.id] = row
                 (self._unsettled.discard if indexed else self._unsettled.add)(row.id)
+        self._change = change  # not before: a look that fails is made up for by the next one
         waiting = [id for id in registered if id not in self._made or self._made[id].status == Status.DELETED]
         rows = self._made | self._waiting(waiting)
         for given_up, reason in self._local.events.dead():
@@ -93,13 +94,12 @@ class Roll:
         findable = sum(row.findable for row in self._made.values())
         self._snapshot = Snapshot([rows[id] for id in registered if id in rows], findable)
 
-    def _changed(self) -> list[Id]:
-        """What has to be read again; the first time, that is everything."""
+    def _changed(self) -> tuple[int, list[Id]]:
+        """What has to be read again, which the first time is everything, and up to which change that is."""
+        change, changed = self._local.profiles.indexed_since(self._change or 0)
         if self._change is None:
-            self._change, _ = self._local.profiles.indexed_since(0)
-            return list(self._local.profiles.ids())
-        self._change, changed = self._local.profiles.indexed_since(self._change)
-        return list(self._unsettled.union(changed))
+            return change, list(self._local.profiles.ids())
+        return change, list(self._unsettled.union(changed))
 
     def _waiting(self, ids: Sequence[Id]) -> dict[Id, Row]:
         """Rows of what has no profile yet."""

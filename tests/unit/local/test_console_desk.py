@@ -14,9 +14,10 @@ from local.console.conditions import condition
 from local.console.desk import Desk, KindTaken, Overtaken
 from local.console.keeper import Keeper
 from local.pump import drain
+from mats.adapters.sqlite.profiles import SqliteProfiles
 from mats.bootstrap.local import Local
 from mats.domain.capability import Id
-from mats.domain.errors import CapabilityNotFound, RegistrationInvalid, StorageUnusable
+from mats.domain.errors import CapabilityNotFound, DependencyFailed, RegistrationInvalid, StorageUnusable
 from mats.ports import Placed
 from mats.settings import Settings
 from tests.builders import a_registration, an_item
@@ -81,6 +82,20 @@ def test_only_what_has_changed_is_read_again(local, desk, monkeypatch):
     drain(local)
     assert [one["trust"] for one in desk.page(Wanted())["capabilities"]] == [None, None, None, 50, None]
     assert read == ["tool-3"]
+
+
+def test_a_look_that_fails_is_made_up_for(local, desk, monkeypatch):
+    def held(profiles, ids):
+        raise DependencyFailed("held by another process")
+
+    for name in ("first", "later"):
+        local.registry.put([a_registration(name=name)])
+        drain(local)
+        with monkeypatch.context() as patched:
+            patched.setattr(SqliteProfiles, "without_vectors", held)
+            with pytest.raises(DependencyFailed):
+                desk.look()
+        assert {row["status"] for row in desk.page(Wanted())["capabilities"]} == {"active"}
 
 
 def test_what_the_index_acknowledges_late_is_noticed(local, desk):
