@@ -43,22 +43,23 @@ class Journal:
 
     def _catch_up(self) -> None:
         """Read what came since, beginning with the newest of the logs and ending with the one known already."""
-        known, read = self._known, self._read
+        known, read = newest = self._known, self._read
         fresh: list[Seen] = []
         for number, path in enumerate(self._logs()):
             try:
                 file = path.open("rb")
-            except FileNotFoundError:  # turned over just now; the next look finds all of it
-                continue
+            except FileNotFoundError:  # being turned over just now; the next look finds all of it
+                return
             with file:
                 identity, size = _identity(file), file.seek(0, os.SEEK_END)
                 start = read if identity == known and read <= size else 0
                 end = _last_line_break(file, start, size)
                 fresh = [*_answers_in(file, start, end, self._most - len(fresh)), *fresh]
             if number == 0:
-                self._known, self._read = identity, end
+                newest = identity, end
             if identity == known or len(fresh) >= self._most:
                 break
+        self._known, self._read = newest
         self._answers.extend(fresh)
 
     def _logs(self) -> list[Path]:

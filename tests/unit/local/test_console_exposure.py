@@ -117,6 +117,17 @@ def test_what_came_since_is_added_also_over_a_turn(tmp_path):
     assert providers(journal) == ["b", "c", "d", "e", "f"]
 
 
+def test_in_the_middle_of_a_turn_nothing_is_counted_twice(tmp_path):
+    log, journal = tmp_path / "mats.log", Journal(tmp_path)
+    append(log, "a")
+    assert providers(journal) == ["a"]
+    append(log, "b")
+    log.rename(tmp_path / "mats.log.1")
+    assert providers(journal) == ["a"]
+    append(log, "c")
+    assert providers(journal) == ["a", "b", "c"]
+
+
 def test_a_line_that_is_still_being_written_is_for_the_next_look(tmp_path):
     log, journal, line = tmp_path / "mats.log", Journal(tmp_path), a_line("Café")
     whole, half = line.encode(), len(line) // 2
