@@ -210,12 +210,20 @@ def test_callers_in_aws_do_not_hear_what_failed_inside():
 
 
 def test_the_function_starts_without_what_only_some_requests_need():
-    at_start = "import sys, functions.discovery.handler; print(*sys.modules)"
+    at_start = "import sys, functions.discovery.handler, mats.bootstrap.cloud, mats.adapters.bedrock.models"
     environment = {name: value for name, value in os.environ.items() if name != "AWS_LAMBDA_FUNCTION_NAME"}
     ran = subprocess.run(
-        [sys.executable, "-c", at_start], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", f"{at_start}; print(*sys.modules)"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     loaded = set(ran.stdout.split())
     assert "mats.edge.answer" in loaded
     for late in ("mcp", "formats", "openapi", "tools", "ard_service", "ard_request"):
         assert not {name for name in loaded if name.startswith((f"mats.edge.{late}", "mcp."))}, late
+    offline = {f"mats.usecases.{name}" for name in ("enrich", "reindex", "reconcile", "backfill", "browse")}
+    offline |= {f"mats.adapters.{name}" for name in ("bedrock.writer", "dynamodb.profiles", "eventbridge")}
+    assert not loaded & offline
