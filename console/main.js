@@ -70,6 +70,7 @@ function failed(error) {
   const what = error.status === undefined ? `A bug of the console: ${error.message}` : error.message;
   fill(main, h("div", { class: "notice bad", role: "alert" }, h("p", {}, what), retry()));
   shown = null;
+  main.dataset.shown = location.hash;
   say(what);
   if (error.status === undefined) console.error(error);
 }
@@ -100,6 +101,10 @@ onRefusal(() => {
   showSign(true);
 });
 theme(document.getElementById("theme"));
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // its address is no page's
+  main.focus();
+});
 keys.listen(() => shown?.keys ?? {});
 addEventListener("hashchange", route);
 const trouble = await returned();

@@ -4,7 +4,7 @@ import json
 import re
 import urllib.request
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 from playwright.sync_api import Locator, Page, Request, Route, expect
 
@@ -84,8 +84,7 @@ def panel(page: Page) -> Locator:
 
 def ready(page: Page) -> None:
     """Wait for all that the page wanted to show."""
-    page.wait_for_load_state("networkidle")
-    expect(page.get_by_text("Loading…")).to_have_count(0)
+    expect(page.get_by_role("main")).to_have_attribute("data-shown", f"#{urlsplit(page.url).fragment}")
     expect(page.locator("[aria-busy=true]")).to_have_count(0)
     page.evaluate("() => Promise.allSettled(document.getAnimations().map((one) => one.finished))")
 
