@@ -133,10 +133,13 @@ class Desk:
             raise Overtaken(f"{id} is not as it was when it was last looked at; look again")
         if placed is Placed.OTHER_KIND:
             raise KindTaken(f"{id} is of another kind; remove it first, its kind cannot change")
-        return {"id": id, "placed": placed, "findable": self._becomes_findable(registration)}
+        findable = self._becomes(id, lambda profile: _tells(profile, registration))
+        return {"id": id, "placed": placed, "findable": findable}
 
     def remove(self, id: Id, admits: Admits) -> dict[str, Any]:
-        """Take an item out.
+        """Take an item out, and wait a little until it can no longer be found.
+
+        Only then may the id come back as another kind.
 
         Raises:
             CapabilityNotFound: there is none.
@@ -147,16 +150,16 @@ class Desk:
                 raise Overtaken(f"{id} is not as it was when it was last looked at; look again")
             case False:
                 raise CapabilityNotFound(id)
+        self._becomes(id, lambda profile: profile.status is Status.DELETED)
         return {"id": id, "removed": True}
 
-    def _becomes_findable(self, registration: Registration) -> bool:
-        """Whether the index has what was registered, now or after a little while."""
+    def _becomes(self, id: Id, done: Callable[[Profile], bool]) -> bool:
+        """Whether the index has what is to become of a profile, now or after a little while."""
         deadline = time.monotonic() + _PATIENCE_S
         with suppress(DependencyFailed):  # it is written all the same
             while True:
-                waits = self._local.events.unfinished(registration.id)
-                kept = self._local.profiles.without_vectors([registration.id])
-                if any(indexed and _tells(profile, registration) for profile, indexed in kept):
+                waits = self._local.events.unfinished(id)
+                if any(indexed and done(profile) for profile, indexed in self._local.profiles.without_vectors([id])):
                     return True
                 if not waits or time.monotonic() > deadline:
                     return False

@@ -404,6 +404,14 @@ def test_what_may_not_be_written_says_why(service):
     assert ask(service, at("com.acme/refund")).json["registration"] == ITEMS[0]
 
 
+def test_what_was_taken_out_may_come_back_as_another_kind(service):
+    path = at("com.acme/changeling")
+    for kind in ("tool", "agent", "tool"):
+        assert ask(service, path, {**tool("changeling"), "kind": kind}, method="PUT").json["findable"] is True
+        assert ask(service, path, method="DELETE").status == 200
+        assert service.request("/capabilities/com.acme%2Fchangeling")[0] == 404
+
+
 def test_of_two_who_saw_the_same_one_writes(service):
     path = at("com.acme/race")
     for turn in range(10):
@@ -435,8 +443,9 @@ def test_many_write_at_once_and_all_of_it_is_there(service):
         replies = list(pool.map(lambda name: ask(service, at(f"com.acme/{name}"), tool(name), method="PUT"), names))
     assert {reply.status for reply in replies} == {200}
     assert listed(service, "q=many-&limit=200") == sorted(f"com.acme/{name}" for name in names)
-    for name in names:
-        assert ask(service, at(f"com.acme/{name}"), method="DELETE").status == 200
+    with ThreadPoolExecutor(10) as pool:
+        replies = list(pool.map(lambda name: ask(service, at(f"com.acme/{name}"), method="DELETE"), names))
+    assert {reply.status for reply in replies} == {200}
     assert listed(service, "q=many-") == []
 
 
