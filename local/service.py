@@ -19,7 +19,7 @@ from local.console.desk import Desk
 from local.console.keeper import Keeper
 from local.envelope import proxy_request
 from local.pump import Pump
-from local.wire import body, raw_path
+from local.wire import METHODS, body, raw_path
 from mats.bootstrap.local import Local
 from mats.edge import ard, http
 
@@ -81,7 +81,7 @@ def application(local: Local) -> Starlette:
         Route("/docs", lambda request: FileResponse(_PAGES / "docs.html")),
         Mount("/docs/assets", StaticFiles(directory=_swagger_ui())),
         Mount("/static", StaticFiles(directory=_PAGES)),
-        Route("/{path:path}", public, methods=api.METHODS),
+        Route("/{path:path}", public, methods=METHODS),
     ]
     return Starlette(
         routes=routes, lifespan=lifespan, exception_handlers={404: nowhere, 405: wrong_method, Exception: bug}

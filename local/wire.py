@@ -2,6 +2,9 @@
 
 from starlette.requests import Request
 
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+"""What a route takes that answers wrong methods itself."""
+
 
 def raw_path(request: Request) -> str:
     """The path, percent-encoding and all."""

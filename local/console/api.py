@@ -16,13 +16,12 @@ from local.console.asked import decoded, nothing, wanted
 from local.console.conditions import condition
 from local.console.desk import Desk, KindTaken, Overtaken
 from local.console.guard import refusal
-from local.wire import body, raw_path
+from local.wire import METHODS, body, raw_path
 from mats.domain.capability import Id
 from mats.domain.errors import CapabilityError, Fault
 from mats.domain.registration import MAX_ITEM_BYTES
 from mats.edge import http
 
-METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 MAX_BODY_BYTES = 3 * MAX_ITEM_BYTES
 """A registration may be written at length: indented, or with every character escaped."""
 _LONGEST_BODY = MAX_BODY_BYTES + 1

@@ -62,7 +62,6 @@ class Desk:
             "providers": sum(1 for provider in now.providers if provider),
             "encoder": local.encoder.name if local.encoder else f"none: {local.without_encoder}",
             "writer": local.writer.name if local.writer else None,
-            "writable": True,
         }
 
     def page(self, wanted: Wanted) -> dict[str, Any]:

@@ -10,10 +10,11 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from local.wire import METHODS
+
 _ROOT = Path(__file__).parents[2]
 _CONSOLE = _ROOT / "console"
 _REPORT = _ROOT / "evaluation" / "results" / "report"
-_ANY = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 
 class Files(StaticFiles):
@@ -42,7 +43,7 @@ def routes(console: Path = _CONSOLE, report: Path = _REPORT) -> list[BaseRoute]:
         return await files.get_response("index.html", request.scope)
 
     return [
-        Route("/", index, methods=_ANY),
+        Route("/", index, methods=METHODS),
         Mount("/console", files),
         Mount("/evaluation", Files(report, headers)),
     ]

@@ -151,7 +151,6 @@ def test_the_overview_counts_everything(service, mats):
     assert told["shows"]["rejected"] >= 3
     assert told["providers"] == 3
     assert told["writer"] is None
-    assert told["writable"] is True
     assert told["encoder"].startswith("none")
 
 
