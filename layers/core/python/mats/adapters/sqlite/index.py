@@ -42,7 +42,7 @@ class SqliteIndex:
         self._score = f"-bm25(lexical, {', '.join(str(float(weights[name])) for name in FIELD_WEIGHTS)})"
         self._matrix = Matrix()
         self._lock = threading.RLock()
-        self._watch = database.connect()
+        self._watch = database.watch()
         self._version = -1
         self._change = 0
         self._purge = 0
@@ -141,15 +141,17 @@ class SqliteIndex:
 
     def _catch_up(self) -> None:
         """Take over what was written since, by this process or another; next to nothing when nothing was."""
-        with self._lock, self._database.explained():
-            version = self._watch.execute("PRAGMA data_version").fetchone()[0]
-            if version != self._version:
-                purge = self._watch.execute("SELECT purge FROM counter").fetchone()[0]
+        with self._lock:
+            version = self._watch.version()
+            if version == self._version:
+                return
+            with self._database.reading() as connection:
+                purge = connection.execute("SELECT purge FROM counter").fetchone()[0]
                 if purge != self._purge:
                     self._matrix, self._change, self._purge = Matrix(), 0, purge
-                for row in self._watch.execute(_CHANGED, (self._change,)):
+                for row in connection.execute(_CHANGED, (self._change,)):
                     self._take_over(*row)
-                self._version = version
+            self._version = version
 
     def _take_over(
         self,
