@@ -62,10 +62,11 @@ class Journal:
         self._known, self._read = newest
         self._answers.extend(fresh)
 
-    def _logs(self) -> list[Path]:
-        """Newest first."""
+    def _logs(self) -> Iterator[Path]:
+        """Newest first; once that one is there, the turn that made it is over, and the others have their names."""
+        yield self._folder / LOG
         older = [path for path in self._folder.glob(f"{LOG}.*") if path.suffix[1:].isdecimal()]
-        return [self._folder / LOG, *sorted(older, key=lambda path: int(path.suffix[1:]))]
+        yield from sorted(older, key=lambda path: int(path.suffix[1:]))
 
 
 def _identity(file: BinaryIO) -> tuple[int, int]:

@@ -2,7 +2,10 @@
 
 import json
 import os
+import threading
 import time
+from logging import INFO, Formatter, LogRecord
+from logging.handlers import RotatingFileHandler
 
 import pytest
 from hypothesis import given
@@ -126,6 +129,27 @@ def test_in_the_middle_of_a_turn_nothing_is_counted_twice(tmp_path):
     assert providers(journal) == ["a"]
     append(log, "c")
     assert providers(journal) == ["a", "b", "c"]
+
+
+def test_a_log_that_is_turned_over_again_and_again_is_read_once_and_whole(tmp_path):
+    log = RotatingFileHandler(tmp_path / "mats.log", maxBytes=20_000, backupCount=99, encoding="utf-8")
+    log.setFormatter(Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    journal, written, names = Journal(tmp_path, most=10_000), threading.Event(), [f"p{n}" for n in range(4_000)]
+
+    def look() -> None:
+        while not written.is_set():
+            journal.latest()
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    for n, name in enumerate(names):
+        log.handle(LogRecord("mats", INFO, "", 0, json.dumps(a_record(name)), None, None))
+        if n % 20 == 0:
+            time.sleep(0.002)
+    written.set()
+    looking.join()
+    log.close()
+    assert providers(journal) == names
 
 
 def test_a_line_that_is_still_being_written_is_for_the_next_look(tmp_path):
