@@ -9,10 +9,9 @@ const CODE = /[?&](code|error)=/;
 
 /** Sign in; whether there is a token now. With an issuer the page is left, and `returned` goes on. */
 export async function signIn() {
-  const { signIn: settings } = await ask("console/config.json");
-  if (!settings) return paste();
   try {
-    return await leave(settings);
+    const { signIn: settings } = await ask("console/config.json");
+    return settings ? await leave(settings) : paste();
   } catch (error) {
     return paste(`The issuer cannot be asked (${error.message}).`);
   }

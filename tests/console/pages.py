@@ -96,7 +96,7 @@ def questions(page: Page) -> list[Request]:
     return asked
 
 
-def fulfil(page: Page, answer: Any, *, status: int = 200, url: str = "**/discover") -> None:
+def fulfil(page: Page, answer: Any, *, status: int = 200, url: str | re.Pattern[str] = "**/discover") -> None:
     """Let the service say this, whatever is asked."""
     kind = "application/json" if status < 400 else "application/problem+json"
     page.route(url, lambda route: route.fulfill(status=status, content_type=kind, body=json.dumps(answer)))

@@ -1,0 +1,291 @@
+"""Saying who one is, where the service wants to know; and a service whose registry is elsewhere."""
+
+import base64
+import hashlib
+import json
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.console.pages import (
+    REFUND,
+    STRIPE,
+    answered,
+    at,
+    box,
+    cards,
+    find,
+    fulfil,
+    names,
+    panel,
+    questions,
+    shortlist,
+)  # fmt: skip
+
+pytestmark = pytest.mark.server
+
+AUDIENCE = "mats-api"
+
+
+def token_for(audience, **claims):
+    """What looks like a JWT; nobody here checks its signature."""
+    parts = ({"alg": "RS256"}, {"aud": audience, **claims})
+    return ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts) + ".sig"
+
+
+ACCESS, OTHER = token_for(AUDIENCE, use="access"), token_for("mats-console", use="id")
+
+
+class Issuer:
+    """An OpenID Connect issuer at the console's own address, as far as it is asked."""
+
+    def __init__(self, console, **tokens):
+        self.url, self.page, self.tokens = console.url, console.page, tokens or {"access_token": ACCESS}
+        self.wish, self.exchanges = {}, []
+        self.answer = lambda wish: {"code": "the-code", "state": wish["state"]}
+        settings = {"issuer": f"{self.url}/issuer", "clientId": "mats-console", "audience": AUDIENCE}
+        fulfil(self.page, {"signIn": settings}, url="**/console/config.json")
+        ends = {f"{name}_endpoint": f"{self.url}/issuer/{name}?v=2" for name in ("authorization", "token")}
+        fulfil(self.page, ends, url="**/issuer/.well-known/openid-configuration")
+        self.page.route("**/issuer/authorization*", self._sends_back)
+        self.page.route("**/issuer/token*", self._exchanges)
+
+    def _sends_back(self, route):
+        self.wish = {name: value for name, [value] in parse_qs(urlsplit(route.request.url).query).items()}
+        back = "&".join(f"{name}={value}" for name, value in self.answer(self.wish).items())
+        route.fulfill(status=302, headers={"Location": f"{self.wish['redirect_uri']}?{back}"})
+
+    def _exchanges(self, route):
+        self.exchanges.append({name: value for name, [value] in parse_qs(route.request.post_data).items()})
+        route.fulfill(json=self.tokens, status=200 if "access_token" in self.tokens else 400)
+
+
+def guarded(page, answer):
+    """Let the service refuse whoever has no token; what was sent as one is kept."""
+    sent = []
+
+    def serve(route):
+        sent.append(route.request.headers.get("authorization"))
+        if sent[-1]:
+            route.fulfill(json=answer)
+        else:
+            route.fulfill(status=401, json={"detail": "A token is needed."})
+
+    page.route("**/discover", serve)
+    return sent
+
+
+@pytest.fixture
+def refused(console, sample):
+    """The page at a question that the service refuses to answer to nobody, and the tokens that were sent."""
+    console.forgive(r"status of 401 .*/discover")
+    sent = guarded(console.page, answered(sample, REFUND))
+
+    def opened():
+        page = console.open(at("search", q=REFUND))
+        expect(shortlist(page).get_by_text("A token is needed.")).to_be_visible()
+        return page, sent
+
+    return opened
+
+
+def sign(page, name="Sign in"):
+    return page.get_by_role("banner").get_by_role("button", name=name)
+
+
+def test_nobody_is_asked_to_sign_in_where_the_service_asks_nobody(console):
+    page = console.open(at("search", q=REFUND))
+    expect(cards(page).first).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("Sign"))).to_have_count(0)
+
+
+def test_signing_in_at_the_issuer_brings_a_token_and_the_question_back(console, refused):
+    issuer = Issuer(console)
+    page, sent = refused()
+    sign(page).click()
+    expect(names(page).first).to_have_text("create_refund")
+    expect(page).to_have_url(f"{console.url}/{at('search', q=REFUND)}")
+    assert sent[-1] == f"Bearer {ACCESS}"
+    wish, [exchange] = issuer.wish, issuer.exchanges
+    assert wish["response_type"] == "code"
+    assert wish["client_id"] == exchange["client_id"] == "mats-console"
+    assert wish["redirect_uri"] == exchange["redirect_uri"] == f"{console.url}/"
+    assert wish["audience"] == AUDIENCE
+    assert "openid" in wish["scope"]
+    assert wish["code_challenge_method"] == "S256"
+    digest = hashlib.sha256(exchange["code_verifier"].encode()).digest()
+    assert wish["code_challenge"] == base64.urlsafe_b64encode(digest).decode().rstrip("=")
+    assert len(exchange["code_verifier"]) >= 43
+    assert exchange["grant_type"] == "authorization_code"
+    assert exchange["code"] == "the-code"
+
+
+def test_every_sign_in_has_a_secret_of_its_own(console, refused):
+    issuer = Issuer(console)
+    page, _ = refused()
+    wishes = []
+    for _ in range(2):
+        sign(page).click()
+        expect(names(page).first).to_be_visible()
+        wishes.append(issuer.wish)
+        sign(page, "Sign out").click()
+        expect(shortlist(page).get_by_text("A token is needed.")).to_be_visible()
+    for name in ("state", "code_challenge"):
+        assert wishes[0][name] != wishes[1][name]
+
+
+def test_of_the_tokens_the_one_for_our_audience_is_sent(console, refused):
+    Issuer(console, access_token=OTHER, id_token=ACCESS)
+    page, sent = refused()
+    sign(page).click()
+    expect(names(page).first).to_be_visible()
+    assert sent[-1] == f"Bearer {ACCESS}"
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ({"code": "the-code", "state": "wrong"}, "the answer is not to this request"),
+        ({"code": "the-code"}, "the answer is not to this request"),
+        ({"error": "access_denied", "error_description": "You+said+no", "state": "wrong"}, "You said no"),
+    ],
+)
+def test_an_answer_to_another_request_is_refused_visibly(console, refused, answer, told):
+    issuer = Issuer(console)
+    issuer.answer = lambda wish: answer
+    page, sent = refused()
+    sign(page).click()
+    expect(page.get_by_role("alert")).to_have_text(f"Signing in did not work: {told}")
+    expect(sign(page)).to_be_visible()
+    assert issuer.exchanges == []
+    assert not any(sent)
+    assert "code=" not in page.url
+
+
+def test_a_code_that_the_issuer_does_not_take_is_said(console, refused):
+    console.forgive(r"status of 400 .*/issuer/token")
+    Issuer(console, error="invalid_grant", error_description="The code has expired")
+    page, sent = refused()
+    sign(page).click()
+    expect(page.get_by_role("alert")).to_have_text("Signing in did not work: The code has expired")
+    assert not any(sent)
+
+
+def test_a_stranger_s_code_in_the_address_is_not_taken(console):
+    issuer = Issuer(console)
+    console.page.goto(f"{console.url}/?code=stolen&state=stolen#/search")
+    expect(box(console.page)).to_be_focused()
+    assert issuer.exchanges == []
+    assert console.page.evaluate("sessionStorage.length") == 0
+
+
+def test_an_issuer_that_cannot_be_asked_leaves_the_token_dialog(console, refused):
+    console.forgive(r"net::ERR_FAILED")
+    Issuer(console)
+    console.page.route("**/issuer/.well-known/*", lambda route: route.abort())
+    page, sent = refused()
+    sign(page).click()
+    dialog = page.get_by_role("dialog", name="Sign in")
+    expect(dialog).to_contain_text("The issuer cannot be asked")
+    dialog.get_by_label("A bearer token of your issuer.").fill("by-hand")
+    page.keyboard.press("Enter")
+    expect(names(page).first).to_be_visible()
+    assert sent[-1] == "Bearer by-hand"
+
+
+def test_settings_that_cannot_be_read_leave_the_token_dialog(console, refused):
+    console.forgive(r"net::ERR_FAILED")
+    console.page.route("**/console/config.json", lambda route: route.abort())
+    page, _ = refused()
+    sign(page).click()
+    expect(page.get_by_role("dialog", name="Sign in")).to_contain_text("The service does not answer.")
+
+
+def test_without_an_issuer_a_token_is_pasted_and_kept_in_the_tab_only(console, refused):
+    page, sent = refused()
+    sign(page).click()
+    dialog = page.get_by_role("dialog", name="Sign in")
+    field = dialog.get_by_label("A bearer token of your issuer.")
+    expect(field).to_be_focused()
+    expect(field).to_have_attribute("type", "password")
+    field.fill("  Bearer pasted ")
+    dialog.get_by_role("button", name="Sign in").click()
+    expect(names(page).first).to_be_visible()
+    assert sent[-1] == "Bearer pasted"
+    assert page.evaluate("localStorage.length") == 0
+    assert "pasted" not in page.url
+    page.reload()
+    expect(names(page).first).to_be_visible()
+    assert sent[-1] == "Bearer pasted"
+
+
+@pytest.mark.parametrize("away", ["Escape", "Cancel"])
+def test_a_dialog_that_is_closed_signs_nobody_in(refused, away):
+    page, sent = refused()
+    sign(page).click()
+    dialog = page.get_by_role("dialog", name="Sign in")
+    dialog.get_by_label("A bearer token of your issuer.").fill("half a tok")
+    if away == "Escape":
+        page.keyboard.press("Escape")
+    else:
+        dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_have_count(0)
+    expect(sign(page)).to_be_visible()
+    assert not any(sent)
+
+
+def test_signing_out_forgets_the_token_and_what_was_answered_to_it(refused):
+    page, sent = refused()
+    sign(page).click()
+    page.get_by_role("dialog").get_by_label("A bearer token of your issuer.").fill("mine")
+    page.keyboard.press("Enter")
+    expect(names(page).first).to_be_visible()
+    sign(page, "Sign out").click()
+    expect(shortlist(page).get_by_text("A token is needed.")).to_be_visible()
+    expect(cards(page)).to_have_count(0)
+    assert sent[-1] is None
+    assert page.evaluate("sessionStorage.length") == 0
+
+
+def test_a_token_that_has_expired_is_dropped_and_asked_for_again(console, sample):
+    console.forgive(r"status of 401 .*/discover")
+    page = console.open()
+    page.evaluate("sessionStorage.setItem('mats.token', 'old')")
+    fulfil(page, {"detail": "The token has expired."}, status=401)
+    page = console.open(at("search", q=REFUND))
+    expect(shortlist(page).get_by_text("The token has expired.")).to_be_visible()
+    expect(sign(page)).to_be_visible()
+    assert page.evaluate("sessionStorage.length") == 0
+
+
+@pytest.fixture
+def elsewhere(console):
+    """The console over a service that answers questions and has no registry."""
+    console.forgive(r"status of 404 .*/registry")
+    fulfil(console.page, {"detail": "nothing is at this path"}, status=404, url=re.compile(r":\d+/registry([/?]|$)"))
+    return console
+
+
+def test_where_the_registry_is_elsewhere_its_page_says_where(elsewhere):
+    page = elsewhere.open("#/registry")
+    expect(page.get_by_text("This service only answers questions.")).to_contain_text("Registry table in DynamoDB")
+    page.keyboard.press("j")
+    page.goto(f"{elsewhere.url}/#/registry?show=sparse")
+    expect(page.get_by_text("This service only answers questions.")).to_be_visible()
+    page.goto(f"{elsewhere.url}/#/edit")
+    expect(page.get_by_text("Registrations are not written through this service")).to_be_visible()
+
+
+def test_where_the_registry_is_elsewhere_questions_are_answered_and_the_panel_shows_the_profile(elsewhere, sample):
+    page = elsewhere.open()
+    asked = questions(page)
+    find(page, REFUND)
+    with page.expect_response(f"**/capabilities/{STRIPE}"):
+        names(page).first.click()
+    profile = sample.request(f"/capabilities/{STRIPE}")[1]
+    for text in (STRIPE, profile["description"], profile["positive_examples"][0], profile["endpoint"]):
+        expect(panel(page).get_by_text(text, exact=True).first).to_be_visible()
+    expect(panel(page).get_by_role("link", name="Edit")).to_have_count(0)
+    assert len(asked) == 1
