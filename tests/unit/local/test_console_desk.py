@@ -212,5 +212,7 @@ def test_a_folder_that_is_not_there_has_no_files(tmp_path):
         assert client.get(path).status_code == 404
     (console / "index.html").write_text("<!doctype html>")
     assert client.get("/").headers["x-frame-options"] == "DENY"
-    (console / "leak").symlink_to(tmp_path.parent)
-    assert client.get("/console/leak/x").status_code == 404
+    (tmp_path / "secret").write_text("not for pages")
+    (console / "leak").symlink_to(tmp_path)
+    assert (console / "leak" / "secret").exists()
+    assert client.get("/console/leak/secret").status_code == 404
