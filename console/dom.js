@@ -1,5 +1,7 @@
 // Elements out of values. Text becomes text nodes and nothing else: no string is ever parsed as markup here.
 
+const SPOKEN = new Set(["alt", "aria-label", "title"]);
+
 /**
  * An element. Attributes: `class`, `on<event>` listeners, booleans, `value`-like properties, CSS variables as `--name`,
  * everything else as attributes; undefined and false are left out. Children: nodes, texts, arrays of them; null and
@@ -12,7 +14,7 @@ export function h(tag, attributes = {}, ...children) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (name.startsWith("--")) element.style.setProperty(name, value);
     else if (name === "value" || name === "checked") element[name] = value;
-    else element.setAttribute(name, value === true ? "" : String(value));
+    else element.setAttribute(name, value === true ? "" : SPOKEN.has(name) ? visible(String(value)) : String(value));
   }
   element.append(...nodes(children));
   return element;
@@ -26,7 +28,8 @@ function nodes(children) {
 }
 
 // What turns the direction of a line or cannot be seen is spelled out, so that nobody's text can pass for another's.
-const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
+// The same characters as in `is_hidden` of the core, except what only chooses how an emoji looks.
+const UNSEEN = /(?![\t\n])[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2060-\u206f\u3164\ufe00-\ufe0d\uffa0\ufff0-\ufff8\u{e0000}-\u{e0fff}]|(?<!\p{Emoji})[\ufe0e\ufe0f]/gu;
 
 /** A text in which every character can be seen: invisible ones as their code point. */
 export function visible(text) {
@@ -66,7 +69,7 @@ export function coded(text) {
 
 /** Tell those who listen to the page. */
 export function say(text) {
-  document.getElementById("says").textContent = text;
+  document.getElementById("says").textContent = visible(text);
 }
 
 /** A function that runs once nobody has called it for so many milliseconds. */

@@ -37,6 +37,7 @@ async function open(main, params) {
     h("div", { class: "two editing" }, form, report),
   );
   spread(form, kept?.registration ?? Object.fromEntries([...params].filter(([name]) => name !== "id")));
+  if (!id) form.kept.clear(); // an address has texts only
   before = written();
   blank();
   addEventListener("beforeunload", leaving);

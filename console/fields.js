@@ -52,6 +52,10 @@ export function itemOf(form) {
   const faults = [];
   for (const { name, read } of FIELDS) {
     const { value } = form.elements[name];
+    if (form.kept?.get(name)?.text === value) {
+      item[name] = form.kept.get(name).value;
+      continue;
+    }
     if (!value.trim() || (name === "lifecycle" && value === "active")) continue;
     try {
       item[name] = read(value);
@@ -62,11 +66,13 @@ export function itemOf(form) {
   return { item, faults };
 }
 
-/** Put an item into a form. */
+/** Put an item into a form. What nobody touches there stays as it is, even where a field cannot hold all of it. */
 export function spread(form, item) {
+  form.kept = new Map();
   for (const { name, show } of FIELDS) {
     const field = form.elements[name];
     field.value = item[name] === undefined || item[name] === null ? (name === "lifecycle" ? "active" : "") : show(item[name]);
+    if (item[name] !== undefined && item[name] !== null) form.kept.set(name, { text: field.value, value: item[name] });
   }
   const more = FIELDS.some((field) => field.more && item[field.name] !== undefined && item[field.name] !== null);
   form.querySelector("details.more").open = more;

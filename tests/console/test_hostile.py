@@ -1,0 +1,223 @@
+"""What registrations and addresses say to break out of the page stays what it is: text."""
+
+import re
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import expect
+
+from mats.domain.fence import is_hidden
+from tests.console.browser import LOOKS
+from tests.console.homes import REJECTED
+from tests.console.hostile import ENDPOINTS, NAMES, PAYLOADS, hostile_items, hostile_routes
+from tests.console.pages import answered, at, cards, find, fulfil, names, panel, ready, shortlist, too_wide
+
+pytestmark = [pytest.mark.server, pytest.mark.hostile]
+
+wide_and_narrow = pytest.mark.parametrize("looks", [LOOKS[0], LOOKS[-1]], ids=str)
+ITEMS = [*hostile_items()]
+IDS = [f"{item['namespace']}/{item['name']}" for item in ITEMS]
+REFUND = "refund a card payment"
+FOREIGN = """() => [...document.querySelectorAll("*")].flatMap((one) => {
+  const found = [...one.attributes].map(({ name }) => name).filter((name) => /^on|^srcdoc$/.test(name));
+  const own = { SCRIPT: ["console/main.js"], LINK: ["console/"], IMG: ["console/icon.svg", "evaluation/"] };
+  const from = one.getAttribute("src") ?? one.getAttribute("href") ?? "";
+  if (one.tagName in own && !own[one.tagName].some((start) => from.startsWith(start))) found.push(from || "inline");
+  if (/^(IFRAME|OBJECT|EMBED|BASE|STYLE|FRAME|APPLET|TEMPLATE)$/.test(one.tagName)) found.push("there at all");
+  if (one.tagName === "META" && one.httpEquiv) found.push(one.httpEquiv);
+  if (one.tagName === "A" && !from.startsWith("#")) found.push(from);
+  if (one.matches("form[action], [formaction], [ping]")) found.push("sends");
+  if (one.shadowRoot || one.namespaceURI !== "http://www.w3.org/1999/xhtml") found.push(one.namespaceURI);
+  return found.map((what) => `${one.tagName}: ${what}`);
+})"""
+TEXTS = """() => [document.body.textContent, ...[...document.querySelectorAll("[aria-label], [title], [alt]")]
+  .flatMap((one) => ["aria-label", "title", "alt"].map((name) => one.getAttribute(name) ?? ""))]"""
+
+
+def harmless(page):
+    """Nothing but the console is on the page, all of it fits, and all of it can be seen."""
+    ready(page)
+    assert page.evaluate(FOREIGN) == []
+    assert too_wide(page) == 0
+    hidden = {f"U+{ord(c):04X}" for text in page.evaluate(TEXTS) for c in text if is_hidden(c)}
+    assert hidden == set()
+
+
+def seen(text):
+    """A text as the console shows it."""
+    return "".join(f"⟨U+{ord(c):04X}⟩" if is_hidden(c) else c for c in text)
+
+
+def go(console, address):
+    console.page.goto(f"{console.url}/{address}")
+    return console.page
+
+
+@pytest.fixture
+def attacked(opener, hostile):
+    return opener(hostile)
+
+
+@wide_and_narrow
+def test_every_hostile_capability_can_be_looked_at(attacked):
+    attacked.open("#/registry")
+    for id, item in zip(IDS, ITEMS, strict=True):
+        page = go(attacked, at("registry", open=id))
+        harmless(page)
+        expect(panel(page).get_by_role("heading", level=2)).to_have_text(seen(item["name"]))
+        expect(panel(page).get_by_text("Versions", exact=True)).to_be_visible()
+        for folded in panel(page).locator("summary").all():
+            folded.click()
+        harmless(page)
+
+
+@wide_and_narrow
+def test_every_hostile_capability_can_be_edited_and_nothing_of_it_changes(attacked, hostile):
+    attacked.forgive(r"status of (404|422) .*/registry/")
+    attacked.open("#/edit")
+    for id in IDS:
+        if id == REJECTED:
+            continue
+        page = go(attacked, at("edit", id=id))
+        harmless(page)
+        item = page.evaluate(
+            """async () => {
+              const { itemOf } = await import("/console/fields.js");
+              return itemOf(document.querySelector("form"));
+            }"""
+        )
+        assert item["faults"] == []
+        kept = hostile.request(f"/registry/capabilities/{quote(id, safe='')}")[1]["registration"]
+        assert item["item"] == kept
+
+
+@pytest.mark.parametrize("label", ["script", "closing", "reversed"])
+def test_the_outlook_of_a_hostile_registration_is_text(attacked, label):
+    id = next(id for id in IDS if id.startswith(f"org.evil.{label}/"))
+    page = attacked.open(at("edit", id=id))
+    expect(page.get_by_role("heading", name="Who finds it")).to_be_visible()
+    for folded in page.get_by_role("region", name="What would become of it").locator("summary").all():
+        folded.click()
+    harmless(page)
+
+
+@wide_and_narrow
+def test_hostile_results_are_text(attacked, hostile):
+    page = attacked.open()
+    for query in (REFUND, *list(PAYLOADS.values())[:6]):
+        line = " ".join(query.split())
+        find(page, line)
+        harmless(page)
+    go(attacked, at("search", q=REFUND))
+    for place, result in enumerate(answered(hostile, REFUND)["results"]):
+        expect(names(page).nth(place)).to_have_text(seen(result["name"]))
+        cards(page).nth(place).get_by_role("checkbox").check()
+    names(page).first.click()
+    harmless(page)
+    page.get_by_role("button", name="Close details").click()
+    page.get_by_role("link", name=re.compile("^Why is")).click()
+    expect(page.get_by_role("table")).to_be_visible()
+    harmless(page)
+
+
+@wide_and_narrow
+def test_hostile_lists_and_exposure_are_text(attacked, hostile):
+    answered(hostile, REFUND)
+    attacked.open("#/registry")
+    for show in ("all", "sparse", "rejected", "suspicious", "unenriched"):
+        page = go(attacked, at("registry", show=show))
+        harmless(page)
+    go(attacked, "#/registry?view=exposure")
+    expect(page.get_by_role("heading", name="Exposure by provider")).to_be_visible()
+    harmless(page)
+
+
+def test_tags_are_shown_as_they_are_written(attacked):
+    for label in ("script", "image", "closing", "escaped", "comment", "data"):
+        id = next(id for id in IDS if id.startswith(f"org.evil.{label}/"))
+        page = attacked.open(at("registry", open=id))
+        expect(panel(page).get_by_text(PAYLOADS[label], exact=True).first).to_be_visible()
+
+
+def test_what_cannot_be_seen_and_what_turns_the_direction_is_spelled_out(attacked):
+    for label, spelled in (
+        ("invisible", "re⟨U+200B⟩fu⟨U+2060⟩nd ⟨U+3164⟩⟨U+00AD⟩<img"),
+        ("reversed", "⟨U+202E⟩<script>"),
+    ):
+        id = next(id for id in IDS if id.startswith(f"org.evil.{label}/"))
+        page = attacked.open(at("registry", open=id))
+        expect(panel(page).get_by_role("heading", level=2)).to_contain_text(spelled)
+        expect(panel(page).get_by_text(spelled).nth(3)).to_be_visible()
+
+
+def test_an_emoji_is_shown_as_it_is_and_what_hides_behind_it_is_not(attacked):
+    page = attacked.open()
+    shown = page.evaluate(
+        "async (text) => (await import('/console/dom.js')).visible(text)", "❤\ufe0f a\ufe0f\u200bb\U000e0101"
+    )
+    assert shown == "❤\ufe0f a⟨U+FE0F⟩⟨U+200B⟩b⟨U+E0101⟩"
+
+
+def test_no_endpoint_is_a_link(attacked):
+    for number, endpoint in enumerate(ENDPOINTS[1:], 1):  # the first is in what was rejected
+        page = attacked.open(at("registry", open=f"org.evil.endpoint/endpoint-{number}"))
+        expect(panel(page).get_by_text(seen(endpoint.strip())).first).to_be_visible()
+        hrefs = panel(page).get_by_role("link").evaluate_all("(all) => all.map((one) => one.getAttribute('href'))")
+        assert all(href.startswith("#/edit?") for href in hrefs)
+
+
+def test_a_rejected_registration_quotes_its_fault_as_text(attacked):
+    page = attacked.open("#/registry?show=rejected")
+    expect(page.get_by_text(PAYLOADS["image"]).first).to_be_visible()
+    go(attacked, at("registry", show="rejected", open=REJECTED))
+    expect(panel(page).get_by_text("Rejected: ").locator("..")).to_contain_text(PAYLOADS["image"])
+    harmless(page)
+
+
+@pytest.mark.parametrize("shape", ["#/search?q=%", "#/search?q=refund", "#/registry", "#/edit", "#/evaluation", "#/"])
+def test_a_hostile_address_is_an_address(attacked, shape):
+    attacked.forgive(r"status of (404|422) .*/(registry|discover|capabilities)")
+    shapes = ("#/search?q=refund", "#/search", "#/registry", "#/edit", "#/evaluation", "#/")
+    start = shape.rstrip("%").removesuffix("?q=") if "%" in shape else shape
+    page = attacked.open()
+    for route in hostile_routes():
+        if next(one for one in shapes if route.startswith(one)) != start:
+            continue
+        go(attacked, route)
+        ready(page)
+        assert page.evaluate(FOREIGN) == []
+        expect(page.get_by_text("A bug of the console")).to_have_count(0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_hostile_name_leads_to_its_own_page_and_no_other(attacked, name):
+    page = attacked.open(at("registry", q="org.evil.name"))
+    link = page.locator("a[data-id]").filter(has_text=seen(name)).first
+    link.click()
+    expect(panel(page).get_by_text(seen(f"org.evil.name/{name}"), exact=True)).to_be_visible()
+    page.reload()
+    expect(panel(page).get_by_text(seen(f"org.evil.name/{name}"), exact=True)).to_be_visible()
+    panel(page).get_by_role("link", name="Edit").click()
+    expect(page.get_by_label("Name (required)", exact=True)).to_have_value(name)
+
+
+def test_what_a_failing_service_says_is_text(attacked):
+    attacked.forgive(r"status of 503 .*/discover")
+    page = attacked.open()
+    for text in PAYLOADS.values():
+        fulfil(page, {"detail": text, "errors": [{"field": text, "message": text}]}, status=503)
+        page.get_by_role("searchbox").fill("refund")
+        page.get_by_role("button", name="Find").click()
+        expect(shortlist(page).get_by_role("listitem")).to_be_visible()
+        harmless(page)
+
+
+def test_what_is_typed_into_the_form_is_text(attacked):
+    page = attacked.open("#/edit")
+    for text in ("script", "image", "attribute", "closing"):
+        for box in page.get_by_role("main").get_by_role("textbox").all():
+            box.fill(PAYLOADS[text])
+        page.get_by_role("button", name="Register").click()
+        expect(page.locator("[aria-invalid=true]").first).to_be_visible()
+        harmless(page)
+    page.once("dialog", lambda dialog: dialog.accept())
