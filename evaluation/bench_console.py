@@ -25,7 +25,10 @@ async ([hash]) => {
   const began = performance.now();
   location.hash = hash;
   const main = document.getElementById("main");
-  while (main.dataset.shown !== location.hash) await new Promise(requestAnimationFrame);
+  while (main.dataset.shown !== location.hash) {
+    if (performance.now() - began > 30_000) throw new Error(`${hash} does not come`);
+    await new Promise(requestAnimationFrame);
+  }
   await new Promise(requestAnimationFrame);
   await new Promise((done) => setTimeout(done));
   return performance.now() - began;
@@ -35,9 +38,10 @@ async ([hash]) => {
 
 _SCROLLED = """
 async (rows) => {
-  const gaps = [];
+  const gaps = [], began = performance.now();
   let last = await new Promise(requestAnimationFrame);
   while (document.querySelectorAll(".rows > li").length < rows) {
+    if (last - began > 60_000) throw new Error("the list does not grow");
     scrollBy(0, 400);
     const now = await new Promise(requestAnimationFrame);
     gaps.push(now - last);

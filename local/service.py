@@ -16,6 +16,7 @@ from starlette.staticfiles import StaticFiles
 from functions.discovery.handler import respond
 from local.console import api, files
 from local.console.desk import Desk
+from local.console.guard import foreign
 from local.console.keeper import Keeper
 from local.envelope import proxy_request
 from local.pump import Pump
@@ -27,6 +28,9 @@ _THREADS = 256
 """Requests answered at once; each mostly waits for a model."""
 _LONGEST_BODY = 4 * http.MAX_BODY_BYTES
 """What is kept of a body, well past what the handler refuses anyway."""
+
+_MCP = "/mcp"
+"""Pages of other programs on this machine may speak MCP; its own rule says so."""
 
 _PAGES = Path(__file__).parent / "static"
 
@@ -53,6 +57,8 @@ def application(local: Local) -> Starlette:
             sent = await body(request, _LONGEST_BODY)
         except ClientDisconnect:
             return Response(status_code=400)
+        if request.url.path != _MCP and (refused := foreign(request.url.scheme, request.headers)):
+            return shaped(request, refused)
         event = proxy_request(
             request.method, raw_path(request), request.headers, sent, local.settings.audiences, query=request.url.query
         )
@@ -71,7 +77,9 @@ def application(local: Local) -> Starlette:
         return problem(request, 405, f"use {allowed}", {"Allow": allowed})
 
     def problem(request: Request, status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
-        answer = http.problem(status, detail, headers=headers)
+        return shaped(request, http.problem(status, detail, headers=headers))
+
+    def shaped(request: Request, answer: http.Response) -> Response:
         answer = ard.in_its_shape(answer) if ard.serves(request.url.path) else answer
         return Response(answer.body, answer.status, dict(answer.headers))
 

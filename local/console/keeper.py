@@ -1,12 +1,13 @@
 """A thread that looks every second."""
 
+import logging
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 
 from mats.domain.errors import DependencyFailed
 
 _PAUSE_S = 1.0
+LOGGER = logging.getLogger("mats.console")
 
 
 class Keeper(threading.Thread):
@@ -19,10 +20,14 @@ class Keeper(threading.Thread):
         self._looked = threading.Event()
 
     def run(self) -> None:
-        """Look, wait, look again; who asks is told of a storage that fails, and the pump complains of it."""
+        """Look, wait, look again, whatever happens."""
         while True:
-            with suppress(DependencyFailed):
+            try:
                 self._look()
+            except DependencyFailed:
+                pass  # who asks is told, and the pump complains
+            except Exception:
+                LOGGER.exception("a bug of ours: the console's list could not be read")
             self._looked.set()
             if self._stopped.wait(_PAUSE_S):
                 return

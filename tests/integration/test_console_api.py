@@ -279,12 +279,21 @@ def test_pages_of_others_are_kept_out(service, headers):
         ("PUT", at("com.acme/intruder"), body),
         ("POST", "/registry/check", body),
         ("DELETE", at("com.acme/refund"), None),
+        ("POST", "/discover", {"query": "give money back"}),
+        ("GET", "/capabilities/com.acme/refund", None),
+        ("GET", "/openapi.json", None),
     ):
         reply = ask(service, path, sent, method=method, **headers)
         assert (reply.status, reply.json["title"]) == (403, "Forbidden")
         assert "access-control-allow-origin" not in reply.headers
     assert "com.acme/intruder" not in listed(service)
     assert "com.acme/refund" in listed(service)
+
+
+def test_pages_of_others_hear_it_in_the_words_of_the_protocol_they_speak(service):
+    reply = ask(service, "/search", {"query": {"text": "refund"}}, method="POST", origin="http://evil.example")
+    assert reply.status == 403
+    assert set(reply.json) == {"errorCode", "message"}
 
 
 def test_what_needs_no_leave_of_a_browser_is_not_taken(service):

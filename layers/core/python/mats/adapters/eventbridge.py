@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import islice
 
+from boto3.session import Session
+
 from mats.adapters.aws import answered, client, unreadable
 from mats.domain.errors import DependencyFailed
 from mats.domain.fence import fitted
@@ -20,10 +22,10 @@ _TIMEOUT_S = 5
 class EventBus:
     """A bus of EventBridge, by name."""
 
-    def __init__(self, name: str, *, region: str = "") -> None:
-        """Make the client; no call is made."""
+    def __init__(self, name: str, *, region: str = "", session: Session | None = None) -> None:
+        """Make the client, of this session if one is given; no call is made."""
         self._name = name
-        self._client = client("events", region=region, timeout_s=_TIMEOUT_S, attempts=3, connections=2)
+        self._client = client("events", region=region, timeout_s=_TIMEOUT_S, attempts=3, connections=2, session=session)
 
     def rejected(self, profiles: Sequence[Profile]) -> None:
         """Announce rejections.

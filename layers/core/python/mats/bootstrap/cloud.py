@@ -114,7 +114,7 @@ class Cloud(System):
     def _bus(self) -> "EventBus":
         from mats.adapters.eventbridge import EventBus  # noqa: PLC0415 - not for discovery, whose start counts
 
-        return EventBus(self.settings.event_bus, region=self.settings.region)
+        return EventBus(self.settings.event_bus, region=self.settings.region, session=self._session)
 
     def _rejects(self, rejected: Sequence[Profile]) -> None:
         """Tell the bus, if there is one."""
