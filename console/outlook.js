@@ -1,6 +1,6 @@
 // What `mats preview` says of a registration, laid out.
 
-import { h, percent, score } from "./dom.js";
+import { coded, h, percent, score } from "./dom.js";
 import { facts } from "./panel.js";
 import { linkTo } from "./query.js";
 
@@ -12,7 +12,7 @@ export function outlook(told) {
   return [
     h("h2", { id: "outlook-title" }, "What would become of it"),
     h("h3", {}, advice.length ? "To mend" : "Nothing to mend"),
-    advice.length > 0 && h("ul", { class: "advice" }, advice.map(({ flag, weight, what, fix }) => h("li", {}, h("span", { class: `flag ${WEIGHTS[weight] ?? ""}` }, `${weight}: ${flag}`), " ", what, "; ", fix, "."))),
+    advice.length > 0 && h("ul", { class: "advice" }, advice.map(({ flag, weight, what, fix }) => h("li", {}, h("span", { class: `flag ${WEIGHTS[weight] ?? ""}` }, `${weight}: ${flag}`), " ", coded(what), "; ", coded(fix), "."))),
     h("h3", {}, "Who finds it"),
     queries.length ? h("ul", { class: "prospects" }, queries.map(prospect)) : h("p", { class: "hint" }, "No query to try: it has no examples and says nothing that one could be made of."),
     twins.length > 0 && [h("h3", {}, "Much like it"), h("ul", {}, twins.map(twin))],

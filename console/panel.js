@@ -127,7 +127,8 @@ function history(versions) {
         h("p", { class: "hint" }, changed.length ? `changed: ${changed.join(", ")}` : "the first")))));
 }
 
-function when(time) {
+/** A time as people read it. */
+export function when(time) {
   const date = new Date(time);
   return Number.isNaN(date.getTime()) ? time : date.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 }

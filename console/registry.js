@@ -183,7 +183,7 @@ async function exposure(signal) {
   list.setAttribute("aria-busy", "true");
   const told = await ask("registry/exposure", { signal });
   list.removeAttribute("aria-busy");
-  const span = told.answers ? `Of the last ${plural(told.answers, "answer")}, from ${told.since} to ${told.until}.` : "Nothing has been answered yet.";
+  const span = told.answers ? `Of the last ${plural(told.answers, "answer")}, from ${panel.when(told.since)} to ${panel.when(told.until)}.` : "Nothing has been answered yet.";
   fill(list, h("h2", {}, "Exposure by provider"), h("p", { class: "hint" }, span, " Share is that of all places shown; first is how often one stood at the top."),
     told.providers.length > 0 && h("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Exposure by provider" },
       h("table", { class: "exposure" },
@@ -194,6 +194,6 @@ async function exposure(signal) {
 function provider(one) {
   const name = one.provider || "(not named)";
   return h("tr", {}, h("th", { scope: "row", class: "label" }, one.provider ? h("a", { href: linkTo("registry", "", { q: one.provider }) }, name) : name),
-    h("td", { class: "share" }, h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: "part retrieval", "--share": one.share })), percent(one.share, 1)),
+    h("td", {}, h("span", { class: "share" }, h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: "part retrieval", "--share": one.share })), percent(one.share, 1))),
     [one.shown, one.first, one.answers, one.candidates, one.registered].map((number) => h("td", {}, count(number))));
 }

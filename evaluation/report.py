@@ -103,8 +103,19 @@ def _speed() -> str:
             f"{crowd['errors']} errors in {crowd['answers']:,} answers |",
             "| one answer over HTTP while the reranker is dead | "
             f"p50 {load['reranker_dead_breaker_open']['dead']['ms']['p50']:.0f} ms |",
+            _console(),
             *_in_aws(),
         )
+    )
+
+
+def _console() -> str:
+    """The slowest page of the console, from the link to the picture."""
+    measured = _read("bench-console")
+    name, slowest = max(measured["pages_ms"].items(), key=lambda page: float(page[1]["p50"]))
+    return (
+        f"| the slowest page of the console over {measured['documents']:,} capabilities ({name}), "
+        f"from following a link until it is painted | p50 {slowest['p50']:.0f} ms, p95 {slowest['p95']:.0f} ms |"
     )
 
 
