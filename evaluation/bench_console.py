@@ -36,6 +36,13 @@ async ([hash]) => {
 """
 """From following a link until all of what it leads to has been painted."""
 
+_SETTLED = """
+async () => {
+  while ((await (await fetch("registry")).json()).changes.waiting) await new Promise((done) => setTimeout(done, 250));
+}
+"""
+"""Until the service has seen that what it was filled with needs nothing more."""
+
 _SCROLLED = """
 async (rows) => {
   const gaps = [], began = performance.now();
@@ -111,7 +118,7 @@ def _page(settings: Settings) -> Iterator[Any]:
             raise SystemExit(f"the service did not start: {greeting}")
         with watched(browser, found.group(), Looks()) as opened:
             page = opened.open("#/registry")
-            page.locator(".rows > li").first.wait_for()
+            page.evaluate(_SETTLED)
             yield page
             if complaints := opened.complaints():
                 raise SystemExit("\n".join(complaints))
