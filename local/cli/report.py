@@ -24,7 +24,8 @@ def report(
 ) -> None:
     """Render the experiments' results as Markdown tables, figures and one page. Nothing is measured.
 
-    Writes report.md, index.html, and every figure as SVG and PNG. What was not measured yet is named.
+    Writes report.md, index.html, report.json, which the console shows, and every figure as SVG and PNG. What was not
+    measured yet is named.
     """
     from evaluation.provenance import RESULTS  # noqa: PLC0415
     from evaluation.reporting.render import report as made  # noqa: PLC0415 - matplotlib, for this command only
