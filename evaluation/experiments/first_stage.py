@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,9 @@ from evaluation.metrics import estimate
 from evaluation.models import PAPER_ENCODERS, Models, PaperEncoder
 from evaluation.variants import dense, lexical
 from evaluation.workbench import asking
+from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
-from mats.domain.ranking import Scale
+from mats.domain.ranking import Scale, Scores, best_first, fuse
 from mats.settings import SettingsInvalid
 from mats.usecases.discover import Discover
 
@@ -70,14 +72,24 @@ def settings_of(discover: Discover) -> Mapping[str, Discover]:
         "as shipped": discover,
         "words only": lexical(discover),
         "vectors only": dense(discover),
-        "share of words .5": retrieval(lexical_share=0.5),
-        "share of words .7": retrieval(lexical_share=0.7),
+        "share of words .5": retrieval(fusion=partial(fuse, lexical_share=0.5)),
+        "share of words .7": retrieval(fusion=partial(fuse, lexical_share=0.7)),
+        "reciprocal rank fusion": retrieval(fusion=reciprocal_ranks),
         "100 of each side": retrieval(depth=100),
         "500 of each side": retrieval(depth=500),
         "without pairs of words": replace(discover, scale=scale(pairs_share=0.0)),
         "ordered by words alone": replace(discover, scale=scale(lexical_share=1.0)),
         "ordered by vectors alone": replace(discover, scale=scale(lexical_share=0.0)),
     }
+
+
+def reciprocal_ranks(lexical: Scores, neural: Scores, *, k: int = 60) -> dict[Id, float]:
+    """The sum of 1 / (k + rank) over both lists, ranks from 1 (Cormack, Clarke and Buettcher, SIGIR 2009)."""
+    fused: dict[Id, float] = {}
+    for scores in (lexical, neural):
+        for rank, id in enumerate(best_first(scores), start=1):
+            fused[id] = fused.get(id, 0.0) + 1 / (k + rank)
+    return fused
 
 
 def _one(lab: Lab, name: str) -> dict[str, Any]:

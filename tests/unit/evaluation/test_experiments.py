@@ -12,6 +12,7 @@ from evaluation.answers import Answer, ask, run_of
 from evaluation.datasets import Dataset, DatasetInvalid, JudgedQuery
 from evaluation.experiments import enrichment, scale_sweep
 from evaluation.experiments.decomposition import category
+from evaluation.experiments.first_stage import reciprocal_ranks
 from evaluation.experiments.kinds import first_of_kind
 from evaluation.experiments.lab import Lab, first, found
 from evaluation.metrics import mcnemar
@@ -102,6 +103,17 @@ class TestScaleSweep:
     def test_a_crossover_that_was_not_measured_says_why(self):
         why = {scale_sweep.SINGLE: "needs an LLM", scale_sweep.TWO_STAGE: "needs an LLM"}
         assert scale_sweep._crossover({}, why) == {"not_run": "needs an LLM"}
+
+
+class TestReciprocalRankFusion:
+    def test_each_list_gives_one_over_sixty_and_the_rank_whatever_its_scores_are(self):
+        fused = reciprocal_ranks({Id("n/a"): 9.0, Id("n/b"): 8.9}, {Id("n/b"): 0.9, Id("n/c"): 0.1})
+        assert fused == pytest.approx({"n/a": 1 / 61, "n/b": 1 / 62 + 1 / 61, "n/c": 1 / 62})
+
+    @given(*[st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 9))] * 2)
+    def test_only_the_order_of_a_list_counts(self, lexical, neural):
+        stretched = {id: 10 * score + 1 for id, score in lexical.items()}
+        assert reciprocal_ranks(stretched, neural) == reciprocal_ranks(lexical, neural)
 
 
 def test_a_folder_without_any_of_the_sets_is_no_laboratory(tmp_path):

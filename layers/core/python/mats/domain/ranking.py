@@ -5,7 +5,7 @@ their query. The retrieval scale says *how good* a candidate is on its own, so i
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -13,6 +13,8 @@ from typing import NamedTuple
 from mats.domain.capability import Id, Kind, Lifecycle
 
 Scores = Mapping[Id, float]
+Fusion = Callable[[Scores, Scores], Scores]
+"""Makes one list of a lexical and a neural one; higher is better, and nothing else is said of its scores."""
 
 
 def best_first(scores: Scores) -> list[Id]:

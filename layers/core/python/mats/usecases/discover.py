@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from mats.domain.capability import Id
@@ -13,6 +14,7 @@ from mats.domain.judging import shuffled
 from mats.domain.profile import Profile
 from mats.domain.query import ANYWHERE, Filter, Query, Scope
 from mats.domain.ranking import (
+    Fusion,
     Scale,
     Signal,
     Standing,
@@ -52,7 +54,7 @@ class Retrieval:
 
     k: int = 15
     depth: int = 200
-    lexical_share: float = 0.6
+    fusion: Fusion = partial(fuse, lexical_share=0.6)
 
 
 @dataclass(slots=True)
@@ -158,7 +160,7 @@ class Discover:
             raise trace.storage or DependencyFailed(f"the search index did not answer; try again ({trace.why})")
         if neural is not None and not neural and lexical:
             trace.degraded.append("neural")  # there are entries, and none has a vector of this encoder
-        fused = fuse(_scores(lexical), _scores(neural), lexical_share=self.retrieval.lexical_share)
+        fused = self.retrieval.fusion(_scores(lexical), _scores(neural))
         ids = best_first(fused)[: self.retrieval.k]
         left_ms = deadline_ms - self.clock.elapsed_ms()  # one budget for all that retrieval takes after encoding
         fetched, trace.took_ms["fetch"] = self._start(
