@@ -4,7 +4,7 @@ import json
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.padding import Padding
 from rich.text import Text
 
 from functions.discovery.handler import respond
@@ -20,6 +20,8 @@ _LEFT_OUT = {
     "token_budget": "over the budget", "suspicious": "suspicious",
     "property_names": "requires an input whose name is not taken there",
 }  # fmt: skip
+_SIGNALS = ("llm", "retrieval", "bm25", "quality", "intent")
+_INDENT = 10
 _NONE = {"none": "Nothing here serves this; the nearest are:", "weak": "No clear match; the nearest are:"}
 
 
@@ -91,40 +93,36 @@ def _show(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> None:
         out.print("Nothing found.", style="bold red")
         return
     out.print(Text(_NONE.get(answer["verdict"], "Found:"), style=_VERDICTS[answer["verdict"]]))
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    signals = [
-        name for name in ("llm", "retrieval", "bm25", "quality", "intent") if any(name in r["signals"] for r in results)
-    ]
-    table.add_column("#", justify="right", style="dim")
-    table.add_column("score", justify="right", style="bold")
-    for name in signals:
-        table.add_column(name, justify="right")
-    table.add_column("kind")
-    table.add_column("capability", overflow="fold", ratio=1)
     for position, result in enumerate(results, start=1):
-        values = [f"{result['signals'][name]:.2f}" if name in result["signals"] else "–" for name in signals]
-        table.add_row(str(position), f"{result['score']:.2f}", *values, result["kind"], _capability(result, explain))
-    out.print(table)
+        out.print(_headline(position, result), soft_wrap=True)  # an id is there to be copied whole
+        out.print(Padding(_details(result, explain), (0, 0, 0, _INDENT)))
     out.print(_footer(answer, explain=explain, why_degraded=why_degraded))
 
 
-def _capability(result: dict[str, Any], explain: bool) -> Text:
-    text = Text.assemble(plain(result["id"]).append("", ""), style="")
-    text.stylize("bold cyan")
-    if result["lifecycle"] == "deprecated":
-        text.append("  deprecated", "red")
+def _headline(position: int, result: dict[str, Any]) -> Text:
+    text = Text.assemble((f"{position:>2}  ", "dim"), (f"{result['score']:.2f}", "bold"), f"  {result['kind']:<5}  ")
+    id = plain(result["id"])
+    id.stylize("bold cyan")
+    text.append_text(id)
+    return text.append("  deprecated", "red") if result["lifecycle"] == "deprecated" else text
+
+
+def _details(result: dict[str, Any], explain: bool) -> Text:
+    lines = []
     if result["suspicious"]:
         warning = plain(f"suspicious: {'; '.join(result['suspicious'])}")
         warning.stylize("red")
-        text.append("\n").append_text(warning)
+        lines.append(warning)
     if result["summary"]:
-        text.append("\n").append_text(plain(result["summary"]))
+        lines.append(plain(result["summary"]))
+    signals = ", ".join(f"{name} {result['signals'][name]:.2f}" for name in _SIGNALS if name in result["signals"])
+    lines.append(Text(signals, style="dim"))
     if explain and result["why"]:
         why = result["why"]
         matched = ", ".join(why["matched"]) or "no word; close in meaning"
         where = f" in {', '.join(why['fields'])}" if why["fields"] else ""
-        text.append("\n").append_text(Text(f"matched {matched}{where}", style="dim"))
-    return text
+        lines.append(Text(f"matched {matched}{where}", style="dim"))
+    return Text("\n").join(lines)
 
 
 def _footer(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> Text:
