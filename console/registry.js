@@ -183,7 +183,8 @@ async function exposure(signal) {
   list.setAttribute("aria-busy", "true");
   const told = await ask("registry/exposure", { signal });
   list.removeAttribute("aria-busy");
-  const span = told.answers ? `Of the last ${plural(told.answers, "answer")}, from ${panel.when(told.since)} to ${panel.when(told.until)}.` : "Nothing has been answered yet.";
+  const at = (time) => h("time", { datetime: time }, panel.when(time));
+  const span = told.answers ? [`Of the last ${plural(told.answers, "answer")}, from `, at(told.since), " to ", at(told.until), "."] : "Nothing has been answered yet.";
   fill(list, h("h2", {}, "Exposure by provider"), h("p", { class: "hint" }, span, " Share is that of all places shown; first is how often one stood at the top."),
     told.providers.length > 0 && h("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Exposure by provider" },
       h("table", { class: "exposure" },

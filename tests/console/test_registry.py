@@ -203,7 +203,9 @@ def test_exposure_says_whose_capabilities_were_shown(console, sample):
     page.reload()
     exposure = told(sample, "/registry/exposure")
     assert exposure["answers"] >= 3
-    expect(page.get_by_text(f"Of the last {exposure['answers']} answers, from {exposure['since']}")).to_be_visible()
+    expect(page.get_by_text(f"Of the last {exposure['answers']} answers, from ")).to_be_visible()
+    for time, end in zip(page.get_by_role("time").all(), ("since", "until"), strict=True):
+        expect(time).to_have_attribute("datetime", exposure[end])
     lines = page.get_by_role("row").all()[1:]
     assert len(lines) == len(exposure["providers"])
     for line, one in zip(lines[:5], exposure["providers"], strict=False):
