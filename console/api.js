@@ -69,13 +69,14 @@ export function pathOf(id) {
   return /(^|\/)\.{0,2}(\/|$)/.test(id) ? whole : whole.replaceAll("%2F", "/");
 }
 
-/** A query string of pairs whose value is given; lists repeat their name. */
-export function queryOf(parameters) {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(parameters)) {
-    for (const one of [value].flat()) if (one !== undefined && one !== null && one !== "") query.append(name, one);
+/** A query string, of another one with some parameters changed: nothing or empty takes one out, lists repeat it. */
+export function queryOf(changes, query = "") {
+  const next = new URLSearchParams(query);
+  for (const [name, value] of Object.entries(changes)) {
+    next.delete(name);
+    for (const one of [value].flat()) if (one !== undefined && one !== null && one !== "") next.append(name, one);
   }
-  const text = query.toString();
+  const text = next.toString();
   return text ? `?${text}` : "";
 }
 

@@ -6,7 +6,8 @@ import { FIELDS, itemOf, spread } from "./fields.js";
 import { outlook } from "./outlook.js";
 import { linkTo } from "./query.js";
 
-let id, etag, writer, form, report, status, save, before, sequence, running;
+let id, etag, writer, form, report, status, save, sequence, running;
+let before = null; // what the form said when nothing of it was lost yet; null where there is nothing to lose
 
 export const editor = { title: "Registration", open, update, close, keys: {} };
 
@@ -17,12 +18,10 @@ async function open(main, params) {
   const there = await overview({ signal: running.signal });
   writer = there?.writer;
   if (!there) {
-    before = null;
     return void fill(main, h("h1", {}, "Registration"), h("p", { class: "notice" }, "Registrations are not written through this service: see the Registry page."));
   }
   const kept = id ? await ask(`registry/capabilities/${pathOf(id)}`, { signal: running.signal }) : null;
   if (id && !kept.registration) {
-    before = null;
     return void fill(main, h("h1", {}, "Registration"), h("p", { class: "notice" }, `${id} is not registered any more.`));
   }
   etag = kept?.etag;
@@ -72,7 +71,7 @@ function written() {
 }
 
 function changed() {
-  return before !== null && before !== undefined && form !== undefined && written() !== before;
+  return before !== null && written() !== before;
 }
 
 function fieldsets() {
@@ -111,8 +110,8 @@ function showFaults(faults) {
     const started = form.elements[name].value !== "" || form.dataset.tried;
     const shown = started ? messages : messages.filter((message) => message !== "is required");
     fill(form.querySelector(`#fault-${name}`), shown.join("; "));
-    form.elements[name].toggleAttribute("aria-invalid", shown.length > 0);
     if (shown.length > 0) form.elements[name].setAttribute("aria-invalid", "true");
+    else form.elements[name].removeAttribute("aria-invalid");
   }
   for (const hidden of form.querySelectorAll("details [aria-invalid]")) hidden.closest("details").open = true;
   return told.get("") ?? [];
@@ -182,7 +181,6 @@ async function put(event) {
     const told = await ask("registry/check", { method: "POST", body: item });
     if (!told.valid) return void refused(told.errors);
     const done = await ask(`registry/capabilities/${pathOf(target)}`, { method: "PUT", body: item, headers: id ? { "If-Match": `"${etag}"` } : { "If-None-Match": "*" } });
-    before = written();
     const said = done.findable ? `${done.placed}, findable now` : `${done.placed}: it is safe, and findable once the service has read it`;
     say(`${done.id}: ${said}`);
     before = null;

@@ -37,7 +37,20 @@ export function close(side) {
   delete side.dataset.shown;
   document.body.classList.remove("beside");
   fill(side);
-  if (inside) document.querySelector(`main a.name[data-id="${CSS.escape(id)}"]`)?.focus({ preventScroll: true });
+  if (inside) opener(id)?.focus({ preventScroll: true });
+}
+
+/** Go to a page's address without what is open, and to what it was opened from; false if nothing is open. */
+export function leave(page, params) {
+  const id = params.get("open");
+  if (!id) return false;
+  location.hash = linkTo(page, params, { open: undefined });
+  opener(id)?.focus();
+  return true;
+}
+
+function opener(id) {
+  return document.querySelector(`main a.name[data-id="${CSS.escape(id)}"]`);
 }
 
 /** What there is to say: all of it where the registry is here, the public profile elsewhere. */

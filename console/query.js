@@ -1,9 +1,8 @@
 // A question and its answer: the parameters that name it, the last answer kept, so that looking around asks nothing.
 
-import { ask, service } from "./api.js";
+import { ask, queryOf, service } from "./api.js";
 
-const KINDS = ["model", "agent", "tool", "skill"];
-export { KINDS };
+export const KINDS = ["model", "agent", "tool", "skill"];
 
 /** The body of `POST /discover` for a page's parameters; null where nothing is asked. */
 export function questionOf(params) {
@@ -37,13 +36,7 @@ export function isKept(question) {
   return kept.key === JSON.stringify(question);
 }
 
-/** A hash with some parameters changed: undefined or empty takes one out, lists repeat it. */
+/** The address of a page, with some of these parameters changed as `queryOf` does. */
 export function linkTo(page, params, changes = {}) {
-  const next = new URLSearchParams(params);
-  for (const [name, value] of Object.entries(changes)) {
-    next.delete(name);
-    for (const one of [value].flat()) if (one !== undefined && one !== null && one !== "") next.append(name, one);
-  }
-  const text = next.toString();
-  return `#/${page}${text ? `?${text}` : ""}`;
+  return `#/${page}${queryOf(changes, params)}`;
 }

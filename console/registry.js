@@ -172,11 +172,7 @@ function links() {
 }
 
 function closePanel() {
-  const id = params.get("open");
-  if (!id) return false;
-  location.hash = linkTo("registry", params, { open: undefined });
-  links().find((link) => link.dataset.id === id)?.focus();
-  return true;
+  return panel.leave("registry", params);
 }
 
 async function exposure(signal) {

@@ -179,11 +179,7 @@ function openHere(event) {
 }
 
 function closePanel() {
-  const id = params.get("open");
-  if (!id) return false;
-  location.hash = linkTo("search", params, { open: undefined });
-  names().find((name) => name.dataset.id === id)?.focus();
-  return true;
+  return panel.leave("search", params);
 }
 
 function names() {
