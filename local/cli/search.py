@@ -12,6 +12,7 @@ from local.cli.console import AsJson, Exit, complain, err, exit_codes, out, plai
 from local.envelope import proxy_request
 from mats.bootstrap.local import Local
 from mats.domain.capability import Kind
+from mats.domain.ranking import Signal
 from mats.edge.request import Format
 from mats.settings import Settings
 
@@ -20,7 +21,6 @@ _LEFT_OUT = {
     "token_budget": "over the budget", "suspicious": "suspicious",
     "property_names": "requires an input whose name is not taken there",
 }  # fmt: skip
-_SIGNALS = ("llm", "retrieval", "bm25", "quality", "intent")
 _INDENT = 10
 _NONE = {"none": "Nothing here serves this; the nearest are:", "weak": "No clear match; the nearest are:"}
 
@@ -115,7 +115,7 @@ def _details(result: dict[str, Any], explain: bool) -> Text:
         lines.append(warning)
     if result["summary"]:
         lines.append(plain(result["summary"]))
-    signals = ", ".join(f"{name} {result['signals'][name]:.2f}" for name in _SIGNALS if name in result["signals"])
+    signals = ", ".join(f"{name} {result['signals'][name]:.2f}" for name in Signal if name in result["signals"])
     lines.append(Text(signals, style="dim"))
     if explain and result["why"]:
         why = result["why"]
