@@ -31,6 +31,32 @@ def test_a_file_that_another_process_holds_can_be_tried_again(tmp_path: Path, mo
     other.close()
 
 
+def test_a_new_file_that_somebody_else_is_making_is_waited_for(tmp_path: Path, monkeypatch):
+    maker = sqlite3.connect(tmp_path / "mats.db", isolation_level=None)
+    maker.execute("BEGIN IMMEDIATE")
+    maker.execute("CREATE TABLE half_made (n)")
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if maker.in_transaction:
+            maker.execute("ROLLBACK")
+
+    monkeypatch.setattr("mats.adapters.sqlite.database.time.sleep", pause)
+    Database(tmp_path / "mats.db").close()
+    assert pauses
+    maker.close()
+
+
+def test_a_new_file_that_somebody_else_never_finishes_is_not_waited_for_for_ever(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr("mats.adapters.sqlite.database._BUSY_MS", 1)
+    maker = sqlite3.connect(tmp_path / "mats.db", isolation_level=None)
+    maker.execute("BEGIN IMMEDIATE")
+    with pytest.raises(DependencyFailed, match="try again"):
+        Database(tmp_path / "mats.db")
+    maker.close()
+
+
 def test_a_block_that_raises_leaves_nothing_behind(tmp_path: Path):
     database = Database(tmp_path / "mats.db")
 

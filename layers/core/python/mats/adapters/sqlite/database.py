@@ -2,6 +2,7 @@
 
 import queue
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import resources
@@ -10,6 +11,7 @@ from pathlib import Path
 from mats.domain.errors import DependencyFailed, StorageUnusable
 
 _BUSY_MS = 10_000
+_PAUSE_S = 0.01
 _CACHE_KIB = 4_096
 SCHEMA_VERSION = 1
 """Grows with schema.sql."""
@@ -35,8 +37,8 @@ class Database:
     def _prepare(self, connection: sqlite3.Connection) -> None:
         found = int(connection.execute("PRAGMA user_version").fetchone()[0])
         if found == 0:
-            connection.executescript(resources.files(__package__).joinpath("schema.sql").read_text("utf-8"))
-            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
+            connection.executescript(f"BEGIN IMMEDIATE;\n{schema}\nPRAGMA user_version = {SCHEMA_VERSION};\nCOMMIT;")
         elif found != SCHEMA_VERSION:
             raise StorageUnusable(
                 f"{self.path} was written by another version of mats (schema {found}, this one has {SCHEMA_VERSION}); "
@@ -73,7 +75,7 @@ class Database:
             connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             self._opened.append(connection)
             connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
-            connection.execute("PRAGMA journal_mode = WAL")
+            _use_wal(connection)
             connection.execute("PRAGMA synchronous = FULL")  # an acknowledged write survives a power cut, too
             connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         return connection
@@ -132,6 +134,19 @@ class Database:
                 return StorageUnusable(f"{where} cannot be opened; check the folder's permissions or set MATS_HOME")
             case _:
                 return StorageUnusable(f"{where}: {error}")
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Switch to WAL mode, and wait for whoever else is switching or leaving: SQLite's own busy timeout does not."""
+    deadline = time.monotonic() + _BUSY_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE_S)
 
 
 class Watch:
