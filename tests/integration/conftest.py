@@ -10,7 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,7 @@ class Mats:
 
     home: Path
     encoder: str = "none"
+    started: "list[subprocess.Popen[bytes]]" = field(default_factory=list)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -68,15 +69,23 @@ class Mats:
         return Ran(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
 
     def start(self, *arguments: str, **more: Any) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "local.cli", *arguments],
             env=self.environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more,
         )  # fmt: skip
+        self.started.append(process)
+        return process
 
 
 @pytest.fixture
-def mats(tmp_path: Path) -> Mats:
-    return Mats(tmp_path / "home")
+def mats(tmp_path: Path) -> Iterator[Mats]:
+    """The command; what a failed test has left running is ended."""
+    mats = Mats(tmp_path / "home")
+    yield mats
+    for process in mats.started:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
 
 
 @dataclass(frozen=True)
