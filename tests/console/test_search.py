@@ -17,6 +17,7 @@ from tests.console.pages import (
     names,
     panel,
     questions,
+    ready,
     shortlist,
     signals,
 )  # fmt: skip
@@ -207,6 +208,7 @@ def test_keys_walk_through_the_list_open_pick_and_close(console, sample):
     press("c")
     page.get_by_role("link", name="Why is 1 above 2?").press("Enter")
     expect(page).to_have_url(re.compile("#/compare"))
+    ready(page)
     press("Escape")
     expect(page).to_have_url(re.compile("#/search"))
     expect(cards(page)).to_have_count(len(ids))
