@@ -63,7 +63,7 @@ def main() -> None:
         return
     index, fitted, grids = _fitted_scale(data, settings)
     report: dict[str, Any] = {}
-    for key, encoder in ((settings.encoder, cached(settings)), ("none", None)):
+    for key, encoder in ((encoder_key(settings), cached(settings)), ("none", None)):
         sets = [scores(load(data / name), settings, encoder, fitted) for name in FOUR_KINDS.values()]
         halves = _halves(sets)
         weak, match = _weak(halves[0]), _match(halves[0])
@@ -77,6 +77,11 @@ def main() -> None:
     write("calibration", {"scale": asdict(fitted), "sets": SETS, **grids, "verdict": report})
     _keep(_carried_over(table))
     sys.stdout.write(json.dumps(report) + "\n")
+
+
+def encoder_key(settings: Settings) -> str:
+    """How the names of an encoder's vectors begin, whichever weights and precision made them."""
+    return Path(settings.encoder).name
 
 
 def _carried_over(table: dict[str, Any]) -> dict[str, Any]:
