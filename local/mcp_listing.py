@@ -22,11 +22,10 @@ from mats.domain.errors import DependencyFailed
 from mats.domain.text import clean, clip
 
 _LEGACY, _STATELESS = "2025-11-25", "2026-07-28"
-_MOST_BYTES, _MOST_PAGES, _MOST_TOOLS = 20_000_000, 200, 20_000
-_LONGEST_MESSAGE = 8_000_000
+_MOST_PAGES, _MOST_TOOLS = 200, 20_000
+_MOST_BYTES, _LONGEST_MESSAGE, _CHUNK = 20_000_000, 8_000_000, 1 << 16
 _CLIENT = {"name": "mats", "version": "1"}
-_GRACE_S = 2.0
-_CHUNK = 1 << 16
+_GRACE_S, _LAST_WORDS_S = 2.0, 0.5
 _NOT_THERE = -32601
 
 
@@ -223,7 +222,7 @@ class _Process:
         try:
             written = self._process.stdin.write(content) if self._process.stdin else 0
         except OSError as error:
-            raise self._failed("the server ended") from error
+            raise self._ended() from error
         if written != len(content):
             raise self._failed("the server does not read what it is asked")
 
@@ -244,25 +243,32 @@ class _Process:
             left = self._deadline - time.monotonic()
             if left <= 0:
                 raise self._failed(f"the server did not list its tools within {self._timeout_s:g} seconds")
-            for key, _ in self._selector.select(left):
-                self._take(key.fileobj)
-            if len(self._held) > _LONGEST_MESSAGE or self._read > _MOST_BYTES:
-                raise self._failed(f"the server wrote {self._read:,} bytes; that is more than is read")
+            self._hear(left)
         line, _, self._held = self._held.partition(b"\n")
         return line
 
-    def _take(self, pipe: Any) -> None:
-        """What a pipe holds now; of standard error only the end is kept, to be told if the server fails."""
-        content = os.read(pipe.fileno(), _CHUNK)
-        self._read += len(content)
-        if pipe == self._process.stderr:
-            self._said = (self._said + content)[-1_000:]
+    def _hear(self, patience_s: float) -> None:
+        """What the pipes hold; of standard error only the end is kept, to be told if the server fails."""
+        for key, _ in self._selector.select(patience_s):
+            content = os.read(key.fd, _CHUNK)
+            self._read += len(content)
             if not content:
-                self._selector.unregister(pipe)
-        elif content:
-            self._held += content
-        else:
-            raise self._failed("the server ended before it listed its tools")
+                self._selector.unregister(key.fileobj)
+            if key.fileobj == self._process.stderr:
+                self._said = (self._said + content)[-1_000:]
+            elif content:
+                self._held += content
+            else:
+                raise self._ended()
+            if len(self._held) > _LONGEST_MESSAGE or self._read > _MOST_BYTES:
+                raise self._failed(f"the server wrote {self._read:,} bytes; that is more than is read")
+
+    def _ended(self) -> ServerFailed:
+        """With what the server says last, for which it is given a moment."""
+        until = time.monotonic() + _LAST_WORDS_S
+        while self._selector.get_map() and (left := until - time.monotonic()) > 0:
+            self._hear(left)
+        return self._failed("the server ended before it listed its tools")
 
     def _failed(self, what: str) -> ServerFailed:
         said = clip(clean(self._said.decode("utf-8", "replace")), 300)

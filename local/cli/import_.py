@@ -175,10 +175,8 @@ def _complain_of_waiting(local: Local) -> None:
     Raises:
         DependencyFailed: there is something.
     """
-    depth = local.events.depth()
-    mine = depth.dead + (0 if local.events.held_elsewhere() else depth.waiting)
-    if mine:
-        what = f"{mine:,} changes are safe but wait" + (
+    if failing := local.events.failing():
+        what = f"{failing:,} changes are safe but wait" + (
             f" ({local.why_waiting})" if local.why_waiting else " and are not findable yet"
         )
         raise DependencyFailed(f"{what}; `mats reconcile` tries again")

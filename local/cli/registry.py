@@ -18,6 +18,7 @@ from mats.ports import Placed
 
 _SETTLE_S = 10
 """How long a command waits for a running service to finish what both could have done."""
+_PAUSE_S = 0.05
 
 
 def add_to(app: typer.Typer) -> None:
@@ -82,13 +83,15 @@ def _settle(local: Local, id: Id) -> None:
     Raises:
         DependencyFailed: they are safe, but could not be handled yet.
     """
-    deadline = time.monotonic() + _SETTLE_S
-    drain(local, stopped=lambda: not local.events.unfinished(id))
-    while local.events.unfinished(id):
-        if time.monotonic() > deadline:
-            raise DependencyFailed(f"{id}: the change is safe but not findable yet; `mats reconcile` tries again")
-        time.sleep(0.05)
+    waited_s = 0.0  # for others; what is handled here takes the time it takes
+    while True:
         drain(local, stopped=lambda: not local.events.unfinished(id))
+        if not local.events.unfinished(id):
+            return
+        if waited_s >= _SETTLE_S:
+            raise DependencyFailed(f"{id}: the change is safe but not findable yet; `mats reconcile` tries again")
+        time.sleep(_PAUSE_S)
+        waited_s += _PAUSE_S
 
 
 def index(local: Local) -> int:

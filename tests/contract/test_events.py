@@ -77,3 +77,23 @@ def test_what_a_running_process_holds_is_left_to_it(database, registry, events):
     SqliteEvents(database, "1:init").take(1)
     events.release_orphans()
     assert events.take(1) == []
+
+
+def test_failing_is_what_was_tried_and_is_neither_done_nor_in_hand(database, registry, events):
+    registry.put([a_registration(name=n) for n in "abc"])
+    assert events.failing() == 0  # nobody has tried yet
+    first, *others = events.take(2)
+    assert SqliteEvents(database, "2:other").failing() == 0  # somebody is at it
+    events.settle([first, *others], frozenset({first.event_id}), "it failed")
+    assert (events.failing(), events.depth().waiting) == (1, 2)
+    dead = first._replace(attempts=MAX_ATTEMPTS)
+    events.settle([dead], frozenset({first.event_id}), "it failed")
+    assert (events.failing(), events.depth().dead) == (1, 1)
+
+
+def test_what_a_process_holds_itself_it_can_take_back(database, registry, events):
+    registry.put([a_registration(name=n) for n in "ab"])
+    (mine,) = events.take(1)
+    SqliteEvents(database, "1:init").take(1)
+    events.release_own()
+    assert [event.id for event in events.take(10)] == [mine.id]

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from local.mcp_listing import ServerFailed, listed_by_address, listed_by_command
+from local.mcp_listing import ServerFailed, _Process, listed_by_address, listed_by_command
 from tests.unit.local.test_fetching import answering, saying
 
 SERVER = """
@@ -97,6 +97,19 @@ def test_a_server_that_dies_hangs_floods_or_lies_ends_in_one_clear_sentence(scri
     with pytest.raises(ServerFailed, match=said) as raised:
         listed(script, timeout_s=1 if "1 sec" in said or "within 1" in said else 20)
     assert "\x1b" not in str(raised.value)
+
+
+def test_a_server_that_ended_before_it_was_asked_is_heard_all_the_same(monkeypatch):
+    enter = _Process.__enter__
+
+    def late(process):
+        entered = enter(process)
+        entered._process.wait(20)
+        return entered
+
+    monkeypatch.setattr(_Process, "__enter__", late)
+    with pytest.raises(ServerFailed, match="it said: no key given"):
+        listed("sys.exit('no key given')")
 
 
 def test_a_command_that_is_not_there_says_so():

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from local import pump
 from local.pump import drain
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.events import SqliteEvents
@@ -57,6 +58,30 @@ def test_what_fails_waits_and_is_counted(events):
 
     assert drain(over(events, down)) == 100
     assert events.depth().waiting == 100
+
+
+def test_what_a_pump_could_not_settle_it_handles_again_at_once(events, monkeypatch):
+    monkeypatch.setattr(pump, "_AFTER_FAULT_S", 0)
+    settled, done = SqliteEvents.settle, threading.Event()
+
+    def settle(self, taken, failed, reason=""):
+        if not handled[1:]:
+            raise DependencyFailed("held by another process")
+        settled(self, taken, failed, reason)
+        if not self.depth().waiting:
+            done.set()
+
+    def enrich(changes):
+        handled.append(len(changes))
+        return indexed(changes)
+
+    handled: list[int] = []
+    monkeypatch.setattr(SqliteEvents, "settle", settle)
+    running = pump.Pump(over(events, enrich))
+    running.start()
+    assert done.wait(20)
+    running.stop()
+    assert handled == [64, 64, 36]
 
 
 def test_a_bug_costs_the_one_event_that_meets_it(events):

@@ -87,6 +87,11 @@ class SqliteEvents:
                     "UPDATE events SET holder = NULL, due = 0 WHERE holder = ?", [(holder,) for holder in ended]
                 )
 
+    def release_own(self) -> None:
+        """Take back what this process itself holds, for when it could not say what became of it."""
+        with self.database.writing() as connection:
+            connection.execute("UPDATE events SET holder = NULL, due = 0 WHERE holder = ?", (self.holder,))
+
     def unfinished(self, id: Id) -> bool:
         """Whether a change of this capability waits, is being handled, or has been given up."""
         with self.database.reading() as connection:
@@ -98,11 +103,14 @@ class SqliteEvents:
             row = connection.execute("SELECT count(*) - count(dead), count(dead) FROM events").fetchone()
         return Depth(*row)
 
-    def held_elsewhere(self) -> bool:
-        """Whether another process is handling events."""
+    def failing(self) -> int:
+        """How many were tried and are not done: they wait for another try, or are dead.
+
+        What somebody handles just now is not among them, nor what was announced since and nobody has tried yet.
+        """
         with self.database.reading() as connection:
-            query = "SELECT 1 FROM events WHERE holder IS NOT NULL AND holder != ? LIMIT 1"
-            return connection.execute(query, (self.holder,)).fetchone() is not None
+            query = "SELECT count(*) FROM events WHERE dead IS NOT NULL OR (attempts > 0 AND holder IS NULL)"
+            return int(connection.execute(query).fetchone()[0])
 
     def dead(self) -> Sequence[tuple[str, str]]:
         """Id and reason of each dead event, oldest first."""
