@@ -293,7 +293,8 @@ def test_a_service_that_fails_while_one_writes_loses_nothing(writing):
     page.route("**/registry/check", lambda route: route.abort())
     started(page, "offline", Description="Kept.")
     expect(status(page)).to_have_text("The service does not answer. Is it running?")
-    page.get_by_role("button", name="Register").click()
+    with page.expect_event("requestfailed"):
+        page.get_by_role("button", name="Register").click()
     expect(status(page)).to_have_text("The service does not answer. Is it running?")
     page.unroute("**/registry/check")
     expect(field(page, "Description")).to_have_value("Kept.")

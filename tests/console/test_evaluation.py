@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.conftest import ROOT
-from tests.console.pages import at
+from tests.console.pages import at, calm
 
 pytestmark = pytest.mark.server
 
@@ -54,7 +54,7 @@ def test_an_address_leads_to_its_section(console, section):
     page = console.open(at("evaluation", section=section["id"]))
     heading = page.get_by_role("heading", level=2, name=section["title"], exact=True)
     expect(heading).to_be_focused()
-    page.wait_for_load_state("networkidle")
+    calm(page)
     expect(heading).to_be_in_viewport()
 
 

@@ -12,6 +12,7 @@ from tests.console.pages import (
     answered,
     at,
     box,
+    calm,
     cards,
     find,
     names,
@@ -80,7 +81,7 @@ def test_a_namespace_narrows_the_answer_and_asks_once(console, sample):
     expect(names(page)).to_have_text([one["name"] for one in narrowed])
     expect(page).to_have_url(re.compile(r"&ns=com\.stripe\.mcp&ns=com\.paypal\.mcp$"))
     page.get_by_label("Namespace").press("Tab")
-    page.wait_for_load_state("networkidle")
+    calm(page)
     assert len(asked) == 1
 
 

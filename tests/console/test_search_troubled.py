@@ -11,6 +11,7 @@ from tests.console.pages import (
     answered,
     at,
     box,
+    calm,
     cards,
     find,
     fulfil,
@@ -102,7 +103,7 @@ def test_a_slow_answer_does_not_come_over_a_later_one(console, sample):
     find(page, "speak a text aloud")
     slow[0].fulfill(json=answered(sample, REFUND))
     later = [one["name"] for one in answered(sample, "speak a text aloud")["results"]]
-    page.wait_for_load_state("networkidle")
+    calm(page)
     expect(names(page)).to_have_text(later)
     expect(box(page)).to_have_value("speak a text aloud")
 
@@ -116,7 +117,7 @@ def test_an_answer_that_comes_when_nothing_is_asked_any_more_is_not_shown(consol
     page.goto(f"{console.url}/#/search")
     expect(page.get_by_text("Say what is to be done, as you would say it to a colleague.")).to_be_visible()
     waiting[0].continue_()
-    page.wait_for_load_state("networkidle")
+    calm(page)
     expect(cards(page)).to_have_count(0)
     expect(box(page)).to_have_value("")
 
@@ -131,7 +132,7 @@ def test_a_page_that_comes_late_does_not_come_over_another(console, where, what)
     expect(box(page)).to_be_focused()
     waiting[0].abort()
     console.forgive("net::ERR_FAILED")
-    page.wait_for_load_state("networkidle")
+    calm(page)
     expect(box(page)).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
 
