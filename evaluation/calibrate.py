@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from evaluation.cache import cached
-from evaluation.datasets import FOUR_KINDS, SETS, Dataset, JudgedQuery, load
+from evaluation.datasets import FOUR_KINDS, Dataset, DatasetInvalid, JudgedQuery, load, sets_in
 from evaluation.metrics import SEED, Values
 from evaluation.provenance import RESULTS, write
 from evaluation.scale import fit, fit_spread, measured
@@ -57,14 +57,19 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of judged data sets")
     parser.add_argument("--carry-over", action="store_true", help="only carry the constants over to OpenSearch")
     chosen, settings = parser.parse_args(), Settings.from_env(os.environ)
-    data, table = chosen.data, json.loads(_TABLE.read_text(encoding="utf-8"))
+    table = json.loads(_TABLE.read_text(encoding="utf-8"))
     if chosen.carry_over:
         _keep(_carried_over(table))
         return
-    index, fitted, grids = _fitted_scale(data, settings)
+    try:
+        datasets = {name: load(chosen.data / name) for name in sets_in(chosen.data)}
+    except DatasetInvalid as error:
+        parser.error(str(error))
+    kinds = [datasets[name] for name in FOUR_KINDS.values() if name in datasets] or list(datasets.values())
+    index, fitted, grids = _fitted_scale(list(datasets.values()), settings)
     report: dict[str, Any] = {}
     for key, encoder in ((encoder_key(settings), cached(settings)), ("none", None)):
-        sets = [scores(load(data / name), settings, encoder, fitted) for name in FOUR_KINDS.values()]
+        sets = [scores(dataset, settings, encoder, fitted) for dataset in kinds]
         halves = _halves(sets)
         weak, match = _weak(halves[0]), _match(halves[0])
         thresholds = {"weak": round(weak, 3), "match": round(max(weak, match), 3)}
@@ -74,7 +79,7 @@ def main() -> None:
             "fitted": _judged(halves[0], weak, match),
             "tested": _judged(halves[1], weak, match),
         }
-    write("calibration", {"scale": asdict(fitted), "sets": SETS, **grids, "verdict": report})
+    write("calibration", {"scale": asdict(fitted), "sets": list(datasets), **grids, "verdict": report})
     _keep(_carried_over(table))
     sys.stdout.write(json.dumps(report) + "\n")
 
@@ -102,12 +107,11 @@ def _keep(table: dict[str, Any]) -> None:
     _TABLE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
 
 
-def _fitted_scale(data: Path, settings: Settings) -> tuple[str, Scale, dict[str, Any]]:
+def _fitted_scale(datasets: Sequence[Dataset], settings: Settings) -> tuple[str, Scale, dict[str, Any]]:
     """The index it was fitted on, the scale, both grids."""
     sets = []
     index = ""
-    for name in SETS:
-        dataset = load(data / name)
+    for dataset in datasets:
         with registry_of(dataset.registrations, settings, encoder=cached(settings)) as local:
             index = local.index.name
             sets.append(measured(replace(local.discovery.discover, budgets=PATIENT), dataset.queries))

@@ -76,6 +76,18 @@ def load(folder: Path) -> Dataset:
     return Dataset(folder.resolve().name, registrations, queries, refused, digest.hexdigest())
 
 
+def sets_in(folder: Path) -> list[str]:
+    """The judged sets of a folder by name: those that everything is measured on, else all it holds, in order.
+
+    Raises:
+        DatasetInvalid: it holds none.
+    """
+    there = sorted({file.parent.name for file in folder.glob("*/qrels.tsv*")})
+    if not there:
+        raise DatasetInvalid([Fault(str(folder), "holds no folder with corpus.jsonl, queries.jsonl and qrels.tsv")])
+    return [name for name in SETS if name in there] or there
+
+
 def _registered(rows: Sequence[Any]) -> tuple[dict[str, Id], list[Registration], dict[str, str]]:
     """Ids by row, registrations, and what was refused and why."""
     ids: dict[str, Id] = {}

@@ -1,10 +1,11 @@
-"""The constants fitted for an encoder are found again under the name of its vectors."""
+"""What is fitted on somebody's own sets is found again under the name of the encoder's vectors."""
 
 import json
 import logging
 
 import pytest
 
+from evaluation import calibrate
 from evaluation.calibrate import encoder_key
 from mats.bootstrap import calibrated, calibration
 from mats.settings import Settings
@@ -44,3 +45,34 @@ def test_what_was_never_fitted_has_the_constants_of_the_same_index_and_the_log_s
     with caplog.at_level(logging.WARNING, "mats"):
         assert calibrated("sqlite-fts5-1", "bge-small-en-v1.5-0123abcd-int8").scale.c == 20.0
     assert "using that of sqlite-fts5-1/all-MiniLM-L6-v2" in caplog.text
+
+
+def test_the_constants_are_fitted_on_whatever_sets_a_folder_holds(tmp_path, monkeypatch):
+    own = tmp_path / "sets" / "own"
+    own.mkdir(parents=True)
+    rows = [{"_id": f"d{n}", "type": "tool", "name": f"{word}_tool", "description": f"Works on every {word}."}
+            for n, word in enumerate(("invoice", "parcel", "contract", "holiday"))]  # fmt: skip
+    queries = [{"_id": f"q{n}", "text": row["description"]} for n, row in enumerate(rows)]
+    (own / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (own / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
+    (own / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(f"q{n}\td{n}\t1\n" for n in range(4)))
+    table, kept = tmp_path / "calibration.json", {}
+    table.write_text("{}")
+    monkeypatch.setattr(calibrate, "_TABLE", table)
+    monkeypatch.setattr(calibrate, "write", lambda name, result: kept.update({name: result}))
+    monkeypatch.setattr("sys.argv", ["calibrate", "--data", str(tmp_path / "sets")])
+    monkeypatch.setenv("MATS_ENCODER", "none")
+    calibrate.main()
+    assert kept["calibration"]["sets"] == ["own"]
+    row = json.loads(table.read_text())["sqlite-fts5-1/none"]
+    assert 0 < row["thresholds"]["weak"] <= row["thresholds"]["match"] <= 1
+    told = kept["calibration"]["verdict"]["none"]["tested"]["told"]
+    assert (told["good"]["match"], told["gibberish"]["none"]) == (1.0, 1.0)
+
+
+def test_a_folder_without_sets_ends_in_one_sentence(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["calibrate", "--data", str(tmp_path)])
+    with pytest.raises(SystemExit) as ended:
+        calibrate.main()
+    assert ended.value.code == 2
+    assert "holds no folder with corpus.jsonl" in capsys.readouterr().err

@@ -129,10 +129,11 @@ def test_a_server_and_what_it_started_are_ended_even_if_they_do_not_want_to(tmp_
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
         open({str(note)!r}, "w").write(f"{{os.getpid()}} {{child.pid}}")
+        say(id=next(requests)["id"], result=[])
         time.sleep(300)
     """
-    with pytest.raises(ServerFailed):
-        listed(script, timeout_s=2)
+    with pytest.raises(ServerFailed, match="no result"):
+        listed(script)
     pids = [int(pid) for pid in note.read_text().split()]
     deadline = time.monotonic() + 10
     while any(map(alive, pids)) and time.monotonic() < deadline:
