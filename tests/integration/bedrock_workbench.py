@@ -1,4 +1,4 @@
-"""The three models with little patience, and what must become of an answer and of a profile when one fails."""
+"""The three models of the stand-in, and what must become of an answer and of a profile when one fails."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -25,7 +25,7 @@ from tests.servers.bedrock import BedrockServer
 from tests.unit.usecases.test_discover import discover_over
 
 MICRO, LITE, TITAN = "amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0", "amazon.titan-embed-text-v2:0"
-PATIENCE_S = 0.2
+PATIENCE_S, HASTE_S = 5, 0.2
 DIMENSION = 256
 SHOWN = [
     a_profile(name="refund", description="give money back to a customer", trust=20),
@@ -62,11 +62,11 @@ def server(running: BedrockServer) -> Iterator[BedrockServer]:
 
 
 class Bench:
-    """The models as the stand-in plays them: one attempt each, a short while per part of a reply."""
+    """The models as the stand-in plays them: one attempt each; little patience is for replies that never come."""
 
-    def __init__(self, server: BedrockServer, *, attempts: int = 1) -> None:
+    def __init__(self, server: BedrockServer, *, patience_s: float = PATIENCE_S) -> None:
         with aws_settings(server.client_environment()):
-            runtime = Runtime(Meter(Prices({})), timeout_s=PATIENCE_S, attempts=attempts)
+            runtime = Runtime(Meter(Prices({})), timeout_s=patience_s)
         self.reranker = BedrockReranker(runtime=runtime, name=MICRO, text=bootstrap.prompt("rerank"))
         self.writer = BedrockWriter(runtime=runtime, name=LITE, text=bootstrap.prompt("enrich"))
         self.encoder = TitanEncoder(model=TITAN, dimension=DIMENSION, online=runtime, offline=runtime, concurrency=2)

@@ -22,6 +22,7 @@ from mats.usecases.enrich import Outcome
 from tests.bedrock.conftest import aws_settings, models_of
 from tests.builders import a_registration
 from tests.integration.bedrock_workbench import (
+    HASTE_S,
     LITE,
     MICRO,
     PATIENCE_S,
@@ -61,6 +62,11 @@ def running() -> Iterator[BedrockServer]:
 @pytest.fixture(scope="module")
 def bench(running: BedrockServer) -> Bench:
     return Bench(running)
+
+
+@pytest.fixture(scope="module")
+def hasty(running: BedrockServer) -> Bench:
+    return Bench(running, patience_s=HASTE_S)
 
 
 @pytest.fixture
@@ -107,11 +113,14 @@ def test_whatever_an_error_says_it_stays_readable(server, bench, said):
     assert_nothing_comes_of_it(bench)
 
 
+SILENT: dict[str, Act] = {
+    "before headers": Stall(math.inf, before_headers=True),
+    "after headers": Stall(math.inf),
+    "amid the reply": Stall(math.inf, JUDGED[:40]),
+    "amid an error": Raw(b'{"mess', 503, headers={"Content-Length": "100"}),
+}
 RESETS = {f"reset after {at} bytes": Cut(JUDGED, at, "reset") for at in (0, 1, len(JUDGED) // 2)}
 UNREADABLE: dict[str, Act] = {
-    "stall before headers": Stall(math.inf, before_headers=True),
-    "stall after headers": Stall(math.inf),
-    "stall amid the reply": Stall(math.inf, JUDGED[:40]),
     "closed amid the reply": Cut(JUDGED, 40),
     **RESETS,
     "empty 500": Raw(b"", 500),
@@ -124,7 +133,6 @@ UNREADABLE: dict[str, Act] = {
     "error with a message of no text": Raw(b'{"message": {"a": [1]}}', 500),
     "error that is not UTF-8": Raw(b'{"message": "\xff"}', 500),
     "error that nests": Raw(b'{"message":' * 5_000 + b"1" + b"}" * 5_000, 500),
-    "error that stalls": Raw(b'{"mess', 503, headers={"Content-Length": "100"}),
     "error in the body": Raw(b'{"__type": "ThrottlingException", "message": "slow down"}', 429),
     "type of an error with status 200": Raw(b'{"message": "no"}', headers={"x-amzn-ErrorType": "ThrottlingException"}),
     "nothing under 204": Raw(b"", 204),
@@ -133,27 +141,39 @@ UNREADABLE: dict[str, Act] = {
 }
 
 
+@pytest.mark.parametrize("act", SILENT.values(), ids=list(SILENT))
+def test_a_reply_that_stalls_leaves_the_other_signals(server, hasty, act):
+    server.play = always(act)
+    assert_nothing_comes_of_it(hasty)
+
+
 @pytest.mark.parametrize("act", UNREADABLE.values(), ids=list(UNREADABLE))
 def test_a_network_that_fails_in_any_way_leaves_the_other_signals(server, bench, act):
     server.play = always(act)
     assert_nothing_comes_of_it(bench)
 
 
-def test_a_reply_that_drips_is_not_waited_for_beyond_the_budget(bench):
+def test_a_reply_that_drips_is_not_waited_for_to_its_end(server, hasty):
+    server.play = always(Drip(JUDGED, HASTE_S / 4))
+    assert "Read timeout" in assert_the_answer_comes_without(hasty.reranker).faults[0]
+
+
+def test_a_reply_that_drips_is_not_waited_for_beyond_the_budget():
     with (
-        BedrockServer(always(Drip(JUDGED, PATIENCE_S / 4))) as dripping,
         ThreadPoolExecutor() as threads,
         ThreadPoolExecutor() as models,
+        BedrockServer(always(Drip(JUDGED, 0.1))) as dripping,  # ends first, and the call that waits with it
     ):
         discover = replace(
             discover_with(reranker=Bench(dripping).reranker),
-            clock=SystemClock(), executor=threads, models=models, budgets=Budgets(rerank_ms=300),
+            clock=SystemClock(), executor=threads, models=models,
+            budgets=Budgets(retrieve_ms=20_000, rerank_ms=300),
         )  # fmt: skip
         shortlist = discover(QUERY)
     assert shortlist.degraded == ("neural", "llm")
     assert ranking(shortlist) == UNJUDGED
-    assert "Read timeout" in shortlist.faults[0]
-    assert shortlist.took_ms["total"] <= 300 + 50
+    assert shortlist.faults == ("rerank: rerank took longer than 300 ms",)
+    assert 300 <= shortlist.took_ms["total"] < PATIENCE_S * 1_000
 
 
 def test_nothing_listening_is_said_with_the_model(server):

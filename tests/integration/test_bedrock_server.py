@@ -373,11 +373,12 @@ def test_a_stall_ends_with_the_connection(server, client):
 
 
 def test_a_drip_arrives_whole_however_short_the_client_waits_for_a_byte(server):
-    server.play = lambda _: Drip(OK, 0.002)
+    patience_s = 1
+    server.play = lambda _: Drip(OK, 1.5 * patience_s / len(OK))
     started = time.monotonic()
-    with closing(client_of(server.url, read_timeout=0.2)) as hasty:
+    with closing(client_of(server.url, read_timeout=patience_s)) as hasty:
         assert hasty.converse(**asking())["stopReason"] == "end_turn"
-    assert time.monotonic() - started > 0.2
+    assert time.monotonic() - started > patience_s
 
 
 def test_delays_of_many_requests_pass_at_the_same_time():
@@ -385,7 +386,7 @@ def test_delays_of_many_requests_pass_at_the_same_time():
         started = time.monotonic()
         replies = [future.result() for future in [pool.submit(posted, server, content=written()) for _ in range(60)]]
         assert {status for status, _, _ in replies} == {200}
-        assert 0.2 <= time.monotonic() - started < 2
+        assert 0.2 <= time.monotonic() - started < 60 * 0.2 / 2
         assert server.exchanges == []
 
 
@@ -409,7 +410,7 @@ def test_leaving_ends_stalls_at_once_and_leaves_no_thread():
         calls = [pool.submit(posted, server, content=written()) for _ in range(4)]
         arrived.wait(5)
     assert all(isinstance(call.exception(), http.client.HTTPException | ConnectionError) for call in calls)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 30
     assert set(threading.enumerate()) <= before
 
 
