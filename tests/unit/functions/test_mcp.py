@@ -120,6 +120,23 @@ def test_a_capability_is_shown_whole():
     answer = called("get_capability", {"id": THREE[0].id})
     assert answer["structuredContent"]["description"] == THREE[0].source.description
     assert answer["structuredContent"]["input_schema"] is None
+    assert answer["structuredContent"]["shortened"] == []
+
+
+def test_a_book_of_a_capability_is_shortened_and_says_so():
+    schema = {"type": "object", "description": "x" * 30_000}
+    profile = a_profile(
+        name="book", description="word " * 15_000, examples=["y" * 2_000] * 100, tags=["t"] * 30, input_schema=schema
+    )
+    discovery = Discovery(discover_over(indexed(profile)), LookUp(indexed(profile)))
+    answer = called("get_capability", {"id": profile.id}, discovery=discovery)
+    assert current.CallToolResult.model_validate(answer)
+    shown = answer["structuredContent"]
+    assert shown["input_schema"] == schema
+    assert shown["shortened"] == ["keywords", "positive_examples", "description", "tags"]
+    assert shown["description"].endswith("…")
+    assert len(shown["positive_examples"]) == 20
+    assert len(answer["content"][0]["text"]) < 60_000
 
 
 def test_audiences_are_those_of_the_rest_of_the_api():
