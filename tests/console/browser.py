@@ -19,9 +19,6 @@ _ARGUMENTS = (
 _NOWHERE_ELSE = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"
 """What a page asks of another host is seen, and goes nowhere."""
 
-PATIENCE_MS = 20_000
-"""A busy machine takes its time; what never comes fails all the same."""
-
 WATCH = """
 document.addEventListener('securitypolicyviolation', (e) =>
   console.error(`policy violated: ${e.violatedDirective} by ${e.blockedURI} ${e.sample}`));
@@ -129,7 +126,7 @@ def watched(browser: Browser, url: str, looks: Looks) -> Iterator[Console]:
     """A page in a fresh context, with nothing of other pages in it; whoever opens it asks for the complaints."""
     context = browser.new_context(**looks.options())
     try:
-        context.set_default_timeout(PATIENCE_MS)
+        context.set_default_timeout(10_000)
         context.add_init_script(WATCH)
         console = Console(url, context, context.new_page())
         console.watch()

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser
 
 from tests.conftest import skip_or_fail
 from tests.console import homes
-from tests.console.browser import PATIENCE_MS, Console, Looks, installed, launched, watched
+from tests.console.browser import Console, Looks, installed, launched, watched
 from tests.integration.conftest import Mats, Service, serving
 
-expect.set_options(timeout=PATIENCE_MS)
 Opener: TypeAlias = Callable[[Service | str], Console]
 
 

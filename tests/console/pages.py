@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from playwright.sync_api import Locator, Page, Request, Route, expect
 
-from tests.integration.conftest import Service, wait_until
+from tests.integration.conftest import Service
 
 REFUND = "refund a card payment"
 STRIPE, PAYPAL = "com.stripe.mcp/create_refund", "com.paypal.mcp/create_refund"
@@ -37,15 +37,9 @@ def put(service: Service, item: dict[str, Any]) -> dict[str, Any]:
     """Register an item, or change it, as another window of the console would."""
     body, kind = json.dumps(item).encode(), {"Content-Type": "application/json"}
     address = f"{service.url}/registry/capabilities/{quote(item['namespace'])}/{quote(item['name'])}"
-
-    def sent() -> dict[str, Any]:
-        with urllib.request.urlopen(urllib.request.Request(address, body, kind, method="PUT"), timeout=20) as response:
-            answer: dict[str, Any] = json.load(response)
-            return answer
-
-    answer = sent()
-    if not answer["findable"]:  # the service lost its patience; the same once more changes nothing
-        wait_until(lambda: bool(sent()["findable"]))
+    with urllib.request.urlopen(urllib.request.Request(address, body, kind, method="PUT"), timeout=20) as response:
+        answer: dict[str, Any] = json.load(response)
+    assert answer["findable"], answer
     return answer
 
 
@@ -99,6 +93,7 @@ def ready(page: Page) -> None:
 
 def calm(page: Page) -> None:
     """Wait a moment and two frames: what has come is shown by then, if it ever is."""
+    page.wait_for_load_state("networkidle")
     page.wait_for_timeout(200)
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 

@@ -126,13 +126,13 @@ def serving(mats: Mats, *arguments: str, **more: Any) -> Iterator[Service]:
         assert "ready on http" in line, line + process.stderr.read().decode()
         yield Service(line.split("ready on ")[1].split(" ")[0], process)
         process.send_signal(signal.SIGINT)
-        process.wait(30)
+        process.wait(10)
     finally:
         process.kill()
         process.communicate()
 
 
-def wait_until(holds: Callable[[], bool], *, seconds: float = 120) -> None:
+def wait_until(holds: Callable[[], bool], *, seconds: float = 20) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, "it never came true"

@@ -386,7 +386,7 @@ def test_delays_of_many_requests_pass_at_the_same_time():
         started = time.monotonic()
         replies = [future.result() for future in [pool.submit(posted, server, content=written()) for _ in range(60)]]
         assert {status for status, _, _ in replies} == {200}
-        assert 0.2 <= time.monotonic() - started < 60 * 0.2 / 2
+        assert 0.2 <= time.monotonic() - started < 2
         assert server.exchanges == []
 
 
@@ -410,7 +410,7 @@ def test_leaving_ends_stalls_at_once_and_leaves_no_thread():
         calls = [pool.submit(posted, server, content=written()) for _ in range(4)]
         arrived.wait(5)
     assert all(isinstance(call.exception(), http.client.HTTPException | ConnectionError) for call in calls)
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < 2
     assert set(threading.enumerate()) <= before
 
 

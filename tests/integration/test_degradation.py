@@ -23,7 +23,7 @@ from tests.integration.conftest import Mats, Service, serving
 from tests.integration.test_cli import rows, tool
 from tests.servers.bedrock import Act, BedrockServer, Drip, Exchange, Refuse, Stall, tool_reply
 
-BUDGET_MS = 2_500
+BUDGET_MS, SLACK_MS = 2_500, 50
 REST_MS = 10_000
 NAMES = ["refund", "geocode", "mail", "weather", "translate"]
 ASKED = {"query": "money for a customer"}
@@ -78,8 +78,9 @@ def test_a_hanging_reranker_costs_its_budget_and_after_five_of_them_nothing(mats
         assert answer["degraded"] == ["neural", "llm"]
         assert order(answer) == expected
         assert "rerank" not in answer["took_ms"]
-    assert all(BUDGET_MS <= answer["took_ms"]["total"] < 2 * BUDGET_MS for answer in first)
-    assert all(answer["took_ms"]["total"] < BUDGET_MS for answer in later)
+    for answer in first:
+        assert BUDGET_MS <= answer["took_ms"]["total"] <= BUDGET_MS + SLACK_MS
+    assert max(answer["took_ms"]["total"] for answer in later) < 100
     log = logged(mats)
     assert "rerank took longer than 2500 ms" in log
     assert log.count("rerank: not asked, because it failed several times in a row") == 10
@@ -220,5 +221,5 @@ def test_a_reranker_that_no_thread_is_free_for_costs_its_budget_at_most(budget_m
     answer = discover(Query(query=QUERY.query))
     assert answer.degraded == ("neural", "llm")
     assert answer.faults == (f"rerank: rerank took longer than {budget_ms} ms",)
-    assert budget_ms <= answer.took_ms["total"] < Budgets().rerank_ms
+    assert budget_ms <= answer.took_ms["total"] <= budget_ms + SLACK_MS
     assert ranking(answer) == UNJUDGED

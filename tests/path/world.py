@@ -6,7 +6,6 @@ What a role or the domain does not allow is refused here as it would be there, a
 
 import json
 import shutil
-import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -31,7 +30,6 @@ ROOT = Path(__file__).parents[2]
 CORE = ROOT / "layers" / "core" / "python"
 ALIAS = "capabilities"
 NOBODY = f"arn:aws:sts::{ACCOUNT}:assumed-role/Nobody/session"
-TRIES = 10
 
 Item = dict[str, Any]
 
@@ -289,17 +287,10 @@ class World:
         return [hit["_source"] for hit in answer["hits"]["hits"]]
 
     def discover(
-        self,
-        query: str,
-        *,
-        caller: str = NOBODY,
-        vouched: Mapping[str, str] | None = None,
-        tries: int = TRIES,
-        **more: Any,
+        self, query: str, *, caller: str = NOBODY, vouched: Mapping[str, str] | None = None, **more: Any
     ) -> Reply:
         """What an agent is told that signs as this session, or for whom an authorizer vouches."""
-        asked = {"query": query, **more}
-        return self.ask("POST", "/discover", asked, caller=caller, vouched=vouched, tries=tries)
+        return self.ask("POST", "/discover", {"query": query, **more}, caller=caller, vouched=vouched)
 
     def look_up(self, id: str, *, caller: str = NOBODY) -> Reply:
         """What an agent is told of one capability."""
@@ -313,20 +304,8 @@ class World:
         *,
         caller: str = NOBODY,
         vouched: Mapping[str, str] | None = None,
-        tries: int = TRIES,
     ) -> Reply:
-        """A request to the REST API, signed unless an authorizer vouches for who sent it.
-
-        Who is told to come back does: on a busy machine a search may miss its budget.
-        """
-        for _ in range(tries - 1):
-            reply = self._asked(method, path, content, caller, vouched)
-            if reply.status != 503 or "Retry-After" not in reply.headers:
-                return reply
-            time.sleep(float(reply.headers["Retry-After"]))
-        return self._asked(method, path, content, caller, vouched)
-
-    def _asked(self, method: str, path: str, content: Any, caller: str, vouched: Mapping[str, str] | None) -> Reply:
+        """A request to the REST API, signed unless an authorizer vouches for who sent it."""
         route = _route(path)
         if (method, route) not in self.routes:
             return Reply(403, {}, {"message": "Missing Authentication Token"})
