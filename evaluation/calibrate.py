@@ -66,9 +66,10 @@ def main() -> None:
     except DatasetInvalid as error:
         parser.error(str(error))
     kinds = [datasets[name] for name in FOUR_KINDS.values() if name in datasets] or list(datasets.values())
-    index, fitted, grids = _fitted_scale(list(datasets.values()), settings)
+    own = cached(settings)
+    index, fitted, grids = _fitted_scale(list(datasets.values()), settings, own)
     report: dict[str, Any] = {}
-    for key, encoder in ((encoder_key(settings), cached(settings)), ("none", None)):
+    for key, encoder in ((encoder_key(settings), own), ("none", None)):
         sets = [scores(dataset, settings, encoder, fitted) for dataset in kinds]
         halves = _halves(sets)
         weak, match = _weak(halves[0]), _match(halves[0])
@@ -107,12 +108,14 @@ def _keep(table: dict[str, Any]) -> None:
     _TABLE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
 
 
-def _fitted_scale(datasets: Sequence[Dataset], settings: Settings) -> tuple[str, Scale, dict[str, Any]]:
+def _fitted_scale(
+    datasets: Sequence[Dataset], settings: Settings, encoder: Encoder | None
+) -> tuple[str, Scale, dict[str, Any]]:
     """The index it was fitted on, the scale, both grids."""
     sets = []
     index = ""
     for dataset in datasets:
-        with registry_of(dataset.registrations, settings, encoder=cached(settings)) as local:
+        with registry_of(dataset.registrations, settings, encoder=encoder) as local:
             index = local.index.name
             sets.append(measured(replace(local.discovery.discover, budgets=PATIENT), dataset.queries))
     mixing, grid = fit(sets)

@@ -77,15 +77,10 @@ class Pump(threading.Thread):
 
     def run(self) -> None:
         """Drain, wait, drain again; a storage that fails is tried again, the service goes on answering."""
-        failed = False
         while not self._stopped.wait(_POLL_S):
             try:
-                if failed:
-                    self._local.events.release_own()  # nobody but the pump takes events in a service
-                    failed = False
                 drain(self._local, stopped=self._stopped.is_set)
             except DependencyFailed as error:
-                failed = True
                 LOGGER.error("changes wait: %s", error)
                 self._stopped.wait(_AFTER_FAULT_S)
 

@@ -1,5 +1,7 @@
 """What the local event path promises: announced with the change, delivered at least once, given up in the open."""
 
+import os
+
 import pytest
 
 from mats.adapters.sqlite import events as module
@@ -91,9 +93,10 @@ def test_failing_is_what_was_tried_and_is_neither_done_nor_in_hand(database, reg
     assert (events.failing(), events.depth().dead) == (1, 1)
 
 
-def test_what_a_process_holds_itself_it_can_take_back(database, registry, events):
+def test_what_a_process_could_not_settle_it_takes_back_itself(database, registry):
+    events = SqliteEvents(database, f"{os.getpid()}:here")
     registry.put([a_registration(name=n) for n in "ab"])
     (mine,) = events.take(1)
     SqliteEvents(database, "1:init").take(1)
-    events.release_own()
+    events.release_orphans()
     assert [event.id for event in events.take(10)] == [mine.id]

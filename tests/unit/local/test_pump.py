@@ -1,5 +1,6 @@
 """The in-process queue: nothing it is given is lost, and nothing can stop it for good."""
 
+import os
 import threading
 from types import SimpleNamespace
 
@@ -26,7 +27,7 @@ def events(tmp_path):
     database = Database(tmp_path / "mats.db")
     registry = SqliteRegistry(database, Announcer(FakeClock(), CountingIds()))
     registry.put([a_registration(name=f"tool-{n}") for n in range(100)])
-    yield SqliteEvents(database, "1:here")
+    yield SqliteEvents(database, f"{os.getpid()}:here")
     database.close()
 
 

@@ -77,20 +77,18 @@ class SqliteEvents:
                     connection.execute("UPDATE events SET due = ?, holder = NULL WHERE seq = ?", (due, event.seq))
 
     def release_orphans(self) -> None:
-        """Take back what processes hold that have ended; their work is done again."""
+        """Take back what nobody is at any more; it is done again. To be called between two batches.
+
+        That is what processes hold that have ended, and what this one holds of a batch that it could not settle.
+        """
         with self.database.reading() as connection:
             holders = connection.execute("SELECT DISTINCT holder FROM events WHERE holder IS NOT NULL").fetchall()
-        ended = [h for (h,) in holders if h != self.holder and not _alive(int(h.partition(":")[0]))]
-        if ended:
+        idle = [holder for (holder,) in holders if not _alive(int(holder.partition(":")[0]))]
+        if idle:
             with self.database.writing() as connection:
                 connection.executemany(
-                    "UPDATE events SET holder = NULL, due = 0 WHERE holder = ?", [(holder,) for holder in ended]
+                    "UPDATE events SET holder = NULL, due = 0 WHERE holder = ?", [(holder,) for holder in idle]
                 )
-
-    def release_own(self) -> None:
-        """Take back what this process itself holds, for when it could not say what became of it."""
-        with self.database.writing() as connection:
-            connection.execute("UPDATE events SET holder = NULL, due = 0 WHERE holder = ?", (self.holder,))
 
     def unfinished(self, id: Id) -> bool:
         """Whether a change of this capability waits, is being handled, or has been given up."""
@@ -126,7 +124,7 @@ class SqliteEvents:
 
 
 def _alive(pid: int) -> bool:
-    """Whether another process has this id; a holder of our own id that is not us has ended."""
+    """Whether another process has this id."""
     if pid == os.getpid():
         return False
     try:
