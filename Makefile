@@ -61,20 +61,20 @@ gate: setup ## Fail if retrieval has become worse, on the sample's golden querie
 	@test ! -d $(DATA) || $(BIN)/mats gate --baseline evaluation/results/experiment-main.json --data $(DATA)
 
 bench: setup ## Measure what the README claims, on the judged data sets in DATA (BENCH="latency scale" for some)
-	@$(BIN)/python -m evaluation.bench --data $(DATA) $(BENCH)
+	@$(BIN)/python -m mats.evaluation.bench --data $(DATA) $(BENCH)
 	@$(MAKE) --no-print-directory readme
 
 bench-aws: setup ## Measure what runs in AWS over a real OpenSearch node; needs Maven and a JDK (BENCH="parity cold answer")
-	@$(BIN)/python -m evaluation.bench_aws --data $(DATA) $(BENCH)
+	@$(BIN)/python -m infra.bench.aws --data $(DATA) $(BENCH)
 
 calibrate: setup ## Fit score constants and verdict thresholds on DATA
-	@$(BIN)/python -m evaluation.calibrate --data $(DATA)
+	@$(BIN)/python -m mats.evaluation.calibrate --data $(DATA)
 
 readme: setup ## Render the README's table from evaluation/results
-	@$(BIN)/python -m evaluation.report
+	@$(BIN)/python -m mats.evaluation.report
 
 docs: setup ## Write docs/reference from the code
-	@$(BIN)/python -m local.reference
+	@$(BIN)/python -m mats.local.reference
 
 lock: setup ## Pin the newest versions that pyproject.toml allows
 	@$(PIP) uv
@@ -90,7 +90,7 @@ vendor: setup ## Build the layers of wheels into build/ and say how big they are
 	@$(PIP) uv
 	@$(BIN)/python -m infra.vendor build/vendor
 	@$(BIN)/python -m infra.vendor build/jwt --layer jwt
-	@$(BIN)/python -m evaluation.layer_size build/vendor build/jwt
+	@$(BIN)/python -m infra.bench.layer_size build/vendor build/jwt
 
 lock-layers: setup ## Pin the layers' packages as requirements/lock.txt has them
 	@$(PIP) uv

@@ -29,11 +29,7 @@ def test_dependencies_point_inward(loggers_stay_on, monkeypatch, capsys):
 
 
 def sources() -> list[Path]:
-    return [
-        path
-        for folder in (CORE, ROOT / "functions", ROOT / "local", ROOT / "evaluation", ROOT / "infra")
-        for path in folder.rglob("*.py")
-    ]
+    return [path for folder in (CORE, ROOT / "functions", ROOT / "infra") for path in folder.rglob("*.py")]
 
 
 def test_only_the_settings_spell_an_environment_variable():

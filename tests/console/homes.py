@@ -4,13 +4,13 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 
-from evaluation.synthetic import registrations as synthetic
-from local.pump import drain
 from mats import bootstrap
 from mats.bootstrap.local import Local
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.registration import Registration
+from mats.evaluation.synthetic import registrations as synthetic
+from mats.local.pump import drain
 from mats.settings import Settings
 from tests.console.hostile import hostile_items, hostile_writing, rejected_item
 from tests.fakes import ScriptedWriter

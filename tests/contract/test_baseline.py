@@ -5,8 +5,8 @@ import random
 import pytest
 from scipy.stats import spearmanr
 
-from evaluation.baseline import PlainBm25
 from mats.domain.query import Filter
+from mats.evaluation.baseline import PlainBm25
 from mats.ports import SearchIndex, Stored
 from tests.builders import a_profile, a_registration
 

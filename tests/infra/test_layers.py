@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluation import layer_size
 from infra import vendor
+from infra.bench import layer_size
 from infra.vendor import JWT, ROOT, VENDOR, CannotBuild, Wheels
 from tests.conftest import skip_or_fail
 

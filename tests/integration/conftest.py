@@ -63,14 +63,14 @@ class Mats:
 
     def __call__(self, *arguments: str, stdin: bytes = b"", **more: Any) -> Ran:
         ran = subprocess.run(
-            [sys.executable, "-m", "local.cli", *arguments],
+            [sys.executable, "-m", "mats.local.cli", *arguments],
             input=stdin, capture_output=True, env={**self.environment, **more}, cwd=ROOT, timeout=300, check=False,
         )  # fmt: skip
         return Ran(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
 
     def start(self, *arguments: str, **more: Any) -> "subprocess.Popen[bytes]":
         process = subprocess.Popen(
-            [sys.executable, "-m", "local.cli", *arguments],
+            [sys.executable, "-m", "mats.local.cli", *arguments],
             env=self.environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more,
         )  # fmt: skip
         self.started.append(process)

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 import pytest
 
-from local.console.files import headers_of
 from mats.edge.answer import Problem
+from mats.local.console.files import headers_of
 from tests.conftest import ROOT
 from tests.integration.conftest import Mats, Service, serving, wait_until
 from tests.integration.test_cli import rows, tool

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from local.cli.main import app
-from local.reference import FOLDER, pages
+from mats.local.cli.main import app
+from mats.local.reference import FOLDER, pages
 from tests.conftest import ROOT
 from tests.integration.conftest import Mats, serving
 

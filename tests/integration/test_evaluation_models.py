@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.answers import Answer, ask
-from evaluation.costs import forecast, forecast_writing
-from evaluation.datasets import Dataset, JudgedQuery
-from evaluation.evaluate import evaluate
-from evaluation.experiments.lab import found
-from evaluation.models import PAPER_ENCODERS, PAPER_MODELS, Models
-from evaluation.variants import VARIANTS
-from evaluation.workbench import Workbench
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, NotPermitted
+from mats.evaluation.answers import Answer, ask
+from mats.evaluation.costs import forecast, forecast_writing
+from mats.evaluation.datasets import Dataset, JudgedQuery
+from mats.evaluation.evaluate import evaluate
+from mats.evaluation.experiments.lab import found
+from mats.evaluation.models import PAPER_ENCODERS, PAPER_MODELS, Models
+from mats.evaluation.variants import VARIANTS
+from mats.evaluation.workbench import Workbench
 from mats.settings import TITAN, Settings
 from tests.bedrock.conftest import aws_settings
 from tests.builders import a_registration

@@ -155,7 +155,7 @@ def test_a_read_only_registry_says_so(mats: Mats, tmp_path):
         parent.chmod(0o755)
     drop = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
     ran = subprocess.run(
-        [*drop, sys.executable, "-m", "local.cli", "add", "--namespace", "a", "--name", "c", "--kind", "tool"],
+        [*drop, sys.executable, "-m", "mats.local.cli", "add", "--namespace", "a", "--name", "c", "--kind", "tool"],
         env={**mats.environment, "PYTHONDONTWRITEBYTECODE": "1"},
         cwd=ROOT,
         capture_output=True,

@@ -115,7 +115,7 @@ def test_a_hostile_file_ends_in_one_clear_line_and_the_good_ones_are_taken(mats:
 
 def test_a_live_server_is_listed_over_its_standard_input_and_over_http(mats: Mats):
     assert mats("import", "-", "--namespace", "org.tides", stdin=json.dumps(d.TOOLS).encode()).code == 0
-    command = [sys.executable, "-m", "local.cli", "mcp"]
+    command = [sys.executable, "-m", "mats.local.cli", "mcp"]
     over_stdio = mats("import", "mcp", "--json", "--namespace", "org.self", "--", *command)
     assert over_stdio.code == 0, over_stdio.err
     ids = {entry["id"] for entry in over_stdio.json["registered"]}

@@ -42,7 +42,7 @@ def service(mats: Mats) -> Iterator[Service]:
 
 def stdio(mats: Mats) -> StdioServerParameters:
     return StdioServerParameters(
-        command=sys.executable, args=["-m", "local.cli", "mcp"], env=mats.environment, cwd=str(ROOT)
+        command=sys.executable, args=["-m", "mats.local.cli", "mcp"], env=mats.environment, cwd=str(ROOT)
     )
 
 

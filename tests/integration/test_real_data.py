@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from evaluation.datasets import load
 from mats.domain.capability import Kind
+from mats.evaluation.datasets import load
 from tests.integration.conftest import Mats
 
 SETS = ("tools", "models", "skills", "agents", "mcp-tools")

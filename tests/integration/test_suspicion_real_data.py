@@ -2,8 +2,8 @@
 
 import pytest
 
-from evaluation.datasets import load
 from mats.domain.suspicion import suspicions
+from mats.evaluation.datasets import load
 
 
 @pytest.mark.data

@@ -1,8 +1,8 @@
 """Words of a format are no words of an owner."""
 
-from local.formats import Source, mapped
-from local.formats.decoding import decoded
 from mats.domain.descriptors import FORMAT, SEARCHED, searched
+from mats.local.formats import Source, mapped
+from mats.local.formats.decoding import decoded
 from tests.unit.local.formats import documents as d
 
 

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from functions.discovery import handler
-from local import replay
-from local.envelope import proxy_request
 from mats.bootstrap import Discovery
 from mats.domain.capability import Kind, Lifecycle
 from mats.domain.errors import DependencyFailed, RequestInvalid
@@ -25,6 +23,8 @@ from mats.edge.ard import in_its_shape
 from mats.edge.ard_entry import AGENT_CARD, SERVER_CARD, SKILL, ArdEntry, is_address, media_type
 from mats.edge.ard_names import identifier
 from mats.edge.ard_request import Listing
+from mats.local import replay
+from mats.local.envelope import proxy_request
 from mats.ports import Opinion, Stored
 from mats.usecases.look_up import LookUp
 from tests import ard_models as ard

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluation.datasets import JudgedQuery
 from mats.domain.capability import Id
 from mats.domain.registration import Registration
 from mats.domain.usage import Usage
+from mats.evaluation.datasets import JudgedQuery
 from mats.ports import Message, Told, Tool, ToolCall, Turn
 from tests.builders import a_registration
 

@@ -5,9 +5,9 @@ import logging
 
 import pytest
 
-from evaluation import calibrate
-from evaluation.calibrate import encoder_key
 from mats.bootstrap import calibrated, calibration
+from mats.evaluation import calibrate
+from mats.evaluation.calibrate import encoder_key
 from mats.settings import Settings
 
 ROW = {

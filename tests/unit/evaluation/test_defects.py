@@ -2,9 +2,9 @@
 
 import pytest
 
-from evaluation.datasets import Dataset, JudgedQuery
-from evaluation.defects import defects, embedding_one, largest_group
 from mats.domain.capability import Id
+from mats.evaluation.datasets import Dataset, JudgedQuery
+from mats.evaluation.defects import defects, embedding_one, largest_group
 from tests.builders import a_registration
 
 

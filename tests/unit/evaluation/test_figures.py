@@ -5,8 +5,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from evaluation.reporting.render import report, write
-from evaluation.reporting.style import (
+from mats.evaluation.reporting.render import report, write
+from mats.evaluation.reporting.style import (
     COLOURS,
     INK,
     INK_ON_DARK,

@@ -6,11 +6,11 @@ import json
 import numpy as np
 import pytest
 
-from evaluation.baseline import PlainBm25
-from evaluation.datasets import DatasetInvalid, JudgedQuery, load, sets_in
-from evaluation.metrics import MEASURES, estimate, per_query
-from evaluation.scale import TRUSTED, Measured, fit, fit_spread
 from mats.domain.capability import Id
+from mats.evaluation.baseline import PlainBm25
+from mats.evaluation.datasets import DatasetInvalid, JudgedQuery, load, sets_in
+from mats.evaluation.metrics import MEASURES, estimate, per_query
+from mats.evaluation.scale import TRUSTED, Measured, fit, fit_spread
 from tests.builders import a_registration
 
 

@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from evaluation.reporting.page import inline
-from evaluation.reporting.render import report, write
-from evaluation.reporting.results import EXPERIMENTS
+from mats.evaluation.reporting.page import inline
+from mats.evaluation.reporting.render import report, write
+from mats.evaluation.reporting.results import EXPERIMENTS
 from tests.unit.evaluation.results_builders import all_results, main, written
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}

@@ -9,9 +9,9 @@ import pytest
 
 from functions.discovery import handler as discovery_handler
 from functions.enrichment import handler as enrichment_handler
-from local.envelope import proxy_request, sqs_batch
 from mats.bootstrap import Discovery, Enrichment
 from mats.domain.errors import DependencyFailed
+from mats.local.envelope import proxy_request, sqs_batch
 from mats.ports import Event
 from mats.usecases.look_up import LookUp
 from tests.builders import a_profile, a_registration

@@ -13,11 +13,11 @@ from mcp_types import _v2025_11_25 as before
 from mcp_types import _v2026_07_28 as current
 
 from functions.discovery import handler
-from local.envelope import proxy_request
 from mats.bootstrap import Discovery
 from mats.domain.errors import DependencyFailed
 from mats.edge import mcp, mcp_http
 from mats.edge.http import MAX_BODY_BYTES, Response
+from mats.local.envelope import proxy_request
 from mats.usecases.look_up import LookUp
 from tests.builders import a_profile
 from tests.unit.usecases.test_discover import THREE, discover_over, indexed

@@ -8,16 +8,16 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from local.console import files, roll
-from local.console.asked import Wanted
-from local.console.conditions import condition
-from local.console.desk import Desk, KindTaken, Overtaken
-from local.console.keeper import Keeper
-from local.pump import drain
 from mats.adapters.sqlite.profiles import SqliteProfiles
 from mats.bootstrap.local import Local
 from mats.domain.capability import Id
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, RegistrationInvalid, StorageUnusable
+from mats.local.console import files, roll
+from mats.local.console.asked import Wanted
+from mats.local.console.conditions import condition
+from mats.local.console.desk import Desk, KindTaken, Overtaken
+from mats.local.console.keeper import Keeper
+from mats.local.pump import drain
 from mats.ports import Placed
 from mats.settings import Settings
 from tests.builders import a_registration, an_item
@@ -35,7 +35,7 @@ def local(tmp_path) -> Iterator[Local]:
 
 @pytest.fixture
 def desk(local: Local, monkeypatch) -> Desk:
-    monkeypatch.setattr("local.console.desk._PATIENCE_S", 0.0)
+    monkeypatch.setattr("mats.local.console.desk._PATIENCE_S", 0.0)
     return Desk(local)
 
 

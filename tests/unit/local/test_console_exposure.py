@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.console.exposure import Seen, exposure, seen_in
-from local.console.journal import Journal
+from mats.local.console.exposure import Seen, exposure, seen_in
+from mats.local.console.journal import Journal
 
 answers_of = st.lists(
     st.builds(
@@ -171,14 +171,14 @@ def test_a_log_that_was_emptied_is_read_anew(tmp_path):
 
 
 def test_lines_longer_than_a_block_and_bytes_that_are_no_text_do_no_harm(tmp_path, monkeypatch):
-    monkeypatch.setattr("local.console.journal._BLOCK", 16)
+    monkeypatch.setattr("mats.local.console.journal._BLOCK", 16)
     log = tmp_path / "mats.log"
     log.write_bytes(b"\xff\xfe\n\n" + a_line("a").encode() + b"x" * 500 + b"\n" + a_line("b").encode())
     assert providers(Journal(tmp_path)) == ["a", "b"]
 
 
 def test_no_more_than_so_much_is_read_from_the_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("local.console.journal._FARTHEST", 600)
+    monkeypatch.setattr("mats.local.console.journal._FARTHEST", 600)
     append(tmp_path / "mats.log", *(f"p{n}" for n in range(100)))
     found = providers(Journal(tmp_path))
     assert found[-1] == "p99"

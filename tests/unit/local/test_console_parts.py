@@ -5,16 +5,16 @@ import json
 import pytest
 from starlette.datastructures import Headers
 
-from local.console.asked import Wanted, decoded, nothing, wanted
-from local.console.conditions import condition
-from local.console.desk import versions
-from local.console.files import headers_of
-from local.console.guard import refusal
-from local.console.rows import Row, lacking, row_of
 from mats.domain.capability import Kind, Lifecycle
 from mats.domain.errors import RequestInvalid
 from mats.domain.profile import Cause, Enrichment, Profile, Status
 from mats.domain.suspicion import ORDERS
+from mats.local.console.asked import Wanted, decoded, nothing, wanted
+from mats.local.console.conditions import condition
+from mats.local.console.desk import versions
+from mats.local.console.files import headers_of
+from mats.local.console.guard import refusal
+from mats.local.console.rows import Row, lacking, row_of
 from tests.builders import a_profile
 from tests.conftest import ROOT
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from local.cli.main import app
+from mats.local.cli.main import app
 from tests.unit.evaluation.results_builders import enrichment, written
 
 

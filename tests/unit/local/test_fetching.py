@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from local import fetching
-from local.fetching import Unfetchable, fetched, kept, shown
-from local.importing import Importer
+from mats.local import fetching
+from mats.local.fetching import Unfetchable, fetched, kept, shown
+from mats.local.importing import Importer
 from tests.fakes import MemoryRegistry
 
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local import importing
-from local.importing import Importer, Row, parse, rows
 from mats.domain.errors import RegistrationInvalid
+from mats.local import importing
+from mats.local.importing import Importer, Row, parse, rows
 from mats.ports import Placed
 from tests.fakes import MemoryRegistry
 

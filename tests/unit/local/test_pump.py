@@ -6,8 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from local import pump
-from local.pump import drain
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.events import SqliteEvents
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
@@ -15,6 +13,8 @@ from mats.bootstrap import Enrichment as Enriching
 from mats.bootstrap.local import Local
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile import Enrichment
+from mats.local import pump
+from mats.local.pump import drain
 from mats.ports import Written
 from mats.settings import Settings
 from mats.usecases.enrich import Outcome

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local import reading
-from local.importing import Importer
-from local.reading import FileUnreadable, content, found, opened
+from mats.local import reading
+from mats.local.importing import Importer
+from mats.local.reading import FileUnreadable, content, found, opened
 from mats.ports import Placed
 from tests.fakes import MemoryRegistry
 from tests.unit.local.formats import documents as d
@@ -92,7 +92,7 @@ def test_a_bad_first_line_does_not_hide_the_good_ones(tmp_path):
 
 def test_a_document_that_is_too_large_says_so_soon(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "MAX_BYTES", 100_000)
-    monkeypatch.setattr("local.formats.decoding.MAX_BYTES", 100_000)
+    monkeypatch.setattr("mats.local.formats.decoding.MAX_BYTES", 100_000)
     file = tmp_path / "big.json"
     with file.open("wb") as sparse:
         sparse.write(b'{\n "a": 1,')

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.rehearsal import Rehearsal, typed, write_requests
 from mats.adapters.dynamodb import values
 from mats.domain.errors import RequestInvalid
+from mats.local.rehearsal import Rehearsal, typed, write_requests
 from mats.ports import Placed
 from tests.builders import a_registration, an_item
 from tests.fakes import MemoryRegistry

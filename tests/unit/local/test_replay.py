@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from local.replay import Move, Place, decision, moves, question
 from mats.domain.errors import RequestInvalid
 from mats.domain.query import Query
+from mats.local.replay import Move, Place, decision, moves, question
 from tests.unit.usecases.test_discover import GEOCODE, MAIL, REFUND, discover_over, indexed
 
 RECORD = {

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.formats import FORMATS, Mapped, Source, detected, mapped
-from local.formats.decoding import decoded
 from mats.domain.profile import profile_of
 from mats.domain.registration import Registration
 from mats.edge.ard_entry import AGENT_CARD, SERVER_CARD, media_type
+from mats.local.formats import FORMATS, Mapped, Source, detected, mapped
+from mats.local.formats.decoding import decoded
 from tests.unit.local.formats import documents as d
 
 FILE = Source("file.json")

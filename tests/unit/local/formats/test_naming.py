@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.formats.naming import joined, label, of_url, reversed_domain
 from mats.domain.registration import Registration
+from mats.local.formats.naming import joined, label, of_url, reversed_domain
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,29 @@
+"""9 · When to say that nothing fits: what is refused wrongly and what is accepted wrongly, threshold by threshold."""
+
+from typing import Any
+
+from mats import bootstrap
+from mats.evaluation.calibrate import THRESHOLDS, below, scores
+from mats.evaluation.datasets import FOUR_KINDS
+from mats.evaluation.experiments.lab import Lab
+
+
+def abstention(lab: Lab) -> dict[str, Any]:
+    """False rejects of queries the registry serves; false accepts of those whose gold was taken out, and of gibberish.
+
+    Scores are those of a registry without an LLM, on the scale that is shipped.
+    """
+    encoder, names = lab.models.encoder, list(FOUR_KINDS.values())
+    calibration = bootstrap.calibrated(lab.bench(names[0]).discover.index.name, encoder.name if encoder else "none")
+    measured = []
+    for name in names:
+        lab.tell(f"{name}: without its gold, and gibberish")
+        measured.append(scores(lab.dataset(name), lab.models.offline, encoder, calibration.scale))
+    shares = below(measured)
+    return {
+        "sets": names,
+        "thresholds": list(THRESHOLDS),
+        "false_reject": shares["good"],
+        "false_accept": {kind: [round(1 - s, 4) for s in shares[kind]] for kind in ("bereft", "gibberish")},
+        "chosen": {"weak": calibration.thresholds.weak, "match": calibration.thresholds.match},
+    }

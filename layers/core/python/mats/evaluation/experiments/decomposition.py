@@ -1,0 +1,75 @@
+"""3 · Where an answer is lost: recall of the first stage times the accuracy of what chooses among its candidates."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from mats.domain.capability import Id
+from mats.evaluation.answers import Answer
+from mats.evaluation.datasets import Dataset, JudgedQuery
+from mats.evaluation.evaluate import sizes
+from mats.evaluation.experiments.lab import Lab, first, found, share
+from mats.evaluation.variants import VARIANTS
+
+_PICKERS = frozenset({"regex", "full-ctx", "search-and-pick", "trial-and-err"})
+"""Systems without a first stage of their own."""
+_SHOWN = 5
+
+
+def decomposition(lab: Lab) -> dict[str, Any]:
+    """Both factors, and what kinds of misses there are; texts of real misses go to the examples."""
+    sets = {}
+    for name in lab.sets:
+        systems = {variant: _one(lab, name, variant) for variant in VARIANTS if variant not in _PICKERS}
+        sets[name] = {**sizes(lab.dataset(name)), "systems": systems}
+    return {"k": lab.models.settings.k, "sets": sets}
+
+
+def _one(lab: Lab, name: str, variant: str) -> dict[str, Any]:
+    answers, dataset = lab.answers(name, variant), lab.dataset(name)
+    if isinstance(answers, str):
+        return {"not_run": answers}
+    hits, candidates = first(answers, dataset), found(answers, dataset)
+    missed = [(query, answers[query.id]) for query, hit in zip(dataset.queries, hits, strict=True) if not hit]
+    kinds = [category(query, answer) for query, answer in missed]
+    lab.keep_examples(f"failures-{name}-{variant}", _examples(dataset, missed))
+    return {
+        "candidates": share(candidates),
+        "conditional": share(hits[candidates > 0]),
+        "match@1": share(hits),
+        "misses_at_retrieval": round(kinds.count("retrieval_miss") / len(kinds), 4) if kinds else 0.0,
+        "categories": {kind: kinds.count(kind) for kind in ("retrieval_miss", "picked_another", "several_gold")},
+    }
+
+
+def category(query: JudgedQuery, answer: Answer) -> str:
+    """Which of the paper's failures a miss is, as far as labels can tell.
+
+    `retrieval_miss`: nothing right among the candidates. `several_gold`: the query needs several capabilities, and
+    some of them are candidates. `picked_another`: the one that is right is a candidate, and another stands first.
+    """
+    if not query.relevant.intersection(answer.retrieved):
+        return "retrieval_miss"
+    return "several_gold" if len(query.relevant) > 1 else "picked_another"
+
+
+def _examples(dataset: Dataset, missed: Iterable[tuple[JudgedQuery, Answer]]) -> list[dict[str, Any]]:
+    """A few misses of each kind, with what was asked, what was right and what stood first."""
+    described = {registration.id: registration.description for registration in dataset.registrations}
+    shown: dict[str, list[dict[str, Any]]] = {}
+    for query, answer in missed:
+        rows = shown.setdefault(category(query, answer), [])
+        if len(rows) < _SHOWN:
+            rows.append(
+                {
+                    "category": category(query, answer),
+                    "query": query.text,
+                    "right": {id: described.get(id) for id in sorted(query.relevant)},
+                    "first": {id: described.get(id) for id in answer.ranked[:1]},
+                    "rank": _rank(query, answer.ranked),
+                }
+            )
+    return [row for rows in shown.values() for row in rows]
+
+
+def _rank(query: JudgedQuery, ranked: Iterable[Id]) -> int | None:
+    return next((rank for rank, id in enumerate(ranked, start=1) if id in query.relevant), None)

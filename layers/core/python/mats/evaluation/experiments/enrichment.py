@@ -1,0 +1,154 @@
+"""4 · What enrichment is worth: raw against enriched as the owner's text is taken away, and what each field adds."""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from mats.domain.registration import Registration
+from mats.domain.text import first_sentence
+from mats.evaluation.answers import Answers, ask
+from mats.evaluation.costs import Forecast, forecast_writing
+from mats.evaluation.datasets import Dataset
+from mats.evaluation.experiments.lab import Lab, first, metrics
+from mats.evaluation.metrics import SEED, mcnemar
+from mats.evaluation.variants import VARIANTS
+from mats.evaluation.workbench import Workbench
+from mats.ports import Writer, Written
+
+DATASET, POOL = "tools", 1_000
+_HINT = 150
+"""Characters of the first sentence, as in the paper."""
+_WRITTEN = ("summary", "action", "keywords", "positive_examples")
+"""Fields a writer fills that are searched; negative examples are not."""
+
+
+def _only(registration: Registration, description: str) -> Registration:
+    """What the paper's pool has of a tool: a name and a description."""
+    return Registration(
+        namespace=registration.namespace, name=registration.name, kind=registration.kind, description=description
+    )
+
+
+LEVELS: Mapping[str, Callable[[Registration], Registration]] = {
+    "full": lambda r: _only(r, r.description),
+    "hint": lambda r: _only(r, first_sentence(r.description, _HINT)),
+    "name-only": lambda r: _only(r, ""),
+}
+
+OWNERS_FIELDS: Mapping[str, Callable[[Registration], Registration]] = {
+    "description": lambda r: r.model_copy(update={"description": ""}),
+    "parameters": lambda r: r.model_copy(update={"input_schema": None, "descriptor": None}),
+    "provider and tags": lambda r: r.model_copy(update={"provider": "", "tags": ()}),
+}
+"""Parts of a registration, and the registration without them; a name cannot be taken away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Omitting:
+    """A writer one of whose fields is left empty."""
+
+    writer: Writer
+    field: str
+
+    @property
+    def name(self) -> str:
+        """The writer's own; what is left out makes another origin."""
+        return f"{self.writer.name} without {self.field}"
+
+    @property
+    def prompt(self) -> str:
+        """The writer's own."""
+        return self.writer.prompt
+
+    def describe(self, registration: Registration) -> Written:
+        """The writer's own, with one field emptied."""
+        written = self.writer.describe(registration)
+        empty = "" if self.field in ("summary", "action") else ()
+        return replace(written, enrichment=written.enrichment.model_copy(update={self.field: empty}))
+
+
+def enrichment(lab: Lab) -> dict[str, Any]:
+    """Three levels of the owner's text, raw and enriched; then each part of it, and each written field, left out."""
+    pool = a_pool(lab.dataset(DATASET))
+    levels = {name: _level(lab, _changed(pool, cut)) for name, cut in LEVELS.items()}
+    whole = lab.dataset(DATASET)
+    answers = lab.answers(DATASET, "hybrid")
+    return {
+        "dataset": DATASET,
+        "variant": "hybrid",
+        "pool": len(pool.registrations),
+        "queries": len(pool.queries),
+        "levels": levels,
+        "fields": {} if isinstance(answers, str) else _owners_fields(lab, whole, answers),
+        "written_fields": _written_fields(lab, pool),
+    }
+
+
+def spends(lab: Lab) -> list[Forecast]:
+    """What describing the pool at every level will take."""
+    if lab.models.lacking({"llm"}):
+        return []
+    pool = a_pool(lab.dataset(DATASET))
+    return [
+        replace(forecast_writing(lab.bench_of(_changed(pool, cut))), what=f"describing {name} {DATASET}")
+        for name, cut in LEVELS.items()
+    ]
+
+
+def a_pool(dataset: Dataset) -> Dataset:
+    """A seeded pool of capabilities with the queries that something in it answers."""
+    registrations = random.Random(SEED).sample(list(dataset.registrations), min(POOL, len(dataset.registrations)))
+    kept = {registration.id for registration in registrations}
+    queries = [
+        replace(query, relevant=query.relevant & kept)
+        for query in dataset.queries
+        if not query.relevant.isdisjoint(kept)
+    ]
+    return replace(dataset, registrations=registrations, queries=queries)
+
+
+def _changed(dataset: Dataset, change: Callable[[Registration], Registration]) -> Dataset:
+    return replace(dataset, registrations=[change(registration) for registration in dataset.registrations])
+
+
+def _level(lab: Lab, pool: Dataset) -> dict[str, Any]:
+    raw = _answers(lab.bench_of(pool))
+    lacking = lab.models.lacking({"llm"})
+    if lacking:
+        return {"raw": metrics(raw, pool), "enriched": {"not_run": lacking}, "mcnemar": None}
+    enriched = _answers(lab.bench_of(pool, writer=lab.models.writer))
+    return {
+        "raw": metrics(raw, pool),
+        "enriched": metrics(enriched, pool),
+        "mcnemar": asdict(mcnemar(first(raw, pool), first(enriched, pool))),
+    }
+
+
+def _owners_fields(lab: Lab, whole: Dataset, answers: Answers) -> dict[str, Any]:
+    """The whole set, without each part of what owners write."""
+    measured = {}
+    for name, change in OWNERS_FIELDS.items():
+        lab.tell(f"{DATASET}: without {name}")
+        less = _answers(lab.bench_of(_changed(whole, change)))
+        paired = mcnemar(first(answers, whole), first(less, whole))
+        measured[name] = {"metrics": metrics(less, whole), "mcnemar": asdict(paired)}
+    return measured
+
+
+def _written_fields(lab: Lab, pool: Dataset) -> dict[str, Any]:
+    """The pool, enriched, without each of the fields a writer fills."""
+    if lacking := lab.models.lacking({"llm"}):
+        return {name: {"not_run": lacking} for name in _WRITTEN}
+    all_of_them = _answers(lab.bench_of(pool, writer=lab.models.writer))
+    measured = {}
+    for name in _WRITTEN:
+        less = _answers(lab.bench_of(pool, writer=Omitting(lab.models.writer, name)))
+        paired = mcnemar(first(all_of_them, pool), first(less, pool))
+        measured[name] = {"metrics": metrics(less, pool), "mcnemar": asdict(paired)}
+    return measured
+
+
+def _answers(bench: Workbench) -> Answers:
+    with bench:
+        return ask(VARIANTS["hybrid"].built(bench), bench.dataset.queries)

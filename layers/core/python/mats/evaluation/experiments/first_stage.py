@@ -1,0 +1,139 @@
+"""6 · The first stage under the glass: its settings one at a time, how many candidates, which sources."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mats.domain.capability import Id
+from mats.domain.errors import DependencyFailed
+from mats.domain.ranking import Scale, Scores, best_first, fuse
+from mats.evaluation.answers import ask
+from mats.evaluation.datasets import Dataset
+from mats.evaluation.evaluate import sizes
+from mats.evaluation.experiments.lab import Lab, found, metrics, rounded, share, some
+from mats.evaluation.metrics import estimate
+from mats.evaluation.models import PAPER_ENCODERS, Models, PaperEncoder
+from mats.evaluation.variants import dense, lexical
+from mats.evaluation.workbench import asking
+from mats.settings import SettingsInvalid
+from mats.usecases.discover import Discover
+
+KS = (5, 10, 15, 25, 50)
+
+
+def first_stage(lab: Lab) -> dict[str, Any]:
+    """Every setting changed by itself on every set, recall at each k, the sources of each set, the paper's encoders."""
+    return {
+        "sets": {name: _one(lab, name) for name in lab.sets},
+        "encoders": {name: _encoded(lab, encoder) for name, encoder in PAPER_ENCODERS.items()},
+    }
+
+
+def _encoded(lab: Lab, wanted: PaperEncoder) -> dict[str, Any]:
+    """The first stage with one of the paper's encoders on every set, or why its weights cannot be had."""
+    settings = lab.models.settings
+    if (wanted.encoder, wanted.query_prefix) == (settings.encoder, settings.query_prefix):
+        return _measured(lab)
+    try:
+        models = Models(replace(settings, encoder=wanted.encoder, query_prefix=wanted.query_prefix))
+        if models.encoder is None:
+            return {"not_run": "there is no such encoder"}
+    except (DependencyFailed, SettingsInvalid) as error:
+        return {"not_run": str(error)}
+    with Lab(data=lab.data, models=models, sets=lab.sets) as other:
+        return _measured(other)
+
+
+def _measured(lab: Lab) -> dict[str, Any]:
+    return {"sets": {name: _plainly(lab, name) for name in lab.sets}}
+
+
+def _plainly(lab: Lab, name: str) -> dict[str, Any]:
+    answers = lab.answers(name, "hybrid")
+    if isinstance(answers, str):
+        return {"not_run": answers}
+    return some(metrics(answers, lab.dataset(name)), "match@1", "match@15")
+
+
+def settings_of(discover: Discover) -> Mapping[str, Discover]:
+    """The production object, and what becomes of it when one thing is changed."""
+
+    def retrieval(**changed: Any) -> Discover:
+        return replace(discover, retrieval=replace(discover.retrieval, **changed))
+
+    def scale(**changed: Any) -> Scale:
+        return replace(discover.scale, **changed)
+
+    return {
+        "as shipped": discover,
+        "words only": lexical(discover),
+        "vectors only": dense(discover),
+        "share of words .5": retrieval(fusion=partial(fuse, lexical_share=0.5)),
+        "share of words .7": retrieval(fusion=partial(fuse, lexical_share=0.7)),
+        "reciprocal rank fusion": retrieval(fusion=reciprocal_ranks),
+        "100 of each side": retrieval(depth=100),
+        "500 of each side": retrieval(depth=500),
+        "without pairs of words": replace(discover, scale=scale(pairs_share=0.0)),
+        "ordered by words alone": replace(discover, scale=scale(lexical_share=1.0)),
+        "ordered by vectors alone": replace(discover, scale=scale(lexical_share=0.0)),
+    }
+
+
+def reciprocal_ranks(lexical: Scores, neural: Scores, *, k: int = 60) -> dict[Id, float]:
+    """The sum of 1 / (k + rank) over both lists, ranks from 1 (Cormack, Clarke and Buettcher, SIGIR 2009)."""
+    fused: dict[Id, float] = {}
+    for scores in (lexical, neural):
+        for rank, id in enumerate(best_first(scores), start=1):
+            fused[id] = fused.get(id, 0.0) + 1 / (k + rank)
+    return fused
+
+
+def _one(lab: Lab, name: str) -> dict[str, Any]:
+    dataset = lab.dataset(name)
+    if why := lab.models.lacking({"encoder"}):
+        return {**sizes(dataset), "not_run": why}
+    discover = lab.bench(name).discover
+    measured = {}
+    for label, system in settings_of(discover).items():
+        lab.tell(f"{name}: {label}")
+        measured[label] = some(metrics(ask(asking(system), dataset.queries), dataset), "match@1", "match@15")
+    return {
+        **sizes(dataset),
+        "settings": measured,
+        "k": {str(k): _at(discover, dataset, k) for k in KS},
+        "sources": sources(lab, name),
+    }
+
+
+def _at(discover: Discover, dataset: Dataset, k: int) -> dict[str, Any]:
+    """How many queries have anything right among k candidates, and which share of what is right is there."""
+    answers = ask(asking(replace(discover, retrieval=replace(discover.retrieval, k=k))), dataset.queries)
+    recall = np.array(
+        [
+            len(query.relevant.intersection(answers[query.id].retrieved)) / len(query.relevant)
+            for query in dataset.queries
+        ]
+    )
+    return {"match": share(found(answers, dataset)), "recall": rounded(estimate(recall))}
+
+
+def sources(lab: Lab, name: str) -> dict[str, Any]:
+    """Plain BM25 and the first stage as shipped, for each upstream source of a set."""
+    dataset = lab.dataset(name)
+    queries = defaultdict(list)
+    for query in dataset.queries:
+        queries[query.source or name].append(query)
+    table: dict[str, Any] = {source: {"queries": len(part)} for source, part in sorted(queries.items())}
+    for variant in ("bm25", "hybrid"):
+        answers = lab.answers(name, variant)
+        for source, part in queries.items():
+            if isinstance(answers, str):
+                table[source][variant] = {"not_run": answers}
+                continue
+            own = {query.id: answers[query.id] for query in part}
+            table[source][variant] = some(metrics(own, replace(dataset, queries=part)), "match@1", "match@15")
+    return table

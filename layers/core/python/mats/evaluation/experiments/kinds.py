@@ -1,0 +1,46 @@
+"""8 · One registry of all four kinds: how well each is found, and which kind stands first instead."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from mats.domain.capability import Id, Kind
+from mats.evaluation.answers import Answers, ask
+from mats.evaluation.datasets import FOUR_KINDS, Dataset
+from mats.evaluation.experiments.lab import Lab, metrics, some
+from mats.evaluation.workbench import PATIENT, asking, registry_of
+from mats.usecases.discover import Discover
+
+
+def kinds(lab: Lab) -> dict[str, Any]:
+    """Every kind's queries asked of the registry of all: without saying which kind is meant, and saying so."""
+    sets = {kind: lab.dataset(name) for kind, name in FOUR_KINDS.items()}
+    with _everything(lab, sets) as (discover, kind_of):
+        measured = {}
+        for kind, dataset in sets.items():
+            lab.tell(f"all kinds: queries for a {kind}")
+            without = ask(asking(discover), dataset.queries)
+            said = ask(asking(discover, kinds=[kind]), dataset.queries)
+            measured[str(kind)] = {
+                "queries": len(dataset.queries),
+                "without_intent": some(metrics(without, dataset), "match@1", "match@15"),
+                "with_intent": some(metrics(said, dataset), "match@1", "match@15"),
+                "first_of_kind": first_of_kind(without, kind_of),
+            }
+    return {"documents": len(kind_of), "kinds": measured}
+
+
+@contextmanager
+def _everything(lab: Lab, sets: Mapping[Kind, Dataset]) -> Iterator[tuple[Discover, Mapping[Id, Kind]]]:
+    registrations = [registration for dataset in sets.values() for registration in dataset.registrations]
+    with registry_of(registrations, lab.models.offline, encoder=lab.models.encoder) as local:
+        discover = replace(local.discovery.discover, reranker=None, budgets=PATIENT)
+        yield discover, {registration.id: registration.kind for registration in registrations}
+
+
+def first_of_kind(answers: Answers, kind_of: Mapping[Id, Kind]) -> dict[str, float]:
+    """The share of answers whose first result is of each kind; the rest of them are empty."""
+    counts = Counter(kind_of[id] for answer in answers.values() for id in answer.ranked[:1])
+    return {str(kind): round(counts[kind] / len(answers), 4) for kind in Kind}

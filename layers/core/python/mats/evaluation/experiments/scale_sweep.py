@@ -1,0 +1,140 @@
+"""2 · Accuracy against the size of the registry, from ten capabilities to all of them.
+
+A fixed slice of queries is asked of ever larger registries; their gold is always in. Where a registry is too small for
+all of that gold, the queries are dealt to several registries of that size, each with the gold of its own queries.
+"""
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mats.domain.capability import Id
+from mats.domain.registration import Registration
+from mats.evaluation.answers import Answers, ask
+from mats.evaluation.costs import Forecast
+from mats.evaluation.datasets import Dataset, JudgedQuery
+from mats.evaluation.experiments.lab import Lab, first, found, share
+from mats.evaluation.metrics import SEED
+from mats.evaluation.variants import VARIANTS
+
+DATASET = "tools"
+QUERIES = 100
+SIZES = (10, 25, 50, 100, 250, 500, 1_000, 2_000, 3_000, 4_000, 5_500)
+"""And the whole registry: twelve sizes, as many as the paper has; it names only some of its own."""
+SINGLE, TWO_STAGE = "full-ctx", "pipeline-bm25"
+
+
+def scale_sweep(lab: Lab) -> dict[str, Any]:
+    """Match@1 and its two factors at every size, for every variant that can run."""
+    dataset = lab.dataset(DATASET)
+    asked = a_slice(dataset)
+    gold = {id for query in asked for id in query.relevant}
+    sizes = _sizes(dataset)
+    lacking = {name: lab.models.lacking(variant.needs) for name, variant in VARIANTS.items()}
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name, why in lacking.items() if not why}
+    for size in sizes:
+        lab.tell(f"{DATASET}: {size:,} capabilities")
+        parts = list(registries(dataset, asked, size))
+        for name, measured in _measured(lab, parts, list(rows)).items():
+            rows[name].append({"size": size, **measured})
+    systems = {name: rows.get(name) or {"not_run": why} for name, why in lacking.items()}
+    return {
+        "dataset": DATASET,
+        "queries": len(asked),
+        "gold": len(gold),
+        "sizes": sizes,
+        "systems": systems,
+        "crossover": _crossover(systems, lacking),
+    }
+
+
+def spends(lab: Lab) -> list[Forecast]:
+    """What the models will take at every size."""
+    if lab.models.lacking({"llm"}):
+        return []
+    dataset = lab.dataset(DATASET)
+    asked, expected = a_slice(dataset), []
+    for size in _sizes(dataset):
+        for part in registries(dataset, asked, size):
+            with lab.bench_of(part) as bench:
+                expected += lab.forecasts(bench, f"{size:,} of {DATASET}")
+    return expected
+
+
+def _sizes(dataset: Dataset) -> list[int]:
+    total = len(dataset.registrations)
+    return [size for size in SIZES if size < total] + [total]
+
+
+def a_slice(dataset: Dataset) -> list[JudgedQuery]:
+    """A seeded slice of the queries whose gold is all registered."""
+    registered = {registration.id for registration in dataset.registrations}
+    queries = [query for query in dataset.queries if query.relevant <= registered]
+    return sorted(random.Random(SEED).sample(queries, min(QUERIES, len(queries))), key=lambda query: query.id)
+
+
+def registries(dataset: Dataset, queries: Sequence[JudgedQuery], size: int) -> Iterator[Dataset]:
+    """As few registries of a size as hold the gold of all queries, each query in one of them."""
+    by_id: Mapping[Id, Registration] = {registration.id: registration for registration in dataset.registrations}
+    gold = {id for query in queries for id in query.relevant}
+    others = [id for id in by_id if id not in gold]
+    random.Random(SEED).shuffle(others)  # one order, so that a larger registry holds every smaller one's distractors
+    for part in _dealt(queries, size):
+        kept = sorted({id for query in part for id in query.relevant})
+        ids = [*kept, *others[: size - len(kept)]]
+        if len(ids) < size:  # the whole registry: the gold of the other parts fills it up
+            ids += sorted(gold.difference(kept))[: size - len(ids)]
+        yield replace(dataset, registrations=[by_id[id] for id in ids], queries=part)
+
+
+def _dealt(queries: Sequence[JudgedQuery], size: int) -> Iterator[list[JudgedQuery]]:
+    """Queries in order, cut where their gold no longer fits; one whose own gold does not fit is left out."""
+    part: list[JudgedQuery] = []
+    gold: set[Id] = set()
+    for query in queries:
+        if len(query.relevant) > size:
+            continue
+        if len(gold | query.relevant) > size:
+            yield part
+            part, gold = [], set()
+        part.append(query)
+        gold |= query.relevant
+    yield part
+
+
+def _measured(lab: Lab, parts: Sequence[Dataset], variants: Sequence[str]) -> dict[str, dict[str, Any]]:
+    answers: dict[str, list[tuple[Answers, Dataset]]] = {name: [] for name in variants}
+    for part in parts:
+        with lab.bench_of(part) as bench:
+            for name in variants:
+                needs = VARIANTS[name].needs
+                system = VARIANTS[name].built(bench)
+                answers[name].append((ask(system, part.queries, at_once=lab.models.at_once(needs)), part))
+    return {name: _point(each) for name, each in answers.items()}
+
+
+def _point(answers: Sequence[tuple[Answers, Dataset]]) -> dict[str, Any]:
+    hits = np.concatenate([first(given, part) for given, part in answers])
+    candidates = np.concatenate([found(given, part) for given, part in answers])
+    return {
+        "match@1": share(hits),
+        "candidates": share(candidates),
+        "conditional": share(hits[candidates > 0]),
+        "queries": len(hits),
+    }
+
+
+def _crossover(systems: Mapping[str, Any], lacking: Mapping[str, str]) -> dict[str, Any]:
+    """The smallest size from which on two stages are ahead of one, if there is one."""
+    if why := lacking[SINGLE] or lacking[TWO_STAGE]:
+        return {"not_run": why}
+    ahead = [
+        (two["size"], two["match@1"]["mean"] > one["match@1"]["mean"])
+        for one, two in zip(systems[SINGLE], systems[TWO_STAGE], strict=True)
+    ]
+    behind = [size for size, is_ahead in ahead if not is_ahead]
+    after = [size for size, is_ahead in ahead if is_ahead and size > max(behind, default=0)]
+    return {"single": SINGLE, "two_stage": TWO_STAGE, "size": min(after, default=None)}

@@ -1,0 +1,108 @@
+"""The gate: retrieval must not become worse than a baseline says it was.
+
+A baseline is a file: `{"sets": {NAME: {"data_sha256", "metrics": {MEASURE: {"mean", "low", "high"}}}}}`, or the results
+of the main experiment, of which the first stage as shipped counts. The set `examples` is the sample registry with its
+golden queries; any other is a folder of judged data sets. A measure may wander within its bootstrap interval; below
+that it has dropped.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mats.domain.errors import Fault, Invalid
+from mats.evaluation.answers import Progress, ask, unheard
+from mats.evaluation.datasets import Dataset, load
+from mats.evaluation.experiments.lab import metrics
+from mats.evaluation.models import Models
+from mats.evaluation.sample import EXAMPLES, sample
+from mats.evaluation.variants import VARIANTS
+from mats.evaluation.workbench import Workbench
+
+_SHIPPED = "hybrid"
+
+
+class BaselineInvalid(Invalid):
+    """The file is no baseline, or not one of this data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """A measure that fell below its interval; all in [0, 1]."""
+
+    dataset: str
+    measure: str
+    was: float
+    low: float
+    now: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.dataset}: {self.measure} was {100 * self.was:.1f} % (at least {100 * self.low:.1f} %), "
+            f"now {100 * self.now:.1f} %"
+        )
+
+
+def read_baseline(path: Path) -> dict[str, Any]:
+    """The sets of a baseline.
+
+    Raises:
+        BaselineInvalid: it cannot be read or is none.
+    """
+    try:
+        sets = {name: _set(one) for name, one in json.loads(path.read_text(encoding="utf-8"))["sets"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BaselineInvalid([Fault(str(path), f"is no baseline: {error}")]) from error
+    return sets
+
+
+def _set(one: Mapping[str, Any]) -> dict[str, Any]:
+    """What a baseline holds of a set.
+
+    Raises:
+        KeyError: something is missing.
+    """
+    metrics = one["systems"][_SHIPPED]["metrics"] if "systems" in one else one["metrics"]
+    return {
+        "data_sha256": str(one["data_sha256"]),
+        "metrics": {measure: {"mean": value["mean"], "low": value["low"]} for measure, value in metrics.items()},
+    }
+
+
+def measured(dataset: Dataset, models: Models, *, indexed: Progress = unheard, asked: Progress = unheard) -> Any:
+    """What the first stage as shipped reaches on the queries that something serves, as a baseline has it."""
+    served = replace(dataset, queries=[query for query in dataset.queries if query.relevant])
+    with Workbench(dataset=served, settings=models.settings, models=models, indexed=indexed) as bench:
+        answers = ask(VARIANTS[_SHIPPED].built(bench), served.queries, progress=asked)
+    return {"data_sha256": dataset.digest, "metrics": metrics(answers, served)}
+
+
+def dataset_of(name: str, data: Path | None) -> Dataset:
+    """A set of a baseline.
+
+    Raises:
+        BaselineInvalid: it needs a folder of data sets and there is none.
+        DatasetInvalid: it is not in the folder.
+    """
+    if name == EXAMPLES.name:
+        return sample()
+    if data is None:
+        raise BaselineInvalid([Fault(name, "is a judged data set: say with --data in which folder it is")])
+    return load(data / name)
+
+
+def drops(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Drop]:
+    """The measures of a set that fell below their interval.
+
+    Raises:
+        BaselineInvalid: the two were not measured on the same data.
+    """
+    if before["data_sha256"] != now["data_sha256"]:
+        message = "has changed since the baseline was measured; measure a new one with --update"
+        raise BaselineInvalid([Fault(name, message)])
+    for measure, was in before["metrics"].items():
+        value = now["metrics"][measure]["mean"]
+        if value < was["low"]:
+            yield Drop(name, measure, was["mean"], was["low"], value)

@@ -1,0 +1,90 @@
+"""Values of the report: sections of tables and figures, and numbers as they are printed."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mats.evaluation.reporting.results import reason
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+NONE, NOT_RUN = "–", "not run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table; every cell is plain text and is escaped where it is written."""
+
+    id: str
+    caption: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    labels: int = 1
+    """How many leading columns say what a row is about; the rest are numbers."""
+    notes: tuple[str, ...] = ()
+    """Sentences below it."""
+    theirs: frozenset[int] = frozenset()
+    """Rows that hold the paper's numbers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A figure: what it shows, for those who see it and for those who do not."""
+
+    id: str
+    caption: str
+    alt: str
+    draw: Callable[[], "Canvas"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One experiment of the report."""
+
+    id: str
+    title: str
+    says: str
+    tables: tuple[Table, ...] = ()
+    figures: tuple[Figure, ...] = ()
+
+
+def percent(value: Any) -> str:
+    """A share in per cent, with its 95 % interval if it is an estimate; – if there is none."""
+    if value is None:
+        return NONE
+    if reason(value):
+        return NOT_RUN
+    if not isinstance(value, Mapping):
+        return f"{100 * value:.1f}"
+    return f"{100 * value['mean']:.1f} [{100 * value['low']:.1f}, {100 * value['high']:.1f}]"
+
+
+def measure(metrics: Any, name: str) -> str:
+    """One measure of a system's, or that the system was not run."""
+    return NOT_RUN if reason(metrics) else percent(metrics.get(name))
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    """A number with thousands set apart."""
+    return NONE if value is None else f"{value:,.{digits}f}"
+
+
+def p_value(value: float) -> str:
+    """A p-value to three places, or how small it is at most."""
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def paired(test: Mapping[str, Any] | None) -> str:
+    """What was gained and lost query by query, and the exact McNemar p-value."""
+    return NONE if not test else f"+{test['gained']:,} / −{test['lost']:,}, p {p_value(test['p'])}"
+
+
+def points(after: float, before: float) -> str:
+    """A difference of two shares, in percentage points."""
+    return f"{100 * (after - before):+.1f}".replace("-", "−")
+
+
+def joined(names: Any) -> str:
+    """Words as a list."""
+    return ", ".join(str(name) for name in names)

@@ -1,0 +1,241 @@
+"""The figures; each takes results as they are and gives a figure that is not yet saved."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+
+from mats.evaluation.reporting.results import Json, ran, reason
+from mats.evaluation.reporting.style import (
+    BLUE,
+    COLOURS,
+    EDGES,
+    GREEN,
+    INK,
+    MARKERS,
+    ORANGE,
+    PAPER,
+    SKY,
+    VERMILION,
+    WHISKERS,
+    error,
+    legend_below,
+    look_of,
+    panels,
+)
+
+_FACTORS_OF = ("pipeline-bm25", "pipeline-hybrid", "hybrid", "lexical", "bm25")
+"""Whose two factors the sweep shows: the first of these that ran; the paper shows its pipeline over BM25."""
+_NO_TIME = 0.01
+"""Milliseconds; results are rounded to it, and a logarithmic axis has no zero."""
+
+
+def sweep(results: Json) -> Figure:
+    """Match@1 against size, one line a system; beside it the two factors of one of them."""
+    systems = ran(results["systems"])
+    figure, (left, right) = panels(1, 2, height=5.6 + 0.3 * (len(systems) // 4), sharey=True, width_ratios=(3, 2))
+    band = max(0.05, min(0.15, 0.5 / len(systems)))
+    for name, look in look_of(list(systems)).items():
+        _line(left, systems[name], "match@1", band, label=name, markersize=6, **look)
+    chosen = next((name for name in _FACTORS_OF if name in systems), next(iter(systems)))
+    _line(right, systems[chosen], "candidates", 0.15, label="found (candidates)", color=BLUE, marker="o", linestyle="-")
+    _line(right, systems[chosen], "conditional", 0.15, label="then first", color=VERMILION, marker="s", linestyle="--")
+    size = results["crossover"].get("size")
+    if size:
+        left.axvline(size, color=INK, linewidth=1.2, linestyle=(0, (1, 2)))
+        left.annotate(
+            f"crossover {size:,}", (size, 3), xytext=(-5, 0), textcoords="offset points", rotation=90, ha="right",
+            va="bottom", fontsize=11,
+        )  # fmt: skip
+    left.set(title="Match@1", ylabel="queries, % (95 % interval)")
+    right.set(title=f"Factors of {chosen}")
+    right.legend(loc="lower left")
+    for panel in (left, right):
+        _sizes(panel, results["sizes"])
+    legend_below(figure, left, columns=4)
+    return figure
+
+
+def _line(panel: Axes, points: Sequence[Json], name: str, band: float, **look: Any) -> None:
+    shown = [point for point in points if point.get(name)]
+    if not shown:
+        return
+    sizes = [point["size"] for point in shown]
+    panel.plot(sizes, [100 * point[name]["mean"] for point in shown], **look)
+    panel.fill_between(
+        sizes,
+        [100 * point[name]["low"] for point in shown],
+        [100 * point[name]["high"] for point in shown],
+        color=look["color"], alpha=band, linewidth=0,
+    )  # fmt: skip
+
+
+def _sizes(panel: Axes, sizes: Sequence[int]) -> None:
+    """A logarithmic axis with sizes as people write them."""
+    panel.set(xscale="log", ylim=(0, 103), xlabel="capabilities (log scale)")
+    panel.set_xlim(min(sizes) * 0.85, max(sizes) * 1.18)
+    panel.xaxis.set_major_locator(LogLocator(base=10))
+    panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    panel.xaxis.set_minor_formatter(NullFormatter())
+    panel.grid(visible=True)
+
+
+def factors(sets: Json) -> Figure:
+    """Two bars for every system of every set: what is found, and what of that comes first."""
+    shown = {name: ran(one["systems"]) for name, one in sets.items() if ran(one["systems"])}
+    most = max(len(systems) for systems in shown.values())
+    columns = min(2, len(shown))
+    rows = -(-len(shown) // columns)
+    figure, grid = panels(rows, columns, height=1.1 + rows * (0.7 + 0.44 * most), sharex=True)
+    for panel, (name, systems) in zip(grid, shown.items(), strict=False):
+        _pair(panel, systems)
+        panel.set_title(f"{name} ({sets[name]['queries']:,} queries)", loc="left")
+    for panel in grid[len(shown) :]:
+        panel.set_visible(False)
+    for panel in grid[max(0, len(shown) - columns) : len(shown)]:
+        panel.set_xlabel("queries, % (95 % interval)")
+        panel.tick_params(labelbottom=True)
+    legend_below(figure, grid[0], columns=3)
+    return figure
+
+
+def _pair(panel: Axes, systems: Json) -> None:
+    at = list(range(len(systems)))
+    for key, label, shift, colour, hatch in (
+        ("candidates", "found (candidates)", -0.2, SKY, ""),
+        ("conditional", "then first", 0.2, ORANGE, "///"),
+    ):
+        means, bars = error([one[key] for one in systems.values()])
+        panel.barh(
+            [y + shift for y in at], means, 0.38, xerr=bars, color=colour, hatch=hatch, label=label, error_kw=WHISKERS,
+            **EDGES,
+        )  # fmt: skip
+    product = [100 * one["match@1"]["mean"] for one in systems.values()]
+    panel.plot(
+        product, at, linestyle="none", marker="D", markersize=8, color=PAPER, markeredgecolor=INK,
+        markeredgewidth=1.4, label="both: Match@1", zorder=5,
+    )  # fmt: skip
+    panel.set_yticks(at, list(systems))
+    panel.invert_yaxis()
+    panel.set_xlim(0, 103)
+    panel.grid(visible=True, axis="x")
+
+
+def sparsity(levels: Json, paper: Json) -> Figure:
+    """Raw and enriched by how much the owner wrote; Match@1 and Recall@15 beside each other."""
+    figure, grid = panels(1, 2, height=4.9, sharey=True)
+    for panel, (name, title) in zip(grid, (("match@1", "Match@1"), ("recall@15", "Recall@15")), strict=True):
+        _arms(panel, levels, paper, name)
+        panel.set_title(title)
+        panel.set_xticks(range(len(levels)), list(levels))
+        panel.set_xlabel("text that owners wrote")
+        panel.set_ylim(0, 103)
+        panel.grid(visible=True, axis="y")
+    grid[0].set_ylabel("queries or right answers, %\n(95 % interval)")
+    legend_below(figure, grid[0], columns=3)
+    return figure
+
+
+def _arms(panel: Axes, levels: Json, paper: Json, name: str) -> None:
+    for arm, shift, colour, hatch in (("raw", -0.2, SKY, ""), ("enriched", 0.2, ORANGE, "///")):
+        at = [i + shift for i in range(len(levels))]
+        values = [None if reason(level[arm]) else level[arm][name] for level in levels.values()]
+        if any(values):
+            means, bars = error(values)
+            panel.bar(
+                at, means, 0.38, yerr=bars, color=colour, hatch=hatch, label=arm, error_kw=WHISKERS, **EDGES
+            )  # fmt: skip
+        else:
+            panel.plot([], [], " ", label=f"{arm}: not run")
+        theirs = [100 * paper.get(level, {}).get(arm, {}).get(name, float("nan")) for level in levels]
+        panel.plot(
+            at, theirs, linestyle="none", marker="D", markersize=8, color=PAPER, markeredgecolor=INK,
+            markeredgewidth=1.4, label="the paper's" if arm == "enriched" else None, zorder=5,
+        )  # fmt: skip
+
+
+def by_source(sources: Json) -> Figure:
+    """Bars by source, the best first; Match@1 and Match@15 beside each other."""
+    order = sorted(sources, key=lambda each: (-sources[each]["hybrid"]["match@15"]["mean"], each))
+    at = list(range(len(order)))
+    figure, grid = panels(1, 2, height=1.8 + 0.46 * len(order), sharey=True)
+    for panel, name in zip(grid, ("match@1", "match@15"), strict=True):
+        for system, shift, colour, hatch in (("bm25", -0.2, SKY, ""), ("hybrid", 0.2, ORANGE, "///")):
+            means, bars = error([sources[each][system][name] for each in order])
+            panel.barh(
+                [y + shift for y in at], means, 0.38, xerr=bars, color=colour, hatch=hatch, label=system,
+                error_kw=WHISKERS, **EDGES,
+            )  # fmt: skip
+        panel.set(title=name.capitalize(), xlabel="queries, % (95 % interval)", xlim=(0, 103))
+        panel.set_ylim(len(order) - 0.4, -0.6)
+        panel.grid(visible=True, axis="x")
+    grid[0].set_yticks(at, [f"{each} (n = {sources[each]['queries']:,})" for each in order])
+    legend_below(figure, grid[0], columns=2)
+    return figure
+
+
+def latency(systems: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
+    """p50 as a mark and p95 as the end of a line, for every stage of every system that takes any time."""
+    systems = {
+        name: {stage: took for stage, took in times.items() if took["p95"] >= _NO_TIME}
+        for name, times in systems.items()
+    }
+    named = list(dict.fromkeys(stage for times in systems.values() for stage in times))
+    stages = sorted(named, key=lambda stage: stage == "total")
+    height = 0.2 * sum(len(times) for times in systems.values()) + 0.2 * len(systems)
+    figure, (panel,) = panels(1, 1, height=1.9 + max(1.6, height) + 0.3 * (len(stages) // 5))
+    y, middles = 0.0, []
+    for times in systems.values():
+        start = y
+        for stage in sorted(times, key=stages.index):
+            i = stages.index(stage)
+            low, high = max(times[stage]["p50"], _NO_TIME), times[stage]["p95"]
+            panel.plot([low, high], [y, y], color=COLOURS[i % len(COLOURS)], linewidth=2.6, solid_capstyle="butt")
+            panel.plot([high], [y], marker="|", markersize=11, markeredgewidth=2.2, color=COLOURS[i % len(COLOURS)])
+            panel.plot(
+                [low], [y], marker=MARKERS[i % len(MARKERS)], markersize=9, linestyle="none",
+                color=COLOURS[i % len(COLOURS)], markeredgecolor=INK, markeredgewidth=0.7,
+            )  # fmt: skip
+            y += 1.0
+        middles.append((start + y - 1) / 2)
+        if len(middles) < len(systems):
+            panel.axhline(y - 0.1, color=INK, linewidth=0.5, alpha=0.5)
+        y += 0.8
+    for i, stage in enumerate(stages):
+        panel.plot(
+            [], [], marker=MARKERS[i % len(MARKERS)], color=COLOURS[i % len(COLOURS)], markersize=9, label=stage,
+            markeredgecolor=INK, markeredgewidth=0.7,
+        )  # fmt: skip
+    panel.set(xscale="log", xlabel="milliseconds (log scale): mark p50, line to p95", ylim=(y - 1.1, -0.8))
+    low, high = panel.get_xlim()
+    panel.xaxis.set_major_locator(LogLocator(base=10, subs=(1.0,) if high / low > 100 else (1.0, 2.0, 5.0)))
+    panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    panel.xaxis.set_minor_locator(NullLocator())
+    panel.set_yticks(middles, list(systems))
+    panel.tick_params(axis="y", length=0)
+    panel.grid(visible=True, axis="x")
+    legend_below(figure, panel, columns=5)
+    return figure
+
+
+def thresholds(results: Json) -> Figure:
+    """What is refused wrongly and what is accepted wrongly, against the threshold."""
+    figure, (panel,) = panels(1, 1, height=4.8)
+    grid, accepted = results["thresholds"], results["false_accept"]
+    curves = {"wrongly refused": results["false_reject"]} | {f"accepted: {kind}": s for kind, s in accepted.items()}
+    for (label, shares), colour, mark, dash in zip(
+        curves.items(), (VERMILION, BLUE, GREEN), ("s", "o", "^"), ("--", "-", "-."), strict=False
+    ):
+        panel.plot(
+            grid, [100 * share for share in shares], color=colour, zorder=3, marker=mark, linestyle=dash, label=label,
+            markevery=max(1, len(grid) // 20), clip_on=False,
+        )  # fmt: skip
+    for name, at in results["chosen"].items():
+        panel.axvline(at, color=INK, linewidth=1.2, linestyle=(0, (1, 2)))
+        panel.annotate(f"{name} {at:.2f}", (at, 101), xytext=(3, 0), textcoords="offset points", fontsize=11)
+    panel.set(xlabel="threshold of the best score", ylabel="queries, %", xlim=(min(grid), max(grid)), ylim=(0, 103))
+    panel.grid(visible=True)
+    legend_below(figure, panel, columns=3)
+    return figure

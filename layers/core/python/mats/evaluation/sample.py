@@ -1,0 +1,47 @@
+"""The sample registry as it is served: its registrations, the operators' trust, its golden queries."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from mats.bootstrap.local import Local
+from mats.domain.capability import Id
+from mats.domain.registration import Registration
+from mats.evaluation.datasets import Dataset, JudgedQuery
+from mats.evaluation.workbench import registry_of
+from mats.ports import Encoder
+from mats.resources import resource
+from mats.settings import Settings
+
+EXAMPLES = resource("examples")
+
+
+def sample() -> Dataset:
+    """The sample as a judged data set; some of its queries are served by nothing."""
+    texts = {name: (EXAMPLES / name).read_text(encoding="utf-8") for name in _FILES}
+    registry, trust, queries = (_rows(texts[name]) for name in _FILES)
+    return Dataset(
+        name=EXAMPLES.name,
+        registrations=[Registration.parse(item) for item in registry],
+        queries=[JudgedQuery(row["id"], row["text"], frozenset(map(Id, row["relevant"]))) for row in queries],
+        refused={},
+        digest=hashlib.sha256("".join(texts.values()).encode()).hexdigest(),
+        trust={Id(row["id"]): int(row["trust"]) for row in trust},
+    )
+
+
+_FILES = ("registry.jsonl", "trust.jsonl", "queries.jsonl")
+
+
+def _rows(text: str) -> list[Any]:
+    return [json.loads(line) for line in text.splitlines() if line]
+
+
+@contextmanager
+def sample_registry(settings: Settings, *, encoder: Encoder | None) -> Iterator[Local]:
+    """The sample registry in a folder that is gone afterwards."""
+    dataset = sample()
+    with registry_of(dataset.registrations, settings, encoder=encoder, trust=dataset.trust) as local:
+        yield local

@@ -1,0 +1,5 @@
+"""`python -m mats.local.cli` is `mats`."""
+
+from mats.local.cli.main import main
+
+main()

@@ -1,0 +1,150 @@
+"""`mats dataset`."""
+
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from mats.local.cli.console import AsJson, err, exit_codes, out, plain, print_json
+
+if TYPE_CHECKING:
+    from mats.evaluation.defects import Defects
+    from mats.evaluation.sources.layout import Judged
+
+Source = Annotated[
+    Path, typer.Argument(metavar="SOURCE", help="Folder with a local copy of the published files.", exists=True)
+]
+Out = Annotated[Path, typer.Argument(metavar="OUT", help="Folder the set goes to.", file_okay=False)]
+Force = Annotated[bool, typer.Option("--force", help="Write over a set that is there.")]
+
+
+class View(StrEnum):
+    """What counts as a capability."""
+
+    TOOLS = "tools"
+    AGENTS = "agents"
+
+
+class Tools(StrEnum):
+    """Which tools a registry holds."""
+
+    GOLD = "gold"
+    ALL = "all"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the commands."""
+    commands = typer.Typer(
+        help="Judged data sets: bring published ones into our layout, and look for defects.", no_args_is_help=True
+    )
+    commands.command()(toolret)
+    commands.command()(appworld)
+    commands.command()(check)
+    app.add_typer(commands, name="dataset")
+
+
+def toolret(
+    source: Source,
+    to: Out,
+    view: Annotated[View, typer.Option(help="Tools, or agents that group them by provider.")] = View.TOOLS,
+    registry: Annotated[Tools, typer.Option(help="Gold tools only, as in the paper, or all that are published.")] = (
+        Tools.GOLD
+    ),
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """ToolRet, from copies of mangopy/ToolRet-Queries and mangopy/ToolRet-Tools: JSON lines, JSON or parquet."""
+    from mats.evaluation.sources.toolret import agents  # noqa: PLC0415
+    from mats.evaluation.sources.toolret import toolret as loaded  # noqa: PLC0415 - what evaluation needs, for this only
+
+    with exit_codes():
+        judged = loaded(source, whole=registry is Tools.ALL)
+        _finish(agents(judged) if view is View.AGENTS else judged, to, force, as_json)
+
+
+def appworld(
+    source: Source,
+    to: Out,
+    view: Annotated[View, typer.Option(help="APIs as tools, or apps as agents.")] = View.TOOLS,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """AppWorld, from a copy of its data folder: api_docs, tasks, datasets."""
+    from mats.evaluation.sources.appworld import appworld as loaded  # noqa: PLC0415
+
+    with exit_codes():
+        _finish(loaded(source, agents=view is View.AGENTS), to, force, as_json)
+
+
+def check(
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="Folder with corpus.jsonl, queries.jsonl and qrels.tsv; each may be .gz."),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Look for labels that nothing in the registry answers to, source by source."""
+    with exit_codes():
+        found = _checked(folder)
+    if as_json:
+        print_json(found)
+    else:
+        _show(found)
+
+
+def _finish(judged: "Judged", to: Path, force: bool, as_json: bool) -> None:
+    """Write a set, and say what was left out and what is wrong with it."""
+    from mats.evaluation.sources.layout import write  # noqa: PLC0415
+
+    write(judged, to, force=force)
+    found = {**_checked(to), "left_out": dict(judged.left_out)}
+    found["suspicions"] = [*judged.suspicions, *found["suspicions"]]
+    if as_json:
+        print_json(found)
+        return
+    _show(found)
+    for reason, count in judged.left_out.items():
+        out.print(plain(f"{count:,} × {reason}"), soft_wrap=True)
+    err.print(plain(f"written to {to}"), style="dim", soft_wrap=True)
+
+
+def _checked(folder: Path) -> dict[str, Any]:
+    from mats.evaluation.datasets import load  # noqa: PLC0415
+    from mats.evaluation.defects import defects  # noqa: PLC0415
+
+    dataset = load(folder)
+    found = defects(dataset)
+    return {
+        "dataset": dataset.name,
+        "data_sha256": dataset.digest,
+        "documents": len(dataset.registrations),
+        "queries": len(dataset.queries),
+        "refused": dict(dataset.refused),
+        "sources": [asdict(one) for one in found],
+        "suspicions": [_suspicion(one) for one in found if one.suspicions],
+    }
+
+
+def _suspicion(one: "Defects") -> str:
+    return f"{one.source}: {'; '.join(one.suspicions)}"
+
+
+def _show(found: dict[str, Any]) -> None:
+    out.print(plain(f"{found['dataset']}: {found['queries']:,} queries over {found['documents']:,} capabilities"))
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("source", overflow="fold")
+    for heading in ("queries", "labels", "not registered", "unanswerable", "of one document"):
+        table.add_column(heading, justify="right")
+    for one in found["sources"]:
+        counts = (one[name] for name in ("queries", "labels", "unregistered", "unanswerable", "shared"))
+        table.add_row(plain(one["source"]), *(f"{count:,}" for count in counts))
+    out.print(table)
+    for id, why in list(found["refused"].items())[:10]:
+        out.print(plain(f"refused {id}: {why}"), soft_wrap=True)
+    if len(found["refused"]) > 10:
+        out.print(f"… and {len(found['refused']) - 10:,} more refused")
+    for suspicion in found["suspicions"]:
+        out.print(plain(f"suspicious: {suspicion}"), style="yellow", soft_wrap=True)

@@ -1,0 +1,120 @@
+"""`mats enrich`."""
+
+from collections import Counter
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from mats.bootstrap.local import Local
+from mats.domain.capability import Id
+from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, ReplyUnusable, RequestInvalid
+from mats.domain.profile import Profile
+from mats.domain.registration import Registration
+from mats.local.cli.console import AsJson, Exit, complain, exit_codes, out, plain, print_json
+from mats.local.cli.progress import bar
+from mats.local.cli.spending import show_spent, spent_json
+from mats.usecases.enrich import NO_WRITER, Outcome
+
+_PAGE = 16
+_FIELDS = ("summary", "action", "keywords", "positive_examples", "negative_examples")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command()(enrich)
+
+
+def enrich(
+    context: typer.Context,
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="ID...", help="namespace/name; all that the writer has not read by default."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show each as its owner wrote it and as the writer would; keep nothing.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Have the writer describe what it has not read yet. Needs MATS_BEDROCK=1 and AWS credentials.
+
+    What it has read is not paid for again. Stop it when you like and run it again: it goes on from there.
+    """
+    with exit_codes():
+        local = Local(context.obj)
+        if local.writer is None:
+            raise DependencyFailed(NO_WRITER)
+        wanted = list(map(Id, ids or ()))
+        if unknown := set(wanted) - local.registry.get(wanted).keys():
+            raise CapabilityNotFound(min(unknown))
+        if dry_run:
+            _preview(local, wanted, as_json=as_json)
+        else:
+            _run(local, wanted or list(local.registry.ids()), as_json=as_json)
+
+
+def _run(local: Local, ids: list[Id], *, as_json: bool) -> None:
+    outcomes = Counter[str]()
+    with bar("Describing", len(ids)) as advance:
+        for step in replace(local.reconcile, page=_PAGE)(ids):
+            outcomes.update(step.outcomes.values())
+            advance(len(step.outcomes))
+            if all(outcome is Outcome.DEGRADED for outcome in step.outcomes.values()):
+                break  # the next ones would fare no better
+    if as_json:
+        print_json({"capabilities": len(ids), **outcomes, **spent_json(local)})
+    else:
+        out.print(", ".join([f"{len(ids):,} capabilities", *(f"{n:,} {what}" for what, n in outcomes.items())]))
+        show_spent(local)
+    if outcomes["degraded"]:
+        complain(f"{outcomes['degraded']:,} have to wait: {local.why_waiting or 'a model did not answer'}")
+        raise typer.Exit(Exit.UNAVAILABLE)
+
+
+def _preview(local: Local, ids: list[Id], *, as_json: bool) -> None:
+    if not ids:
+        raise RequestInvalid([Fault("ID", "say which: --dry-run asks the writer once for each")])
+    items, unusable = local.registry.get(ids), 0
+    shown: list[dict[str, Any]] = []
+    for id in ids:
+        try:
+            before, after = local.enrich.preview(Registration.parse(items[id]))
+        except ReplyUnusable as error:
+            unusable += 1
+            shown.append({"id": id, "error": str(error)})
+            complain(f"{id}: {error}")
+            continue
+        five = {"before": _five(before), "after": _five(after)}
+        shown.append({"id": id, **five, "notes": after.notes, "suspicious": after.suspicious})
+        if not as_json:
+            _compare(before, after)
+    if as_json:
+        print_json({"previews": shown, **spent_json(local)})
+    else:
+        show_spent(local)
+    if unusable:
+        raise typer.Exit(Exit.UNAVAILABLE)
+
+
+def _five(profile: Profile) -> dict[str, Any]:
+    return profile.enrichment.model_dump(mode="json")
+
+
+def _compare(before: Profile, after: Profile) -> None:
+    out.print(plain(after.id), style="bold cyan")
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("", style="dim")
+    table.add_column("as its owner wrote it", overflow="fold", ratio=1)
+    table.add_column("as the writer would", overflow="fold", ratio=1)
+    for field in _FIELDS:
+        table.add_row(field, *(plain(_readable(getattr(p.enrichment, field))) for p in (before, after)))
+    out.print(table)
+    for note in after.notes:
+        out.print(plain(note), style="yellow")
+    if after.suspicious:
+        out.print(plain(f"suspicious: {'; '.join(after.suspicious)}"), style="red")
+
+
+def _readable(value: str | tuple[str, ...]) -> str:
+    return (value if isinstance(value, str) else "\n".join(value)) or "–"

@@ -1,0 +1,123 @@
+"""`mats evaluate`."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from mats.domain.errors import DependencyFailed
+from mats.local.cli.console import AsJson, err, exit_codes, out, plain, print_json
+from mats.local.cli.progress import bar
+from mats.local.cli.spending import agree
+from mats.settings import Settings
+
+if TYPE_CHECKING:
+    from mats.evaluation.variants import Variant
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command()(evaluate)
+
+
+def evaluate(
+    context: typer.Context,
+    folder: Annotated[
+        Path | None,
+        typer.Argument(metavar="DIR", help="Folder with corpus.jsonl, queries.jsonl and qrels.tsv; each may be .gz."),
+    ] = None,
+    variant: Annotated[
+        str, typer.Option("--variant", "--retriever", help="Which system; --list-variants names them.")
+    ] = "hybrid",
+    k: Annotated[int | None, typer.Option(help="Candidates per query.", min=1, max=25, show_default="15")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Converse model id of the LLM, where the system has one; also MATS_RERANK_MODEL.")
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Spend on the model what the forecast says; without it, nothing is spent.")
+    ] = False,
+    list_variants: Annotated[bool, typer.Option("--list-variants", help="Say which systems there are.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a system on a judged data set, in a registry of its own.
+
+    Prints Match@1/3/5/15, MRR and Recall@15 with bootstrap 95 % intervals and keeps them under evaluation/results.
+    """
+    from mats.evaluation.costs import forecast  # noqa: PLC0415 - scipy and friends, for this command only
+    from mats.evaluation.datasets import load  # noqa: PLC0415
+    from mats.evaluation.defects import defects  # noqa: PLC0415
+    from mats.evaluation.evaluate import evaluate as measured  # noqa: PLC0415
+    from mats.evaluation.models import Models  # noqa: PLC0415
+    from mats.evaluation.provenance import write  # noqa: PLC0415
+    from mats.evaluation.workbench import Workbench  # noqa: PLC0415
+
+    settings: Settings = context.obj
+    with exit_codes():
+        models = Models(replace(settings, k=k or settings.k, rerank_model=model or settings.rerank_model))
+        if list_variants:
+            _list(models, as_json)
+            return
+        chosen = _variant(variant)
+        if folder is None:
+            raise typer.BadParameter("a folder with a judged data set is needed", param_hint="DIR")
+        dataset = load(folder)
+        if lacking := models.lacking(chosen.needs):
+            raise DependencyFailed(f"{chosen.name} {lacking}")
+        with (
+            bar("Indexing", len(dataset.registrations)) as indexed,
+            bar("Asking", len(dataset.queries)) as asked,
+            Workbench(dataset=dataset, settings=models.settings, models=models, indexed=indexed) as bench,
+        ):
+            agree([forecast(chosen, bench)] if "llm" in chosen.needs else [], yes=yes)
+            results = measured(bench, chosen, asked=asked)
+        path = write(f"evaluate-{dataset.name}-{chosen.name}", results)
+    if as_json:
+        print_json(results)
+    else:
+        _show(results)
+        for one in defects(dataset):
+            if one.suspicions:
+                err.print(plain(f"suspicious: {one.source}: {'; '.join(one.suspicions)}"), style="yellow")
+        err.print(f"kept in {path}", style="dim", soft_wrap=True)
+
+
+def _variant(name: str) -> "Variant":
+    from mats.evaluation.variants import SYNONYMS, VARIANTS  # noqa: PLC0415
+
+    try:
+        return VARIANTS[SYNONYMS.get(name, name)]
+    except KeyError as error:
+        raise typer.BadParameter(f"{name!r} is none of {', '.join(VARIANTS)}", param_hint="--variant") from error
+
+
+def _list(models: Any, as_json: bool) -> None:
+    """Every variant, what it is, and whether it can run here."""
+    from mats.evaluation.variants import VARIANTS  # noqa: PLC0415
+
+    rows = [
+        {"name": v.name, "says": v.says, "needs": sorted(v.needs), "lacking": models.lacking(v.needs)}
+        for v in VARIANTS.values()
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("variant", "what it is", "here"):
+        table.add_column(heading)
+    for row in rows:
+        table.add_row(row["name"], plain(row["says"]), plain(row["lacking"] or "runs"))
+    out.print(table)
+
+
+def _show(results: dict[str, Any]) -> None:
+    out.print(f"{results['dataset']}: {results['queries']:,} queries over {results['documents']:,} capabilities")
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("measure")
+    table.add_column(results["variant"], justify="right", style="bold")
+    table.add_column("95 %", justify="right")
+    for name, value in results["metrics"].items():
+        low, high = results["intervals_95"][name]
+        table.add_row(name, f"{value:.3f}", f"{low:.3f} – {high:.3f}")
+    out.print(table)

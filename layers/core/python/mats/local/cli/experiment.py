@@ -1,0 +1,58 @@
+"""`mats experiment`."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mats.local.cli.console import err, exit_codes
+from mats.local.cli.spending import agree
+from mats.settings import Settings
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command()(experiment)
+
+
+def experiment(
+    context: typer.Context,
+    data: Annotated[Path, typer.Option(help="Folder of judged data sets.", exists=True, file_okay=False)],
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Which experiments; all by default.")
+    ] = None,
+    sets: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME", help="Only this data set; may be given several times.")
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Spend on models what the forecast says; without it, nothing is spent.")
+    ] = False,
+    examples: Annotated[
+        Path, typer.Option(help="Where real texts of failures go; they are no part of the results.")
+    ] = Path("build/examples"),
+) -> None:
+    """Run the paper's experiments over judged data sets and keep their results under evaluation/results.
+
+    There are main, scale, decomposition, enrichment, signals, first-stage, field-weights, efficiency, kinds and
+    abstention. What needs a model that is not turned on is reported as not run. `mats report` makes tables and
+    figures of the results.
+    """
+    from mats.evaluation.datasets import SETS  # noqa: PLC0415
+    from mats.evaluation.experiments.catalogue import EXPERIMENTS, expected  # noqa: PLC0415 - scipy and friends, when asked
+    from mats.evaluation.experiments.lab import Lab  # noqa: PLC0415
+    from mats.evaluation.models import Models  # noqa: PLC0415
+    from mats.evaluation.provenance import write  # noqa: PLC0415
+
+    settings: Settings = context.obj
+    if unknown := set(names or ()) - EXPERIMENTS.keys():
+        raise typer.BadParameter(f"no experiment {', '.join(sorted(unknown))}; there are {', '.join(EXPERIMENTS)}")
+    with exit_codes(), Lab(data=data, models=Models(settings), sets=tuple(sets or SETS), examples=examples) as lab:
+        wanted = names or list(EXPERIMENTS)
+        agree(expected(lab, wanted), yes=yes)
+        for name in wanted:
+            began = time.monotonic()
+            results = EXPERIMENTS[name].run(lab)
+            seconds = round(time.monotonic() - began, 1)
+            path = write(f"experiment-{name}", {**results, "used": lab.used(), "seconds": seconds})
+            err.print(f"{name}: kept in {path}", style="dim", soft_wrap=True)

@@ -1,0 +1,39 @@
+"""`mats report`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mats.local.cli.console import err, exit_codes, out, plain
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command()(report)
+
+
+def report(
+    to: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the report goes.", file_okay=False)] = Path(
+        "evaluation/results/report"
+    ),
+    results: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where the results are.", show_default="evaluation/results", file_okay=False),
+    ] = None,
+) -> None:
+    """Render the experiments' results as Markdown tables, figures and one page. Nothing is measured.
+
+    Writes report.md, index.html, report.json, which the console shows, and every figure as SVG and PNG. What was not
+    measured yet is named.
+    """
+    from mats.evaluation.provenance import RESULTS  # noqa: PLC0415
+    from mats.evaluation.reporting.render import report as made  # noqa: PLC0415 - matplotlib, for this command only
+    from mats.evaluation.reporting.render import write  # noqa: PLC0415
+
+    with exit_codes():
+        found = made(results or RESULTS)
+        written = write(found, to)
+    for line in found.intro[1:]:
+        err.print(plain(line), style="dim", soft_wrap=True)
+    out.print(plain(f"{written[1]} ({len(found.sections)} sections, {len(found.figures)} figures)"), soft_wrap=True)

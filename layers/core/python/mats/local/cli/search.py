@@ -1,0 +1,139 @@
+"""`mats search`."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.padding import Padding
+from rich.text import Text
+
+from functions.discovery.handler import respond
+from mats.bootstrap.local import Local
+from mats.domain.capability import Kind
+from mats.domain.ranking import Signal
+from mats.edge.request import Format
+from mats.local.cli.console import AsJson, Exit, complain, err, exit_codes, out, plain, print_json
+from mats.local.envelope import proxy_request
+from mats.settings import Settings
+
+_VERDICTS = {"match": "bold green", "weak": "bold yellow", "none": "bold red"}
+_LEFT_OUT = {
+    "token_budget": "over the budget", "suspicious": "suspicious",
+    "property_names": "requires an input whose name is not taken there",
+}  # fmt: skip
+_INDENT = 10
+_NONE = {"none": "Nothing here serves this; the nearest are:", "weak": "No clear match; the nearest are:"}
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command()(search)
+
+
+def search(
+    context: typer.Context,
+    query: Annotated[str, typer.Argument(help="What is wanted, in plain words.")],
+    kind: Annotated[list[Kind] | None, typer.Option(help="Only this kind; may be given several times.")] = None,
+    namespace: Annotated[
+        list[str] | None, typer.Option(help="Only this namespace and what is below it; may be given several times.")
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="Only what carries this tag; given several times: all of them.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(help="At most this many results.", show_default="15")] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show which words matched where, and what each stage took.")
+    ] = False,
+    format: Annotated[
+        Format | None, typer.Option(help="Print tools for a model instead of results; with --json, the whole answer.")
+    ] = None,
+    token_budget: Annotated[
+        int | None, typer.Option(help="Cut the tools to so many tokens, estimated; with --format.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Rank the capabilities that serve a request."""
+    settings: Settings = context.obj
+    wish = {
+        "query": query, "kinds": kind or [], "namespaces": namespace or [], "tags": tag or [], "explain": explain,
+        "limit": limit, "format": format, "token_budget": token_budget,
+    }  # fmt: skip
+    body = json.dumps(wish).encode("utf-8", "replace")
+    with exit_codes():
+        local = Local(settings)
+        event = proxy_request("POST", "/discover", {}, body, settings.audiences)
+        response = respond(event, local.discovery)
+    answer = json.loads(response.body)
+    if response.status != 200:
+        complain(answer["detail"])
+        raise typer.Exit(Exit.UNAVAILABLE if response.status >= 500 else Exit.REFUSED)
+    if as_json:
+        print_json(answer)
+        return
+    if format:
+        _pass_on(answer)
+        return
+    _show(answer, explain=explain, why_degraded=local.without_encoder)
+
+
+def _pass_on(answer: dict[str, Any]) -> None:
+    """The tools on standard output and nothing else there; what was left out is said beside it."""
+    print_json(answer["output"])
+    for left in answer["left_out"]:
+        err.print(
+            plain(f"left out, {_LEFT_OUT[left['reason']]}: {left['id']} ({left['tokens']:,} tokens)"),
+            style="yellow",
+            soft_wrap=True,
+        )
+
+
+def _show(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> None:
+    results = answer["results"]
+    if not results:
+        out.print("Nothing found.", style="bold red")
+        return
+    out.print(Text(_NONE.get(answer["verdict"], "Found:"), style=_VERDICTS[answer["verdict"]]))
+    for position, result in enumerate(results, start=1):
+        out.print(_headline(position, result), soft_wrap=True)  # an id is there to be copied whole
+        out.print(Padding(_details(result, explain), (0, 0, 0, _INDENT)))
+    out.print(_footer(answer, explain=explain, why_degraded=why_degraded))
+
+
+def _headline(position: int, result: dict[str, Any]) -> Text:
+    text = Text.assemble((f"{position:>2}  ", "dim"), (f"{result['score']:.2f}", "bold"), f"  {result['kind']:<5}  ")
+    id = plain(result["id"])
+    id.stylize("bold cyan")
+    text.append_text(id)
+    return text.append("  deprecated", "red") if result["lifecycle"] == "deprecated" else text
+
+
+def _details(result: dict[str, Any], explain: bool) -> Text:
+    lines = []
+    if result["suspicious"]:
+        warning = plain(f"suspicious: {'; '.join(result['suspicious'])}")
+        warning.stylize("red")
+        lines.append(warning)
+    if result["summary"]:
+        lines.append(plain(result["summary"]))
+    signals = ", ".join(f"{name} {result['signals'][name]:.2f}" for name in Signal if name in result["signals"])
+    lines.append(Text(signals, style="dim"))
+    if explain and result["why"]:
+        why = result["why"]
+        matched = ", ".join(why["matched"]) or "no word; close in meaning"
+        where = f" in {', '.join(why['fields'])}" if why["fields"] else ""
+        lines.append(Text(f"matched {matched}{where}", style="dim"))
+    return Text("\n").join(lines)
+
+
+def _footer(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> Text:
+    took = answer["took_ms"]
+    text = Text(f"{len(answer['results'])} results in {took['total']:.0f} ms", style="dim")
+    if explain:
+        stages = ", ".join(f"{stage} {ms:.1f}" for stage, ms in took.items() if stage != "total")
+        weights = ", ".join(f"{name} {share:.2f}" for name, share in answer["results"][0]["weights"].items())
+        text.append(f" ({stages}); weights of the first: {weights}")
+    if answer["degraded"]:
+        text.append(f"; without: {', '.join(answer['degraded'])}")
+    if why_degraded:
+        text.append(f" ({why_degraded})")
+    return text

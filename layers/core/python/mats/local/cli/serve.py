@@ -1,0 +1,145 @@
+"""`mats serve`."""
+
+import logging
+import logging.handlers
+import socket
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from mats.bootstrap.local import Local
+from mats.domain.errors import StorageUnusable
+from mats.local.cli.console import Exit, complain, err, exit_codes, out
+from mats.local.cli.progress import bar
+from mats.resources import resource
+from mats.settings import Settings
+
+_HOST = "127.0.0.1"
+_SAMPLE = resource("examples")
+_BACKLOG = 2_048
+_LOG_BYTES = 20_000_000
+_LIST_S = 2.0
+"""How long the greeting waits for the console's list; with more than about 50,000 capabilities, the list is later."""
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command()(serve)
+
+
+def serve(
+    context: typer.Context,
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 takes a free one.", min=0, max=65_535)] = 8080,
+    sample: Annotated[bool, typer.Option("--sample", help="Load the sample registry if there is nothing yet.")] = False,
+) -> None:
+    """Answer requests over HTTP on this machine."""
+    settings: Settings = context.obj
+    listener = _listener(port)
+    with exit_codes():
+        local = Local(settings)
+        _log_to(settings.home / "mats.log")
+        if sample and next(iter(local.registry.ids()), None) is None:
+            _load_sample(local)
+        try:
+            _run(local, listener)
+        finally:
+            local.close()
+
+
+def _listener(port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, so that Nagle is off
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((_HOST, port))
+        listener.listen(_BACKLOG)  # from here on nobody else can
+    except OSError as error:
+        reason = error.strerror or str(error)
+        complain(f"port {port} on {_HOST} cannot be used ({reason}); choose another with `mats serve --port N`")
+        raise typer.Exit(Exit.UNAVAILABLE) from error
+    return listener
+
+
+def _run(local: Local, listener: socket.socket) -> None:
+    import uvicorn  # noqa: PLC0415 - only this command serves
+
+    from mats.local.service import application  # noqa: PLC0415
+
+    app = application(local)
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            greeting, warning = _greeting(local, listener.getsockname()[1]), _warning(local)
+            app.state.keeper.wait(_LIST_S)
+            err.print(warning, end="", soft_wrap=True)
+            out.print(greeting, soft_wrap=True)
+
+    config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=3, lifespan="on")
+    with suppress(KeyboardInterrupt):  # the usual way to stop it
+        Server(config).run(sockets=[listener])
+
+
+def _greeting(local: Local, port: int) -> Text:
+    """Where it answers, and what to try next."""
+    url = f"http://{_HOST}:{port}"
+    count = sum(1 for _ in local.registry.ids())
+    home = "" if str(local.settings.home) == ".mats" else f"--home {local.settings.home} "
+    return Text.assemble(
+        "mats is ready on ",
+        (url, "bold cyan"),
+        f" with {count:,} capabilities in {local.settings.home}\n"
+        "Try next:\n"
+        f"  {url} in a browser\n"
+        f"  {url}/docs for the API\n"
+        f'  curl -s {url}/discover -d \'{{"query": "refund a card payment", "limit": 3}}\'\n'
+        f'  .venv/bin/mats {home}search "turn an address into coordinates"\n'
+        "Ctrl-C stops it.",
+    )
+
+
+def _warning(local: Local) -> Text:
+    """What the search lacks, if it lacks anything."""
+    return Text.assemble(_lack_of_vectors(local), _lack_of_credentials(local))
+
+
+def _lack_of_credentials(local: Local) -> Text:
+    if local.bedrock is None or local.bedrock.has_credentials():
+        return Text()
+    return Text("No AWS credentials: answers will come without an LLM until there are some\n", style="yellow")
+
+
+def _lack_of_vectors(local: Local) -> Text:
+    unencoded = local.unencoded()
+    if local.without_encoder:
+        return Text(f"Searching by words only: {local.without_encoder}\n", style="yellow")
+    if unencoded:
+        lack = f"{unencoded:,} capabilities have no vector of this encoder and are found by words only"
+        return Text(f"{lack}: run mats reconcile\n", style="yellow")
+    return Text()
+
+
+def _load_sample(local: Local) -> None:
+    from mats.local.importing import Importer, opened, rows, trust_of  # noqa: PLC0415
+    from mats.local.pump import drain  # noqa: PLC0415
+
+    importer = Importer(local.registry)
+    importer.take_file(str(_SAMPLE / "registry.jsonl"), lambda count: None)
+    with opened(str(_SAMPLE / "trust.jsonl")) as file:
+        for id, trust in trust_of(rows(file)):
+            local.trust.put(id, trust)
+    with bar("Loading the sample registry", local.events.depth().waiting) as advance:
+        drain(local, advance)
+
+
+def _log_to(path: Path) -> None:
+    """Decisions and faults go to a file that is turned over before it grows out of hand."""
+    try:
+        handler = logging.handlers.RotatingFileHandler(path, maxBytes=_LOG_BYTES, backupCount=3, encoding="utf-8")
+    except OSError as error:
+        raise StorageUnusable(f"{path} cannot be written: {error.strerror}") from error
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    logging.getLogger().addHandler(handler)
+    logging.getLogger("mats").setLevel(logging.INFO)

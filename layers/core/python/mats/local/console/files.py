@@ -1,0 +1,55 @@
+"""The console's own files and those of the evaluation report, each with the headers that keep its pages harmless."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from mats.local.wire import METHODS
+from mats.resources import resource
+
+_CONSOLE = resource("console")
+_REPORT = resource("evaluation/results/report")
+
+
+class Files(StaticFiles):
+    """A folder, which need not be there; every answer carries the headers."""
+
+    def __init__(self, folder: Path, headers: Mapping[str, str]) -> None:
+        super().__init__(directory=folder, check_dir=False)
+        self._headers = headers
+
+    async def check_config(self) -> None:
+        """A folder that is not there has no files."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """A file; what is not there is for the application to say."""
+        response = await super().get_response(path, scope)
+        response.headers.update(self._headers)
+        return response
+
+
+def routes(console: Path = _CONSOLE, report: Path = _REPORT) -> list[BaseRoute]:
+    """Where the files are served."""
+    headers = {**headers_of(console), "Cache-Control": "no-cache"}  # asked for again each time, by ETag
+    files = Files(console, headers)
+
+    async def index(request: Request) -> Response:
+        return await files.get_response("index.html", request.scope)
+
+    return [
+        Route("/", index, methods=METHODS),
+        Mount("/console", files),
+        Mount("/evaluation", Files(report, headers)),
+    ]
+
+
+def headers_of(console: Path) -> dict[str, str]:
+    """The headers that all of the console's files are served with, here and in AWS."""
+    read: dict[str, str] = json.loads((console / "headers.json").read_text("utf-8"))
+    return read

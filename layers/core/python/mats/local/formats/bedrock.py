@@ -1,0 +1,97 @@
+"""What Amazon Bedrock answers to ListFoundationModels and ListInferenceProfiles: one model each.
+
+Their namespace has the region in it, because a model's ARN does: the same model elsewhere is called elsewhere.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mats.local.formats import naming
+from mats.local.formats.mapped import Draft, Json, Mapped, Source, each, objects, text_at
+
+NAME = "bedrock-models"
+
+_LISTS = ("modelSummaries", "inferenceProfileSummaries")
+_NAMESPACE = "com.amazon.bedrock"
+
+
+def detect(value: Json) -> bool:
+    """An answer with one of the two lists, or both together."""
+    return isinstance(value, Mapping) and any(isinstance(value.get(key), list) for key in _LISTS)
+
+
+def mapped(value: Json, source: Source) -> Iterator[Mapped]:
+    """Every model, then every inference profile."""
+
+    def model(where: str, summary: Mapping[str, Any]) -> Mapped:
+        return _model(where, summary, source)
+
+    def profile(where: str, summary: Mapping[str, Any]) -> Mapped:
+        return _profile(where, summary, source)
+
+    for key, one in zip(_LISTS, (model, profile), strict=True):
+        if isinstance(value, Mapping) and key in value:
+            yield from each(key, value[key], one, what="summaries")
+
+
+def _model(where: str, summary: Mapping[str, Any], source: Source) -> Mapped:
+    draft = Draft.of(where, "model", summary, format="bedrock-model")
+    arn = text_at(summary, "modelArn")
+    draft.set("namespace", source.namespace or _namespace(arn))
+    draft.text("name", "modelId", most=200)
+    draft.set("description", _about_model(summary))
+    draft.set("provider", text_at(summary, "providerName")[:200])
+    _locate(draft, "modelArn", arn)
+    if text_at(summary, "modelLifecycle", "status") == "LEGACY":
+        draft.set("lifecycle", "deprecated")
+    return draft.done()
+
+
+def _about_model(summary: Mapping[str, Any]) -> str:
+    """What the summary's fields say, as a sentence: there is no description in it."""
+    name, provider = text_at(summary, "modelName"), text_at(summary, "providerName")
+    if not name:
+        return ""
+    reads, writes = _said(summary, "inputModalities"), _said(summary, "outputModalities")
+    parts = [f"{name} by {provider} on Amazon Bedrock" if provider else f"{name} on Amazon Bedrock"]
+    parts += [f"reads {reads}"] if reads else []
+    parts += [f"writes {writes}"] if writes else []
+    return ("; ".join(parts) + ".")[:100_000]
+
+
+def _said(summary: Mapping[str, Any], key: str) -> str:
+    values = summary.get(key)
+    words = [value.lower() for value in values if isinstance(value, str)] if isinstance(values, list) else []
+    return " and ".join(words)
+
+
+def _profile(where: str, summary: Mapping[str, Any], source: Source) -> Mapped:
+    draft = Draft.of(where, "model", summary, format="bedrock-inference-profile")
+    arn = text_at(summary, "inferenceProfileArn")
+    draft.set("namespace", source.namespace or _namespace(arn))
+    draft.text("name", "inferenceProfileId", most=200)
+    name = text_at(summary, "inferenceProfileName")
+    described = text_at(summary, "description")
+    draft.rest.pop("description" if described else "", None)
+    regions = sorted({_region(text_at(model, "modelArn")) for model in objects(summary.get("models"))} - {""})
+    where_it_runs = f" Runs in {', '.join(regions)}." if regions else ""
+    said = described or (f"Inference profile {name} of Amazon Bedrock." if name else "")
+    draft.set("description", f"{said}{where_it_runs}".strip()[:100_000])
+    _locate(draft, "inferenceProfileArn", arn)
+    return draft.done()
+
+
+def _locate(draft: Draft, key: str, arn: str) -> None:
+    """Bedrock calls a model by its id or ARN; the ARN says where, too."""
+    if arn and len(arn) <= 2_048:
+        draft.set("endpoint", arn)
+        del draft.rest[key]
+
+
+def _namespace(arn: str) -> str:
+    return naming.joined((*_NAMESPACE.split("."), _region(arn)))
+
+
+def _region(arn: str) -> str:
+    parts = arn.split(":")
+    return naming.label(parts[3]) if len(parts) > 5 and parts[0] == "arn" else ""

@@ -1,0 +1,107 @@
+"""MCP's `server.json` (schema 2025-12-11 and those before it), alone or as MCP's registry lists it: one tool each.
+
+A server is registered as one capability of kind `tool`, for it is called and not instructed; what it can do is known
+only when it lists its tools, which `mats import mcp` does.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mats.domain.descriptors import MCP
+from mats.domain.errors import Fault
+from mats.local.formats import naming
+from mats.local.formats.mapped import Draft, Json, Mapped, Source, each, inner, objects, text_at
+
+NAME = "mcp-server"
+
+_OFFICIAL = "io.modelcontextprotocol.registry/official"
+_TRANSPORTS = ("streamable-http", "streamable", "http", "sse")
+"""Best first: the last is deprecated."""
+
+
+def detect(value: Json) -> bool:
+    """A server, an entry of the MCP registry, a list as it answers, or a list that begins with a server."""
+    if isinstance(value, list):
+        return bool(value) and isinstance(value[0], Mapping) and _is_server(_unwrapped(value[0]))
+    if not isinstance(value, Mapping):
+        return False
+    if isinstance(value.get("servers"), list):
+        return any(_is_server(_unwrapped(entry)) for entry in objects(value["servers"])[:10])
+    return _is_server(_unwrapped(value))
+
+
+def _is_server(value: Mapping[str, Any]) -> bool:
+    schema = value.get("$schema")
+    if isinstance(schema, str) and "server.schema.json" in schema:
+        return True
+    told = isinstance(value.get("packages"), list) or isinstance(value.get("remotes"), list)
+    about = ("version", "version_detail", "description", "repository")
+    return told and isinstance(value.get("name"), str) and any(key in value for key in about)
+
+
+def _unwrapped(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The server of an entry of the registry, with what the registry says about it."""
+    server = value.get("server")
+    if not isinstance(server, Mapping):
+        return value
+    return {**server, **({"_meta": value["_meta"]} if "_meta" in value else {})}
+
+
+def mapped(value: Json, source: Source) -> Iterator[Mapped]:
+    """The server, or each of a list."""
+
+    def one(where: str, entry: Mapping[str, Any]) -> Mapped:
+        return _server(where, _unwrapped(entry), source)
+
+    if isinstance(value, Mapping) and isinstance(value.get("servers"), list):
+        yield from each("servers", value["servers"], one, what="servers")
+        if inner(value, "metadata", "nextCursor") or inner(value, "metadata", "next_cursor"):
+            note = Fault("nextCursor", "the list goes on: this is one page of it")
+            yield Mapped("metadata.nextCursor", notes=(note,))
+    elif isinstance(value, Mapping):
+        yield one("", value)
+    else:
+        yield from each("", value, one, what="servers")
+
+
+def _server(where: str, value: Mapping[str, Any], source: Source) -> Mapped:
+    official = inner(value, "_meta", _OFFICIAL)
+    status = text_at(official, "status") or text_at(value, "status")
+    if inner(official, "isLatest") is False or inner(official, "is_latest") is False:
+        return Mapped(where, notes=(Fault("version", "is not the latest one; passed over"),))
+    if status == "deleted":
+        return Mapped(where, notes=(Fault("status", "the registry has deleted it; passed over"),))
+    draft = Draft.of(where, "tool", value, format=NAME)
+    owner, slash, short = text_at(value, "name").partition("/")
+    name = short if slash else owner
+    said = naming.reversed_domain(owner) if slash else ""
+    namespace = source.namespace or said or naming.of_url(
+        text_at(value, "repository", "url"), text_at(value, "websiteUrl"), text_at(value, "website_url"),
+        *(text_at(remote, "url") for remote in objects(value.get("remotes"))), source.url,
+    )  # fmt: skip
+    if not namespace:
+        draft.fault("namespace", naming.UNKNOWN)
+    draft.set("namespace", namespace)
+    draft.set("name", name)
+    if name:
+        del draft.rest["name"]
+    draft.text("description", "description", most=100_000)
+    if not draft.text("version", "version", most=100):
+        draft.set("version", text_at(value, "version_detail", "version")[:100])
+    draft.set("endpoint", _endpoint(draft, value))
+    draft.words("tags", [MCP])
+    if status == "deprecated":
+        draft.set("lifecycle", "deprecated")
+    return draft.done()
+
+
+def _endpoint(draft: Draft, value: Mapping[str, Any]) -> str:
+    """The address of the best remote; a server that comes as a package has none until somebody runs it."""
+    remotes = [remote for remote in objects(value.get("remotes")) if text_at(remote, "url")]
+    kinds = {id(remote): text_at(remote, "type") or text_at(remote, "transport_type") for remote in remotes}
+    remotes.sort(key=lambda remote: _TRANSPORTS.index(kinds[id(remote)]) if kinds[id(remote)] in _TRANSPORTS else 9)
+    url = text_at(remotes[0], "url") if remotes else ""
+    if len(url) > 2_048:
+        draft.note("endpoint", "is longer than 2,048 characters; it stays in the descriptor")
+        return ""
+    return url

@@ -1,0 +1,98 @@
+"""What an MCP server answers to `tools/list`: the bare result, the JSON-RPC response, its pages, or the tools alone."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mats.domain.descriptors import MCP
+from mats.domain.errors import Fault
+from mats.local.formats import naming
+from mats.local.formats.mapped import Draft, Json, Mapped, Source, each, inner, objects, refused, text_at
+
+NAME = "mcp-tools"
+
+_SCHEMAS = ("inputSchema", "input_schema")
+
+
+def detect(value: Json) -> bool:
+    """A result or response with `tools`, or a list that begins with a tool or a response."""
+    if isinstance(value, list):
+        return bool(value) and (_is_tool(value[0]) or _pages(value[0]))
+    return _pages(value)
+
+
+def _pages(value: object) -> bool:
+    """A list of tools may be empty, but an object with something else called `tools` is no list of MCP's."""
+    answer = _result(value)
+    tools = answer.get("tools")
+    if not isinstance(tools, list):
+        return False
+    response = isinstance(value, Mapping) and "jsonrpc" in value
+    empty = not tools and answer.keys() <= {"tools", "nextCursor", "_meta"}
+    return response or empty or any(map(_is_tool, tools))
+
+
+def _is_tool(value: object) -> bool:
+    return isinstance(value, Mapping) and isinstance(value.get("name"), str) and any(key in value for key in _SCHEMAS)
+
+
+def _result(value: object) -> Mapping[str, Any]:
+    """The result of a response, or the result itself."""
+    if not isinstance(value, Mapping):
+        return {}
+    result = value.get("result")
+    return result if isinstance(result, Mapping) else value
+
+
+def mapped(value: Json, source: Source) -> Iterator[Mapped]:
+    """Each tool by its place; a page that is not the last says so."""
+    if isinstance(value, list) and value and not _pages(value[0]):
+        yield from _tools("", value, source)
+    elif isinstance(value, list):
+        for position, page in enumerate(value):
+            yield from _page(f"[{position}].", page, source, last=position == len(value) - 1)
+    else:
+        yield from _page("", value, source, last=True)
+
+
+def _page(where: str, page: object, source: Source, *, last: bool) -> Iterator[Mapped]:
+    if isinstance(error := inner(page, "error"), Mapping):
+        yield refused(f"{where}error", f"the server answered with an error: {text_at(error, 'message')[:200]!r}")
+        return
+    answer = _result(page)
+    yield from _tools(f"{where}tools", answer.get("tools"), source)
+    if last and not where and answer.get("tools") == []:
+        yield Mapped("tools", notes=(Fault("tools", "the list is empty"),))
+    if last and answer.get("nextCursor"):
+        note = Fault("nextCursor", "the list goes on: this is one page of it; `mats import mcp` reads all")
+        yield Mapped(f"{where}nextCursor", notes=(note,))
+
+
+def _tools(where: str, tools: object, source: Source) -> Iterator[Mapped]:
+    def one(place: str, tool: Mapping[str, Any]) -> Mapped:
+        return _tool(place, tool, source)
+
+    yield from each(where, tools, one, what="tools")
+
+
+def _tool(where: str, tool: Mapping[str, Any], source: Source) -> Mapped:
+    draft = Draft.of(where, "tool", tool, format="mcp-tool")
+    namespace = source.namespace or naming.of_url(source.server, source.url)
+    if not namespace:
+        draft.fault("namespace", naming.UNKNOWN)
+    draft.set("namespace", namespace)
+    draft.text("name", "name", most=200)
+    if not draft.text("description", "description", most=100_000):
+        draft.set("description", text_at(tool, "title") or text_at(tool, "annotations", "title"))
+    key = next((key for key in _SCHEMAS if tool.get(key) is not None), None)
+    if key and isinstance(tool[key], Mapping):
+        draft.item["input_schema"] = draft.rest.pop(key)
+    elif key:
+        draft.note("input_schema", f"`{key}` is not an object; it stays in the descriptor")
+    draft.set("endpoint", source.server if len(source.server) <= 2_048 else "")
+    draft.words("tags", [MCP])
+    return draft.done()
+
+
+def listing(pages: list[Mapping[str, Any]]) -> Json:
+    """The pages of a live server as one document."""
+    return {"tools": [tool for page in pages for tool in objects(page.get("tools"))]}

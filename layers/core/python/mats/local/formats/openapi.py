@@ -1,0 +1,234 @@
+"""OpenAPI 3.0 and 3.1: one tool an operation.
+
+Its input schema has a property for each parameter, and `body` for the request body. References within the document are
+written out in place, within a bound; none is fetched.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urljoin
+
+from mats.domain.errors import Fault
+from mats.local.formats import naming
+from mats.local.formats.mapped import Draft, Json, Mapped, Source, inner, objects, refused, text_at
+from mats.local.formats.references import References, Unresolved
+
+NAME = "openapi"
+
+_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+_MOST_OPERATIONS = 20_000
+_OF_HTTP = frozenset(("accept", "content-type", "authorization"))
+"""Headers that OpenAPI says are none of an operation's parameters."""
+_HOW_TO_SEND = ("name", "in", "style", "explode", "allowReserved")
+
+
+def detect(value: Json) -> bool:
+    """A document that says it is one, of whatever version."""
+    return isinstance(value, Mapping) and ("openapi" in value or "swagger" in value) and (
+        isinstance(value.get("paths"), Mapping) or isinstance(value.get("info"), Mapping)
+    )  # fmt: skip
+
+
+def mapped(value: Json, source: Source) -> Iterator[Mapped]:
+    """Each operation, by its path and method."""
+    if not isinstance(value, Mapping):
+        return
+    version = text_at(value, "openapi")
+    if not version.startswith(("3.0", "3.1", "3.2")):
+        said = version or value.get("swagger") or value.get("openapi")
+        yield refused("openapi", f"is of version {str(said)[:20]!r}; 3.0 and 3.1 are read, so convert it first")
+        return
+    paths = value.get("paths")
+    if not isinstance(paths, Mapping):
+        yield refused("paths", "must be an object of paths")
+        return
+    api = _Api.of(value, source)
+    count = 0
+    for path, methods in paths.items():
+        if path.startswith("x-"):
+            continue
+        for mapped_one in api.path(path, methods):
+            count += 1
+            if count > _MOST_OPERATIONS:
+                yield refused(f"paths.{path}", f"the document has more than {_MOST_OPERATIONS:,} operations; split it")
+                return
+            yield mapped_one
+    if not count:
+        yield Mapped("paths", notes=(Fault("paths", "holds no operation"),))
+
+
+class _Api:
+    """What all operations of a document share."""
+
+    def __init__(self, document: Mapping[str, Any], namespace: str, server: str) -> None:
+        self.references = References(document)
+        self.namespace, self.server = namespace, server
+        self.title, self.version = text_at(document, "info", "title"), text_at(document, "info", "version")
+        self.security = document.get("security")
+        self.schemes = inner(document, "components", "securitySchemes")
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any], source: Source) -> "_Api":
+        servers = [_server(server) for server in objects(document.get("servers"))]
+        server = next((url for url in servers if url), "")
+        if source.url:
+            server = urljoin(source.url, server or "/") if "{" not in server else server
+        title = naming.label(text_at(document, "info", "title"))
+        home = naming.of_url(*servers, text_at(document, "info", "contact", "url"), source.url)
+        return cls(document, source.namespace or (naming.joined((home, title)) if home else ""), server)
+
+    def path(self, path: str, item: Json) -> Iterator[Mapped]:
+        """The operations of a path; a path item may be a reference itself."""
+        where = f"paths.{path}"
+        try:
+            methods = self.references.followed(item)
+        except Unresolved as error:
+            yield refused(where, error.message)
+            return
+        if not isinstance(methods, Mapping):
+            yield refused(where, "must be an object of operations")
+            return
+        for method in _METHODS:
+            if method not in methods:
+                continue
+            if isinstance(methods[method], Mapping):
+                yield self._operation(path, method, methods, methods[method])
+            else:
+                yield refused(f"{where}.{method}", "must be an object: an operation")
+
+    def _operation(self, path: str, method: str, item: Mapping[str, Any], operation: Mapping[str, Any]) -> Mapped:
+        draft = Draft.of(f"paths.{path}.{method}", "tool", operation, format="openapi-operation")
+        if not self.namespace:
+            draft.fault("namespace", naming.UNKNOWN)
+        draft.set("namespace", self.namespace)
+        if not draft.text("name", "operationId", most=200):
+            draft.set("name", f"{method.upper()} {path}")
+        self._describe(draft, item)
+        draft.words("tags", draft.rest.pop("tags", None))
+        draft.set("provider", self.title[:200])
+        draft.set("version", self.version[:100])
+        if operation.get("deprecated") is True:
+            draft.set("lifecycle", "deprecated")
+        own = [_server(server) for level in (operation, item) for server in objects(level.get("servers"))]
+        server = next((url for url in own if url), self.server)
+        endpoint = server.rstrip("/") + (path if path.startswith("/") else f"/{path}") if server else ""
+        draft.set("endpoint", endpoint if len(endpoint) <= 2_048 else "")
+        self._input(draft, item, operation)
+        extensions = {key: value for key, value in item.items() if key.startswith("x-")}
+        draft.rest = {
+            "format": draft.rest.pop("format"),
+            "method": method.upper(),
+            "path": path,
+            **extensions,
+            **draft.rest,
+        }
+        self._secure(draft)
+        return draft.done()
+
+    def _secure(self, draft: Draft) -> None:
+        """Say what a caller has to show: the operation's requirements or the document's, and the schemes they name."""
+        if self.security and "security" not in draft.rest:
+            draft.rest["security"] = self.security
+        named = {name for requirement in objects(draft.rest.get("security")) for name in requirement}
+        schemes = self.schemes if isinstance(self.schemes, Mapping) else {}
+        if known := {name: schemes[name] for name in sorted(named) if name in schemes}:
+            draft.rest["securitySchemes"] = known
+
+    @staticmethod
+    def _describe(draft: Draft, item: Mapping[str, Any]) -> None:
+        """The summary and what goes beyond it; of an operation without either, what is said of its path."""
+        operation = draft.rest
+        summary = text_at(operation, "summary") or text_at(item, "summary")
+        text = text_at(operation, "description") or text_at(item, "description")
+        if text.casefold().startswith(summary.casefold()):
+            said = text
+        else:
+            said = f"{summary.rstrip('.')}. {text}" if text else summary
+        draft.set("description", said[:100_000])
+        for key in ("summary", "description"):
+            if isinstance(operation.get(key), str):
+                del operation[key]
+
+    def _input(self, draft: Draft, item: Mapping[str, Any], operation: Mapping[str, Any]) -> None:
+        properties: dict[str, Any] = {}
+        required: list[str] = []
+        sent: list[dict[str, Any]] = []
+        for parameter in self._parameters(draft, item, operation):
+            name = (
+                parameter["name"] if parameter["name"] not in properties else f"{parameter['name']}_{parameter['in']}"
+            )
+            properties[name] = self._property(parameter)
+            sent.append({**{key: parameter[key] for key in _HOW_TO_SEND if key in parameter}, "name": name})
+            if parameter.get("required") is True:
+                required.append(name)
+        if (body := self._body(draft, operation)) is not None:
+            name = "body" if "body" not in properties else "requestBody"
+            properties[name], needed = body
+            required.extend([name] if needed else [])
+        for cut in self.references.taken_cuts():
+            draft.note("input_schema", cut)
+        draft.rest.pop("parameters", None)
+        if sent:
+            draft.rest["parameters"] = sent
+        draft.item["input_schema"] = {
+            "type": "object", "properties": properties, **({"required": required} if required else {})
+        }  # fmt: skip
+
+    def _parameters(
+        self, draft: Draft, item: Mapping[str, Any], operation: Mapping[str, Any]
+    ) -> list[Mapping[str, Any]]:
+        """Those of the operation and of its path, the former winning, each as an object with name and place."""
+        found: dict[tuple[str, str], Mapping[str, Any]] = {}
+        for level in (item, operation):
+            given = level.get("parameters")
+            for entry in given if isinstance(given, list) else []:
+                try:
+                    parameter = self.references.followed(entry)
+                except Unresolved as error:
+                    draft.note("input_schema", f"a parameter is missing: {error.message}")
+                    continue
+                name, place = text_at(parameter, "name"), text_at(parameter, "in")
+                if not name or not place:
+                    draft.note("input_schema", "a parameter without name or place is left out")
+                elif not (place == "header" and name.lower() in _OF_HTTP):
+                    found[name, place] = {**parameter, "name": name, "in": place}
+        return list(found.values())
+
+    def _property(self, parameter: Mapping[str, Any]) -> dict[str, Any]:
+        """The schema of a parameter, or of the first media type of its content, with its description."""
+        content = parameter.get("content")
+        media = next(iter(content.values()), None) if isinstance(content, Mapping) else parameter
+        schema = self.references.written_out(media.get("schema") if isinstance(media, Mapping) else None)
+        about = {"description": text} if (text := text_at(parameter, "description")) else {}
+        return {**about, **schema} if isinstance(schema, Mapping) else about
+
+    def _body(self, draft: Draft, operation: Mapping[str, Any]) -> tuple[Any, bool] | None:
+        """The schema of the request body and whether it must be sent; its JSON form, if it has several."""
+        try:
+            body = self.references.followed(operation.get("requestBody"))
+        except Unresolved as error:
+            draft.note("input_schema", f"the body is missing: {error.message}")
+            return None
+        content = body.get("content") if isinstance(body, Mapping) else None
+        if not isinstance(content, Mapping) or not content:
+            return None
+        types = sorted(content, key=lambda type: (not type.startswith("application/json"), "json" not in type))
+        media = content[types[0]]
+        schema = self.references.written_out(media.get("schema") if isinstance(media, Mapping) else None)
+        about = {"description": text} if (text := text_at(body, "description")) else {}
+        draft.rest.pop("requestBody", None)
+        draft.rest["requestMediaTypes"] = list(content)
+        return ({**about, **schema} if isinstance(schema, Mapping) else about), body.get("required") is True
+
+
+def _server(server: Mapping[str, Any]) -> str:
+    """The address of a server, its variables by their defaults; one without a default stays in braces."""
+    url = text_at(server, "url")
+    variables = server.get("variables")
+    for name, variable in variables.items() if isinstance(variables, Mapping) else ():
+        default = text_at(variable, "default")
+        if default:
+            url = url.replace(f"{{{name}}}", default)
+        if len(url) > 4_096:
+            return ""
+    return url

@@ -1,0 +1,99 @@
+"""Agent Skills: a `SKILL.md`, front matter in YAML and instructions in Markdown, in a folder of its own: one skill.
+
+Front matter that YAML does not accept (a colon in a description that is not quoted is common) is read line by line.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mats.local.formats import naming
+from mats.local.formats.mapped import Draft, Json, Mapped, Source, inner, refused, text_at
+
+NAME = "agent-skill"
+FILE = "SKILL.md"
+
+_FRONT = "frontMatter"
+_BODY = "instructions"
+_WRONG = "unreadable"
+_FENCE = re.compile(r"\A\ufeff?\s*---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?(.*)\Z", re.DOTALL | re.MULTILINE)
+_LINE = re.compile(r"([A-Za-z][\w-]*):[ \t]*(.*)")
+_LONGEST_BODY = 100_000
+
+
+def parts(text: str) -> tuple[str, str] | None:
+    """Front matter and body of a SKILL.md; None of a text that has no front matter."""
+    found = _FENCE.match(text)
+    return (found[1], found[2]) if found else None
+
+
+def value(front: Json, body: str, *, wrong: str = "") -> Json:
+    """A SKILL.md as one value, for the mapper."""
+    return {_FRONT: front, _BODY: body.strip(), **({_WRONG: wrong} if wrong else {})}
+
+
+def by_line(front: str) -> dict[str, str]:
+    """Front matter read line by line: `key: text`, with what is indented under it; no YAML beyond that."""
+    read: dict[str, str] = {}
+    key = ""
+    for line in front.splitlines():
+        found = _LINE.match(line)
+        if found:
+            key = found[1]
+            read[key] = found[2].strip().strip("\"'")
+        elif key and line[:1] in (" ", "\t"):
+            joined = f"{read[key].removeprefix('|').removeprefix('>').strip()} {line.strip()}"
+            read[key] = joined.strip()
+    return read
+
+
+def detect(value: Json) -> bool:
+    """What `value` made."""
+    return isinstance(value, Mapping) and {_FRONT, _BODY} <= value.keys()
+
+
+def mapped(value: Json, source: Source) -> Iterator[Mapped]:
+    """The one skill."""
+    front = value.get(_FRONT) if isinstance(value, Mapping) else None
+    if not isinstance(front, Mapping):
+        yield refused("front matter", "must be lines of `key: value` between two lines of `---`")
+        return
+    yield _skill(front, text_at(value, _BODY), text_at(value, _WRONG), source)
+
+
+def _skill(front: Mapping[str, Any], body: str, wrong: str, source: Source) -> Mapped:
+    draft = Draft.of("", "skill", front, format=NAME)
+    if wrong:
+        draft.note("front matter", f"{wrong}; it was read line by line")
+    home = _homes(front)
+    namespace = source.namespace or naming.of_url(*home, source.url)
+    if not namespace:
+        draft.fault("namespace", naming.UNKNOWN)
+    draft.set("namespace", namespace)
+    name = draft.text("name", "name", most=200)
+    if not name and source.folder:
+        draft.set("name", source.folder[:200])
+        draft.note("name", "is missing; the folder's name stands for it")
+    elif name and source.folder and name != source.folder:
+        draft.note("name", f"is not the folder's ({source.folder[:60]!r}), as the specification wants it")
+    draft.text("description", "description", most=100_000)
+    if not draft.text("version", "version", most=100):
+        draft.set("version", text_at(front, "metadata", "version")[:100])
+    author = inner(front, "metadata", "author") or front.get("author")
+    draft.set("provider", author.strip()[:200] if isinstance(author, str) else "")
+    for key in ("tags", "keywords"):
+        given = front.get(key)
+        if given and "tags" not in draft.item:
+            draft.words("tags", given.split(",") if isinstance(given, str) else given)
+    draft.set("endpoint", source.url if len(source.url) <= 2_048 else "")
+    if len(body) > _LONGEST_BODY:
+        draft.note("descriptor", f"the instructions are cut after {_LONGEST_BODY:,} of {len(body):,} characters")
+    if body:
+        draft.rest[_BODY] = body[:_LONGEST_BODY]
+    return draft.done()
+
+
+def _homes(front: Mapping[str, Any]) -> list[str]:
+    """Addresses in the front matter that say whose the skill is."""
+    keys = ("homepage", "repository", "url", "source")
+    return [text for level in (front, inner(front, "metadata")) for key in keys if (text := text_at(level, key))]

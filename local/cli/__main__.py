@@ -1,5 +1,0 @@
-"""`python -m local.cli` is `mats`."""
-
-from local.cli.main import main
-
-main()
