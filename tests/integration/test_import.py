@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.integration.conftest import Mats, serving
-from tests.unit.local.formats import documents as d
+from tests.unit.local.imports.formats import documents as d
 
 FORMATS = ROOT / "examples" / "formats"
 

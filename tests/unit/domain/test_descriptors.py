@@ -1,9 +1,9 @@
 """Words of a format are no words of an owner."""
 
 from mats.domain.descriptors import FORMAT, SEARCHED, searched
-from mats.local.formats import Source, mapped
-from mats.local.formats.decoding import decoded
-from tests.unit.local.formats import documents as d
+from mats.local.imports.formats import Source, mapped
+from mats.local.imports.formats.decoding import decoded
+from tests.unit.local.imports.formats import documents as d
 
 
 def test_of_a_card_its_skills_are_searched():

@@ -12,14 +12,15 @@ from mats.bootstrap.local import DATABASE, Local
 from mats.bootstrap.models import bedrock_catalogue
 from mats.domain.errors import DependencyFailed, Fault, RequestInvalid
 from mats.domain.registration import Registration
-from mats.local import fetching, formats, mcp_listing
 from mats.local.cli.console import AsJson, Exit, err, exit_codes, out, plain, print_json
 from mats.local.cli.progress import bar
 from mats.local.cli.registry import index
 from mats.local.cli.spending import show_spent, spent_json
-from mats.local.formats import Source
-from mats.local.importing import Importer, Noted, Rejected, Report
-from mats.local.rehearsal import Rehearsal, write_requests
+from mats.local.imports import formats, http, mcp_client
+from mats.local.imports.dry_run import DryRunRegistry
+from mats.local.imports.dynamodb_files import write_requests
+from mats.local.imports.formats import Source
+from mats.local.imports.importer import Importer, Noted, Rejected, Report
 from mats.ports import Item, Placed
 from mats.settings import Settings
 
@@ -70,7 +71,7 @@ def import_(
         _check(namespace)
         take = _taker(what, settings, timeout)
         if dry_run or to_items:
-            report = _rehearse(take, settings, namespace, to_items, table, as_json=as_json)
+            report = _dry_run(take, settings, namespace, to_items, table, as_json=as_json)
         else:
             report = _run(take, Local(settings), namespace, began, as_json=as_json)
     if report.rejected:
@@ -92,10 +93,10 @@ def _taker(what: list[str], settings: Settings, timeout_s: float) -> _Take:
     match what:
         case ["mcp"]:
             raise RequestInvalid([Fault("mcp", "say which server: `mats import mcp -- COMMAND...`, or its address")])
-        case ["mcp", url] if fetching.is_address(url):
-            return _live(fetching.shown(url), url, lambda: mcp_listing.listed_by_address(url, timeout_s=timeout_s))
+        case ["mcp", url] if http.is_address(url):
+            return _live(http.shown(url), url, lambda: mcp_client.listed_by_address(url, timeout_s=timeout_s))
         case ["mcp", *command]:
-            return _live(command[0], "", lambda: mcp_listing.listed_by_command(command, timeout_s=timeout_s))
+            return _live(command[0], "", lambda: mcp_client.listed_by_command(command, timeout_s=timeout_s))
         case ["bedrock"]:
             return _live("bedrock", "", lambda: bedrock_catalogue(settings))
     return lambda importer, advance: _files(importer, what, advance)
@@ -108,7 +109,7 @@ def _files(importer: Importer, names: list[str], advance: Callable[[int], None])
 
 def _live(name: str, url: str, asked: Callable[[], Any]) -> _Take:
     def take(importer: Importer, advance: Callable[[int], None]) -> None:
-        source = Source(name, importer.namespace, server=fetching.kept(url))
+        source = Source(name, importer.namespace, server=http.kept(url))
         if source.server != url:
             note = Fault("endpoint", "is kept without what stands behind ? or #, which may be a secret")
             importer.report.noted.append(Noted(name, 0, "", [note]))
@@ -135,18 +136,18 @@ def _run(take: _Take, local: Local, namespace: str, began: float, *, as_json: bo
     return report
 
 
-def _rehearse(
+def _dry_run(
     take: _Take, settings: Settings, namespace: str, to_items: Path | None, table: str, *, as_json: bool
 ) -> Report:
     """Do everything but register. A registry that is there is compared with; none is made."""
     there = not settings.in_aws and (settings.home / DATABASE).exists()
-    rehearsal = Rehearsal(Local(settings).registry if there else None)
-    importer = Importer(rehearsal, namespace)
+    registry = DryRunRegistry(Local(settings).registry if there else None)
+    importer = Importer(registry, namespace)
     take(importer, lambda count: None)
-    report, items = importer.report, list(rehearsal.items.values())
+    report, items = importer.report, list(registry.items.values())
     written = write_requests(items, table, to_items) if to_items else 0
     if as_json:
-        placed = [{"id": id, "placed": happened} for id, happened in rehearsal.placed.items()]
+        placed = [{"id": id, "placed": happened} for id, happened in registry.placed.items()]
         files = {"request_files": written} if to_items else {}
         print_json({**_report(report), "dry_run": True, **files, "would_be": placed, "items": items})
         return report

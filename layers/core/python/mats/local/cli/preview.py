@@ -12,12 +12,12 @@ from mats.domain.advice import Advice, Weight
 from mats.domain.capability import Id
 from mats.domain.errors import CapabilityNotFound, Fault, RequestInvalid
 from mats.domain.registration import Registration
-from mats.local import fetching
 from mats.local.cli.console import AsJson, Exit, exit_codes, out, plain, print_json
 from mats.local.cli.spending import show_spent, spent_json
-from mats.local.importing import Importer
+from mats.local.imports import http
+from mats.local.imports.dry_run import DryRunRegistry
+from mats.local.imports.importer import Importer
 from mats.local.outlook import told
-from mats.local.rehearsal import Rehearsal
 from mats.settings import Settings
 from mats.usecases.preview import TWIN_COSINE, TWIN_OVERLAP, Outlook, Preview, Prospect
 
@@ -67,22 +67,22 @@ def _registrations(item: str, namespace: str, local: Local) -> list[Registration
         CapabilityNotFound: it is neither a file nor an id.
         RegistrationInvalid: what is registered under the id breaks the contract.
     """
-    if item != "-" and not fetching.is_address(item) and not _is_there(item):
+    if item != "-" and not http.is_address(item) and not _is_there(item):
         kept = local.registry.get([Id(item)]).get(Id(item))
         if kept is None:
             raise CapabilityNotFound(item)
         return [Registration.parse(kept)]
-    rehearsal = Rehearsal()
-    importer = Importer(rehearsal, namespace)
+    registry = DryRunRegistry()
+    importer = Importer(registry, namespace)
     importer.take_file(item, lambda count: None)
-    if not rehearsal.items:
+    if not registry.items:
         faults = [
             Fault(":".join(filter(None, (row.where, fault.attribute))), fault.message)
             for row in importer.report.rejected
             for fault in row.faults
         ]
         raise RequestInvalid(faults or [Fault(item, "holds nothing that could be registered")])
-    return [Registration.parse(kept) for kept in rehearsal.items.values()]
+    return [Registration.parse(kept) for kept in registry.items.values()]
 
 
 def _is_there(item: str) -> bool:

@@ -12,7 +12,7 @@ from mats.domain.registration import Registration
 from mats.local.cli.console import AsJson, CapabilityId, exit_codes, out, plain, print_json
 from mats.local.cli.progress import bar
 from mats.local.cli.spending import show_spent, spent_json
-from mats.local.importing import Row, opened, parse
+from mats.local.imports.importer import Row, opened, parse
 from mats.local.pump import drain
 from mats.ports import Placed
 

@@ -122,7 +122,7 @@ def _lack_of_vectors(local: Local) -> Text:
 
 
 def _load_sample(local: Local) -> None:
-    from mats.local.importing import Importer, opened, rows, trust_of  # noqa: PLC0415
+    from mats.local.imports.importer import Importer, opened, rows, trust_of  # noqa: PLC0415
     from mats.local.pump import drain  # noqa: PLC0415
 
     importer = Importer(local.registry)

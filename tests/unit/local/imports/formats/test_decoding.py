@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.local.formats import decoding, skill
-from mats.local.formats.decoding import Undecodable, decoded, from_yaml
+from mats.local.imports.formats import decoding, skill
+from mats.local.imports.formats.decoding import Undecodable, decoded, from_yaml
 
 
 def bomb(levels: int = 12) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mats.domain.descriptors import A2A
-from mats.local.formats import naming
-from mats.local.formats.mapped import Draft, Json, Mapped, Source, each, inner, objects, text_at
+from mats.local.imports.formats import naming
+from mats.local.imports.formats.mapped import Draft, Json, Mapped, Source, each, inner, objects, text_at
 
 NAME = "a2a-agent-card"
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mats.domain.errors import Fault, Invalid
-from mats.local.formats import skill
-from mats.local.formats.mapped import Json
+from mats.local.imports.formats import skill
+from mats.local.imports.formats.mapped import Json
 
 MAX_BYTES = 20_000_000
 """A document; the largest published OpenAPI documents in JSON are of 12 MB."""

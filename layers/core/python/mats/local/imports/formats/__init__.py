@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from mats.local.formats import a2a, bedrock, mcp_server, mcp_tools, openapi, registrations, skill
-from mats.local.formats.mapped import Draft, Format, Json, Mapped, Source, refused
+from mats.local.imports.formats import a2a, bedrock, mcp_server, mcp_tools, openapi, registrations, skill
+from mats.local.imports.formats.mapped import Draft, Format, Json, Mapped, Source, refused
 
 __all__ = ["FORMATS", "Draft", "Format", "Json", "Mapped", "Source", "detected", "mapped"]
 

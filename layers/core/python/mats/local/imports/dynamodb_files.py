@@ -1,59 +1,16 @@
-"""What an import would do, and its items as DynamoDB's command line takes them, without doing it."""
+"""Items as request files for `aws dynamodb batch-write-item`."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from mats.domain.capability import Id
 from mats.domain.errors import Fault, RequestInvalid
-from mats.domain.registration import Registration
-from mats.ports import Item, Placed, Registry
+from mats.ports import Item
 
 _PER_REQUEST = 25
-"""Items that one BatchWriteItem takes; of 16 MB it takes, these are 10 at most."""
-
-
-@dataclass(slots=True)
-class Rehearsal:
-    """The registry port over another that is only read, if there is one: keeps what would be written and says what."""
-
-    registry: Registry | None = None
-    items: dict[Id, Item] = field(default_factory=dict)
-    placed: dict[Id, Placed] = field(default_factory=dict)
-
-    def get(self, ids: Collection[Id]) -> Mapping[Id, Item]:
-        """The items there would be."""
-        there = dict(self.registry.get(ids)) if self.registry else {}
-        return there | {id: self.items[id] for id in ids if id in self.items}
-
-    def put(self, registrations: Sequence[Registration]) -> Mapping[Id, Placed]:
-        """What would become of each."""
-        before = self.get([registration.id for registration in registrations])
-        placed = {r.id: _placed(before.get(r.id), r.item()) for r in registrations}
-        for registration in registrations:
-            if placed[registration.id] is not Placed.OTHER_KIND:
-                self.items[registration.id] = registration.item()
-        self.placed |= placed
-        return placed
-
-    def remove(self, id: Id) -> bool:
-        """Whether there would be one to take out."""
-        return self.items.pop(id, None) is not None
-
-    def ids(self) -> Iterator[Id]:
-        """Every id there would be."""
-        yield from sorted({*(self.registry.ids() if self.registry else ()), *self.items})
-
-
-def _placed(before: Item | None, item: Item) -> Placed:
-    if before is None:
-        return Placed.NEW
-    if before.get("kind") != item["kind"]:
-        return Placed.OTHER_KIND
-    return Placed.UNCHANGED if before == item else Placed.CHANGED
+"""Items that one BatchWriteItem takes. It takes 16 MB, and 25 items have 10 MB at most."""
 
 
 def write_requests(items: Sequence[Item], table: str, folder: Path) -> int:

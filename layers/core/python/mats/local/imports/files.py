@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
 from mats.domain.errors import Fault, Invalid
-from mats.local.formats import skill
-from mats.local.formats.decoding import MAX_BYTES
+from mats.local.imports.formats import skill
+from mats.local.imports.formats.decoding import MAX_BYTES
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -12,10 +12,10 @@ from mats.domain.errors import Fault, Invalid, RegistrationInvalid
 from mats.domain.profile import fingerprint
 from mats.domain.registration import Registration
 from mats.domain.rows import item_of
-from mats.local import fetching, formats
-from mats.local.formats import Mapped, Source, registrations
-from mats.local.formats.decoding import Undecodable, decoded
-from mats.local.reading import MAX_LINE_BYTES, FileUnreadable, Found, content, found, opened, unpacked
+from mats.local.imports import formats, http
+from mats.local.imports.files import MAX_LINE_BYTES, FileUnreadable, Found, content, found, opened, unpacked
+from mats.local.imports.formats import Mapped, Source, registrations
+from mats.local.imports.formats.decoding import Undecodable, decoded
 from mats.ports import Placed, Registry
 
 __all__ = ["BATCH", "FileUnreadable", "Importer", "Rejected", "Report", "Row", "opened", "parse", "rows", "trust_of"]
@@ -143,7 +143,7 @@ class Importer:
 
     def take_file(self, name: str, acknowledged: Callable[[int], None]) -> None:
         """Register what is good in a file, folder or address; what cannot be read (any further) counts as a bad row."""
-        if fetching.is_address(name):
+        if http.is_address(name):
             self._take_address(name, acknowledged)
             return
         for one in found(name):
@@ -156,14 +156,12 @@ class Importer:
                 self.report.rejected.append(Rejected(one.path, 0, error.faults))
 
     def _take_address(self, url: str, acknowledged: Callable[[int], None]) -> None:
-        name = fetching.shown(url).rstrip("/")
+        name = http.shown(url).rstrip("/")
         try:
-            answer = fetching.fetched(url)
+            answer = http.fetched(url)
             with unpacked(name, io.BytesIO(answer.body)) as file:
-                self._take_content(
-                    Source(name, self.namespace, url=fetching.kept(url)), Found(name), file, acknowledged
-                )
-        except (fetching.Unfetchable, FileUnreadable) as error:
+                self._take_content(Source(name, self.namespace, url=http.kept(url)), Found(name), file, acknowledged)
+        except (http.Unfetchable, FileUnreadable) as error:
             self.report.rejected.append(Rejected(name, 0, error.faults))
 
     def _take_content(self, source: Source, one: Found, file: IO[bytes], acknowledged: Callable[[int], None]) -> None:

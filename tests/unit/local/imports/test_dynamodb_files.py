@@ -1,4 +1,4 @@
-"""What an import would do, and its items for DynamoDB's command line."""
+"""Request files for DynamoDB's command line."""
 
 import json
 from contextlib import suppress
@@ -9,25 +9,8 @@ from hypothesis import strategies as st
 
 from mats.adapters.dynamodb import values
 from mats.domain.errors import RequestInvalid
-from mats.local.rehearsal import Rehearsal, typed, write_requests
-from mats.ports import Placed
-from tests.builders import a_registration, an_item
-from tests.fakes import MemoryRegistry
-
-
-def test_a_rehearsal_says_what_would_happen_and_writes_nothing():
-    there = MemoryRegistry()
-    there.put([a_registration(name="same"), a_registration(name="other"), a_registration(name="kind")])
-    before = dict(there.items)
-    placed = Rehearsal(there).put(
-        [
-            a_registration(name="same"), a_registration(name="other", version="2"),
-            a_registration(name="kind", kind="agent"), a_registration(name="fresh"),
-        ]
-    )  # fmt: skip
-    assert list(placed.values()) == [Placed.UNCHANGED, Placed.CHANGED, Placed.OTHER_KIND, Placed.NEW]
-    assert there.items == before
-
+from mats.local.imports.dynamodb_files import typed, write_requests
+from tests.builders import an_item
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),

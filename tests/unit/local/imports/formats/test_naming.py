@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.registration import Registration
-from mats.local.formats.naming import joined, label, of_url, reversed_domain
+from mats.local.imports.formats.naming import joined, label, of_url, reversed_domain
 
 
 @pytest.mark.parametrize(

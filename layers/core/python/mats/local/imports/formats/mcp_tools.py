@@ -5,8 +5,8 @@ from typing import Any
 
 from mats.domain.descriptors import MCP
 from mats.domain.errors import Fault
-from mats.local.formats import naming
-from mats.local.formats.mapped import Draft, Json, Mapped, Source, each, inner, objects, refused, text_at
+from mats.local.imports.formats import naming
+from mats.local.imports.formats.mapped import Draft, Json, Mapped, Source, each, inner, objects, refused, text_at
 
 NAME = "mcp-tools"
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from mats.local.formats.mapped import Json
+from mats.local.imports.formats.mapped import Json
 
 _DEEPEST = 22
 """Levels of a schema; an item may have 32, and the schema lies within it."""

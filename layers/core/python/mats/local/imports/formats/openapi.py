@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import urljoin
 
 from mats.domain.errors import Fault
-from mats.local.formats import naming
-from mats.local.formats.mapped import Draft, Json, Mapped, Source, inner, objects, refused, text_at
-from mats.local.formats.references import References, Unresolved
+from mats.local.imports.formats import naming
+from mats.local.imports.formats.mapped import Draft, Json, Mapped, Source, inner, objects, refused, text_at
+from mats.local.imports.formats.references import References, Unresolved
 
 NAME = "openapi"
 

@@ -6,7 +6,7 @@ from typing import Any
 from mats.domain.errors import RegistrationInvalid
 from mats.domain.registration import Registration
 from mats.domain.rows import item_of
-from mats.local.formats.mapped import Json, Mapped, Source, each
+from mats.local.imports.formats.mapped import Json, Mapped, Source, each
 
 NAME = "registrations"
 

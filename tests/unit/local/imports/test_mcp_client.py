@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from mats.local.mcp_listing import ServerFailed, _Process, listed_by_address, listed_by_command
-from tests.unit.local.test_fetching import answering, saying
+from mats.local.imports.mcp_client import ServerFailed, _Process, listed_by_address, listed_by_command
+from tests.unit.local.imports.test_http import answering, saying
 
 SERVER = """
 import json, os, sys, time
@@ -147,7 +147,7 @@ def test_a_server_does_not_outlive_whoever_is_told_to_end(tmp_path):
     note = tmp_path / "pid"
     server = f"import os, time; open({str(note)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
     command = [sys.executable, "-c", server]
-    asks = f"from mats.local.mcp_listing import listed_by_command; listed_by_command({command!r}, timeout_s=60)"
+    asks = f"from mats.local.imports.mcp_client import listed_by_command; listed_by_command({command!r}, timeout_s=60)"
     process = subprocess.Popen([sys.executable, "-c", asks], stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 20
     while not (note.exists() and note.read_text()) and time.monotonic() < deadline:

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from mats.local import fetching
-from mats.local.fetching import Unfetchable, fetched, kept, shown
-from mats.local.importing import Importer
+from mats.local.imports import http
+from mats.local.imports.http import Unfetchable, fetched, kept, shown
+from mats.local.imports.importer import Importer
 from tests.fakes import MemoryRegistry
 
 
@@ -114,22 +114,22 @@ def test_what_is_no_address_is_not_asked(url):
                 "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "0.0.0.0", "::", "224.0.0.1", "255.255.255.255"],
 )  # fmt: skip
 def test_no_address_of_a_clouds_metadata_is_asked_by_whatever_name(address, monkeypatch):
-    monkeypatch.setattr(fetching.socket, "getaddrinfo", lambda *a, **k: [(0, 0, 0, "", (address, 80))])
+    monkeypatch.setattr(http.socket, "getaddrinfo", lambda *a, **k: [(0, 0, 0, "", (address, 80))])
     with pytest.raises(Unfetchable, match="never asked"):
         fetched("http://innocent.example/")
 
 
 def test_an_address_that_is_translated_is_the_one_it_stands_for(monkeypatch):
     reached: list[str] = []
-    monkeypatch.setattr(fetching.socket, "getaddrinfo", lambda *a, **k: [(0, 0, 0, "", ("64:ff9b::5db8:d822", 80))])
-    monkeypatch.setattr(fetching.socket, "create_connection", lambda where, timeout: reached.append(where[0]) or 1 / 0)
+    monkeypatch.setattr(http.socket, "getaddrinfo", lambda *a, **k: [(0, 0, 0, "", ("64:ff9b::5db8:d822", 80))])
+    monkeypatch.setattr(http.socket, "create_connection", lambda where, timeout: reached.append(where[0]) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
         fetched("http://public.example/")
     assert reached == ["64:ff9b::5db8:d822"]
 
 
 def test_a_name_that_stands_for_this_machine_is_not_asked(monkeypatch):
-    monkeypatch.setattr(fetching.socket, "getaddrinfo", lambda *a, **k: [(0, 0, 0, "", ("127.0.0.1", 80))])
+    monkeypatch.setattr(http.socket, "getaddrinfo", lambda *a, **k: [(0, 0, 0, "", ("127.0.0.1", 80))])
     with pytest.raises(Unfetchable, match="this machine"):
         fetched("http://innocent.example/")
 
@@ -142,8 +142,8 @@ def test_addresses_that_take_no_connection_share_the_time(monkeypatch):
         raise TimeoutError
 
     addresses = [(0, 0, 0, "", (f"8.8.8.{n}", 80)) for n in range(9)]
-    monkeypatch.setattr(fetching.socket, "getaddrinfo", lambda *a, **k: addresses)
-    monkeypatch.setattr(fetching.socket, "create_connection", silent)
+    monkeypatch.setattr(http.socket, "getaddrinfo", lambda *a, **k: addresses)
+    monkeypatch.setattr(http.socket, "create_connection", silent)
     with pytest.raises(Unfetchable, match="did not answer"):
         fetched("http://slow.example/", timeout_s=8)
     assert given == [2, 2, 2, 2]

@@ -18,8 +18,8 @@ from typing import Any, Protocol
 
 from mats.domain.errors import DependencyFailed
 from mats.domain.text import clean, clip
-from mats.local import fetching
-from mats.local.formats import Json, mcp_tools
+from mats.local.imports import http
+from mats.local.imports.formats import Json, mcp_tools
 
 _LEGACY, _STATELESS = "2025-11-25", "2026-07-28"
 _MOST_PAGES, _MOST_TOOLS = 200, 20_000
@@ -74,7 +74,7 @@ def listed_by_address(url: str, *, timeout_s: float) -> Json:
         ServerFailed: it does not list its tools in time and size.
         Unfetchable: it cannot be reached, or must not be.
     """
-    with fetching.Session(url, timeout_s=timeout_s, most=_MOST_BYTES) as session:
+    with http.Session(url, timeout_s=timeout_s, most=_MOST_BYTES) as session:
         wire = _Http(session)
         try:
             return _listed(wire)
@@ -295,7 +295,7 @@ def _answer_to(request: Mapping[str, Any]) -> Mapping[str, Any]:
 class _Http:
     """A server at an address: each message is a POST, answered with JSON or as events."""
 
-    def __init__(self, session: fetching.Session) -> None:
+    def __init__(self, session: http.Session) -> None:
         self._session = session
         self._headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         self._version = ""
@@ -330,7 +330,7 @@ class _Http:
         if "Mcp-Session-Id" in self._headers:
             try:
                 self._session.ask("DELETE", self._headers)
-            except fetching.Unfetchable:
+            except http.Unfetchable:
                 return
 
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mats.local.formats import naming
-from mats.local.formats.mapped import Draft, Json, Mapped, Source, inner, refused, text_at
+from mats.local.imports.formats import naming
+from mats.local.imports.formats.mapped import Draft, Json, Mapped, Source, inner, refused, text_at
 
 NAME = "agent-skill"
 FILE = "SKILL.md"

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.local import reading
-from mats.local.importing import Importer
-from mats.local.reading import FileUnreadable, content, found, opened
+from mats.local.imports import files as reading
+from mats.local.imports.files import FileUnreadable, content, found, opened
+from mats.local.imports.importer import Importer
 from mats.ports import Placed
 from tests.fakes import MemoryRegistry
-from tests.unit.local.formats import documents as d
+from tests.unit.local.imports.formats import documents as d
 
 
 def row(name: str, **about) -> bytes:
@@ -92,7 +92,7 @@ def test_a_bad_first_line_does_not_hide_the_good_ones(tmp_path):
 
 def test_a_document_that_is_too_large_says_so_soon(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "MAX_BYTES", 100_000)
-    monkeypatch.setattr("mats.local.formats.decoding.MAX_BYTES", 100_000)
+    monkeypatch.setattr("mats.local.imports.formats.decoding.MAX_BYTES", 100_000)
     file = tmp_path / "big.json"
     with file.open("wb") as sparse:
         sparse.write(b'{\n "a": 1,')

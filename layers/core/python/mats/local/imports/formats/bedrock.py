@@ -6,8 +6,8 @@ Their namespace has the region in it, because a model's ARN does: the same model
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mats.local.formats import naming
-from mats.local.formats.mapped import Draft, Json, Mapped, Source, each, objects, text_at
+from mats.local.imports.formats import naming
+from mats.local.imports.formats.mapped import Draft, Json, Mapped, Source, each, objects, text_at
 
 NAME = "bedrock-models"
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from mats.domain.profile import profile_of
 from mats.domain.registration import Registration
 from mats.edge.ard_entry import AGENT_CARD, SERVER_CARD, media_type
-from mats.local.formats import FORMATS, Mapped, Source, detected, mapped
-from mats.local.formats.decoding import decoded
-from tests.unit.local.formats import documents as d
+from mats.local.imports.formats import FORMATS, Mapped, Source, detected, mapped
+from mats.local.imports.formats.decoding import decoded
+from tests.unit.local.imports.formats import documents as d
 
 FILE = Source("file.json")
 SAMPLES = (d.SERVER, d.OLD_SERVER, d.TOOLS, d.CARD, d.CARD_1_0, d.OPENAPI, d.MODELS, decoded(d.SKILL.encode()))

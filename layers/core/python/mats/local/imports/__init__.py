@@ -1,0 +1,1 @@
+"""Import registrations from files, addresses and live servers."""
