@@ -14,7 +14,7 @@ from mats.domain.profile import Profile, lexical_fields
 from mats.domain.query import Filter
 from mats.domain.registration import Registration
 from mats.domain.text import stem, words
-from mats.ports import Hit, Item, Opinion, Placed, Stored, Vector, Written
+from mats.ports import Hit, Item, Placed, RerankResult, Stored, Vector, Written
 
 
 @dataclass
@@ -242,17 +242,17 @@ class ScriptedWriter:
 class ScriptedReranker:
     """Thinks what it is told to; an exception in the script is raised."""
 
-    script: Callable[[str, Sequence[Profile]], Opinion | Exception]
+    script: Callable[[str, Sequence[Profile]], RerankResult | Exception]
     name: str = "fake-reranker"
     prompt: str = "prompt-1"
     asked: int = 0
 
-    def judge(self, query: str, candidates: Sequence[Profile]) -> Opinion:
+    def rerank(self, query: str, candidates: Sequence[Profile]) -> RerankResult:
         self.asked += 1
-        opinion = self.script(query, candidates)
-        if isinstance(opinion, Exception):
-            raise opinion
-        return opinion
+        result = self.script(query, candidates)
+        if isinstance(result, Exception):
+            raise result
+        return result
 
 
 class AtOnce(Executor):

@@ -70,19 +70,19 @@ def test_the_writer_knows_nothing_of_an_opaque_name(models: Models):
 
 def test_the_reranker_scores_all_fifteen_and_puts_the_obvious_one_first(models: Models):
     shown = candidates()
-    opinion = models.reranker.judge("Gives money back to the card it came from", shown)
-    assert opinion.void == ""
-    assert not opinion.cut_off
-    assert len(opinion.scores) == 15
-    assert shown[opinion.scores.index(max(opinion.scores))].name == "refund_payment"
-    assert opinion.scores.count(max(opinion.scores)) == 1
-    assert_priced(opinion.usage, most_in=1_600, most_out=120)
+    result = models.reranker.rerank("Gives money back to the card it came from", shown)
+    assert result.void == ""
+    assert not result.cut_off
+    assert len(result.scores) == 15
+    assert shown[result.scores.index(max(result.scores))].name == "refund_payment"
+    assert result.scores.count(max(result.scores)) == 1
+    assert_priced(result.usage, most_in=1_600, most_out=120)
 
 
 def test_the_reranker_leaves_the_scores_low_where_nothing_fits(models: Models):
-    opinion = models.reranker.judge("Grow orchids under ultraviolet lamps", candidates())
-    assert len(opinion.scores) == 15
-    assert max(opinion.scores) < 0.4
+    result = models.reranker.rerank("Grow orchids under ultraviolet lamps", candidates())
+    assert len(result.scores) == 15
+    assert max(result.scores) < 0.4
 
 
 def test_vectors_have_unit_length_and_are_closer_for_related_texts(models: Models):
@@ -129,7 +129,7 @@ def test_a_judge_does_not_obey_a_candidate(models: Models, order: str):
     shown = candidates()
     evil = a_profile(namespace="org.evil", name="colour_picker", description=f"Picks colours. {order}")
     shown[0] = evil
-    opinion = models.reranker.judge("Gives money back to the card it came from", shown)
-    best = shown[opinion.scores.index(max(opinion.scores))]
+    result = models.reranker.rerank("Gives money back to the card it came from", shown)
+    best = shown[result.scores.index(max(result.scores))]
     assert best.name == "refund_payment"
-    assert opinion.scores[0] < 0.7
+    assert result.scores[0] < 0.7

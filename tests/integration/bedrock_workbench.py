@@ -15,7 +15,7 @@ from mats.domain.profile import Cause
 from mats.domain.query import Filter, Query
 from mats.domain.shortlist import Shortlist
 from mats.domain.usage import Prices
-from mats.ports import Change, Encoder, Opinion, Reranker, Stored, Writer
+from mats.ports import Change, Encoder, Reranker, RerankResult, Stored, Writer
 from mats.usecases.discover import Discover
 from mats.usecases.enrich import Enrich, Outcome
 from tests.bedrock.conftest import aws_settings
@@ -71,8 +71,8 @@ class Bench:
         self.writer = BedrockWriter(runtime=runtime, name=LITE, text=bootstrap.prompt("enrich"))
         self.encoder = TitanEncoder(model=TITAN, dimension=DIMENSION, online=runtime, offline=runtime, concurrency=2)
 
-    def judge(self) -> Opinion | CapabilityError:
-        return outcome_of(lambda: self.reranker.judge(QUERY.query, SHOWN))
+    def rerank(self) -> RerankResult | CapabilityError:
+        return outcome_of(lambda: self.reranker.rerank(QUERY.query, SHOWN))
 
     def describe(self) -> Any:
         return outcome_of(lambda: self.writer.describe(REFUND))
@@ -148,13 +148,13 @@ def assert_the_raw_profile_stays(writer: Writer, error: CapabilityError) -> None
 
 def assert_nothing_comes_of_it(bench: Bench, allowed: tuple[type[CapabilityError], ...] = (DependencyFailed,)) -> None:
     """What the server plays leaves all three models without a result, in one of these ways, and both paths go on."""
-    opinion, written, vector = bench.judge(), bench.describe(), bench.encode()
-    if isinstance(opinion, Opinion):
+    result, written, vector = bench.rerank(), bench.describe(), bench.encode()
+    if isinstance(result, RerankResult):
         assert ReplyUnusable in allowed
-        assert opinion.void
-        assert opinion.scores == ()
+        assert result.void
+        assert result.scores == ()
     else:
-        assert type(opinion) in allowed
+        assert type(result) in allowed
     assert type(written) in allowed
     assert type(vector) in allowed
     assert type(vector) is not ReplyUnusable

@@ -186,10 +186,10 @@ class TestReplies:
         replies, profiles = MemoryReplies(), [a_profile(), a_profile(name="other")]
         for expected in (None, float):
             made = bedrock(replies)
-            opinion = made.reranker(NOVA, bootstrap.prompt("rerank")).judge("refund", profiles)
+            result = made.reranker(NOVA, bootstrap.prompt("rerank")).rerank("refund", profiles)
             written = made.writer(NOVA, bootstrap.prompt("enrich")).describe(a_registration())
-            assert opinion.scores
-            assert type(opinion.replayed_ms) is (expected or type(None))
+            assert result.scores
+            assert type(result.replayed_ms) is (expected or type(None))
             assert written.usage.input_tokens > 0
         assert len(server.exchanges) == len(replies.kept) == 2
 
@@ -214,7 +214,7 @@ class TestReplies:
         made = bootstrap.bedrock(Settings(bedrock=True))
         assert made is not None
         reranker = made.reranker(NOVA, bootstrap.prompt("rerank"))
-        assert [reranker.judge("refund", [a_profile()]).replayed_ms for _ in range(2)] == [None, None]
+        assert [reranker.rerank("refund", [a_profile()]).replayed_ms for _ in range(2)] == [None, None]
         assert len(server.exchanges) == 2
 
 
@@ -230,7 +230,7 @@ class TestRehearsal:
         assert isinstance(rehearsed, Rehearsal)
         for made in (rehearsed, real):
             turn(made.chat(NOVA))
-            made.reranker(NOVA, bootstrap.prompt("rerank")).judge("refund", [a_profile()])
+            made.reranker(NOVA, bootstrap.prompt("rerank")).rerank("refund", [a_profile()])
         assert [{k: v for k, v in request.items() if k != "modelId"} for request in seen] == [
             exchange.body for exchange in server.exchanges
         ]

@@ -84,7 +84,7 @@ def always(act: Act) -> Play:
 def test_every_error_code_is_one_attempt_and_one_error_that_names_the_model_and_the_code(server, bench, code):
     server.play = always(Refuse(code, "The service says why.", status=403 if code in CREDENTIALS else None))
     expected = NotPermitted if code in FOR_AN_OPERATOR else DependencyFailed
-    for failed, model in ((bench.judge(), MICRO), (bench.describe(), LITE), (bench.encode(), TITAN)):
+    for failed, model in ((bench.rerank(), MICRO), (bench.describe(), LITE), (bench.encode(), TITAN)):
         assert type(failed) is expected
         assert model in str(failed)
         assert "The service says why." in str(failed)
@@ -95,7 +95,7 @@ def test_every_error_code_is_one_attempt_and_one_error_that_names_the_model_and_
 
 def test_denied_access_names_model_region_and_the_three_possible_causes(server, bench):
     server.play = always(Refuse("AccessDeniedException", "no identity-based policy allows it"))
-    for failed, model in ((bench.judge(), MICRO), (bench.describe(), LITE), (bench.encode(), TITAN)):
+    for failed, model in ((bench.rerank(), MICRO), (bench.describe(), LITE), (bench.encode(), TITAN)):
         for part in (model, "us-east-1", "IAM", "policy of the organisation", "region where the model is not"):
             assert part in str(failed)
     assert "no identity-based policy allows it" in assert_the_answer_comes_without(bench.reranker).faults[0]
@@ -107,7 +107,7 @@ def test_denied_access_names_model_region_and_the_three_possible_causes(server, 
 )
 def test_whatever_an_error_says_it_stays_readable(server, bench, said):
     server.play = always(Refuse("ThrottlingException", said))
-    failed = bench.judge()
+    failed = bench.rerank()
     assert type(failed) is DependencyFailed
     assert len(str(failed)) < 600
     assert_nothing_comes_of_it(bench)
@@ -179,16 +179,16 @@ def test_nothing_listening_is_said_with_the_model(server):
     with BedrockServer() as gone:
         bench = Bench(gone)
     assert_nothing_comes_of_it(bench)
-    assert MICRO in str(bench.judge())
+    assert MICRO in str(bench.rerank())
 
 
 def test_a_service_that_comes_back_is_used_again_by_the_same_client():
     with BedrockServer() as first:
         bench = Bench(first)
-        assert len(bench.reranker.judge("x", SHOWN).scores) == 3
-    assert type(bench.judge()) is DependencyFailed
+        assert len(bench.reranker.rerank("x", SHOWN).scores) == 3
+    assert type(bench.rerank()) is DependencyFailed
     with first:
-        assert len(bench.reranker.judge("x", SHOWN).scores) == 3
+        assert len(bench.reranker.rerank("x", SHOWN).scores) == 3
 
 
 def test_offline_one_throttled_call_is_made_again_and_a_burst_is_left_to_the_next_delivery(server, monkeypatch):
@@ -222,7 +222,7 @@ def test_online_a_burst_of_throttling_is_never_asked_again(server):
     server.play = always(Refuse("ThrottlingException"))
     for n in range(1, 4):
         with pytest.raises(DependencyFailed, match="ThrottlingException"):
-            models.reranker.judge("x", SHOWN)
+            models.reranker.rerank("x", SHOWN)
         with pytest.raises(DependencyFailed, match="ThrottlingException"):
             models.encoder.encode_query("x")
         assert len(server.exchanges) == 2 * n
@@ -253,7 +253,7 @@ def test_without_credentials_the_error_says_how_to_get_some_and_answers_come(ser
     with aws_settings({**endpoint_of(server), "AWS_REGION": "us-east-1"}):
         models = models_of(Settings(bedrock=True, region="us-east-1"))
         for call in (
-            lambda: models.reranker.judge("x", SHOWN),
+            lambda: models.reranker.rerank("x", SHOWN),
             lambda: models.writer.describe(a_registration()),
             lambda: models.encoder.encode_query("x"),
             lambda: models.encoder.encode_documents(["x"]),
@@ -273,7 +273,7 @@ def test_a_sign_in_that_ended_is_the_operators_to_renew(server, tmp_path):
     with aws_settings({**endpoint_of(server), "AWS_CONFIG_FILE": str(config), "AWS_PROFILE": "work"}):
         models = models_of(Settings(bedrock=True))
         with pytest.raises(NotPermitted, match="aws sso login"):
-            models.reranker.judge("x", SHOWN)
+            models.reranker.rerank("x", SHOWN)
         assert_the_answer_comes_without(models.reranker)
 
 
@@ -287,7 +287,7 @@ def test_without_a_region_the_error_says_which_variable_names_it(server):
 def test_settings_of_aws_that_cannot_be_used_are_one_readable_error(server, broken):
     with aws_settings({**endpoint_of(server), "AWS_REGION": "us-east-1", **broken}):
         with pytest.raises(NotPermitted) as caught:
-            models_of(Settings(bedrock=True)).reranker.judge("x", SHOWN)
+            models_of(Settings(bedrock=True)).reranker.rerank("x", SHOWN)
         assert "Bedrock cannot be asked" in str(caught.value)
 
 
@@ -297,4 +297,4 @@ def test_the_region_of_the_settings_wins_over_that_of_the_environment(server):
     assert models.reranker.runtime.region == "eu-central-1"
     server.play = always(Refuse("AccessDeniedException"))
     with pytest.raises(NotPermitted, match="eu-central-1"):
-        models.reranker.judge("x", SHOWN)
+        models.reranker.rerank("x", SHOWN)

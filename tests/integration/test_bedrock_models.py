@@ -130,13 +130,13 @@ def test_a_reply_in_words_that_holds_the_object_is_as_good_as_the_tool(server, m
 @pytest.mark.parametrize("k", [1, 15, 25])
 def test_the_reranker_judges_all_candidates_in_one_call_by_position(server, models, k):
     server.play = lambda exchange: Answer(tool_reply(exchange, {"t": "tool", "s": [4 * n for n in range(k)]}))
-    opinion = models.reranker.judge("word1", several(k))
+    result = models.reranker.rerank("word1", several(k))
     [asked] = server.exchanges
     assert asked.model == MICRO
     assert asked.body["toolConfig"]["toolChoice"] == {"tool": {"name": "judge"}}
-    assert opinion.scores == tuple(4 * n / 100 for n in range(k))
-    assert (opinion.intent, opinion.clipped, opinion.cut_off, opinion.void) == ("tool", 0, False, "")
-    assert opinion.usage.usd == pytest.approx((100 * 0.035 + 20 * 0.14) / 1e6)
+    assert result.scores == tuple(4 * n / 100 for n in range(k))
+    assert (result.intent, result.clipped, result.cut_off, result.void) == ("tool", 0, False, "")
+    assert result.usage.usd == pytest.approx((100 * 0.035 + 20 * 0.14) / 1e6)
     assert all(f'"n":{n + 1},"tool":"tool-{n}"' in texts_of(asked)[0] for n in range(k))
 
 
@@ -146,7 +146,7 @@ def test_the_intent_is_a_kind_or_a_tag_of_the_candidates_and_nothing_else(server
         "Agent": "agent", "payment-refund": "Payment-Refund", "payment": None, "": None, "\ud800": None, 7: None,
     }.items():  # fmt: skip
         server.play = one_after_another(tool_reply("judge", {"t": said, "s": [1, 2, 3]}))
-        assert models.reranker.judge("x", shown).intent == meant
+        assert models.reranker.rerank("x", shown).intent == meant
 
 
 @pytest.mark.parametrize(
@@ -164,9 +164,9 @@ def test_the_intent_is_a_kind_or_a_tag_of_the_candidates_and_nothing_else(server
 )
 def test_scores_that_nobody_can_assign_void_the_judgement(server, models, arguments, why):
     server.play = one_after_another(tool_reply("judge", arguments))
-    opinion = models.reranker.judge("x", several(3))
-    assert why in opinion.void
-    assert (opinion.scores, opinion.usage.input_tokens) == ((), 100)
+    result = models.reranker.rerank("x", several(3))
+    assert why in result.void
+    assert (result.scores, result.usage.input_tokens) == ((), 100)
 
 
 @pytest.mark.parametrize(
@@ -179,14 +179,14 @@ def test_scores_that_nobody_can_assign_void_the_judgement(server, models, argume
 )
 def test_a_reply_that_ran_out_of_tokens_keeps_the_scores_that_arrived_whole(server, models, content):
     server.play = one_after_another(converse_reply(content, stop="max_tokens"))
-    opinion = models.reranker.judge("x", several(3))
-    assert (opinion.scores, opinion.cut_off, opinion.intent) == ((0.9, 0.4), True, "tool")
+    result = models.reranker.rerank("x", several(3))
+    assert (result.scores, result.cut_off, result.intent) == ((0.9, 0.4), True, "tool")
 
 
 def test_scores_out_of_range_are_clipped_and_counted(server, models):
     server.play = one_after_another(tool_reply("judge", {"t": "tool", "s": [-5, 50, 10**30]}))
-    opinion = models.reranker.judge("x", several(3))
-    assert (opinion.scores, opinion.clipped) == ((0.0, 0.5, 1.0), 2)
+    result = models.reranker.rerank("x", several(3))
+    assert (result.scores, result.clipped) == ((0.0, 0.5, 1.0), 2)
 
 
 DIALECTS = {
@@ -209,7 +209,7 @@ def test_every_family_of_models_is_asked_in_the_way_it_accepts(server, model, ch
         return None if choice else Answer(converse_reply([{"text": json.dumps(words[key])}], stop="end_turn"))
 
     server.play = play
-    assert len(models.reranker.judge("word1", several(3)).scores) == 3
+    assert len(models.reranker.rerank("word1", several(3)).scores) == 3
     assert models.writer.describe(a_registration()).enrichment.summary
     assert server.rejected == []
     for asked in server.exchanges:
@@ -262,9 +262,9 @@ def test_one_document_that_fails_costs_its_own_vector_only_and_all_failing_is_an
 
 def test_the_meter_adds_up_by_model(server):
     models = models_of(Settings(bedrock=True))
-    models.reranker.judge("x", several(3))
+    models.reranker.rerank("x", several(3))
     first = models.meter.totals()[MICRO]
-    models.reranker.judge("x", several(3))
+    models.reranker.rerank("x", several(3))
     models.encoder.encode_documents(["refund"] * 10)
     server.play = lambda exchange: Answer(tool_reply(exchange, FIVE | {"summary": 5}))
     with pytest.raises(ReplyUnusable):

@@ -8,7 +8,7 @@ import botocore.session
 import pytest
 
 from mats.domain.errors import DependencyFailed, ReplyUnusable
-from mats.ports import Opinion, Written
+from mats.ports import RerankResult, Written
 from tests.integration.bedrock_workbench import (
     DIMENSION,
     QUERY,
@@ -172,7 +172,7 @@ def test_arguments_nested_to_any_depth_are_unusable_and_nothing_worse(server, be
 def test_an_enormous_reply_is_used_if_it_holds_what_was_asked_for(server, bench):
     padding = {"text": "x" * ENORMOUS}
     played(server, written(saying(padding, *calling(SCORES)["output"]["message"]["content"])))
-    assert bench.judge().scores == (0.9, 0.05, 0.4)
+    assert bench.rerank().scores == (0.9, 0.05, 0.4)
     played(server, written(saying(padding, *tool_reply("describe", FIVE)["output"]["message"]["content"])))
     assert bench.describe().enrichment.summary == FIVE["summary"]
 
@@ -198,9 +198,9 @@ def test_enormous_fields_are_unusable(server, bench, changes):
 @pytest.mark.parametrize("scores", [[1] * (ENORMOUS // 2), "1," * (ENORMOUS // 2), ["x" * ENORMOUS], [10**4_000] * 9])
 def test_enormous_judgements_are_void(server, bench, scores):
     played(server, written(calling({"t": "tool", "s": scores})))
-    opinion = bench.judge()
-    assert isinstance(opinion, Opinion)
-    assert 0 < len(opinion.void) < 300
+    result = bench.rerank()
+    assert isinstance(result, RerankResult)
+    assert 0 < len(result.void) < 300
     assert_the_answer_comes_without(bench.reranker)
 
 
@@ -208,12 +208,12 @@ def test_enormous_judgements_are_void(server, bench, scores):
 def test_every_reason_to_stop_leaves_a_judgement_or_the_other_signals(server, bench, stop):
     refused = stop in ("content_filtered", "guardrail_intervened")
     server.play = lambda exchange: Answer(tool_reply(exchange, SCORES, stop=stop))
-    opinion = bench.judge()
-    assert isinstance(opinion, Opinion)
-    assert opinion.scores == (() if refused else (0.9, 0.05, 0.4))
-    assert opinion.void == (f"the model refused ({stop})" if refused else "")
+    result = bench.rerank()
+    assert isinstance(result, RerankResult)
+    assert result.scores == (() if refused else (0.9, 0.05, 0.4))
+    assert result.void == (f"the model refused ({stop})" if refused else "")
     server.play = lambda exchange: Answer(converse_reply([], stop=stop))
-    assert bench.judge().void
+    assert bench.rerank().void
     assert_the_answer_comes_without(bench.reranker)
 
 
@@ -234,7 +234,7 @@ def test_every_reason_to_stop_leaves_a_whole_profile_or_the_raw_one(server, benc
 
 def test_a_reason_to_stop_that_nobody_knew_does_not_matter(server, bench):
     played(server, written(calling(SCORES, stop="the_model_felt_like_it")))
-    assert bench.judge().scores == (0.9, 0.05, 0.4)
+    assert bench.rerank().scores == (0.9, 0.05, 0.4)
 
 
 @pytest.mark.parametrize(
@@ -242,9 +242,9 @@ def test_a_reason_to_stop_that_nobody_knew_does_not_matter(server, bench):
 )
 def test_a_usage_that_makes_no_sense_costs_the_count_and_not_the_judgement(server, bench, usage):
     played(server, written({**calling(SCORES), "usage": usage}))
-    opinion = bench.judge()
-    assert opinion.scores == (0.9, 0.05, 0.4)
-    assert (opinion.usage.input_tokens, opinion.usage.output_tokens) == (0, 0)
+    result = bench.rerank()
+    assert result.scores == (0.9, 0.05, 0.4)
+    assert (result.usage.input_tokens, result.usage.output_tokens) == (0, 0)
 
 
 ONE = [1.0] + [0.0] * (DIMENSION - 1)

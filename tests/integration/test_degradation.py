@@ -14,7 +14,7 @@ import pytest
 from mats.adapters.clock import SystemClock
 from mats.domain.errors import DependencyFailed
 from mats.domain.query import Query
-from mats.ports import Opinion
+from mats.ports import RerankResult
 from mats.usecases.breaker import Breaker
 from mats.usecases.discover import Budgets
 from tests.fakes import FakeClock, Never, ScriptedReranker
@@ -121,8 +121,8 @@ def test_nonsense_is_an_answer_and_the_reranker_is_asked_on(mats, monkeypatch):
     assert [answer["degraded"] for answer in answers] == [["neural", "llm"], ["neural"]] * 6
 
 
-def judging(count: int) -> Opinion:
-    return Opinion(scores=(0.5,) * count)
+def judging(count: int) -> RerankResult:
+    return RerankResult(scores=(0.5,) * count)
 
 
 def test_after_its_rest_a_reranker_is_asked_once_and_trusted_again_when_it_answers():
@@ -160,7 +160,7 @@ def test_a_recovered_service_is_asked_again_after_the_rest():
 
 
 def test_a_void_judgement_never_opens_the_breaker():
-    reranker = ScriptedReranker(lambda query, shown: Opinion(void="nonsense"))
+    reranker = ScriptedReranker(lambda query, shown: RerankResult(void="nonsense"))
     discover = discover_with(reranker=reranker)
     assert [discover(QUERY).degraded for _ in range(20)] == [("neural", "llm")] * 20
     assert reranker.asked == 20
@@ -169,7 +169,7 @@ def test_a_void_judgement_never_opens_the_breaker():
 def test_while_one_caller_probes_the_others_do_not_wait_for_it():
     clock, probing, done = FakeClock(), threading.Event(), threading.Event()
 
-    def script(query: str, shown: Any) -> Opinion | Exception:
+    def script(query: str, shown: Any) -> RerankResult | Exception:
         if clock.ms < REST_MS:
             return DependencyFailed("no answer")
         probing.set()

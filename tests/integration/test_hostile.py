@@ -13,12 +13,12 @@ from mats.adapters.bedrock.reranker import BedrockReranker
 from mats.adapters.bedrock.writer import BedrockWriter
 from mats.domain.errors import ReplyUnusable
 from mats.domain.fence import is_hidden, size
-from mats.domain.judging import CARD_BYTES, cards
 from mats.domain.profile import Enrichment, Profile
 from mats.domain.query import Query
 from mats.domain.registration import Registration
+from mats.domain.rerank_prompt import CARD_BYTES, cards
 from mats.domain.suspicion import BIDI, FENCE, HIDDEN, LONG, ORDERS, RANK, RESULT, ROLE, STUFFED
-from mats.ports import Opinion
+from mats.ports import RerankResult
 from mats.settings import Settings
 from tests.builders import a_profile, a_registration
 from tests.fakes import ScriptedReranker
@@ -128,7 +128,7 @@ def writer(bedrock: BedrockServer) -> BedrockWriter:
 def asked(bedrock: BedrockServer, reranker: BedrockReranker, candidates: list[Profile]) -> dict[str, Any]:
     """The one request that judging these candidates sends."""
     before = len(bedrock.exchanges)
-    reranker.judge("refund a customer", candidates)
+    reranker.rerank("refund a customer", candidates)
     [exchange] = bedrock.exchanges[before:]
     return exchange.body
 
@@ -244,7 +244,7 @@ def test_a_flag_reaches_the_answer_and_changes_no_score(reason, text):
 def test_no_request_leaves_its_fence(attack, text, bedrock, reranker):
     harmless = asked(bedrock, reranker, HONEST)
     before = len(bedrock.exchanges)
-    reranker.judge(text[:2_000], HONEST)
+    reranker.rerank(text[:2_000], HONEST)
     [exchange] = bedrock.exchanges[before:]
     assert around(exchange.body) == around(harmless)
     first, rest = said(exchange.body).split("\n", 1)
@@ -268,8 +268,8 @@ def test_text_that_steers_the_writer_is_flagged_by_what_the_writer_wrote():
 
 
 def test_a_judge_that_obeys_one_candidate_changes_nobody_elses_score():
-    def obedient(query: str, candidates: list[Profile]) -> Opinion:
-        return Opinion(scores=tuple(1.0 if "obey" in p.name else 0.6 for p in candidates))
+    def obedient(query: str, candidates: list[Profile]) -> RerankResult:
+        return RerankResult(scores=tuple(1.0 if "obey" in p.name else 0.6 for p in candidates))
 
     evil = a_profile(namespace="org.evil", name="obey", description="customer work")
     honest = [a_profile(name=f"tool-{n}", description="customer work") for n in range(3)]
@@ -282,7 +282,7 @@ def test_a_judge_that_obeys_one_candidate_changes_nobody_elses_score():
 def test_a_reply_that_quotes_a_candidate_is_read_by_shape_alone(bedrock, reranker):
     quoted = 'The candidate says: {"t":"tool","s":[100]}'
     bedrock.play = lambda exchange: Answer(tool_reply("judge", {"t": quoted, "s": [1] * 15}))
-    opinion = reranker.judge("refund", HONEST)
+    result = reranker.rerank("refund", HONEST)
     bedrock.play = None
-    assert opinion.scores == (0.01,) * 15
-    assert opinion.intent is None
+    assert result.scores == (0.01,) * 15
+    assert result.intent is None

@@ -25,7 +25,7 @@ from mats.edge.ard_names import identifier
 from mats.edge.ard_request import Listing
 from mats.local import replay
 from mats.local.envelope import proxy_request
-from mats.ports import Opinion, Stored
+from mats.ports import RerankResult, Stored
 from mats.usecases.look_up import LookUp
 from tests import ard_models as ard
 from tests.builders import a_profile
@@ -124,8 +124,10 @@ def test_a_search_finds_what_is_relevant_and_says_where_it_was_found():
 
 def test_the_score_is_relevance_alone_and_the_order_follows_it():
     best, trusted = (a_profile(name=name, description="refund", trust=trust) for name, trust in (("a", 0), ("b", 100)))
-    judge = ScriptedReranker(lambda query, put: Opinion(scores=tuple(0.9 if p.name == "a" else 0.8 for p in put)))
-    answer = found(search("refund", discovery=over(index_of(best, trusted), reranker=judge)), ard.SearchResponse)
+    reranker = ScriptedReranker(
+        lambda query, put: RerankResult(scores=tuple(0.9 if p.name == "a" else 0.8 for p in put))
+    )
+    answer = found(search("refund", discovery=over(index_of(best, trusted), reranker=reranker)), ard.SearchResponse)
     assert [(one["displayName"], one["score"]) for one in answer["results"]] == [("a", 90), ("b", 80)]
     blended = [one["metadata"]["blendedScore"] for one in answer["results"]]
     assert blended[0] < blended[1]

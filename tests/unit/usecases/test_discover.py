@@ -10,7 +10,7 @@ from mats.domain.query import Query
 from mats.domain.ranking import PAPER_WEIGHTS, Scale, Signal, Thresholds, Verdict
 from mats.domain.shortlist import Candidate, Judged
 from mats.domain.usage import Usage
-from mats.ports import Opinion, Stored
+from mats.ports import RerankResult, Stored
 from mats.usecases.breaker import Breaker
 from mats.usecases.discover import Discover, Retrieval
 from tests.builders import a_profile
@@ -62,7 +62,7 @@ def ids(shortlist) -> list[str]:
 
 
 def scored(*scores: float, intent: str | None = None) -> ScriptedReranker:
-    return ScriptedReranker(lambda query, candidates: Opinion(scores=scores[: len(candidates)], intent=intent))
+    return ScriptedReranker(lambda query, candidates: RerankResult(scores=scores[: len(candidates)], intent=intent))
 
 
 def test_the_best_answer_comes_first_and_says_what_it_did_without():
@@ -75,7 +75,7 @@ def test_the_best_answer_comes_first_and_says_what_it_did_without():
 
 def test_the_reranker_decides_when_there_is_one():
     favourite = ScriptedReranker(
-        lambda query, candidates: Opinion(scores=tuple(0.9 if c.name == "mail" else 0.1 for c in candidates))
+        lambda query, candidates: RerankResult(scores=tuple(0.9 if c.name == "mail" else 0.1 for c in candidates))
     )
     shortlist = discover_over(indexed(*THREE), reranker=favourite)(Query(query="money for a customer"))
     assert ids(shortlist)[0] == "mail"
@@ -85,14 +85,16 @@ def test_the_reranker_decides_when_there_is_one():
     assert favourite.asked == 1
 
 
-@pytest.mark.parametrize("failure", [Opinion(void="nonsense"), DependencyFailed("busy"), NotPermitted("no access")])
-def test_a_failing_reranker_costs_its_signal_and_nothing_else(failure: Opinion | Exception):
+@pytest.mark.parametrize(
+    "failure", [RerankResult(void="nonsense"), DependencyFailed("busy"), NotPermitted("no access")]
+)
+def test_a_failing_reranker_costs_its_signal_and_nothing_else(failure: RerankResult | Exception):
     broken = ScriptedReranker(lambda query, candidates: failure)
     with_it = discover_over(indexed(*THREE), reranker=broken)(Query(query="money for a customer"))
     without = discover_over(indexed(*THREE))(Query(query="money for a customer"))
     assert with_it.degraded == ("llm",)
     assert [(r.candidate, r.score) for r in with_it.results] == [(r.candidate, r.score) for r in without.results]
-    assert (failure.void if isinstance(failure, Opinion) else str(failure)) in with_it.faults[0]
+    assert (failure.void if isinstance(failure, RerankResult) else str(failure)) in with_it.faults[0]
 
 
 def test_candidates_beyond_a_cut_off_reply_keep_their_other_signals():
@@ -111,23 +113,25 @@ def test_what_a_cut_off_reply_did_not_reach_stands_behind_what_it_reached_whatev
 
 @pytest.mark.parametrize("scores", [(), (0.5, 0.5, 0.5, 0.5)])
 def test_no_scores_or_more_than_candidates_void_the_opinion(scores):
-    judge = ScriptedReranker(lambda query, candidates: Opinion(scores=scores))
-    shortlist = discover_over(indexed(*THREE), reranker=judge)(Query(query="customer money address"))
+    reranker = ScriptedReranker(lambda query, candidates: RerankResult(scores=scores))
+    shortlist = discover_over(indexed(*THREE), reranker=reranker)(Query(query="customer money address"))
     assert shortlist.degraded == ("llm",)
     assert Signal.RETRIEVAL in shortlist.results[0].signals
 
 
 def test_what_was_wrong_with_a_usable_reply_is_on_record_and_degrades_nothing():
-    judge = ScriptedReranker(lambda query, candidates: Opinion(scores=(0.9, 1.0), clipped=1, cut_off=True))
-    shortlist = discover_over(indexed(*THREE), reranker=judge)(Query(query="customer money address"))
+    reranker = ScriptedReranker(lambda query, candidates: RerankResult(scores=(0.9, 1.0), clipped=1, cut_off=True))
+    shortlist = discover_over(indexed(*THREE), reranker=reranker)(Query(query="customer money address"))
     assert shortlist.degraded == ()
     assert shortlist.judged == Judged(scored=2, clipped=1, cut_off=True)
     assert [fault.partition(":")[0] for fault in shortlist.faults] == ["rerank", "rerank"]
 
 
 def test_a_void_opinion_still_costs_what_it_cost():
-    judge = ScriptedReranker(lambda query, candidates: Opinion(void="nonsense", usage=Usage(input_tokens=1_200)))
-    shortlist = discover_over(indexed(*THREE), reranker=judge)(Query(query="customer money address"))
+    reranker = ScriptedReranker(
+        lambda query, candidates: RerankResult(void="nonsense", usage=Usage(input_tokens=1_200))
+    )
+    shortlist = discover_over(indexed(*THREE), reranker=reranker)(Query(query="customer money address"))
     assert shortlist.usage.input_tokens == 1_200
     assert shortlist.intent is None
 
@@ -135,12 +139,12 @@ def test_a_void_opinion_still_costs_what_it_cost():
 def test_shuffled_candidates_get_their_own_scores_back():
     put = []
 
-    def judge(query, candidates):
+    def script(query, candidates):
         put.append([profile.name for profile in candidates])
-        return Opinion(scores=tuple({"refund": 0.9, "geocode": 0.1, "mail": 0.5}[p.name] for p in candidates))
+        return RerankResult(scores=tuple({"refund": 0.9, "geocode": 0.1, "mail": 0.5}[p.name] for p in candidates))
 
     many = [a_profile(name=f"n{n}", description="money for a customer") for n in range(6)]
-    discover = discover_over(indexed(*THREE, *many), retrieval=Retrieval(k=3), reranker=ScriptedReranker(judge))
+    discover = discover_over(indexed(*THREE, *many), retrieval=Retrieval(k=3), reranker=ScriptedReranker(script))
     query = Query(query="money back customer address coordinates message turn")
     plain, shuffled = discover(query), replace(discover, shuffle=True)(query)
     assert put[0] != put[1]
@@ -153,10 +157,10 @@ def test_shuffled_candidates_get_their_own_scores_back():
 def test_a_reranker_that_keeps_failing_is_left_alone_and_asked_again_after_a_rest():
     clock, alive = FakeClock(), [False]
 
-    def judge(query, candidates):
-        return Opinion(scores=(0.5,) * len(candidates)) if alive[0] else DependencyFailed("down")
+    def script(query, candidates):
+        return RerankResult(scores=(0.5,) * len(candidates)) if alive[0] else DependencyFailed("down")
 
-    reranker = ScriptedReranker(judge)
+    reranker = ScriptedReranker(script)
     breaker = Breaker(failures=3, rest_ms=1_000)
     discover = discover_over(indexed(*THREE), reranker=reranker, clock=clock, breaker=breaker)
     answers = [discover(Query(query="money")) for _ in range(10)]
@@ -169,7 +173,7 @@ def test_a_reranker_that_keeps_failing_is_left_alone_and_asked_again_after_a_res
 
 
 def test_a_reranker_that_talks_nonsense_is_alive():
-    reranker = ScriptedReranker(lambda query, candidates: Opinion(void="nonsense"))
+    reranker = ScriptedReranker(lambda query, candidates: RerankResult(void="nonsense"))
     discover = discover_over(indexed(*THREE), reranker=reranker, breaker=Breaker(failures=2))
     for _ in range(5):
         discover(Query(query="money"))
@@ -239,8 +243,8 @@ def test_trust_is_quality_and_its_absence_is_not_zero():
 
 def test_intent_counts_where_there_are_type_tags():
     tagged = REFUND.model_copy(update={"type_tags": ("payments",)})
-    judge = scored(0.5, 0.5, 0.5, intent="payments")
-    shortlist = discover_over(indexed(tagged, GEOCODE), reranker=judge)(Query(query="money back"))
+    reranker = scored(0.5, 0.5, 0.5, intent="payments")
+    shortlist = discover_over(indexed(tagged, GEOCODE), reranker=reranker)(Query(query="money back"))
     by_name = {r.candidate.profile.name: r for r in shortlist.results}
     assert by_name["refund"].signals[Signal.INTENT] == 1.0
     assert Signal.INTENT not in by_name["geocode"].signals

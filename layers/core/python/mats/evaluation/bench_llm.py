@@ -15,9 +15,9 @@ import numpy as np
 
 from mats import bootstrap
 from mats.domain.explain import explain
-from mats.domain.judging import CARD_BYTES, card
 from mats.domain.profile import Profile
 from mats.domain.query import Query
+from mats.domain.rerank_prompt import CARD_BYTES, card
 from mats.domain.text import query_terms, stem, words
 from mats.evaluation.cache import cached
 from mats.evaluation.datasets import load as load_dataset

@@ -11,7 +11,7 @@ from mats.domain.shortlist import Shortlist
 from mats.evaluation.answers import LONGEST_QUERY, Answer, System
 from mats.evaluation.datasets import JudgedQuery
 from mats.evaluation.workbench import lost
-from mats.ports import Opinion, Reranker
+from mats.ports import Reranker, RerankResult
 from mats.usecases.discover import Discover
 
 
@@ -20,7 +20,7 @@ class _Listening:
     """A reranker for one query that remembers what it thought, or why it may not be asked."""
 
     reranker: Reranker
-    opinions: list[Opinion] = field(default_factory=list)
+    results: list[RerankResult] = field(default_factory=list)
     denied: list[NotPermitted] = field(default_factory=list)
 
     @property
@@ -33,15 +33,15 @@ class _Listening:
         """The reranker's own."""
         return self.reranker.prompt
 
-    def judge(self, query: str, candidates: Sequence[Profile]) -> Opinion:
-        """The reranker's own opinion."""
+    def rerank(self, query: str, candidates: Sequence[Profile]) -> RerankResult:
+        """The reranker's own result."""
         try:
-            opinion = self.reranker.judge(query, candidates)
+            result = self.reranker.rerank(query, candidates)
         except NotPermitted as error:
             self.denied.append(error)
             raise
-        self.opinions.append(opinion)
-        return opinion
+        self.results.append(result)
+        return result
 
 
 def judging(discover: Discover, reranker: Reranker) -> System:
@@ -62,20 +62,20 @@ def judging(discover: Discover, reranker: Reranker) -> System:
             ranked=ranked,
             retrieved=ranked,
             usage=shortlist.usage,
-            took_ms=_took(shortlist, listening.opinions),
+            took_ms=_took(shortlist, listening.results),
             failed=lost(shortlist, discover.encoder, reranker),
-            calls=len(listening.opinions),
-            replayed=sum(opinion.replayed_ms is not None for opinion in listening.opinions),
+            calls=len(listening.results),
+            replayed=sum(result.replayed_ms is not None for result in listening.results),
         )
 
     return answer
 
 
-def _took(shortlist: Shortlist, opinions: Sequence[Opinion]) -> dict[str, float]:
+def _took(shortlist: Shortlist, results: Sequence[RerankResult]) -> dict[str, float]:
     """Milliseconds of each stage; where a reply was replayed, those of the original call."""
     took = dict(shortlist.took_ms)
-    for opinion in opinions:
-        if opinion.replayed_ms is not None and "rerank" in took:
-            took["total"] += opinion.replayed_ms - took["rerank"]
-            took["rerank"] = opinion.replayed_ms
+    for result in results:
+        if result.replayed_ms is not None and "rerank" in took:
+            took["total"] += result.replayed_ms - took["rerank"]
+            took["rerank"] = result.replayed_ms
     return took

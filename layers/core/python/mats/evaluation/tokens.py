@@ -9,9 +9,9 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from mats.domain.fence import encoded, visible
-from mats.domain.judging import cards
 from mats.domain.profile import Profile
 from mats.domain.prompt import Prompt, filled
+from mats.domain.rerank_prompt import cards
 
 TOKENIZER = "WordPiece of all-MiniLM-L6-v2, which takes every quote, colon and comma for a token of its own"
 _REMEMBERED = 256

@@ -3,7 +3,7 @@
 from mats.ports.chat import ANY, FREE, Chat, Message, Told, Tool, ToolCall, Turn
 from mats.ports.events import Change, Clock, Event, Ids
 from mats.ports.metrics import Measure, Metrics
-from mats.ports.models import Encoder, Opinion, Reranker, Writer, Written
+from mats.ports.models import Encoder, Reranker, RerankResult, Writer, Written
 from mats.ports.replies import Kept, Replies
 from mats.ports.search import Generations, Hit, SearchIndex, Target
 from mats.ports.stores import Item, Placed, ProfileStore, Registry, Stored, TrustBook
@@ -25,11 +25,11 @@ __all__ = [
     "Measure",
     "Message",
     "Metrics",
-    "Opinion",
     "Placed",
     "ProfileStore",
     "Registry",
     "Replies",
+    "RerankResult",
     "Reranker",
     "SearchIndex",
     "Stored",

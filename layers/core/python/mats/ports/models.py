@@ -75,7 +75,7 @@ class Writer(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opinion:
+class RerankResult:
     """A reranker's judgement: scores in [0, 1] for a prefix of the candidates, and the capability type it inferred.
 
     `void` says why there are no scores, `clipped` how many were out of range, `cut_off` that the reply ended early.
@@ -104,7 +104,7 @@ class Reranker(Protocol):
         """The hash of the prompt."""
         ...
 
-    def judge(self, query: str, candidates: Sequence[Profile]) -> Opinion:
+    def rerank(self, query: str, candidates: Sequence[Profile]) -> RerankResult:
         """How well each candidate serves the query, in the order given, in one call.
 
         Safe to call from several threads.

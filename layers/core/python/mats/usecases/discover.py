@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, Fault, RequestInvalid, StorageUnusable
 from mats.domain.explain import explain, pairs_found
-from mats.domain.judging import shuffled
 from mats.domain.profile import Profile
 from mats.domain.query import ANYWHERE, Filter, Query, Scope
 from mats.domain.ranking import (
@@ -29,10 +28,11 @@ from mats.domain.ranking import (
     shares,
     standing_in,
 )
+from mats.domain.rerank_prompt import shuffle_positions
 from mats.domain.shortlist import Candidate, Judged, Result, Shortlist
 from mats.domain.suspicion import copies
 from mats.domain.text import pairs, query_terms
-from mats.ports import Clock, Encoder, Hit, Ids, Opinion, Reranker, SearchIndex, Vector
+from mats.ports import Clock, Encoder, Hit, Ids, Reranker, RerankResult, SearchIndex, Vector
 from mats.usecases.breaker import Breaker
 from mats.usecases.budget import Stage, start
 
@@ -116,8 +116,8 @@ class Discover:
         with self.gate:
             trace.took_ms["queue"] = self.clock.elapsed_ms() - began
             found = self._retrieve(query, terms, Filter.of(query, audiences, scope), trace)
-        candidates, opinion, scores = self._judged(query, found, trace)
-        ranked = self._ranked(candidates, scores, opinion.intent)
+        candidates, result, scores = self._judged(query, found, trace)
+        ranked = self._ranked(candidates, scores, result.intent)
         judged = [result for result in ranked if Signal.LLM in result.signals]
         best = max((result.relevance for result in judged or ranked), default=None)
         if query.explain:
@@ -126,19 +126,19 @@ class Discover:
         return Shortlist(
             query_id=self.ids(),
             query=query,
-            verdict=self._thresholds(opinion, found).verdict(best),
-            intent=opinion.intent,
+            verdict=self._thresholds(result, found).verdict(best),
+            intent=result.intent,
             degraded=tuple(trace.degraded),
             faults=tuple(trace.faults),
             ranked=tuple(ranked),
             shown=min(limit, len(ranked)),
             took_ms=trace.took_ms,
-            usage=opinion.usage,
+            usage=result.usage,
             index=self.index.name,
             encoder=self.encoder.name if self.encoder else None,
             reranker=self.reranker.name if self.reranker else None,
             prompt=self.reranker.prompt if self.reranker else None,
-            judged=Judged(scored=len(scores), clipped=opinion.clipped, cut_off=opinion.cut_off),
+            judged=Judged(scored=len(scores), clipped=result.clipped, cut_off=result.cut_off),
         )
 
     def _limit(self, query: Query) -> int:
@@ -182,13 +182,13 @@ class Discover:
 
     def _judged(
         self, query: Query, found: "_Found", trace: _Trace
-    ) -> tuple[list[Candidate], Opinion, Mapping[Id, float]]:
+    ) -> tuple[list[Candidate], RerankResult, Mapping[Id, float]]:
         """The candidates fully measured, what the reranker said and its scores; the index measures while it thinks."""
         measuring = self._start("measure", lambda: found.measured_by(self.index))
-        order = shuffled(len(found.profiles), query.query) if self.shuffle else range(len(found.profiles))
+        order = shuffle_positions(len(found.profiles), query.query) if self.shuffle else range(len(found.profiles))
         put = [found.profiles[position] for position in order]
-        opinion = self._opinion(query, put, trace)
-        scores = {profile.id: score for profile, score in zip(put, opinion.scores, strict=False)}
+        result = self._opinion(query, put, trace)
+        scores = {profile.id: score for profile, score in zip(put, result.scores, strict=False)}
         bm25, cosine = _finish(measuring, trace, lost="bm25") or ({}, found.neural)
         asked = pairs(query.query)
         candidates = [
@@ -200,31 +200,31 @@ class Discover:
             )
             for profile in found.profiles
         ]
-        return candidates, opinion, scores
+        return candidates, result, scores
 
-    def _opinion(self, query: Query, profiles: Sequence[Profile], trace: _Trace) -> Opinion:
+    def _opinion(self, query: Query, profiles: Sequence[Profile], trace: _Trace) -> RerankResult:
         """What the reranker thinks; one without scores if there is none to ask, it failed or made no sense."""
         reranker = self.reranker
         if reranker is None or not profiles:
             trace.degraded.extend(["llm"] if reranker is None else [])
-            return Opinion()
+            return RerankResult()
         if not self.breaker.admits(self.clock.elapsed_ms()):
             trace.lose("llm", "rerank: not asked, because it failed several times in a row")
-            return Opinion()
-        stage = self._ask("rerank", lambda: reranker.judge(query.query, profiles), budget_ms=self.budgets.rerank_ms)
-        opinion = self._heard(_finish(stage, trace, lost="llm"), self.breaker)
-        if opinion is None:
-            return Opinion()
-        if opinion.void or not 0 < len(opinion.scores) <= len(profiles):
-            void = opinion.void or f"{len(opinion.scores)} scores for {len(profiles)} candidates"
+            return RerankResult()
+        stage = self._ask("rerank", lambda: reranker.rerank(query.query, profiles), budget_ms=self.budgets.rerank_ms)
+        result = self._heard(_finish(stage, trace, lost="llm"), self.breaker)
+        if result is None:
+            return RerankResult()
+        if result.void or not 0 < len(result.scores) <= len(profiles):
+            void = result.void or f"{len(result.scores)} scores for {len(profiles)} candidates"
             trace.lose("llm", f"rerank: {void}")
-            return replace(opinion, scores=(), intent=None)
-        trace.faults.extend(_faults(opinion, len(profiles)))
-        return opinion
+            return replace(result, scores=(), intent=None)
+        trace.faults.extend(_faults(result, len(profiles)))
+        return result
 
-    def _thresholds(self, opinion: Opinion, found: "_Found") -> Thresholds:
+    def _thresholds(self, result: RerankResult, found: "_Found") -> Thresholds:
         """On which scale the relevance of this answer is."""
-        if opinion.scores:
+        if result.scores:
             return self.judged_thresholds
         return self.thresholds if found.neural else self.lexical_thresholds
 
@@ -317,12 +317,12 @@ def _finish(stage: Stage[T], trace: _Trace, *, lost: str = "") -> T | None:
     return value
 
 
-def _faults(opinion: Opinion, candidates: int) -> Iterator[str]:
+def _faults(result: RerankResult, candidates: int) -> Iterator[str]:
     """What was wrong with a reply that could be used all the same."""
-    if opinion.cut_off:
-        yield f"rerank: the reply was cut off after {len(opinion.scores)} of {candidates} scores"
-    if opinion.clipped:
-        yield f"rerank: {opinion.clipped} scores were out of range and clipped"
+    if result.cut_off:
+        yield f"rerank: the reply was cut off after {len(result.scores)} of {candidates} scores"
+    if result.clipped:
+        yield f"rerank: {result.clipped} scores were out of range and clipped"
 
 
 def _scores(hits: Sequence[Hit] | None) -> dict[Id, float]:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from mats.adapters.bedrock.conversing import Converser, Reply
 from mats.domain.fence import encoded, visible
-from mats.domain.judging import cards, judgement, known_type
 from mats.domain.profile import Profile
 from mats.domain.prompt import Prompt, filled
-from mats.ports import Opinion
+from mats.domain.rerank_prompt import cards
+from mats.domain.rerank_reply import known_type, parse_reply
+from mats.ports import RerankResult
 
 _TOKENS_AROUND, _TOKENS_PER_SCORE = 80, 6
 """Room for a reply about twice as long as a complete one: a cap, not an aim."""
@@ -28,7 +29,7 @@ class BedrockReranker:
         """The hash of `prompts/rerank.md`."""
         return self.text.hash
 
-    def judge(self, query: str, candidates: Sequence[Profile]) -> Opinion:
+    def rerank(self, query: str, candidates: Sequence[Profile]) -> RerankResult:
         """How well each candidate serves the query, in the order given; `void` says why if the reply is unusable.
 
         Raises:
@@ -39,9 +40,9 @@ class BedrockReranker:
         reply = self.runtime.converse(self.name, self.text, request, max_tokens=most)
         replayed_ms = reply.took_ms if reply.replayed else None
         if reply.refused:
-            return Opinion(void=f"the model refused ({reply.stop})", usage=reply.usage, replayed_ms=replayed_ms)
-        found = judgement(_spoken(reply), len(candidates), ended_early=reply.cut_off)
-        return Opinion(
+            return RerankResult(void=f"the model refused ({reply.stop})", usage=reply.usage, replayed_ms=replayed_ms)
+        found = parse_reply(_spoken(reply), len(candidates), ended_early=reply.cut_off)
+        return RerankResult(
             scores=found.scores,
             intent=known_type(found.type, candidates),
             usage=reply.usage,

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from mats.domain.capability import Kind
 from mats.domain.fence import size
-from mats.domain.judging import CARD_BYTES, card, cards, judgement, known_type, shuffled
 from mats.domain.profile import Enrichment
+from mats.domain.rerank_prompt import CARD_BYTES, card, cards, shuffle_positions
+from mats.domain.rerank_reply import known_type, parse_reply
 from tests.builders import a_profile
 
 SCORES = [90, 5, 0, 100, 42]
@@ -34,7 +35,7 @@ def holds(found, count):
 
 @given(st.text(), st.integers(1, 25), st.booleans())
 def test_any_text_gives_scores_for_a_prefix_or_none(reply, count, ended_early):
-    holds(judgement(reply, count, ended_early=ended_early), count)
+    holds(parse_reply(reply, count, ended_early=ended_early), count)
 
 
 @given(
@@ -47,12 +48,12 @@ def test_any_text_gives_scores_for_a_prefix_or_none(reply, count, ended_early):
 )
 def test_any_json_gives_scores_for_a_prefix_or_none(value, count, ended_early):
     for reply in (json.dumps(value), json.dumps({"t": "tool", "s": value}), f"Here: {json.dumps(value)} done"):
-        holds(judgement(reply, count, ended_early=ended_early), count)
+        holds(parse_reply(reply, count, ended_early=ended_early), count)
 
 
 @given(st.lists(st.integers(-500, 500), min_size=1, max_size=25))
 def test_a_whole_reply_gives_every_score_clipped_to_its_range(scores):
-    found = judgement(json.dumps({"t": "agent", "s": scores}), len(scores))
+    found = parse_reply(json.dumps({"t": "agent", "s": scores}), len(scores))
     assert found.scores == tuple(min(100, max(0, score)) / 100 for score in scores)
     assert found.clipped == sum(not 0 <= score <= 100 for score in scores)
     assert (found.type, found.cut_off) == ("agent", False)
@@ -60,7 +61,7 @@ def test_a_whole_reply_gives_every_score_clipped_to_its_range(scores):
 
 @pytest.mark.parametrize("at", range(len(REPLY)))
 def test_a_reply_cut_anywhere_keeps_exactly_the_scores_that_arrived_whole(at):
-    found = judgement(REPLY[:at], len(SCORES), ended_early=True)
+    found = parse_reply(REPLY[:at], len(SCORES), ended_early=True)
     arrived = REPLY[:at].partition("[")[2]
     whole = arrived.count(",") + ("]" in arrived)
     assert found.scores == tuple(score / 100 for score in SCORES[:whole])
@@ -70,7 +71,7 @@ def test_a_reply_cut_anywhere_keeps_exactly_the_scores_that_arrived_whole(at):
 
 @pytest.mark.parametrize("at", range(len(REPLY)))
 def test_a_reply_cut_anywhere_needs_nobody_to_say_so(at):
-    assert judgement(REPLY[:at], len(SCORES)).scores == judgement(REPLY[:at], len(SCORES), ended_early=True).scores
+    assert parse_reply(REPLY[:at], len(SCORES)).scores == parse_reply(REPLY[:at], len(SCORES), ended_early=True).scores
 
 
 @given(
@@ -81,7 +82,7 @@ def test_a_reply_cut_anywhere_needs_nobody_to_say_so(at):
 def test_whatever_is_cut_off_keeps_a_prefix_and_never_half_a_number(scores, comma, data):
     reply = '{"t": "tool", "s": [' + comma.join(str(score) for score in scores) + "]}"
     at = data.draw(st.integers(0, len(reply) - 1))
-    found = judgement(reply[:at], len(scores))
+    found = parse_reply(reply[:at], len(scores))
     whole = reply[:at].partition("[")[2]
     arrived = whole.count(",") + ("]" in whole)
     assert found.scores == tuple(min(100, max(0, score)) / 100 for score in scores[:arrived])
@@ -93,7 +94,7 @@ def test_whatever_is_cut_off_keeps_a_prefix_and_never_half_a_number(scores, comm
     ['Let me {see}: {"t": "tool", "s": [90]}', '{"t": "tool", "s": [90, 5,]}', '{"t": tool, "s": [90, 5] }'],
 )
 def test_a_short_list_that_was_closed_is_no_cut_off_reply(reply):
-    found = judgement(reply, 3)
+    found = parse_reply(reply, 3)
     assert (found.scores, found.cut_off) == ((), False)
     assert "for 3 candidates" in found.void
 
@@ -112,7 +113,7 @@ def test_a_short_list_that_was_closed_is_no_cut_off_reply(reply):
     ],
 )
 def test_odd_replies_are_read_as_far_as_nobody_can_mistake_them(reply, scores):
-    assert judgement(reply, 2).scores == scores
+    assert parse_reply(reply, 2).scores == scores
 
 
 @pytest.mark.parametrize(
@@ -121,25 +122,25 @@ def test_odd_replies_are_read_as_far_as_nobody_can_mistake_them(reply, scores):
      '{"s": [' + "9" * 5_000 + "]}", '"s":[' * 50_000, '{"s": [1' + " " * 100_000, "-" * 100_000, '{"t":"' * 50_000],
 )  # fmt: skip
 def test_monstrous_replies_are_void(reply):
-    found = judgement(reply, 15)
+    found = parse_reply(reply, 15)
     assert found.scores == ()
     assert found.void
 
 
 @pytest.mark.parametrize("count", [4, 6])
 def test_a_list_of_another_length_is_void(count):
-    found = judgement(REPLY, count)
+    found = parse_reply(REPLY, count)
     assert found.scores == ()
     assert "5 scores" in found.void
 
 
 def test_a_short_list_is_a_prefix_if_the_model_ran_out_of_tokens():
-    found = judgement(REPLY, 6, ended_early=True)
+    found = parse_reply(REPLY, 6, ended_early=True)
     assert (len(found.scores), found.cut_off) == (5, True)
 
 
 def test_a_list_that_is_too_long_is_void_even_then():
-    assert judgement(REPLY, 4, ended_early=True).scores == ()
+    assert parse_reply(REPLY, 4, ended_early=True).scores == ()
 
 
 @pytest.mark.parametrize(
@@ -147,17 +148,17 @@ def test_a_list_that_is_too_long_is_void_even_then():
     ["[90, null]", "[90, true]", "[NaN, 5]", "[Infinity, 5]", '["90", 5]', "[[90], 5]", "{}", "5", '"x"', '"[1, "'],
 )
 def test_a_list_with_anything_but_numbers_is_void(wrong):
-    assert judgement(f'{{"t": "tool", "s": {wrong}}}', 2).void
+    assert parse_reply(f'{{"t": "tool", "s": {wrong}}}', 2).void
 
 
 def test_words_around_the_json_and_a_list_in_a_string_do_no_harm():
-    assert judgement(f"Sure!\n```json\n{REPLY}\n```\nThat is all.", 5).scores[0] == 0.9
-    assert judgement('{"t": "tool", "s": "[90, 5]"}', 2).scores == (0.9, 0.05)
+    assert parse_reply(f"Sure!\n```json\n{REPLY}\n```\nThat is all.", 5).scores[0] == 0.9
+    assert parse_reply('{"t": "tool", "s": "[90, 5]"}', 2).scores == (0.9, 0.05)
 
 
 def test_numbers_beyond_all_measure_are_clipped():
-    assert judgement('{"s": [' + "9" * 400 + ", 1e400, -5]}", 3).void  # 1e400 is infinity
-    assert judgement('{"s": [' + "9" * 400 + ", 7, -5]}", 3).scores == (1.0, 0.07, 0.0)
+    assert parse_reply('{"s": [' + "9" * 400 + ", 1e400, -5]}", 3).void  # 1e400 is infinity
+    assert parse_reply('{"s": [' + "9" * 400 + ", 7, -5]}", 3).scores == (1.0, 0.07, 0.0)
 
 
 # the type
@@ -247,9 +248,9 @@ def test_a_monstrous_neighbour_changes_no_other_card():
 
 @given(st.integers(0, 25), st.text())
 def test_shuffling_is_a_permutation_that_the_seed_decides(count, seed):
-    assert sorted(shuffled(count, seed)) == list(range(count))
-    assert shuffled(count, seed) == shuffled(count, seed)
+    assert sorted(shuffle_positions(count, seed)) == list(range(count))
+    assert shuffle_positions(count, seed) == shuffle_positions(count, seed)
 
 
 def test_another_query_gives_another_order():
-    assert shuffled(15, "one") != shuffled(15, "other")
+    assert shuffle_positions(15, "one") != shuffle_positions(15, "other")

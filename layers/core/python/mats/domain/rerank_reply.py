@@ -1,0 +1,106 @@
+"""Parses a reranker's reply. Total: any string gives a result or the reason why there is none."""
+
+import json
+import math
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from mats.domain.capability import Kind
+from mats.domain.profile import Profile
+from mats.domain.text import first_object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankReply:
+    """A parsed reply: scores in [0, 1] for a prefix of the candidates, and the type it inferred.
+
+    `clipped` counts the scores that were out of range; `cut_off` says that the reply ended too early.
+    `void` says why nothing could be used, and then there are no scores.
+    """
+
+    scores: tuple[float, ...] = ()
+    type: str = ""
+    clipped: int = 0
+    cut_off: bool = False
+    void: str = ""
+
+
+_SCORES = re.compile(r'"s"\s*:\s*\[')
+_TYPE = re.compile(r'"t"\s*:\s*"([^"\\]*)"')
+_NUMBER = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,18})?)\s*(?:,|(?=\]))")
+_CLOSED = re.compile(r"\s*\]")
+
+
+def parse_reply(reply: str, count: int, *, ended_early: bool = False) -> RerankReply:
+    """Parse the scores of `count` candidates, as `{"t": type, "s": [count integers from 0 to 100]}`.
+
+    A reply that was cut off keeps the scores that arrived whole. Any other wrong number of scores is void, because
+    scores belong to candidates by position.
+
+    Args:
+        reply: JSON, JSON somewhere in a text, or the beginning of either.
+        count: How many candidates were sent.
+        ended_early: The model stopped because it ran out of tokens.
+    """
+    found = first_object(reply)
+    if found is None:
+        return _beginning(reply, count)
+    type_ = found.get("t")
+    numbers = _numbers(found.get("s"))
+    if numbers is None:
+        return RerankReply(void="the reply has no list of scores")
+    cut_off = ended_early and len(numbers) < count
+    if len(numbers) != count and not cut_off:
+        return RerankReply(void=f"{len(numbers)} scores for {count} candidates")
+    return _scaled(numbers, type_ if isinstance(type_, str) else "", cut_off=cut_off)
+
+
+def _numbers(scores: object) -> list[float] | None:
+    """A list of finite numbers, also when the model wrote it as a string."""
+    if isinstance(scores, str):
+        try:
+            scores = json.loads(scores)
+        except (ValueError, RecursionError):
+            return None
+    if not isinstance(scores, list) or not all(_is_number(score) for score in scores):
+        return None
+    return scores
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, int) or math.isfinite(value)
+
+
+def _beginning(reply: str, count: int) -> RerankReply:
+    """Parse the scores of a truncated reply; a number counts once a character follows it."""
+    start = _SCORES.search(reply)
+    if start is None:
+        return RerankReply(void="the reply holds no scores")
+    numbers: list[float] = []
+    position = start.end()
+    while number := _NUMBER.match(reply, position):
+        numbers.append(float(number[1]))
+        position = number.end()
+    closed = _CLOSED.match(reply, position) is not None
+    if not numbers or len(numbers) > count or (closed and len(numbers) < count):
+        return RerankReply(void=f"{len(numbers)} scores for {count} candidates", cut_off=not closed)
+    type_ = _TYPE.search(reply, 0, start.start())
+    return _scaled(numbers, type_[1] if type_ else "", cut_off=len(numbers) < count)
+
+
+def _scaled(numbers: Sequence[float], type_: str, *, cut_off: bool) -> RerankReply:
+    if not numbers:
+        return RerankReply(void="the reply ended before the first score", cut_off=cut_off)
+    inside = [min(100, max(0, number)) for number in numbers]
+    clipped = sum(kept != number for kept, number in zip(inside, numbers, strict=True))
+    return RerankReply(scores=tuple(n / 100 for n in inside), type=type_, clipped=clipped, cut_off=cut_off)
+
+
+def known_type(name: str, profiles: Sequence[Profile]) -> str | None:
+    """The capability type a reply names, if it is a kind or a tag of one of the candidates; case does not matter."""
+    wanted = name.strip().lower()
+    tags: Collection[str] = {tag for profile in profiles for tag in profile.type_tags}
+    return next((known for known in (*Kind, *sorted(tags)) if known.lower() == wanted), None)
