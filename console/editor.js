@@ -128,7 +128,7 @@ async function check() {
     return;
   }
   if (mine !== sequence || !form.isConnected) return;
-  const turned = id && answer.placed === "other kind" ? [{ field: "kind", message: "cannot change under one id" }] : [];
+  const turned = id && answer.placed === "other kind" ? [{ field: "kind", message: "cannot change" }] : [];
   const wrong = [...faults, ...turned, ...answer.errors.filter(({ field }) => !faults.some((fault) => fault.field === field.split(".")[0]))];
   const whole = showFaults(wrong);
   if (wrong.length) {

@@ -10,11 +10,12 @@ from typing import Any
 
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
+from mats.domain.placement import Placed, place, version_of
 from mats.domain.profile import Profile, lexical_fields
 from mats.domain.query import Filter
 from mats.domain.registration import Registration
 from mats.domain.text import stem, words
-from mats.ports import Hit, Item, Placed, RerankResult, Stored, Vector, Written
+from mats.ports import Hit, Item, RerankResult, Stored, Vector, Written
 
 
 @dataclass
@@ -56,12 +57,10 @@ class MemoryRegistry:
 
     def _put(self, registration: Registration) -> Placed:
         before, item = self.items.get(registration.id), registration.item()
-        if before and before["kind"] != item["kind"]:
-            return Placed.OTHER_KIND
-        if before == item:
-            return Placed.UNCHANGED
-        self.items[registration.id] = item
-        return Placed.CHANGED if before else Placed.NEW
+        placed = place(before and version_of(before), version_of(item))
+        if placed.writes:
+            self.items[registration.id] = item
+        return placed
 
     def remove(self, id: Id) -> bool:
         return self.items.pop(id, None) is not None

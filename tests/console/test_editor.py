@@ -247,11 +247,13 @@ def test_the_kind_of_a_registration_cannot_change(writing, desk):
     put(desk, an_item(name="kind_of"))
     page = writing.open(at("edit", id="com.acme.pay/kind_of"))
     field(page, "Kind").select_option("agent")
-    expect(fault(page, "Kind")).to_have_text("cannot change under one id")
+    expect(fault(page, "Kind")).to_have_text("cannot change")
     writing.forgive(r"status of 409 .*kind_of")
     page.get_by_role("button", name="Save").click()
     expect(field(page, "Kind")).to_be_focused()
-    expect(fault(page, "Kind")).to_have_text("cannot change under one id")
+    expect(fault(page, "Kind")).to_have_text(
+        "cannot change: com.acme.pay/kind_of exists as another kind; remove it first, or choose another name"
+    )
     assert told(desk, f"{PATH}kind_of")["registration"]["kind"] == "tool"
     field(page, "Kind").select_option("tool")
     expect(fault(page, "Kind")).to_be_empty()

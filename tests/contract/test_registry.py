@@ -1,7 +1,8 @@
 """What every registry and trust adapter promises."""
 
 from mats.domain.capability import Id, Kind
-from mats.ports import Placed, Registry, TrustBook
+from mats.domain.placement import Placed
+from mats.ports import Registry, TrustBook
 from tests.builders import a_registration
 
 

@@ -24,9 +24,10 @@ from mats.adapters.dynamodb.targets import DynamoTargets
 from mats.adapters.eventbridge import EventBus
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, NotPermitted, RegistrationInvalid
+from mats.domain.placement import Placed
 from mats.domain.profile import Cause, Enrichment, Profile, Status
 from mats.domain.registration import Registration
-from mats.ports import Change, Placed, Stored, Target, Written
+from mats.ports import Change, Stored, Target, Written
 from mats.usecases.enrich import Enrich, Outcome
 from tests.builders import a_profile, a_registration, an_item
 from tests.fakes import AtOnce, FakeClock, FakeEncoder, MemoryIndex, MemoryRegistry, MemoryTrust, ScriptedWriter

@@ -98,7 +98,7 @@ def test_a_bad_change_leaves_what_was_good_findable(world: World) -> None:
     world.settle()
     world.put(item("refund_payment", WEATHER, kind="skill"))
     world.settle()
-    assert "cannot change from tool to skill" in _profile(world, id)["error"]
+    assert "kind: cannot change" in _profile(world, id)["error"]
     assert world.discover("refund a card payment").ids == [id]
 
 

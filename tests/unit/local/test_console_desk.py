@@ -11,14 +11,14 @@ from starlette.testclient import TestClient
 from mats.adapters.sqlite.profiles import SqliteProfiles
 from mats.bootstrap.local import Local
 from mats.domain.capability import Id
-from mats.domain.errors import CapabilityNotFound, DependencyFailed, RegistrationInvalid, StorageUnusable
+from mats.domain.errors import CapabilityNotFound, DependencyFailed, KindConflict, RegistrationInvalid, StorageUnusable
+from mats.domain.placement import Placed
 from mats.local.console import files, roll
 from mats.local.console.asked import Wanted
 from mats.local.console.conditions import condition
-from mats.local.console.desk import Desk, KindTaken, Overtaken
+from mats.local.console.desk import Desk, Overtaken
 from mats.local.console.keeper import Keeper
 from mats.local.pump import drain
-from mats.ports import Placed
 from mats.settings import Settings
 from tests.builders import a_registration, an_item
 
@@ -134,7 +134,7 @@ def test_a_write_is_refused_when_something_else_is_there(local, desk):
         desk.put(REFUND, an_item(version="2"), condition(None, "*"))
     with pytest.raises(Overtaken):
         desk.remove(REFUND, condition('"seen"', None))
-    with pytest.raises(KindTaken):
+    with pytest.raises(KindConflict):
         desk.put(REFUND, an_item(kind="agent"), ANY)
     with pytest.raises(RegistrationInvalid, match=r"com\.acme\.pay/other"):
         desk.put(Id("com.acme.pay/other"), an_item(), ANY)

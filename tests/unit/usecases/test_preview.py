@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from mats.domain.errors import DependencyFailed
+from mats.domain.placement import Placed
 from mats.domain.profile import Cause, Enrichment
 from mats.domain.query import Filter
 from mats.domain.ranking import PAPER_WEIGHTS, Scale, Signal, Thresholds
 from mats.domain.registration import Registration
-from mats.ports import Change, Placed, Stored, Written
+from mats.ports import Change, Stored, Written
 from mats.usecases.discover import Discover
 from mats.usecases.enrich import Enrich
 from mats.usecases.overlay import Overlay

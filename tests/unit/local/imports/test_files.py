@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mats.domain.placement import Placed
 from mats.local.imports import files as reading
 from mats.local.imports.files import FileUnreadable, content, found, opened
 from mats.local.imports.importer import Importer
-from mats.ports import Placed
 from tests.fakes import MemoryRegistry
 from tests.unit.local.imports.formats import documents as d
 

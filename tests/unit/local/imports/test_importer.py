@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.errors import RegistrationInvalid
+from mats.domain.placement import Placed
 from mats.local.imports import importer as importing
 from mats.local.imports.importer import Importer, Row, parse, rows
-from mats.ports import Placed
 from tests.fakes import MemoryRegistry
 
 

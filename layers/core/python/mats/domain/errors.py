@@ -3,6 +3,7 @@
 CapabilityError
 ├── Invalid                  what somebody wrote cannot be used; carries every fault at once
 │   ├── RegistrationInvalid  the owner's mistake
+│   │   └── KindConflict     the id belongs to a capability of another kind
 │   └── RequestInvalid       the caller's mistake
 ├── CapabilityNotFound       the caller's mistake: no such capability, or not for this caller
 ├── ReplyUnusable            a model's mistake; the pipeline carries on without that reply
@@ -40,6 +41,14 @@ class Invalid(CapabilityError):
 
 class RegistrationInvalid(Invalid):
     """An owner's registration breaks the contract."""
+
+
+class KindConflict(RegistrationInvalid):
+    """The id belongs to a capability of another kind, and the kind under an id cannot change."""
+
+    def __init__(self, id: str) -> None:
+        message = f"cannot change: {id} exists as another kind; remove it first, or choose another name"
+        super().__init__([Fault("kind", message)])
 
 
 class RequestInvalid(Invalid):

@@ -6,7 +6,7 @@ from mats.ports.metrics import Measure, Metrics
 from mats.ports.models import Encoder, Reranker, RerankResult, Writer, Written
 from mats.ports.replies import Kept, Replies
 from mats.ports.search import Generations, Hit, SearchIndex, Target
-from mats.ports.stores import Item, Placed, ProfileStore, Registry, Stored, TrustBook
+from mats.ports.stores import Item, ProfileStore, Registry, Stored, TrustBook
 from mats.ports.vectors import Vector
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "Measure",
     "Message",
     "Metrics",
-    "Placed",
     "ProfileStore",
     "Registry",
     "Replies",

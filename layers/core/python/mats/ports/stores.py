@@ -2,26 +2,16 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, Protocol, TypeAlias
 
 from mats.domain.capability import Id
+from mats.domain.placement import Placed
 from mats.domain.profile import Profile
 from mats.domain.registration import Registration
 from mats.ports.vectors import Vector
 
 Item: TypeAlias = Mapping[str, Any]
 """A registry item as it is kept; it may break the contract of a registration."""
-
-
-class Placed(StrEnum):
-    """What became of a registration that was put."""
-
-    NEW = "new"
-    CHANGED = "changed"
-    UNCHANGED = "unchanged"
-    OTHER_KIND = "other kind"
-    """Refused: the id is taken by a capability of another kind, and the kind under an id cannot change."""
 
 
 class Registry(Protocol):

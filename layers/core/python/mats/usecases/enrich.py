@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from mats.domain.capability import Id, parts
-from mats.domain.errors import DependencyFailed, Fault, RegistrationInvalid, ReplyUnusable
+from mats.domain.errors import DependencyFailed, Fault, KindConflict, RegistrationInvalid, ReplyUnusable
 from mats.domain.fence import fitted
 from mats.domain.grounding import grounded
 from mats.domain.profile import (
@@ -307,8 +307,7 @@ def _parsed(id: Id, item: Item, kept: Stored | None) -> Registration:
         raise RegistrationInvalid([Fault("name", "must not begin or end with white space; nor must the namespace")])
     before = kept.profile.kind if kept else None
     if before and registration.kind is not before:
-        message = f"cannot change from {before} to {registration.kind} under one id; remove the capability first"
-        raise RegistrationInvalid([Fault("kind", message)])
+        raise KindConflict(id)
     return registration
 
 

@@ -13,13 +13,14 @@ from mats.domain.capability import Id
 from mats.domain.descriptors import A2A, MCP
 from mats.domain.errors import DependencyFailed, ReplyUnusable
 from mats.domain.explain import explain
+from mats.domain.placement import Placed, place, version_of
 from mats.domain.profile import Profile, Recipe, embedded_text, profile_of
 from mats.domain.query import Filter, Query
 from mats.domain.ranking import Signal, Verdict
 from mats.domain.registration import Registration
 from mats.domain.shortlist import Result, Shortlist
 from mats.domain.text import clip, first_sentence, query_terms, split_identifier
-from mats.ports import Item, Placed, Registry, SearchIndex, Stored, TrustBook, Vector
+from mats.ports import Registry, SearchIndex, Stored, TrustBook, Vector
 from mats.usecases.breaker import Breaker
 from mats.usecases.discover import Budgets, Discover
 from mats.usecases.enrich import Enrich
@@ -126,7 +127,7 @@ class Preview:
         overlay = Overlay.over(self.discover.index, Stored(profile, vector), admitted)
         prospects = tuple(self._prospect(asked, overlay, audiences) for asked in queries(registration, profile))
         before = self.registry.get([registration.id]).get(registration.id)
-        placed = _placed(before, registration)
+        placed = place(version_of(before) if before else None, version_of(registration.item()))
         twins = self._twins(overlay.profile, vector, admitted)
         mended = (*_about_id(placed, registration), *advice(registration, profile), *_about(prospects, twins))
         return Outlook(
@@ -250,14 +251,6 @@ def queries(registration: Registration, profile: Profile) -> list[Asked]:
         Asked(clip(" ".join(tag for tag in registration.tags if tag not in (MCP, A2A)), 200), "derived from its tags"),
     ]
     return [asked for asked in derived if content_words(asked.text)]
-
-
-def _placed(before: Item | None, registration: Registration) -> Placed:
-    if before is None:
-        return Placed.NEW
-    if before.get("kind") != registration.kind:
-        return Placed.OTHER_KIND
-    return Placed.UNCHANGED if before == registration.item() else Placed.CHANGED
 
 
 def _says(profile: Profile) -> str:

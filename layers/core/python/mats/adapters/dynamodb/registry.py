@@ -11,8 +11,9 @@ from mats.adapters.dynamodb.tables import CONDITION_FAILED, Tables, id_of, key_o
 from mats.adapters.dynamodb.values import NotStorable, plain, typed
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, Fault, RegistrationInvalid
+from mats.domain.placement import Placed, place, version_of
 from mats.domain.registration import Registration
-from mats.ports import Item, Placed
+from mats.ports import Item
 
 _KEYS_ONLY = {"ProjectionExpression": "#ns, #n", "ExpressionAttributeNames": {"#ns": "namespace", "#n": "name"}}
 
@@ -54,9 +55,7 @@ class DynamoRegistry:
                 raise DependencyFailed(f"{self.table}: another is writing {registration.id}; try again") from error
             return Placed.OTHER_KIND
         before = answer.get("Attributes")
-        if before is None:
-            return Placed.NEW
-        return Placed.UNCHANGED if plain(before) == plain(row) else Placed.CHANGED
+        return place(before and version_of(plain(before)), version_of(plain(row)))
 
     def remove(self, id: Id) -> bool:
         """Take an item out; whether there was one."""

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from mats.adapters.sqlite.database import Database
 from mats.domain.capability import Id
-from mats.domain.profile import fingerprint
+from mats.domain.placement import Placed, Version, place, version_of
 from mats.domain.registration import Registration
-from mats.ports import Clock, Ids, Item, Placed
+from mats.ports import Clock, Ids, Item
 
 IN = "(SELECT value FROM json_each(?))"
 """Any number of ids as one parameter; `as_json` makes it."""
@@ -48,13 +48,9 @@ def _written(connection: sqlite3.Connection, id: Id) -> Written | None:
     return row and Written(*row)
 
 
-def _foreseen(connection: sqlite3.Connection, registration: Registration) -> Placed:
-    before = connection.execute("SELECT kind, digest FROM registry WHERE id = ?", (registration.id,)).fetchone()
-    if before is None:
-        return Placed.NEW
-    if before[0] != registration.kind:
-        return Placed.OTHER_KIND
-    return Placed.UNCHANGED if before[1] == fingerprint(registration.item()) else Placed.CHANGED
+def _version(connection: sqlite3.Connection, id: Id) -> Version | None:
+    row = connection.execute("SELECT kind, digest FROM registry WHERE id = ?", (id,)).fetchone()
+    return row and Version(*row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +74,17 @@ class SqliteRegistry:
     def foreseen(self, registration: Registration) -> Placed:
         """What would become of a registration if it were put now."""
         with self.database.reading() as connection:
-            return _foreseen(connection, registration)
+            return place(_version(connection, registration.id), version_of(registration.item()))
 
     def _put(self, connection: sqlite3.Connection, registration: Registration) -> Placed:
-        placed = _foreseen(connection, registration)
-        if placed not in (Placed.NEW, Placed.CHANGED):
-            return placed
         id, item = registration.id, registration.item()
+        after = version_of(item)
+        placed = place(_version(connection, id), after)
+        if not placed.writes:
+            return placed
         connection.execute(
             "INSERT OR REPLACE INTO registry (id, kind, digest, item) VALUES (?, ?, ?, ?)",
-            (id, registration.kind, fingerprint(item), json.dumps(item, ensure_ascii=False)),
+            (id, *after, json.dumps(item, ensure_ascii=False)),
         )
         self.announce(connection, "Registry", "MODIFY" if placed is Placed.CHANGED else "INSERT", id)
         return placed

@@ -11,6 +11,7 @@ from rich.text import Text
 from mats.bootstrap.local import DATABASE, Local
 from mats.bootstrap.models import bedrock_catalogue
 from mats.domain.errors import DependencyFailed, Fault, RequestInvalid
+from mats.domain.placement import Placed
 from mats.domain.registration import Registration
 from mats.local.cli.console import AsJson, Exit, err, exit_codes, out, plain, print_json
 from mats.local.cli.progress import bar
@@ -21,7 +22,7 @@ from mats.local.imports.dry_run import DryRunRegistry
 from mats.local.imports.dynamodb_files import write_requests
 from mats.local.imports.formats import Source
 from mats.local.imports.importer import Importer, Noted, Rejected, Report
-from mats.ports import Item, Placed
+from mats.ports import Item
 from mats.settings import Settings
 
 _MOST_SHOWN = 50

@@ -7,14 +7,14 @@ import typer
 
 from mats.bootstrap.local import Local
 from mats.domain.capability import Id, Kind
-from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, RequestInvalid
+from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, KindConflict, RequestInvalid
+from mats.domain.placement import Placed
 from mats.domain.registration import Registration
 from mats.local.cli.console import AsJson, CapabilityId, exit_codes, out, plain, print_json
 from mats.local.cli.progress import bar
 from mats.local.cli.spending import show_spent, spent_json
 from mats.local.imports.importer import Row, opened, parse
 from mats.local.pump import drain
-from mats.ports import Placed
 
 _SETTLE_S = 10
 """How long a command waits for a running service to finish what both could have done."""
@@ -56,8 +56,7 @@ def add(
         local = Local(context.obj)
         placed = local.registry.put([registration])[registration.id]
         if placed is Placed.OTHER_KIND:
-            message = f"{registration.id} is of another kind; remove it first, its kind cannot change"
-            raise RequestInvalid([Fault("kind", message)])
+            raise KindConflict(registration.id)
         _settle(local, registration.id)
         if as_json:
             print_json({"id": registration.id, "placed": placed, **spent_json(local)})

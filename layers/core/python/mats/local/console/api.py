@@ -13,12 +13,12 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from mats.domain.capability import Id
-from mats.domain.errors import CapabilityError, Fault
+from mats.domain.errors import CapabilityError, KindConflict
 from mats.domain.registration import MAX_ITEM_BYTES
 from mats.edge import http
 from mats.local.console.asked import decoded, nothing, wanted
 from mats.local.console.conditions import condition
-from mats.local.console.desk import Desk, KindTaken, Overtaken
+from mats.local.console.desk import Desk, Overtaken
 from mats.local.console.guard import refusal
 from mats.local.wire import METHODS, body, raw_path
 
@@ -128,8 +128,8 @@ def _answered(handler: Handler, asked: Asked) -> Response:
         return Response(_json(handler(asked)), headers={**_HEADERS, "Content-Type": "application/json"})
     except Overtaken as error:
         return _response(http.problem(412, str(error)))
-    except KindTaken as error:
-        return _response(http.problem(409, str(error), (Fault("kind", "cannot change under one id"),)))
+    except KindConflict as error:
+        return _response(http.problem(409, str(error), error.faults))
     except CapabilityError as error:
         return _response(http.failed(error))
 

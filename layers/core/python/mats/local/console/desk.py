@@ -8,7 +8,15 @@ from typing import Any
 
 from mats.bootstrap.local import Local
 from mats.domain.capability import Id, capability_id
-from mats.domain.errors import CapabilityError, CapabilityNotFound, DependencyFailed, Fault, RegistrationInvalid
+from mats.domain.errors import (
+    CapabilityError,
+    CapabilityNotFound,
+    DependencyFailed,
+    Fault,
+    KindConflict,
+    RegistrationInvalid,
+)
+from mats.domain.placement import Placed
 from mats.domain.profile import NOT_TEXT, Profile, Status, same_text
 from mats.domain.registration import Registration
 from mats.local.console.asked import Wanted
@@ -16,7 +24,6 @@ from mats.local.console.exposure import exposure
 from mats.local.console.journal import Journal
 from mats.local.console.roll import Roll
 from mats.local.outlook import told
-from mats.ports import Placed
 from mats.usecases.preview import Preview
 
 _PATIENCE_S, _LOOK_S = 5.0, 0.05
@@ -27,10 +34,6 @@ Admits = Callable[[str | None], bool]
 
 class Overtaken(CapabilityError):
     """What the caller last saw is not what is there now."""
-
-
-class KindTaken(CapabilityError):
-    """The id is another kind's."""
 
 
 class Desk:
@@ -122,7 +125,7 @@ class Desk:
         Raises:
             RegistrationInvalid: it is no registration, or one of another id.
             Overtaken: what is there now is not admitted.
-            KindTaken: the kind under an id cannot change.
+            KindConflict: another kind has the id.
         """
         registration = Registration.parse(item)
         if registration.id != id:
@@ -131,7 +134,7 @@ class Desk:
         if placed is None:
             raise Overtaken(f"{id} is not as it was when it was last looked at; look again")
         if placed is Placed.OTHER_KIND:
-            raise KindTaken(f"{id} is of another kind; remove it first, its kind cannot change")
+            raise KindConflict(id)
         findable = self._becomes(id, lambda profile: _tells(profile, registration))
         return {"id": id, "placed": placed, "findable": findable}
 

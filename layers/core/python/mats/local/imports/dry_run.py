@@ -4,8 +4,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mats.domain.capability import Id
+from mats.domain.placement import Placed, place, version_of
 from mats.domain.registration import Registration
-from mats.ports import Item, Placed, Registry
+from mats.ports import Item, Registry
 
 
 @dataclass(slots=True)
@@ -24,7 +25,8 @@ class DryRunRegistry:
     def put(self, registrations: Sequence[Registration]) -> Mapping[Id, Placed]:
         """What would become of each."""
         before = self.get([registration.id for registration in registrations])
-        placed = {r.id: _placed(before.get(r.id), r.item()) for r in registrations}
+        known = {id: version_of(item) for id, item in before.items()}
+        placed = {r.id: place(known.get(r.id), version_of(r.item())) for r in registrations}
         for registration in registrations:
             if placed[registration.id] is not Placed.OTHER_KIND:
                 self.items[registration.id] = registration.item()
@@ -38,11 +40,3 @@ class DryRunRegistry:
     def ids(self) -> Iterator[Id]:
         """Every id there would be."""
         yield from sorted({*(self.registry.ids() if self.registry else ()), *self.items})
-
-
-def _placed(before: Item | None, item: Item) -> Placed:
-    if before is None:
-        return Placed.NEW
-    if before.get("kind") != item["kind"]:
-        return Placed.OTHER_KIND
-    return Placed.UNCHANGED if before == item else Placed.CHANGED

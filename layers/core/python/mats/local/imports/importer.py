@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import IO, NamedTuple
 
 from mats.domain.capability import Id
-from mats.domain.errors import Fault, Invalid, RegistrationInvalid
+from mats.domain.errors import Fault, Invalid, KindConflict, RegistrationInvalid
+from mats.domain.placement import Placed
 from mats.domain.profile import fingerprint
 from mats.domain.registration import Registration
 from mats.domain.rows import item_of
@@ -16,7 +17,7 @@ from mats.local.imports import formats, http
 from mats.local.imports.files import MAX_LINE_BYTES, FileUnreadable, Found, content, found, opened, unpacked
 from mats.local.imports.formats import Mapped, Source, registrations
 from mats.local.imports.formats.decoding import Undecodable, decoded
-from mats.ports import Placed, Registry
+from mats.ports import Registry
 
 __all__ = ["BATCH", "FileUnreadable", "Importer", "Rejected", "Report", "Row", "opened", "parse", "rows", "trust_of"]
 
@@ -253,8 +254,7 @@ class Importer:
         for place, registration in batch:
             happened = placed[registration.id]
             if happened is Placed.OTHER_KIND:
-                message = f"cannot become {registration.kind}: {registration.id} is of another kind; remove it first"
-                self._reject(place, RegistrationInvalid([Fault("kind", message)]))
+                self._reject(place, KindConflict(registration.id))
             else:
                 self.report.placed[happened] += 1
                 if named:

@@ -1,0 +1,43 @@
+"""The one rule of what a put means: registries, dry runs, previews and the console's check all ask `place`."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from mats.domain.profile import fingerprint
+
+
+class Placed(StrEnum):
+    """What a put does to an id."""
+
+    NEW = "new"
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    OTHER_KIND = "other kind"
+    """Rejected: a capability of another kind has the id, and the kind under an id cannot change."""
+
+    @property
+    def writes(self) -> bool:
+        """Whether the item is written."""
+        return self in (Placed.NEW, Placed.CHANGED)
+
+
+class Version(NamedTuple):
+    """What the rule compares: the kind of an item, if it has one, and a fingerprint of the item."""
+
+    kind: str | None
+    digest: str
+
+
+def version_of(item: Mapping[str, Any]) -> Version:
+    """The version of an item."""
+    return Version(item.get("kind"), fingerprint(item))
+
+
+def place(before: Version | None, after: Version) -> Placed:
+    """What putting `after` does where `before` is stored (None: nothing is)."""
+    if before is None:
+        return Placed.NEW
+    if before.kind is not None and before.kind != after.kind:
+        return Placed.OTHER_KIND
+    return Placed.UNCHANGED if before.digest == after.digest else Placed.CHANGED
