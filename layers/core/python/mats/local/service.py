@@ -3,7 +3,6 @@
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from importlib.metadata import distribution
 from pathlib import Path
 
 import anyio.to_thread
@@ -23,6 +22,7 @@ from mats.local.console.keeper import Keeper
 from mats.local.envelope import proxy_request
 from mats.local.pump import Pump
 from mats.local.wire import METHODS, body, raw_path
+from mats.resources import swagger_ui
 
 _THREADS = 256
 """Requests answered at once; each mostly waits for a model."""
@@ -87,16 +87,10 @@ def application(local: Local) -> Starlette:
         *files.routes(),
         *api.routes(desk),
         Route("/docs", lambda request: FileResponse(_PAGES / "docs.html")),
-        Mount("/docs/assets", StaticFiles(directory=_swagger_ui())),
+        Mount("/docs/assets", StaticFiles(directory=swagger_ui())),
         Mount("/static", StaticFiles(directory=_PAGES)),
         Route("/{path:path}", public, methods=METHODS),
     ]
     return Starlette(
         routes=routes, lifespan=lifespan, exception_handlers={404: nowhere, 405: wrong_method, Exception: bug}
     )
-
-
-def _swagger_ui() -> Path:
-    """The folder of Swagger UI's files; the package carries nothing else that is used."""
-    files = distribution("drf-spectacular-sidecar")
-    return Path(str(files.locate_file("drf_spectacular_sidecar/static/drf_spectacular_sidecar/swagger-ui-dist")))

