@@ -61,17 +61,17 @@ gate: setup ## Fail if retrieval has become worse, on the sample's golden querie
 	@test ! -d $(DATA) || $(BIN)/mats gate --baseline evaluation/results/experiment-main.json --data $(DATA)
 
 bench: setup ## Measure what the README claims, on the judged data sets in DATA (BENCH="latency scale" for some)
-	@$(BIN)/python -m mats.evaluation.bench --data $(DATA) $(BENCH)
+	@$(BIN)/python -m infra.bench --data $(DATA) $(BENCH)
 	@$(MAKE) --no-print-directory readme
 
 bench-aws: setup ## Measure what runs in AWS over a real OpenSearch node; needs Maven and a JDK (BENCH="parity cold answer")
 	@$(BIN)/python -m infra.bench.aws --data $(DATA) $(BENCH)
 
 calibrate: setup ## Fit score constants and verdict thresholds on DATA
-	@$(BIN)/python -m mats.evaluation.calibrate --data $(DATA)
+	@$(BIN)/python -m mats.evaluation.calibration --data $(DATA)
 
 readme: setup ## Render the README's table from evaluation/results
-	@$(BIN)/python -m mats.evaluation.report
+	@$(BIN)/python -m mats.evaluation.reporting.readme
 
 docs: setup ## Write docs/reference from the code
 	@$(BIN)/python -m mats.local.reference

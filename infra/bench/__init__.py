@@ -1,1 +1,1 @@
-"""Measurements of what runs in AWS, over the servers of the tests: `make bench-aws`."""
+"""Benchmarks that need servers or a browser. `python -m infra.bench` runs them after those of mats itself."""

@@ -27,13 +27,13 @@ from mats.domain.profile import embedded_text, profile_of
 from mats.domain.query import Filter, Query
 from mats.domain.registration import Registration
 from mats.domain.text import query_terms
-from mats.evaluation.cache import cached
-from mats.evaluation.datasets import JudgedQuery, load
-from mats.evaluation.metrics import SEED, estimate, per_query
-from mats.evaluation.processes import running
-from mats.evaluation.provenance import write
-from mats.evaluation.synthetic import registrations, vector_of
-from mats.evaluation.workbench import registry_of, run_discover
+from mats.evaluation.benchmarks.processes import module_process
+from mats.evaluation.data.datasets import JudgedQuery, load
+from mats.evaluation.data.synthetic import registrations, vector_of
+from mats.evaluation.measures import SEED, estimate, per_query
+from mats.evaluation.reporting.provenance import write
+from mats.evaluation.systems.cached_encoder import cached_encoder
+from mats.evaluation.systems.workbench import registry_of, run_discover
 from mats.ports import Encoder, SearchIndex, Stored, Target, Vector
 from mats.settings import Settings
 from mats.usecases.discover import Budgets, Discover
@@ -56,7 +56,7 @@ def node(heap: str, running_at: str = "") -> Iterator[str]:
         yield running_at
         return
     arguments = ("--port", "0", "--heap", heap, "--collector", "G1", "--optimise")
-    with running("tests.servers.opensearch", *arguments, env={}) as (_, url):
+    with module_process("tests.servers.opensearch", *arguments, env={}) as (_, url):
         yield url
 
 
@@ -82,7 +82,7 @@ def parity(data: Path, settings: Settings) -> dict[str, Any]:
             asked.append(query)
             wanted |= dict.fromkeys(sorted(query.relevant))
     wanted |= dict.fromkeys([id for id in registered if id not in wanted][: _SLICE - len(wanted)])
-    encoder = cached(settings)
+    encoder = cached_encoder(settings)
     if encoder is None:
         raise SystemExit("there is no encoder to compare with: MATS_ENCODER is none")
     results: dict[str, Any] = {"documents": len(wanted), "queries": len(asked), "encoder": encoder.name}
@@ -131,7 +131,7 @@ def answer(data: Path, settings: Settings) -> dict[str, Any]:
     arguments = ("--port", "0", "--delay-ms", str(_RERANK_MS))
     with (
         node("3g", settings.index_endpoint) as url,
-        running("tests.servers.bedrock", *arguments, env={}) as (_, stand_in),
+        module_process("tests.servers.bedrock", *arguments, env={}) as (_, stand_in),
     ):
         os.environ["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"] = stand_in
         cloud = Cloud(replace(settings, index_endpoint=url, region=_REGION, bedrock=True, encoder=TITAN))
@@ -215,7 +215,7 @@ def _shares(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
 def cold(data: Path, settings: Settings) -> dict[str, Any]:
     """Cold starts of both functions, as the stacks set them, over a small index."""
     deployed = replace(settings, bedrock=True, encoder=TITAN, metrics="mats", callers_table="callers")
-    with node("1g") as url, running("tests.servers.bedrock", "--port", "0", env={}) as (_, bedrock):
+    with node("1g") as url, module_process("tests.servers.bedrock", "--port", "0", env={}) as (_, bedrock):
         os.environ["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"] = bedrock
         deployed = replace(
             deployed, index_endpoint=url, region=_REGION, registry_table="r", trust_table="t", profiles_table="p"

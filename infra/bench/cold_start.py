@@ -17,7 +17,7 @@ import numpy as np
 
 from infra.vendor import PYTHON, VENDOR, interpreter
 from mats.adapters.dynamodb.tables import Tables
-from mats.evaluation.processes import running
+from mats.evaluation.benchmarks.processes import module_process
 from mats.settings import Settings
 from tests.servers.deployment import REGION
 from tests.servers.runtime import Function
@@ -64,8 +64,8 @@ def cold(settings: Settings) -> dict[str, Any]:
         raise SystemExit(f"there is no Python {PYTHON} on this machine to start the functions with")
     with (
         _layers(python) as layers,
-        running("tests.servers.bedrock", "--port", "0", env={}) as (_, bedrock),
-        running("tests.servers.dynamodb", "--port", "0", env={}) as (_, dynamodb),
+        module_process("tests.servers.bedrock", "--port", "0", env={}) as (_, bedrock),
+        module_process("tests.servers.dynamodb", "--port", "0", env={}) as (_, dynamodb),
     ):
         around = {"AWS_ENDPOINT_URL_BEDROCK_RUNTIME": bedrock, "AWS_ENDPOINT_URL_DYNAMODB": dynamodb}
         environment = settings.to_env()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mats.evaluation.provenance import write
+from mats.evaluation.reporting.provenance import write
 
 _SHOWN = 10
 

@@ -8,14 +8,14 @@ import pytest
 
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, NotPermitted
-from mats.evaluation.answers import Answer, ask
-from mats.evaluation.costs import forecast, forecast_writing
-from mats.evaluation.datasets import Dataset, JudgedQuery
-from mats.evaluation.evaluate import evaluate
-from mats.evaluation.experiments.lab import found
-from mats.evaluation.models import PAPER_ENCODERS, PAPER_MODELS, Models
-from mats.evaluation.variants import VARIANTS
-from mats.evaluation.workbench import Workbench
+from mats.evaluation.data.datasets import Dataset, JudgedQuery
+from mats.evaluation.experiments.context import found
+from mats.evaluation.systems.base import Answer, ask
+from mats.evaluation.systems.catalogue import VARIANTS
+from mats.evaluation.systems.costs import forecast, forecast_writing
+from mats.evaluation.systems.models import PAPER_ENCODERS, PAPER_MODELS, Models
+from mats.evaluation.systems.score import evaluate
+from mats.evaluation.systems.workbench import Workbench
 from mats.settings import TITAN, Settings
 from tests.bedrock.conftest import aws_settings
 from tests.builders import a_registration

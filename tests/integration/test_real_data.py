@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mats.domain.capability import Kind
-from mats.evaluation.datasets import load
+from mats.evaluation.data.datasets import load
 from tests.integration.conftest import Mats
 
 SETS = ("tools", "models", "skills", "agents", "mcp-tools")

@@ -3,7 +3,7 @@
 import pytest
 
 from mats.domain.suspicion import suspicions
-from mats.evaluation.datasets import load
+from mats.evaluation.data.datasets import load
 
 
 @pytest.mark.data

@@ -7,7 +7,7 @@ from typing import Any
 from mats.domain.capability import Id
 from mats.domain.registration import Registration
 from mats.domain.usage import Usage
-from mats.evaluation.datasets import JudgedQuery
+from mats.evaluation.data.datasets import JudgedQuery
 from mats.ports import Message, Told, Tool, ToolCall, Turn
 from tests.builders import a_registration
 

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.text import LUCENE_STOP_WORDS
-from mats.evaluation.baselines.full_context import BUDGET, FullContext
-from mats.evaluation.baselines.listing import line
-from mats.evaluation.baselines.regex import Regex
-from mats.evaluation.baselines.search_and_pick import DESCRIBED, PAGE, ROUNDS, SearchAndPick
-from mats.evaluation.baselines.trial_and_error import PAGE as LISTED
-from mats.evaluation.baselines.trial_and_error import ROUNDS as TRIES
-from mats.evaluation.baselines.trial_and_error import TrialAndError
+from mats.evaluation.systems.full_context import BUDGET, FullContext
+from mats.evaluation.systems.listing import line
+from mats.evaluation.systems.regex import Regex
+from mats.evaluation.systems.search_and_pick import DESCRIBED, PAGE, ROUNDS, SearchAndPick
+from mats.evaluation.systems.trial_and_error import PAGE as LISTED
+from mats.evaluation.systems.trial_and_error import ROUNDS as TRIES
+from mats.evaluation.systems.trial_and_error import TrialAndError
 from mats.ports import ANY, FREE
 from tests.builders import a_registration
 from tests.unit.evaluation.scripted_chat import ScriptedChat, asked, calls, registry, words

@@ -6,8 +6,8 @@ import logging
 import pytest
 
 from mats.bootstrap import calibrated, calibration
-from mats.evaluation import calibrate
-from mats.evaluation.calibrate import encoder_key
+from mats.evaluation.calibration import command
+from mats.evaluation.calibration.command import encoder_key
 from mats.settings import Settings
 
 ROW = {
@@ -58,11 +58,11 @@ def test_the_constants_are_fitted_on_whatever_sets_a_folder_holds(tmp_path, monk
     (own / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(f"q{n}\td{n}\t1\n" for n in range(4)))
     table, kept = tmp_path / "calibration.json", {}
     table.write_text("{}")
-    monkeypatch.setattr(calibrate, "_TABLE", table)
-    monkeypatch.setattr(calibrate, "write", lambda name, result: kept.update({name: result}))
+    monkeypatch.setattr(command, "_TABLE", table)
+    monkeypatch.setattr(command, "write", lambda name, result: kept.update({name: result}))
     monkeypatch.setattr("sys.argv", ["calibrate", "--data", str(tmp_path / "sets")])
     monkeypatch.setenv("MATS_ENCODER", "none")
-    calibrate.main()
+    command.main()
     assert kept["calibration"]["sets"] == ["own"]
     row = json.loads(table.read_text())["sqlite-fts5-1/none"]
     assert 0 < row["thresholds"]["weak"] <= row["thresholds"]["match"] <= 1
@@ -73,6 +73,6 @@ def test_the_constants_are_fitted_on_whatever_sets_a_folder_holds(tmp_path, monk
 def test_a_folder_without_sets_ends_in_one_sentence(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["calibrate", "--data", str(tmp_path)])
     with pytest.raises(SystemExit) as ended:
-        calibrate.main()
+        command.main()
     assert ended.value.code == 2
     assert "holds no folder with corpus.jsonl" in capsys.readouterr().err

@@ -3,8 +3,8 @@
 import pytest
 
 from mats.domain.capability import Id
-from mats.evaluation.datasets import Dataset, JudgedQuery
-from mats.evaluation.defects import defects, embedding_one, largest_group
+from mats.evaluation.data.datasets import Dataset, JudgedQuery
+from mats.evaluation.data.defects import defects, embedding_one, largest_group
 from tests.builders import a_registration
 
 

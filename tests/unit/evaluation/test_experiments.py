@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from mats.domain.capability import Id, Kind
 from mats.evaluation import gate
-from mats.evaluation.answers import Answer, ask, run_of
-from mats.evaluation.datasets import Dataset, DatasetInvalid, JudgedQuery
+from mats.evaluation.data.datasets import Dataset, DatasetInvalid, JudgedQuery
 from mats.evaluation.experiments import enrichment, scale_sweep
+from mats.evaluation.experiments.context import Lab, first, found
 from mats.evaluation.experiments.decomposition import category
 from mats.evaluation.experiments.first_stage import reciprocal_ranks
 from mats.evaluation.experiments.kinds import first_of_kind
-from mats.evaluation.experiments.lab import Lab, first, found
-from mats.evaluation.metrics import mcnemar
-from mats.evaluation.models import Models
+from mats.evaluation.measures import mcnemar
+from mats.evaluation.systems.base import Answer, ask, run_of
+from mats.evaluation.systems.models import Models
 from mats.settings import Settings
 from tests.builders import a_registration
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from mats.domain.capability import Id
-from mats.evaluation.baseline import PlainBm25
-from mats.evaluation.datasets import DatasetInvalid, JudgedQuery, load, sets_in
-from mats.evaluation.metrics import MEASURES, estimate, per_query
-from mats.evaluation.scale import TRUSTED, Measured, fit, fit_spread
+from mats.evaluation.calibration.scale import TRUSTED, CandidateScores, fit, fit_spread
+from mats.evaluation.data.datasets import DatasetInvalid, JudgedQuery, load, sets_in
+from mats.evaluation.measures import MEASURES, estimate, per_query
+from mats.evaluation.systems.plain_bm25 import PlainBm25
 from tests.builders import a_registration
 
 
@@ -57,14 +57,16 @@ def test_an_interval_of_what_does_not_vary_is_a_point(values):
 
 
 def test_the_scale_with_the_most_gold_in_front_is_chosen():
-    lexical_is_right = Measured(np.array([1.0, 0.0]), np.array([30.0, 1.0]), np.array([0.4, 0.5]), np.array([0, 0]))
+    lexical_is_right = CandidateScores(
+        np.array([1.0, 0.0]), np.array([30.0, 1.0]), np.array([0.4, 0.5]), np.array([0, 0])
+    )
     scale, grid = fit([[lexical_is_right]])
     assert max(row["match@1"] for row in grid) == 1.0
     assert scale.retrieval(30.0, 0.4) > scale.retrieval(1.0, 0.5)
 
 
 def test_the_spread_that_keeps_gold_in_front_of_trusted_strangers_is_chosen():
-    one = Measured(np.array([1.0, 0.0]), np.array([20.0, 8.0]), np.array([0.5, 0.3]), np.array([0, 0]))
+    one = CandidateScores(np.array([1.0, 0.0]), np.array([20.0, 8.0]), np.array([0.5, 0.3]), np.array([0, 0]))
     close = [one] * 40
     plain, _ = fit([close])
     chosen, grid = fit_spread([close], plain)

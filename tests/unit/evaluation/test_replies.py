@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mats.domain.errors import StorageUnusable
-from mats.evaluation.replies import SqliteReplies, kept_by
+from mats.evaluation.systems.cached_converse import SqliteReplies, kept_by
 from mats.ports import Kept
 from mats.settings import Settings
 from tests.conftest import ROOT
@@ -91,7 +91,7 @@ def test_threads_over_two_connections_lose_nothing(path):
 KEEPER = """
 import sys
 from pathlib import Path
-from mats.evaluation.replies import SqliteReplies
+from mats.evaluation.systems.cached_converse import SqliteReplies
 from mats.ports import Kept
 replies = SqliteReplies(Path(sys.argv[1]))
 for n in range(int(sys.argv[2])):

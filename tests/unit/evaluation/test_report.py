@@ -1,6 +1,6 @@
 """The README says what the results say."""
 
-from mats.evaluation.report import README, rendered
+from mats.evaluation.reporting.readme import README, rendered
 
 
 def test_the_readme_is_as_the_results_have_it():

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.evaluation.provenance import RESULTS
 from mats.evaluation.reporting import markdown
 from mats.evaluation.reporting.cells import Section, Table, measure, p_value, paired, percent, points
+from mats.evaluation.reporting.provenance import RESULTS
 from mats.evaluation.reporting.render import TITLE, report
 from mats.evaluation.reporting.results import EXPERIMENTS, ResultsInvalid, paper, reasons
 from tests.unit.evaluation.results_builders import ALL, NO_JUDGE, all_results, nothing_run, written

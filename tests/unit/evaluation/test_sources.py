@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.evaluation.datasets import load
-from mats.evaluation.sources import rows as reading
-from mats.evaluation.sources.appworld import appworld
-from mats.evaluation.sources.layout import FILES, FolderInUse, write
-from mats.evaluation.sources.rows import SourceInvalid, document, files, rows
-from mats.evaluation.sources.toolret import MAX_LABELS, agents, toolret
+from mats.evaluation.data.datasets import load
+from mats.evaluation.data.sources import rows as reading
+from mats.evaluation.data.sources.appworld import appworld
+from mats.evaluation.data.sources.layout import FILES, FolderInUse, write
+from mats.evaluation.data.sources.rows import SourceInvalid, document, files, rows
+from mats.evaluation.data.sources.toolret import MAX_LABELS, agents, toolret
 
 
 def a_doc(name="convert_units", **entries):

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from mats.domain.errors import Fault, Invalid
-from mats.evaluation.answers import Progress, ask, unheard
-from mats.evaluation.datasets import Dataset, load
-from mats.evaluation.experiments.lab import metrics
-from mats.evaluation.models import Models
-from mats.evaluation.sample import EXAMPLES, sample
-from mats.evaluation.variants import VARIANTS
-from mats.evaluation.workbench import Workbench
+from mats.evaluation.data.datasets import Dataset, load
+from mats.evaluation.data.sample import EXAMPLES, sample
+from mats.evaluation.experiments.context import metrics
+from mats.evaluation.systems.base import Progress, ask, unheard
+from mats.evaluation.systems.catalogue import VARIANTS
+from mats.evaluation.systems.models import Models
+from mats.evaluation.systems.workbench import Workbench
 
 _SHIPPED = "hybrid"
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 from mats import bootstrap
-from mats.evaluation.calibrate import THRESHOLDS, below, scores
-from mats.evaluation.datasets import FOUR_KINDS
-from mats.evaluation.experiments.lab import Lab
+from mats.evaluation.calibration.thresholds import THRESHOLDS, below, relevance_scores
+from mats.evaluation.data.datasets import FOUR_KINDS
+from mats.evaluation.experiments.context import Lab
 
 
 def abstention(lab: Lab) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def abstention(lab: Lab) -> dict[str, Any]:
     measured = []
     for name in names:
         lab.tell(f"{name}: without its gold, and gibberish")
-        measured.append(scores(lab.dataset(name), lab.models.offline, encoder, calibration.scale))
+        measured.append(relevance_scores(lab.dataset(name), lab.models.offline, encoder, calibration.scale))
     shares = below(measured)
     return {
         "sets": names,

@@ -3,15 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mats.evaluation.costs import Forecast
 from mats.evaluation.experiments import enrichment, main_table, scale_sweep, signals
 from mats.evaluation.experiments.abstention import abstention
+from mats.evaluation.experiments.context import Lab
 from mats.evaluation.experiments.decomposition import decomposition
 from mats.evaluation.experiments.efficiency import efficiency
 from mats.evaluation.experiments.field_weights import field_weights
 from mats.evaluation.experiments.first_stage import first_stage
 from mats.evaluation.experiments.kinds import kinds
-from mats.evaluation.experiments.lab import Lab
+from mats.evaluation.systems.costs import Forecast
 
 
 class Experiment(NamedTuple):

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from mats.domain.capability import Id
-from mats.evaluation.answers import Answer
-from mats.evaluation.datasets import Dataset, JudgedQuery
-from mats.evaluation.evaluate import sizes
-from mats.evaluation.experiments.lab import Lab, first, found, share
-from mats.evaluation.variants import VARIANTS
+from mats.evaluation.data.datasets import Dataset, JudgedQuery
+from mats.evaluation.experiments.context import Lab, first, found, share
+from mats.evaluation.systems.base import Answer
+from mats.evaluation.systems.catalogue import VARIANTS
+from mats.evaluation.systems.score import sizes
 
 _PICKERS = frozenset({"regex", "full-ctx", "search-and-pick", "trial-and-err"})
 """Systems without a first stage of their own."""

@@ -3,10 +3,10 @@
 from typing import Any
 
 from mats.domain.usage import Usage
-from mats.evaluation.costs import forecast
-from mats.evaluation.evaluate import stages
-from mats.evaluation.experiments.lab import Lab, first
-from mats.evaluation.variants import VARIANTS
+from mats.evaluation.experiments.context import Lab, first
+from mats.evaluation.systems.catalogue import VARIANTS
+from mats.evaluation.systems.costs import forecast
+from mats.evaluation.systems.score import stages
 
 DATASET = "tools"
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from mats.domain.registration import Registration
 from mats.domain.text import first_sentence
-from mats.evaluation.answers import Answers, ask
-from mats.evaluation.costs import Forecast, forecast_writing
-from mats.evaluation.datasets import Dataset
-from mats.evaluation.experiments.lab import Lab, first, metrics
-from mats.evaluation.metrics import SEED, mcnemar
-from mats.evaluation.variants import VARIANTS
-from mats.evaluation.workbench import Workbench
+from mats.evaluation.data.datasets import Dataset
+from mats.evaluation.experiments.context import Lab, first, metrics
+from mats.evaluation.measures import SEED, mcnemar
+from mats.evaluation.systems.base import Answers, ask
+from mats.evaluation.systems.catalogue import VARIANTS
+from mats.evaluation.systems.costs import Forecast, forecast_writing
+from mats.evaluation.systems.workbench import Workbench
 from mats.ports import Writer, Written
 
 DATASET, POOL = "tools", 1_000

@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
 from mats.domain.profile import FIELD_WEIGHTS
-from mats.evaluation.answers import ask
-from mats.evaluation.evaluate import sizes
-from mats.evaluation.experiments.lab import Lab, metrics, some
-from mats.evaluation.workbench import asking
+from mats.evaluation.experiments.context import Lab, metrics, some
+from mats.evaluation.systems.base import ask
+from mats.evaluation.systems.score import sizes
+from mats.evaluation.systems.workbench import asking
 from mats.ports import SearchIndex
 
 CHANGED: Mapping[str, Mapping[str, float]] = {

@@ -11,14 +11,14 @@ import numpy as np
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.ranking import Scale, Scores, best_first, fuse
-from mats.evaluation.answers import ask
-from mats.evaluation.datasets import Dataset
-from mats.evaluation.evaluate import sizes
-from mats.evaluation.experiments.lab import Lab, found, metrics, rounded, share, some
-from mats.evaluation.metrics import estimate
-from mats.evaluation.models import PAPER_ENCODERS, Models, PaperEncoder
-from mats.evaluation.variants import dense, lexical
-from mats.evaluation.workbench import asking
+from mats.evaluation.data.datasets import Dataset
+from mats.evaluation.experiments.context import Lab, found, metrics, rounded, share, some
+from mats.evaluation.measures import estimate
+from mats.evaluation.systems.base import ask
+from mats.evaluation.systems.catalogue import dense, lexical
+from mats.evaluation.systems.models import PAPER_ENCODERS, Models, PaperEncoder
+from mats.evaluation.systems.score import sizes
+from mats.evaluation.systems.workbench import asking
 from mats.settings import SettingsInvalid
 from mats.usecases.discover import Discover
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from mats.domain.capability import Id, Kind
-from mats.evaluation.answers import Answers, ask
-from mats.evaluation.datasets import FOUR_KINDS, Dataset
-from mats.evaluation.experiments.lab import Lab, metrics, some
-from mats.evaluation.workbench import PATIENT, asking, registry_of
+from mats.evaluation.data.datasets import FOUR_KINDS, Dataset
+from mats.evaluation.experiments.context import Lab, metrics, some
+from mats.evaluation.systems.base import Answers, ask
+from mats.evaluation.systems.workbench import NO_TIMEOUTS, asking, registry_of
 from mats.usecases.discover import Discover
 
 
@@ -36,7 +36,7 @@ def kinds(lab: Lab) -> dict[str, Any]:
 def _everything(lab: Lab, sets: Mapping[Kind, Dataset]) -> Iterator[tuple[Discover, Mapping[Id, Kind]]]:
     registrations = [registration for dataset in sets.values() for registration in dataset.registrations]
     with registry_of(registrations, lab.models.offline, encoder=lab.models.encoder) as local:
-        discover = replace(local.discovery.discover, reranker=None, budgets=PATIENT)
+        discover = replace(local.discovery.discover, reranker=None, budgets=NO_TIMEOUTS)
         yield discover, {registration.id: registration.kind for registration in registrations}
 
 

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from mats.evaluation.answers import run_of
-from mats.evaluation.costs import Forecast
-from mats.evaluation.evaluate import sizes
-from mats.evaluation.experiments.lab import Lab, metrics, rounded
-from mats.evaluation.metrics import estimate, per_query
-from mats.evaluation.variants import VARIANTS
+from mats.evaluation.experiments.context import Lab, metrics, rounded
+from mats.evaluation.measures import estimate, per_query
+from mats.evaluation.systems.base import run_of
+from mats.evaluation.systems.catalogue import VARIANTS
+from mats.evaluation.systems.costs import Forecast
+from mats.evaluation.systems.score import sizes
 
 
 def main_table(lab: Lab) -> dict[str, Any]:

@@ -13,12 +13,12 @@ import numpy as np
 
 from mats.domain.capability import Id
 from mats.domain.registration import Registration
-from mats.evaluation.answers import Answers, ask
-from mats.evaluation.costs import Forecast
-from mats.evaluation.datasets import Dataset, JudgedQuery
-from mats.evaluation.experiments.lab import Lab, first, found, share
-from mats.evaluation.metrics import SEED
-from mats.evaluation.variants import VARIANTS
+from mats.evaluation.data.datasets import Dataset, JudgedQuery
+from mats.evaluation.experiments.context import Lab, first, found, share
+from mats.evaluation.measures import SEED
+from mats.evaluation.systems.base import Answers, ask
+from mats.evaluation.systems.catalogue import VARIANTS
+from mats.evaluation.systems.costs import Forecast
 
 DATASET = "tools"
 QUERIES = 100

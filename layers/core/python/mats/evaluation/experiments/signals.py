@@ -5,14 +5,14 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from mats.domain.ranking import PAPER_WEIGHTS, Signal, Weights
-from mats.evaluation.answers import ask
-from mats.evaluation.costs import Forecast, forecast
-from mats.evaluation.evaluate import sizes
-from mats.evaluation.experiments.lab import Lab, first, metrics
-from mats.evaluation.metrics import mcnemar
-from mats.evaluation.sample import sample
-from mats.evaluation.variants import VARIANTS
-from mats.evaluation.workbench import asking
+from mats.evaluation.data.sample import sample
+from mats.evaluation.experiments.context import Lab, first, metrics
+from mats.evaluation.measures import mcnemar
+from mats.evaluation.systems.base import ask
+from mats.evaluation.systems.catalogue import VARIANTS
+from mats.evaluation.systems.costs import Forecast, forecast
+from mats.evaluation.systems.score import sizes
+from mats.evaluation.systems.workbench import asking
 from mats.usecases.discover import Discover
 
 PLAIN: Weights = {signal: weight for signal, weight in PAPER_WEIGHTS.items() if signal is not Signal.LLM}

@@ -11,8 +11,8 @@ from rich.table import Table
 from mats.local.cli.console import AsJson, err, exit_codes, out, plain, print_json
 
 if TYPE_CHECKING:
-    from mats.evaluation.defects import Defects
-    from mats.evaluation.sources.layout import Judged
+    from mats.evaluation.data.defects import Defects
+    from mats.evaluation.data.sources.layout import Judged
 
 Source = Annotated[
     Path, typer.Argument(metavar="SOURCE", help="Folder with a local copy of the published files.", exists=True)
@@ -57,8 +57,8 @@ def toolret(
     as_json: AsJson = False,
 ) -> None:
     """ToolRet, from copies of mangopy/ToolRet-Queries and mangopy/ToolRet-Tools: JSON lines, JSON or parquet."""
-    from mats.evaluation.sources.toolret import agents  # noqa: PLC0415
-    from mats.evaluation.sources.toolret import toolret as loaded  # noqa: PLC0415 - what evaluation needs, for this only
+    from mats.evaluation.data.sources.toolret import agents  # noqa: PLC0415
+    from mats.evaluation.data.sources.toolret import toolret as loaded  # noqa: PLC0415 - what evaluation needs, for this only
 
     with exit_codes():
         judged = loaded(source, whole=registry is Tools.ALL)
@@ -73,7 +73,7 @@ def appworld(
     as_json: AsJson = False,
 ) -> None:
     """AppWorld, from a copy of its data folder: api_docs, tasks, datasets."""
-    from mats.evaluation.sources.appworld import appworld as loaded  # noqa: PLC0415
+    from mats.evaluation.data.sources.appworld import appworld as loaded  # noqa: PLC0415
 
     with exit_codes():
         _finish(loaded(source, agents=view is View.AGENTS), to, force, as_json)
@@ -97,7 +97,7 @@ def check(
 
 def _finish(judged: "Judged", to: Path, force: bool, as_json: bool) -> None:
     """Write a set, and say what was left out and what is wrong with it."""
-    from mats.evaluation.sources.layout import write  # noqa: PLC0415
+    from mats.evaluation.data.sources.layout import write  # noqa: PLC0415
 
     write(judged, to, force=force)
     found = {**_checked(to), "left_out": dict(judged.left_out)}
@@ -112,8 +112,8 @@ def _finish(judged: "Judged", to: Path, force: bool, as_json: bool) -> None:
 
 
 def _checked(folder: Path) -> dict[str, Any]:
-    from mats.evaluation.datasets import load  # noqa: PLC0415
-    from mats.evaluation.defects import defects  # noqa: PLC0415
+    from mats.evaluation.data.datasets import load  # noqa: PLC0415
+    from mats.evaluation.data.defects import defects  # noqa: PLC0415
 
     dataset = load(folder)
     found = defects(dataset)

@@ -14,7 +14,7 @@ from mats.local.cli.spending import agree
 from mats.settings import Settings
 
 if TYPE_CHECKING:
-    from mats.evaluation.variants import Variant
+    from mats.evaluation.systems.catalogue import Variant
 
 
 def add_to(app: typer.Typer) -> None:
@@ -45,13 +45,13 @@ def evaluate(
 
     Prints Match@1/3/5/15, MRR and Recall@15 with bootstrap 95 % intervals and keeps them under evaluation/results.
     """
-    from mats.evaluation.costs import forecast  # noqa: PLC0415 - scipy and friends, for this command only
-    from mats.evaluation.datasets import load  # noqa: PLC0415
-    from mats.evaluation.defects import defects  # noqa: PLC0415
-    from mats.evaluation.evaluate import evaluate as measured  # noqa: PLC0415
-    from mats.evaluation.models import Models  # noqa: PLC0415
-    from mats.evaluation.provenance import write  # noqa: PLC0415
-    from mats.evaluation.workbench import Workbench  # noqa: PLC0415
+    from mats.evaluation.data.datasets import load  # noqa: PLC0415
+    from mats.evaluation.data.defects import defects  # noqa: PLC0415
+    from mats.evaluation.reporting.provenance import write  # noqa: PLC0415
+    from mats.evaluation.systems.costs import forecast  # noqa: PLC0415 - scipy and friends, for this command only
+    from mats.evaluation.systems.models import Models  # noqa: PLC0415
+    from mats.evaluation.systems.score import evaluate as measured  # noqa: PLC0415
+    from mats.evaluation.systems.workbench import Workbench  # noqa: PLC0415
 
     settings: Settings = context.obj
     with exit_codes():
@@ -84,7 +84,7 @@ def evaluate(
 
 
 def _variant(name: str) -> "Variant":
-    from mats.evaluation.variants import SYNONYMS, VARIANTS  # noqa: PLC0415
+    from mats.evaluation.systems.catalogue import SYNONYMS, VARIANTS  # noqa: PLC0415
 
     try:
         return VARIANTS[SYNONYMS.get(name, name)]
@@ -94,7 +94,7 @@ def _variant(name: str) -> "Variant":
 
 def _list(models: Any, as_json: bool) -> None:
     """Every variant, what it is, and whether it can run here."""
-    from mats.evaluation.variants import VARIANTS  # noqa: PLC0415
+    from mats.evaluation.systems.catalogue import VARIANTS  # noqa: PLC0415
 
     rows = [
         {"name": v.name, "says": v.says, "needs": sorted(v.needs), "lacking": models.lacking(v.needs)}

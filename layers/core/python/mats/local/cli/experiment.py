@@ -38,11 +38,11 @@ def experiment(
     abstention. What needs a model that is not turned on is reported as not run. `mats report` makes tables and
     figures of the results.
     """
-    from mats.evaluation.datasets import SETS  # noqa: PLC0415
+    from mats.evaluation.data.datasets import SETS  # noqa: PLC0415
     from mats.evaluation.experiments.catalogue import EXPERIMENTS, expected  # noqa: PLC0415 - scipy and friends, when asked
-    from mats.evaluation.experiments.lab import Lab  # noqa: PLC0415
-    from mats.evaluation.models import Models  # noqa: PLC0415
-    from mats.evaluation.provenance import write  # noqa: PLC0415
+    from mats.evaluation.experiments.context import Lab  # noqa: PLC0415
+    from mats.evaluation.reporting.provenance import write  # noqa: PLC0415
+    from mats.evaluation.systems.models import Models  # noqa: PLC0415
 
     settings: Settings = context.obj
     if unknown := set(names or ()) - EXPERIMENTS.keys():

@@ -36,7 +36,7 @@ def gate(
     judged over the sample registry. Judged queries of your own make a baseline of your own registry.
     """
     from mats.evaluation.gate import dataset_of, drops, measured, read_baseline  # noqa: PLC0415 - scipy and friends
-    from mats.evaluation.models import Models  # noqa: PLC0415
+    from mats.evaluation.systems.models import Models  # noqa: PLC0415
 
     settings: Settings = context.obj
     models = Models(settings)

@@ -27,7 +27,7 @@ def report(
     Writes report.md, index.html, report.json, which the console shows, and every figure as SVG and PNG. What was not
     measured yet is named.
     """
-    from mats.evaluation.provenance import RESULTS  # noqa: PLC0415
+    from mats.evaluation.reporting.provenance import RESULTS  # noqa: PLC0415
     from mats.evaluation.reporting.render import report as made  # noqa: PLC0415 - matplotlib, for this command only
     from mats.evaluation.reporting.render import write  # noqa: PLC0415
 

@@ -11,7 +11,7 @@ from mats.bootstrap import System
 from mats.local.cli.console import Exit, complain, err, out
 
 if TYPE_CHECKING:
-    from mats.evaluation.costs import Forecast
+    from mats.evaluation.systems.costs import Forecast
 
 
 def spent_json(system: System) -> dict[str, Any]:

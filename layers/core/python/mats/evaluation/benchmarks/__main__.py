@@ -1,0 +1,5 @@
+"""`python -m mats.evaluation.benchmarks`."""
+
+from mats.evaluation.benchmarks.runner import main
+
+main()

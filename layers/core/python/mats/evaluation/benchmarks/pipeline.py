@@ -1,0 +1,178 @@
+"""Benchmarks of the pipeline without a reranker, and of the encoder."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mats import bootstrap
+from mats.bootstrap.local import Local
+from mats.domain.profile import embedded_text, profile_of
+from mats.domain.query import Query
+from mats.edge.answer import Answer
+from mats.evaluation.data.datasets import load
+from mats.evaluation.data.sample import sample
+from mats.evaluation.data.synthetic import registrations as synthetic
+from mats.evaluation.measures import estimate, per_query
+from mats.evaluation.systems.cached_encoder import cached_encoder
+from mats.evaluation.systems.workbench import registry_of, run_discover
+from mats.ports import Encoder
+from mats.settings import Settings
+from mats.usecases.discover import Discover
+
+_WARM_UP = 50
+
+
+def latency(data: Path, settings: Settings) -> dict[str, Any]:
+    """`discover` inside the process over the tools, one request after the other, encoder included."""
+    dataset = load(data / "tools")
+    with registry_of(dataset.registrations, settings, encoder=cached_encoder(settings)) as local:
+        return {
+            "documents": len(dataset.registrations),
+            **timed(local.discovery.discover, [query.text for query in dataset.queries]),
+        }
+
+
+def scale(data: Path, settings: Settings) -> dict[str, Any]:
+    """100,000 synthetic registrations: latency and resident memory of a process that serves them."""
+    count, texts = 100_000, [query.text for query in load(data / "tools").queries][:1_000]
+    with registry_of(synthetic(count), settings, encoder=cached_encoder(settings)) as built:
+        home = built.settings.home
+        return {"documents": count, **_in_child(home, settings, texts)}
+
+
+def _in_child(home: Path, settings: Settings, texts: Sequence[str]) -> dict[str, Any]:
+    """Measure in a process of its own, whose memory holds nothing but the service."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "mats.evaluation.benchmarks.child"],
+        env={**os.environ, **replace(settings, home=home).to_env()},
+        input=json.dumps(list(texts)),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    measured: dict[str, Any] = json.loads(ran.stdout)
+    return measured
+
+
+def timed(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
+    """Percentiles of the time a query takes, one after the other, after a warm-up."""
+    for text in texts[:_WARM_UP]:
+        discover(Query(query=text[:2_000]))
+    totals: list[float] = []
+    stages: dict[str, list[float]] = {}
+    for text in texts:
+        began = time.perf_counter()
+        shortlist = discover(Query(query=text[:2_000]))
+        totals.append((time.perf_counter() - began) * 1000)
+        for stage, ms in shortlist.took_ms.items():
+            stages.setdefault(stage, []).append(ms)
+    return {
+        "queries": len(totals),
+        "ms": {f"p{p}": round(float(np.percentile(totals, p)), 2) for p in (50, 95, 99)},
+        "stages_p50_ms": {stage: round(float(np.median(values)), 2) for stage, values in stages.items()},
+    }
+
+
+def import_(data: Path, settings: Settings) -> dict[str, Any]:
+    """Registering and indexing the tools end to end, encoder included and nothing cached."""
+    dataset = load(data / "tools")
+    encoder = bootstrap.encoder(settings)
+    peaks: list[int] = []
+    began = time.perf_counter()
+    with registry_of(
+        dataset.registrations, settings, encoder=encoder, progress=lambda count: peaks.append(_resident_mb())
+    ):
+        seconds = time.perf_counter() - began
+    return {
+        "documents": len(dataset.registrations),
+        "seconds": round(seconds, 1),
+        "per_second": round(len(dataset.registrations) / seconds, 1),
+        "resident_mb": {"at_a_tenth": peaks[len(peaks) // 10], "at_the_end": peaks[-1]},
+    }
+
+
+def encoders(data: Path, settings: Settings) -> dict[str, Any]:
+    """The local encoder in both precisions: documents a second, time of a query, closeness to float32."""
+    dataset = load(data / "tools")
+    texts = [embedded_text(profile_of(r, trust=None, origin="")) for r in dataset.registrations[::10]]
+    queries = [query.text[:2_000] for query in dataset.queries[:200]]
+    exact = np.array(_encoder(settings, "fp32").encode_documents(texts))
+    results = {}
+    for precision in ("fp32", "int8"):
+        encoder = _encoder(settings, precision)
+        began = time.perf_counter()
+        vectors = np.array(encoder.encode_documents(texts))
+        seconds = time.perf_counter() - began
+        cosines = (vectors * exact).sum(axis=1)
+        results[precision] = {
+            "documents_per_second": round(len(texts) / seconds, 1),
+            "query_ms": {f"p{p}": round(float(np.percentile(_query_ms(encoder, queries), p)), 2) for p in (50, 95)},
+            "cosine_to_fp32": {"mean": round(float(cosines.mean()), 4), "least": round(float(cosines.min()), 4)},
+        }
+    return {"documents": len(texts), "queries": len(queries), "encoders": results}
+
+
+def _encoder(settings: Settings, precision: str) -> Encoder:
+    encoder = bootstrap.encoder(replace(settings, encoder_precision=precision))
+    if encoder is None:
+        raise SystemExit("there is no encoder to measure: MATS_ENCODER is none")
+    return encoder
+
+
+def _query_ms(encoder: Encoder, queries: Sequence[str]) -> list[float]:
+    times = []
+    for query in queries:
+        began = time.perf_counter()
+        encoder.encode_query(query)
+        times.append((time.perf_counter() - began) * 1000)
+    return times
+
+
+def answer(data: Path, settings: Settings) -> dict[str, Any]:
+    """The README's question, asked of the sample registry."""
+    query = Query(query="turn a street address into coordinates", limit=2, explain=True)
+    with _sample_registry(settings, encoder=bootstrap.encoder(settings)) as local:
+        local.discovery.discover(query)
+        shortlist = local.discovery.discover(query)
+    return {"query": query.model_dump(exclude_defaults=True), "answer": Answer.of(shortlist).model_dump(mode="json")}
+
+
+def sample_queries(data: Path, settings: Settings) -> dict[str, Any]:
+    """The sample's judged queries: measures, and what becomes of those that nothing serves."""
+    judged = sample().queries
+    good, foreign = [q for q in judged if q.relevant], [q for q in judged if not q.relevant]
+    with _sample_registry(settings, encoder=bootstrap.encoder(settings)) as local:
+        discover = local.discovery.discover
+        values = per_query(run_discover(discover, good), good)
+        verdicts = {
+            name: Counter(str(discover(Query(query=query.text)).verdict) for query in queries)
+            for name, queries in (("served", good), ("unserved", foreign))
+        }
+    return {
+        "queries": len(judged),
+        "measures": {measure: asdict(estimate(value)) for measure, value in values.items()},
+        "verdicts": {name: dict(sorted(counts.items())) for name, counts in verdicts.items()},
+    }
+
+
+@contextmanager
+def _sample_registry(settings: Settings, *, encoder: Encoder | None) -> Iterator[Local]:
+    """The sample registry in a folder that is gone afterwards."""
+    dataset = sample()
+    with registry_of(dataset.registrations, settings, encoder=encoder, trust=dataset.trust) as local:
+        yield local
+
+
+def _resident_mb() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

@@ -1,0 +1,107 @@
+"""Fit the score scale, and the verdict thresholds of a registry without an LLM, for the encoder of the settings.
+
+The scale is the one of a grid with the best Match@1 (`scale.py`). The thresholds are fitted on one half of the queries
+and tested on the other (`thresholds.py`).
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from mats import bootstrap
+from mats.adapters.opensearch.mapping import VERSION
+from mats.domain.ranking import Scale
+from mats.evaluation.calibration.scale import candidate_scores, fit, fit_spread
+from mats.evaluation.calibration.thresholds import (
+    fit_match,
+    fit_weak,
+    halves,
+    relevance_scores,
+    verdict_rates,
+)
+from mats.evaluation.data.datasets import FOUR_KINDS, Dataset, DatasetInvalid, load, sets_in
+from mats.evaluation.reporting.provenance import RESULTS, write
+from mats.evaluation.systems.cached_encoder import cached_encoder
+from mats.evaluation.systems.workbench import NO_TIMEOUTS, registry_of
+from mats.ports import Encoder
+from mats.settings import Settings
+
+_TABLE = Path(bootstrap.__file__).parents[1] / "calibration.json"
+"""The constants that the service reads."""
+
+
+def main() -> None:
+    """Fit, test, and write the results and the table of constants."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder of judged data sets")
+    parser.add_argument("--carry-over", action="store_true", help="only carry the constants over to OpenSearch")
+    chosen, settings = parser.parse_args(), Settings.from_env(os.environ)
+    table = json.loads(_TABLE.read_text(encoding="utf-8"))
+    if chosen.carry_over:
+        _write_table(_with_opensearch(table))
+        return
+    try:
+        datasets = {name: load(chosen.data / name) for name in sets_in(chosen.data)}
+    except DatasetInvalid as error:
+        parser.error(str(error))
+    kinds = [datasets[name] for name in FOUR_KINDS.values() if name in datasets] or list(datasets.values())
+    own = cached_encoder(settings)
+    index, scale, grids = _fit_scale(list(datasets.values()), settings, own)
+    report: dict[str, Any] = {}
+    for key, encoder in ((encoder_key(settings), own), ("none", None)):
+        fitted, tested = halves([relevance_scores(dataset, settings, encoder, scale) for dataset in kinds])
+        weak, match = fit_weak(fitted), fit_match(fitted)
+        thresholds = {"weak": round(weak, 3), "match": round(max(weak, match), 3)}
+        table[f"{index}/{key}"] = {"scale": asdict(scale), "thresholds": thresholds}
+        report[key] = {
+            **thresholds,
+            "fitted": verdict_rates(fitted, weak, match),
+            "tested": verdict_rates(tested, weak, match),
+        }
+    write("calibration", {"scale": asdict(scale), "sets": list(datasets), **grids, "verdict": report})
+    _write_table(_with_opensearch(table))
+    sys.stdout.write(json.dumps(report) + "\n")
+
+
+def encoder_key(settings: Settings) -> str:
+    """The encoder's key in the table: the prefix of its name, without weights and precision."""
+    return Path(settings.encoder).name
+
+
+def _with_opensearch(table: dict[str, Any]) -> dict[str, Any]:
+    """The table with rows for OpenSearch, whose BM25 is larger by the ratio that `infra.bench.aws parity` measured."""
+    ratio = json.loads((RESULTS / "aws-parity.json").read_text(encoding="utf-8"))["bm25_ratio"]
+    local = {key: row for key, row in table.items() if key.startswith("sqlite-")}
+    scaled = {
+        f"opensearch-{VERSION}/{key.partition('/')[2]}": {
+            **row,
+            "scale": {**row["scale"], "c": round(row["scale"]["c"] * ratio, 1)},
+        }
+        for key, row in local.items()
+    }
+    return {**local, **scaled}
+
+
+def _write_table(table: dict[str, Any]) -> None:
+    _TABLE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+
+
+def _fit_scale(
+    datasets: Sequence[Dataset], settings: Settings, encoder: Encoder | None
+) -> tuple[str, Scale, dict[str, Any]]:
+    """The name of the index, the scale fitted over it, and both grids."""
+    sets = []
+    index = ""
+    for dataset in datasets:
+        with registry_of(dataset.registrations, settings, encoder=encoder) as local:
+            index = local.index.name
+            discover = replace(local.discovery.discover, budgets=NO_TIMEOUTS)
+            sets.append(candidate_scores(discover, dataset.queries))
+    mixing, grid = fit(sets)
+    spread, wider = fit_spread(sets, mixing)
+    return index, spread, {"grid": grid, "spread": wider}

@@ -1,0 +1,122 @@
+"""Fit the constants that make raw scores absolute: which of a grid puts gold first often, over all sets alike.
+
+The grid is flat near its top, so the plainest of the good ones is taken: of all within half a point of the best
+Match@1, raw cosines before stretched ones, then a lexical share near one half, then the higher Match@1.
+
+Then, how far good and bad mixtures are spread, so that `retrieval` can stand in for a judge beside trust. Trust is
+drawn by chance here: it says nothing of relevance and can only do harm. What keeps most of Match@1 under it is taken.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mats.domain.query import Query
+from mats.domain.ranking import PAPER_WEIGHTS, Scale, Signal, blend, standing_in
+from mats.evaluation.data.datasets import JudgedQuery
+from mats.evaluation.measures import SEED, Values
+from mats.usecases.discover import Discover
+
+C = (10.0, 15.0, 20.0, 30.0, 45.0)
+LEXICAL_SHARES = (0.4, 0.5, 0.55, 0.6, 0.7)
+COSINES = ((0.0, 1.0), (0.1, 0.9), (0.2, 0.8))
+EVENS, SPREADS = (0.3, 0.35, 0.4, 0.45, 0.5), (0.03, 0.05, 0.08, 0.12)
+TRUSTED = {
+    "none": (0.0, 0.0, 1.0),
+    "some, highly": (0.15, 0.7, 0.95),
+    "some, any": (0.15, 0.0, 1.0),
+    "all, any": (1.0, 0.0, 1.0),
+}
+"""Made-up trust: the share of capabilities that have it, and between what it is drawn."""
+_AS_GOOD = 0.005
+_WEIGHTS = standing_in(PAPER_WEIGHTS)
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateScores:
+    """The candidates of one query: which are gold, and their raw scores."""
+
+    gold: Values
+    bm25: Values
+    cosine: Values
+    pairs: NDArray[np.int_]
+
+
+def candidate_scores(discover: Discover, queries: Sequence[JudgedQuery]) -> list[CandidateScores]:
+    """The candidates of every query, without those of queries that find nothing."""
+    found = []
+    for query in queries:
+        candidates = [result.candidate for result in discover(Query(query=query.text[:2_000])).ranked]
+        if candidates:
+            found.append(
+                CandidateScores(
+                    np.array([c.profile.id in query.relevant for c in candidates], dtype=np.float64),
+                    np.array([c.bm25 or 0.0 for c in candidates]),
+                    np.array([c.cosine or 0.0 for c in candidates]),
+                    np.array([c.pairs for c in candidates]),
+                )
+            )
+    return found
+
+
+def fit(sets: Sequence[Sequence[CandidateScores]]) -> tuple[Scale, list[dict[str, Any]]]:
+    """The plainest of the scales with a good Match@1, the mean of all sets, and the whole grid."""
+    grid = [
+        (Scale(c=c, lo=lo, hi=hi, lexical_share=share)) for c, share, (lo, hi) in product(C, LEXICAL_SHARES, COSINES)
+    ]
+    values = [float(np.mean([np.mean([_is_hit(scale, one) for one in each]) for each in sets])) for scale in grid]
+    table = [
+        {"c": s.c, "lexical_share": s.lexical_share, "lo": s.lo, "hi": s.hi, "match@1": round(value, 4)}
+        for s, value in zip(grid, values, strict=True)
+    ]
+    good = [(scale, value) for scale, value in zip(grid, values, strict=True) if value >= max(values) - _AS_GOOD]
+    plainest, _ = min(good, key=lambda pair: (pair[0].lo, abs(pair[0].lexical_share - 0.5), -pair[1]))
+    return plainest, table
+
+
+def fit_spread(sets: Sequence[Sequence[CandidateScores]], scale: Scale) -> tuple[Scale, list[dict[str, Any]]]:
+    """The scale that keeps most of Match@1 where some of the candidates are trusted; the whole grid."""
+    table = []
+    for even, spread in product(EVENS, SPREADS):
+        tried = replace(scale, even=even, spread=spread)
+        kept = {name: _match_at_1(tried, sets, trusted) for name, trusted in TRUSTED.items()}
+        table.append({"even": even, "spread": spread, **{name: round(hits, 4) for name, hits in kept.items()}})
+    best = max(table, key=lambda row: sum(row[name] for name in TRUSTED))
+    return replace(scale, even=best["even"], spread=best["spread"]), table
+
+
+def _match_at_1(scale: Scale, sets: Sequence[Sequence[CandidateScores]], trusted: tuple[float, float, float]) -> float:
+    """Match@1 under made-up trust, the mean of all sets."""
+    share, low, high = trusted
+    chance = np.random.default_rng(SEED)
+    return float(
+        np.mean(
+            [
+                np.mean(
+                    [
+                        _is_hit(scale, one, np.where(chance.random(n) < share, chance.uniform(low, high, n), np.nan))
+                        for one in each
+                        for n in [len(one.gold)]
+                    ]
+                )
+                for each in sets
+            ]
+        )
+    )
+
+
+def _is_hit(scale: Scale, one: CandidateScores, trust: Values | None = None) -> float:
+    """Whether the best candidate by the answer's own score is gold; trust that is no number is none."""
+    quality = np.full(len(one.gold), np.nan) if trust is None else trust
+    measures = zip(one.bm25, one.cosine, one.pairs, quality, strict=True)
+    scores = [_score(scale, bm25, cosine, int(pairs), q) for bm25, cosine, pairs, q in measures]
+    return float(one.gold[int(np.argmax(scores))])
+
+
+def _score(scale: Scale, bm25: float, cosine: float, pairs: int, quality: float) -> float:
+    signals = {Signal.RETRIEVAL: scale.retrieval(bm25, cosine, pairs) or 0.0, Signal.BM25: scale.bm25(bm25)}
+    return blend(signals if np.isnan(quality) else {**signals, Signal.QUALITY: quality}, _WEIGHTS)

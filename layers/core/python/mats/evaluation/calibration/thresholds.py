@@ -1,0 +1,123 @@
+"""Thresholds of the verdict, fitted on one half of the queries and tested on the other.
+
+In scope are the judged queries; out of scope are the same queries over a registry without their gold, and gibberish.
+`weak` is the highest threshold at which at most 5 % of in-scope queries get `none`; `match` is the lowest at which at
+least 80 % of the in-scope queries it accepts have gold in their list.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mats.domain.query import Query
+from mats.domain.ranking import Scale
+from mats.evaluation.data.datasets import Dataset, JudgedQuery
+from mats.evaluation.measures import SEED, Values
+from mats.evaluation.systems.workbench import NO_TIMEOUTS, registry_of
+from mats.ports import Encoder
+from mats.settings import Settings
+from mats.usecases.discover import Discover
+
+_MAX_REJECTED = 0.05
+_MATCH_PRECISION = 0.8
+_GIBBERISH = 300
+QUERY_CLASSES = {"good": "in_scope", "bereft": "gold_removed", "gibberish": "gibberish"}
+"""The classes of queries: their key in results files, and their field in RelevanceScores."""
+THRESHOLDS = tuple(round(step / 20, 2) for step in range(21))
+
+
+@dataclass(frozen=True, slots=True)
+class RelevanceScores:
+    """The best relevance of each query, by class of query; `has_gold` is 1 where an in-scope query found gold."""
+
+    in_scope: Values
+    has_gold: Values
+    gold_removed: Values
+    gibberish: Values
+
+
+def relevance_scores(dataset: Dataset, settings: Settings, encoder: Encoder | None, scale: Scale) -> RelevanceScores:
+    """The best relevance of every query of a set: with its gold, without it, and of gibberish."""
+    if encoder is None:
+        settings = Settings(encoder="none", cache=settings.cache)
+    gold = {id for query in dataset.queries for id in query.relevant}
+    others = [r for r in dataset.registrations if r.id not in gold]
+    with registry_of(dataset.registrations, settings, encoder=encoder) as local:
+        discover = replace(local.discovery.discover, scale=scale, budgets=NO_TIMEOUTS)
+        answers = [_best(discover, query) for query in dataset.queries]
+        gibberish = [_best(discover, query)[0] for query in _gibberish(dataset.name)]
+    with registry_of(others, settings, encoder=encoder) as local:
+        discover = replace(local.discovery.discover, scale=scale, budgets=NO_TIMEOUTS)
+        without = [_best(discover, query)[0] for query in dataset.queries]
+    best, has_gold = zip(*answers, strict=True)
+    return RelevanceScores(np.array(best), np.array(has_gold), np.array(without), np.array(gibberish))
+
+
+def _best(discover: Discover, query: JudgedQuery) -> tuple[float, float]:
+    """The relevance of the most relevant candidate, and whether gold is among the candidates (1 or 0)."""
+    ranked = discover(Query(query=query.text[:2_000])).ranked
+    best = max((result.relevance for result in ranked), default=0.0)
+    return best, float(any(result.candidate.profile.id in query.relevant for result in ranked))
+
+
+def _gibberish(seed: str) -> list[JudgedQuery]:
+    """Words of random letters, two to eight a query."""
+    chance = random.Random(f"{SEED}-{seed}")
+    letters = "abcdefghijklmnopqrstuvwxyz"
+
+    def word() -> str:
+        return "".join(chance.choice(letters) for _ in range(chance.randint(3, 9)))
+
+    texts = [" ".join(word() for _ in range(chance.randint(2, 8))) for _ in range(_GIBBERISH)]
+    return [JudgedQuery(f"nonsense-{i}", text, frozenset()) for i, text in enumerate(texts)]
+
+
+def halves(sets: Sequence[RelevanceScores]) -> tuple[list[RelevanceScores], list[RelevanceScores]]:
+    """The even and the odd queries of every set."""
+    return [_every_other(s, 0) for s in sets], [_every_other(s, 1) for s in sets]
+
+
+def _every_other(s: RelevanceScores, start: int) -> RelevanceScores:
+    return RelevanceScores(s.in_scope[start::2], s.has_gold[start::2], s.gold_removed[start::2], s.gibberish[start::2])
+
+
+def fit_weak(sets: Sequence[RelevanceScores]) -> float:
+    """The highest threshold below which at most 5 % of in-scope queries lie, on average over the sets."""
+    candidates = np.linspace(0, 1, 1_001)
+    rejected = np.array([np.mean([(s.in_scope < t).mean() for s in sets]) for t in candidates])
+    return float(candidates[rejected <= _MAX_REJECTED][-1])
+
+
+def fit_match(sets: Sequence[RelevanceScores]) -> float:
+    """The lowest threshold from which at least 80 % of the accepted in-scope queries have gold in their list."""
+    for threshold in np.linspace(0, 1, 1_001):
+        accepted = [(s.has_gold[s.in_scope >= threshold].sum(), (s.in_scope >= threshold).sum()) for s in sets]
+        rates = [hits / total for hits, total in accepted if total]
+        if rates and np.mean(rates) >= _MATCH_PRECISION:
+            return float(threshold)
+    return 1.0
+
+
+def verdict_rates(sets: Sequence[RelevanceScores], weak: float, match: float) -> dict[str, Any]:
+    """For each class of queries the rate of `none` and `match`, and the curve of `below`; means over the sets."""
+    scores = {key: [getattr(s, name) for s in sets] for key, name in QUERY_CLASSES.items()}
+    rates = {
+        key: {"none": _mean([(v < weak).mean() for v in each]), "match": _mean([(v >= match).mean() for v in each])}
+        for key, each in scores.items()
+    }
+    return {"told": rates, "curve": {"threshold": list(THRESHOLDS), "below": below(sets)}}
+
+
+def below(sets: Sequence[RelevanceScores]) -> dict[str, list[float]]:
+    """By class of queries: the share whose best relevance is below each threshold; means over the sets."""
+    return {
+        key: [_mean([(getattr(s, name) < threshold).mean() for s in sets]) for threshold in THRESHOLDS]
+        for key, name in QUERY_CLASSES.items()
+    }
+
+
+def _mean(values: Sequence[Any]) -> float:
+    return round(float(np.mean(values)), 4)

@@ -1,0 +1,52 @@
+"""Where a number comes from: commit, machine, versions, seed."""
+
+import json
+import os
+import platform
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from mats.evaluation.measures import RESAMPLES, SEED
+from mats.resources import REPOSITORY
+
+RESULTS = REPOSITORY / "evaluation" / "results"
+_LIBRARIES = ("numpy", "onnxruntime", "pydantic", "rank-bm25", "scipy", "tokenizers")
+
+
+def provenance() -> dict[str, Any]:
+    """What a reader needs to repeat a measurement."""
+    return {
+        "commit": _git("rev-parse", "--short=12", "HEAD"),
+        "changed_files": len(_git("status", "--porcelain", "--untracked-files=no").splitlines()),
+        "machine": {"cpu": _cpu(), "cores": os.cpu_count(), "memory_gb": _memory_gb(), "system": platform.system()},
+        "python": platform.python_version(),
+        "libraries": {name: version(name) for name in _LIBRARIES},
+        "bootstrap": {"resamples": RESAMPLES, "seed": SEED},
+    }
+
+
+def write(name: str, results: dict[str, Any]) -> Path:
+    """Keep results under evaluation/results with their provenance; the path."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    path.write_text(json.dumps({**results, "provenance": provenance()}, indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def _git(*arguments: str) -> str:
+    ran = subprocess.run(["git", *arguments], cwd=REPOSITORY, capture_output=True, text=True, check=False)  # noqa: S603, S607
+    return ran.stdout.strip()
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def _memory_gb() -> int:
+    return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
