@@ -8,9 +8,8 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from infra.models import InferenceProfile, ProfileUnknown
-from mats.settings import Settings
+from mats.settings import Settings, parse_value
 
-_TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False, "": False}
 _ZONE = re.compile(r"[a-z]{2}(-[a-z]+)+-\d[a-z]")
 _MODEL = re.compile(r"[a-z0-9-]+\.[a-z0-9.:-]+")
 _GEOGRAPHIES = ("us", "us-gov", "eu", "apac", "jp", "au", "ca", "global")
@@ -130,7 +129,7 @@ class Context:
             if given.get(name) is None:
                 continue
             try:
-                values[name] = _read(given[name], default)
+                values[name] = _parse(given[name], default)
             except ValueError as error:
                 faults.append(f"{name} must be {error}, not {given[name]!r}")
         try:
@@ -220,14 +219,10 @@ def table() -> str:
     return "\n".join(rows) + "\n"
 
 
-def _read(value: object, default: object) -> object:
-    if isinstance(default, bool):
-        if str(value).lower() not in _TRUTH:
-            raise ValueError("true or false")
-        return _TRUTH[str(value).lower()]
-    if isinstance(default, tuple):
-        parts = value if isinstance(value, list | tuple) else str(value).split(",")
-        return tuple(str(part).strip() for part in parts if str(part).strip())
-    if not isinstance(value, str):
+def _parse(value: object, default: object) -> object:
+    """A value of cdk.json, which may have a type, or of the command line, which is text."""
+    if isinstance(value, list | tuple) and isinstance(default, tuple):
+        return tuple(str(part).strip() for part in value if str(part).strip())
+    if isinstance(default, str) and not isinstance(value, str):
         raise ValueError("a text")
-    return value.strip()
+    return parse_value(str(value).strip(), default)

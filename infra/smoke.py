@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 import boto3
 
 from infra.smoke_api import Api, Refused, Unavailable
-from mats.adapters.aws import answered, client
-from mats.adapters.dynamodb.values import plain, typed
+from mats.adapters.aws import call, client
+from mats.adapters.dynamodb.values import from_row, to_row
 from mats.domain.errors import DependencyFailed
 
 NAMESPACE = "mats-smoke"
@@ -72,7 +72,7 @@ class Smoke:
 
     def _put(self, key: dict[str, str], mark: str) -> None:
         item = {**key, "kind": "tool", "description": f"Probe {mark} of a smoke test; finds nothing and does nothing."}
-        self._asked(self.registry_table, "put_item", Item=typed(item))
+        self._asked(self.registry_table, "put_item", Item=to_row(item))
         self.tell(f"put {_id(key)} into {self.registry_table}")
 
     @contextmanager
@@ -87,7 +87,7 @@ class Smoke:
 
     def _remove(self, key: dict[str, str]) -> None:
         try:
-            self._asked(self.registry_table, "delete_item", Key=typed(key))
+            self._asked(self.registry_table, "delete_item", Key=to_row(key))
         except Stuck:
             self.tell(f"{_id(key)} could not be removed from {self.registry_table}; remove it by hand")
             raise
@@ -104,7 +104,7 @@ class Smoke:
                 ExpressionAttributeValues={":ours": {"S": NAMESPACE}},
                 **start,
             )
-            for row in map(plain, page["Items"]):
+            for row in map(from_row, page["Items"]):
                 if self._is_old(str(row["name"])):
                     key = {"namespace": NAMESPACE, "name": str(row["name"])}
                     self.tell(f"{_id(key)} is left over from an earlier run")
@@ -119,8 +119,8 @@ class Smoke:
         return word == "probe" and made.isdecimal() and self.patience.now() - int(made) > _LEFT_OVER_S
 
     def _row(self, key: dict[str, str]) -> dict[str, Any]:
-        answer = self._asked(self.profiles_table, "get_item", Key=typed(key), ConsistentRead=True)
-        return plain(answer.get("Item") or {})
+        answer = self._asked(self.profiles_table, "get_item", Key=to_row(key), ConsistentRead=True)
+        return from_row(answer.get("Item") or {})
 
     def _enriched(self, key: dict[str, str]) -> tuple[bool, str]:
         indexed, seen = self._profiled(key)
@@ -172,9 +172,7 @@ class Smoke:
 
     def _asked(self, table: str, operation: str, **request: Any) -> dict[str, Any]:
         try:
-            answer: dict[str, Any] = answered(
-                table, lambda: getattr(self.dynamodb, operation)(TableName=table, **request)
-            )
+            answer: dict[str, Any] = call(table, lambda: getattr(self.dynamodb, operation)(TableName=table, **request))
         except DependencyFailed as error:
             raise Stuck(f"DynamoDB: {error}. The caller needs the policies for owners and operators.") from error
         return answer
@@ -226,7 +224,7 @@ def _not_lost(_: str) -> str:
 def outputs(cloudformation: Any, stacks: str) -> dict[str, str]:
     """What the deployed stacks whose names start so say of themselves, by the keys of `OUTPUTS`."""
     known: dict[str, str] = {}
-    for page in answered("CloudFormation", lambda: list(cloudformation.get_paginator("describe_stacks").paginate())):
+    for page in call("CloudFormation", lambda: list(cloudformation.get_paginator("describe_stacks").paginate())):
         for stack in page["Stacks"]:
             if stack["StackName"].lower().startswith(stacks.lower()):
                 for output in stack.get("Outputs", ()):

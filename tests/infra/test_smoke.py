@@ -21,7 +21,7 @@ from infra.smoke import NAMESPACE, Patience, Smoke, Stuck
 from infra.smoke_api import Api
 from infra.vendor import ROOT
 from mats.adapters.dynamodb.tables import Tables
-from mats.adapters.dynamodb.values import plain, typed
+from mats.adapters.dynamodb.values import from_row, to_row
 from mats.domain.registration import Registration
 from tests.servers.tables import a_table, credentials
 
@@ -84,27 +84,27 @@ class Deployment:
 
     def _put_item(self, request: dict) -> dict:
         assert request["TableName"] == "registry"
-        item = plain(request["Item"])
+        item = from_row(request["Item"])
         Registration.model_validate(item)
         self.registry[item["name"]] = item
         return {}
 
     def _delete_item(self, request: dict) -> dict:
         assert request["TableName"] == "registry"
-        self.registry.pop(plain(request["Key"])["name"], None)
+        self.registry.pop(from_row(request["Key"])["name"], None)
         return {}
 
     def _get_item(self, request: dict) -> dict:
         assert (request["TableName"], request["ConsistentRead"]) == ("profiles", True)
-        key = plain(request["Key"])
+        key = from_row(request["Key"])
         found = self.profiles.get(key["name"])
-        return {"Item": typed({**key, **found})} if found else {}
+        return {"Item": to_row({**key, **found})} if found else {}
 
     def _query(self, request: dict) -> dict:
         """A page has one item."""
-        after = plain(request["ExclusiveStartKey"])["name"] if "ExclusiveStartKey" in request else ""
+        after = from_row(request["ExclusiveStartKey"])["name"] if "ExclusiveStartKey" in request else ""
         names = [name for name in sorted(self.registry) if name > after][:1]
-        keys = [typed({"namespace": NAMESPACE, "name": name}) for name in names]
+        keys = [to_row({"namespace": NAMESPACE, "name": name}) for name in names]
         return {"Items": keys, **({"LastEvaluatedKey": keys[0]} if keys else {})}
 
     def answer(self, body: dict) -> tuple[int, bytes]:
@@ -353,15 +353,15 @@ def test_the_command_as_it_is_wired_works_on_real_tables(deployment, url, told, 
     tables = Tables()
     registry, profiles = a_table(tables), a_table(tables)
     left = {"namespace": NAMESPACE, "name": "probe-1700000000-left"}
-    tables.ask(registry, "put_item", Item=typed({**left, "kind": "tool"}))
+    tables.ask(registry, "put_item", Item=to_row({**left, "kind": "tool"}))
 
     def path(seconds: float) -> None:
         """The path between the real tables: what the stand-in makes of the items that are there now."""
-        items = [plain(row) for row in tables.all_rows(registry, "scan")]
+        items = [from_row(row) for row in tables.all_rows(registry, "scan")]
         deployment.registry = {item["name"]: item for item in items}
         deployment.sleep(seconds)
         for name, row in deployment.profiles.items():
-            tables.ask(profiles, "put_item", Item=typed({"namespace": NAMESPACE, "name": name, **row}))
+            tables.ask(profiles, "put_item", Item=to_row({"namespace": NAMESPACE, "name": name, **row}))
 
     given = ["--url", url, "--registry-table", registry, "--profiles-table", profiles]
     wired = smoke.wired(smoke.parser().parse_args(given))

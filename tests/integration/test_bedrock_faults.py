@@ -288,7 +288,7 @@ def test_settings_of_aws_that_cannot_be_used_are_one_readable_error(server, brok
     with aws_settings({**endpoint_of(server), "AWS_REGION": "us-east-1", **broken}):
         with pytest.raises(NotPermitted) as caught:
             models_of(Settings(bedrock=True)).reranker.rerank("x", SHOWN)
-        assert "Bedrock cannot be asked" in str(caught.value)
+        assert "Bedrock cannot be called" in str(caught.value)
 
 
 def test_the_region_of_the_settings_wins_over_that_of_the_environment(server):

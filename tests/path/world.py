@@ -17,7 +17,7 @@ from urllib.request import Request, urlopen
 
 import boto3
 
-from mats.adapters.dynamodb.values import plain, typed
+from mats.adapters.dynamodb.values import from_row, to_row
 from tests.servers import iam
 from tests.servers.bedrock import BedrockServer
 from tests.servers.deployment import ACCOUNT, REGION, Deployment, Misconfigured, Resource
@@ -218,7 +218,7 @@ class World:
 
     def put(self, item: Item) -> str:
         """An owner writes an item; its id."""
-        self.dynamodb.put_item(TableName=self.table("Registry"), Item=typed(item))
+        self.dynamodb.put_item(TableName=self.table("Registry"), Item=to_row(item))
         return f"{item['namespace']}/{item['name']}"
 
     def remove(self, id: str) -> None:
@@ -234,7 +234,7 @@ class World:
 
     def admit(self, caller: str, *audiences: str) -> None:
         """An operator says which audiences a role belongs to."""
-        row = typed({"caller": caller, "audiences": list(audiences)})
+        row = to_row({"caller": caller, "audiences": list(audiences)})
         self.dynamodb.put_item(TableName=self.table("Callers"), Item=row)
 
     # --- what happens by itself ---
@@ -272,12 +272,12 @@ class World:
     def profile(self, id: str) -> Item | None:
         """The row of Profiles."""
         found = self.dynamodb.get_item(TableName=self.table("Profiles"), Key=_key(id), ConsistentRead=True)
-        return plain(found["Item"]) if "Item" in found else None
+        return from_row(found["Item"]) if "Item" in found else None
 
     def profiles(self) -> dict[str, Item]:
         """All rows of Profiles that are profiles."""
         pages = self.dynamodb.get_paginator("scan").paginate(TableName=self.table("Profiles"), ConsistentRead=True)
-        rows = [plain(row) for page in pages for row in page["Items"]]
+        rows = [from_row(row) for page in pages for row in page["Items"]]
         return {f"{row['namespace']}/{row['name']}": row for row in rows if row.get("row") == "profile"}
 
     def indexed(self) -> list[Item]:

@@ -119,7 +119,7 @@ def test_without_a_region_the_tables_cannot_be_asked(offline, monkeypatch: pytes
     monkeypatch.delenv("AWS_DEFAULT_REGION")
     with pytest.raises(NotPermitted, match="AWS_REGION"):
         bootstrap.opened(in_aws())
-    with pytest.raises(NotPermitted, match="dynamodb cannot be asked"):
+    with pytest.raises(NotPermitted, match="dynamodb cannot be called"):
         Tables()
 
 

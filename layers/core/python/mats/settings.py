@@ -110,7 +110,7 @@ class Settings:
             if text is None or (text == "" and not isinstance(setting.default, int | str | tuple)):
                 continue  # no folder has no name: set to nothing is not set
             try:
-                given[setting.name] = _read(text, setting.default)
+                given[setting.name] = parse_value(text, setting.default)
             except ValueError as error:
                 faults.append(f"{setting.metadata['variable']} must be {error}, not {text!r}")
         try:
@@ -124,7 +124,7 @@ class Settings:
     def to_env(self) -> dict[str, str]:
         """The environment that gives these settings; defaults are left out."""
         changed = [s for s in fields(self) if getattr(self, s.name) != s.default]
-        return {s.metadata["variable"]: _written(getattr(self, s.name)) for s in changed}
+        return {s.metadata["variable"]: _to_text(getattr(self, s.name)) for s in changed}
 
 
 def on_lambda(environment: Mapping[str, str]) -> bool:
@@ -154,14 +154,19 @@ def _is_address(text: str) -> bool:
     return bool(host) and (address.scheme == "https" or (address.scheme == "http" and loopback))
 
 
-_TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}
+_FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}
 
 
-def _read(text: str, default: object) -> object:
+def parse_value(text: str, default: object) -> object:
+    """The value of a setting written as text; the default says of which type.
+
+    Raises:
+        ValueError: the message says what the value must be.
+    """
     if isinstance(default, bool):
-        if text.lower() not in _TRUTH:
-            raise ValueError("1 or 0")
-        return _TRUTH[text.lower()]
+        if text.lower() not in _FLAGS:
+            raise ValueError("true or false")
+        return _FLAGS[text.lower()]
     if isinstance(default, int):
         if not text.strip().lstrip("+-").isdecimal():
             raise ValueError("a whole number")
@@ -171,7 +176,7 @@ def _read(text: str, default: object) -> object:
     return text if isinstance(default, str) else Path(text)
 
 
-def _written(value: object) -> str:
+def _to_text(value: object) -> str:
     if isinstance(value, bool):
         return str(int(value))
     return ",".join(value) if isinstance(value, tuple) else str(value)

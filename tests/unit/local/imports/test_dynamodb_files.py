@@ -1,33 +1,12 @@
 """Request files for DynamoDB's command line."""
 
 import json
-from contextlib import suppress
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from mats.adapters.dynamodb import values
 from mats.domain.errors import RequestInvalid
-from mats.local.imports.dynamodb_files import typed, write_requests
+from mats.local.imports.dynamodb_files import write_requests
 from tests.builders import an_item
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=6,
-)
-
-
-@given(json_values)
-def test_items_are_written_as_boto3_would(value):
-    with suppress(values.NotStorable):
-        row = values.typed({"a": value})
-        if value is not None:
-            assert values.plain({"a": typed(value)}) == values.plain(row)
-        return
-    with pytest.raises(ValueError, match="holds"):
-        typed(value)
 
 
 def test_requests_are_files_of_25_items(tmp_path):

@@ -1,7 +1,7 @@
-"""What every client of AWS shares: how it is made, and what its errors mean to us."""
+"""Making clients of AWS services, and translating their errors."""
 
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from boto3.session import Session
@@ -30,28 +30,34 @@ BAD_CREDENTIALS = frozenset(
         "IncompleteSignature MissingAuthenticationToken MissingAuthenticationTokenException"
     ).split()
 )
-"""Error codes of any service that fresh credentials mend."""
+"""Error codes of any service that fresh credentials resolve."""
 UNSIGNED = (
     CredentialRetrievalError, LoginError, NoCredentialsError, PartialCredentialsError, SSOError, TokenRetrievalError,
 )  # fmt: skip
-"""What botocore raises when it finds no credentials to sign with."""
+"""Raised by botocore when it finds no credentials to sign with."""
 MALFORMED = (ResponseParserError, AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError)
-"""What botocore's parser lets out when an answer holds something of another shape than the service model's."""
-_MENDED_BY_AN_OPERATOR = frozenset("AccessDeniedException AccessDenied ResourceNotFoundException".split())
-_MAKING = threading.Lock()
-"""A session makes one client at a time."""
+"""Raised by botocore's parser for a response that does not have the shape of the service model."""
+_DENIED = dict.fromkeys(
+    ("AccessDeniedException", "AccessDenied", "ResourceNotFoundException"),
+    "check the policies of the caller and the stacks",
+)
+_CLIENT_LOCK = threading.Lock()
+"""A session is not safe to make clients in several threads."""
 
 
-def session(called: str) -> Session:
-    """AWS's own settings and credentials, and what botocore has read: to be shared, as reading takes a while.
+def session(what: str) -> Session:
+    """A session with AWS's own settings and credentials. Clients share it: loading the service models takes time.
+
+    Args:
+        what: What needs the session, for messages.
 
     Raises:
-        NotPermitted: the settings cannot be used; the message says what cannot be asked for that, as it is `called`.
+        NotPermitted: the settings cannot be used.
     """
     try:
         return Session()
     except BotoCoreError as error:
-        raise NotPermitted(f"{called} cannot be asked: {error}; mend AWS_PROFILE or AWS's settings") from error
+        raise NotPermitted(f"{what} cannot be called: {error}; correct AWS_PROFILE or the AWS settings") from error
 
 
 def client(
@@ -64,15 +70,15 @@ def client(
     called: str = "",
     session: Session | None = None,
 ) -> Any:
-    """A client of a service; no call is made.
+    """A client of a service; makes no call.
 
     Args:
         service: As boto3 spells it.
-        region: Empty: the one that AWS's own settings name.
-        timeout_s: For a connection, and for each part of a reply.
-        attempts: How often the SDK tries; above 1 it waits in between.
-        connections: Kept open for reuse; as many as calls run at once.
-        called: What people call the service, if not as boto3 does.
+        region: Empty: the region of AWS's own settings.
+        timeout_s: For connecting, and for each read.
+        attempts: Including the first; above 1 the SDK retries with backoff.
+        connections: Size of the pool: as many as calls run at once.
+        called: The service's name in messages; default: as boto3 spells it.
         session: Shared with other clients; default: a new one.
 
     Raises:
@@ -85,45 +91,59 @@ def client(
         max_pool_connections=connections,
     )
     try:
-        with _MAKING:
+        with _CLIENT_LOCK:
             return (session or Session()).client(service, region_name=region or None, config=config)
     except (BotoCoreError, ValueError) as error:
-        reason = f"{called or service} cannot be asked: {str(error).rstrip('.')}"
+        reason = f"{called or service} cannot be called: {str(error).rstrip('.')}"
         raise NotPermitted(f"{reason}. Set AWS_REGION, or AWS_PROFILE to one that has it") from error
 
 
-def answered(what: str, call: Callable[[], T], *, answers: Collection[str] = ()) -> T:
-    """The answer to a call, its errors as errors of ours that name `what` was asked.
+def call(
+    what: str,
+    operation: Callable[[], T],
+    *,
+    answers: Collection[str] = (),
+    denied: Mapping[str, str] = _DENIED,
+) -> T:
+    """Run an operation of a client and translate its errors.
+
+    Args:
+        what: What is called, for messages.
+        operation: The call.
+        answers: Error codes that are answers, not failures: their ClientError is raised as it is.
+        denied: Error codes that only an operator can resolve, each with what to do.
 
     Raises:
-        ClientError: its code is one of `answers`, which are no failures.
-        DependencyFailed: there was none; NotPermitted if an operator has to mend that.
+        DependencyFailed: there was no answer; NotPermitted if an operator has to act.
     """
     try:
-        return call()
+        return operation()
     except ClientError as error:
-        if error.response.get("Error", {}).get("Code") in answers:
+        code, message = _code_and_message(error)
+        if code in answers:
             raise
-        raise refusal(what, error) from error
+        if code in BAD_CREDENTIALS:
+            raise NotPermitted(
+                f"{what}: the AWS credentials are expired or not valid ({code}: {message}); renew them"
+            ) from error
+        if code in denied:
+            raise NotPermitted(f"{what} cannot be used ({code}: {message}); {denied[code]}") from error
+        raise DependencyFailed(f"{what} did not answer ({code}: {message})") from error
     except UNSIGNED as error:
-        raise NotPermitted(f"{what}: {error}; give AWS credentials, for example with `aws sso login`") from error
-    except (BotoCoreError, HTTPError) as error:
+        raise NotPermitted(f"{what}: {error}; provide AWS credentials, for example with `aws sso login`") from error
+    except (BotoCoreError, HTTPError) as error:  # urllib3's own where the body of an error breaks off
         raise DependencyFailed(f"{what} did not answer: {clip(str(error), 300)}") from error
     except MALFORMED as error:
-        raise unreadable(what) from error
+        raise unexpected_response(what) from error
 
 
-def unreadable(what: str) -> DependencyFailed:
-    """What an answer of another shape than the service's means to us."""
-    return DependencyFailed(f"{what}: what answered is not the service it should be; see proxies and endpoint settings")
+def unexpected_response(what: str) -> DependencyFailed:
+    """The error for a response that is not of the service's shape."""
+    return DependencyFailed(f"{what}: the response is not one of this service; check proxies and endpoint settings")
 
 
-def refusal(what: str, error: ClientError) -> DependencyFailed:
-    """What a service's error means to us."""
-    told = error.response.get("Error", {})
-    code, said = str(told.get("Code")), clip(str(told.get("Message") or ""), 300)
-    if code in BAD_CREDENTIALS:
-        return NotPermitted(f"{what}: the AWS credentials are expired or not valid ({code}: {said}); renew them")
-    if code in _MENDED_BY_AN_OPERATOR:
-        return NotPermitted(f"{what} cannot be used ({code}: {said}); see the policies of the caller and the stacks")
-    return DependencyFailed(f"{what} did not answer ({code}: {said})")
+def _code_and_message(error: ClientError) -> tuple[str, str]:
+    """The code and the shortened message of an error, whatever shape the body had."""
+    body = error.response.get("Error")
+    body = body if isinstance(body, Mapping) else {}
+    return str(body.get("Code")), clip(str(body.get("Message") or ""), 300)

@@ -7,7 +7,7 @@ from itertools import islice
 
 from boto3.session import Session
 
-from mats.adapters.aws import answered, client, unreadable
+from mats.adapters.aws import call, client, unexpected_response
 from mats.domain.errors import DependencyFailed
 from mats.domain.fence import fitted
 from mats.domain.profile import Profile
@@ -35,9 +35,9 @@ class EventBus:
         """
         waiting = iter(profiles)
         while batch := list(islice(waiting, _AT_ONCE)):
-            answer = answered(f"bus {self._name}", partial(self._client.put_events, Entries=[*map(self._entry, batch)]))
+            answer = call(f"bus {self._name}", partial(self._client.put_events, Entries=[*map(self._entry, batch)]))
             if "FailedEntryCount" not in answer:
-                raise unreadable(f"bus {self._name}")
+                raise unexpected_response(f"bus {self._name}")
             if answer["FailedEntryCount"]:
                 raise DependencyFailed(f"bus {self._name} did not take {answer['FailedEntryCount']} rejections")
 

@@ -1,5 +1,6 @@
 """Wiring: the only production module that imports adapters."""
 
+from mats.adapters.dynamodb.values import to_row as dynamodb_row
 from mats.bootstrap.calibration import JUDGED, Calibration, calibrated
 from mats.bootstrap.models import (
     PATIENCE,
@@ -24,6 +25,7 @@ __all__ = [
     "bedrock",
     "calibrated",
     "discovery",
+    "dynamodb_row",
     "encoder",
     "enrichment",
     "opened",

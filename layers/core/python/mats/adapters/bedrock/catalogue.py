@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from mats.adapters.aws import answered, client, unreadable
+from mats.adapters.aws import call, client, unexpected_response
 
 _TIMEOUT_S = 20
 _ATTEMPTS = 3
@@ -21,11 +21,11 @@ def listed(region: str) -> dict[str, Any]:
     bedrock = client(
         "bedrock", region=region, timeout_s=_TIMEOUT_S, attempts=_ATTEMPTS, connections=1, called="Bedrock"
     )
-    models = answered("Bedrock's list of models", bedrock.list_foundation_models)
+    models = call("Bedrock's list of models", bedrock.list_foundation_models)
     profiles: list[Any] = []
     cursor: dict[str, str] = {}
     for _ in range(_MOST_PAGES):
-        page = answered(
+        page = call(
             "Bedrock's list of inference profiles", partial(bedrock.list_inference_profiles, maxResults=1_000, **cursor)
         )
         profiles += _list(page, "inferenceProfileSummaries")
@@ -39,7 +39,7 @@ def listed(region: str) -> dict[str, Any]:
 def _list(answer: Mapping[str, Any], key: str) -> list[Any]:
     found = answer.get(key)
     if not isinstance(found, list):
-        raise unreadable("Bedrock")
+        raise unexpected_response("Bedrock")
     return found
 
 

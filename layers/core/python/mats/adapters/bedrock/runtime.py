@@ -8,18 +8,21 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from boto3.session import Session
-from botocore.exceptions import BotoCoreError, ClientError
-from urllib3.exceptions import HTTPError
 
-from mats.adapters.aws import BAD_CREDENTIALS, MALFORMED, UNSIGNED, client
+from mats.adapters.aws import call, client
 from mats.adapters.bedrock.conversing import Converser, Reply, counted, inside, keepable, reply_of, tokens_of
 from mats.adapters.bedrock.deadline import Timed
-from mats.domain.errors import DependencyFailed, NotPermitted
-from mats.domain.text import clip
+from mats.domain.errors import DependencyFailed
 from mats.domain.usage import Prices, Usage
 from mats.ports import Kept, Replies
 
 T = TypeVar("T")
+
+_DENIED = {
+    "AccessDeniedException": "the cause is the IAM policy of the caller (bedrock:InvokeModel on the model, and "
+    "on its inference profile and every region behind it), a policy of the organisation, or a region where the model "
+    "is not offered or not enabled"
+}
 
 
 class Meter:
@@ -104,7 +107,7 @@ class Runtime(Converser):
             usage = self._meter.priced(model, *tokens_of(kept.reply))
             return reply_of(kept.reply, usage, took_ms=kept.took_ms, replayed=True)
         began = time.monotonic()
-        answer = self._called(model, lambda: self._client.converse(**request))
+        answer = self._call(model, lambda: self._client.converse(**request))
         took_ms = (time.monotonic() - began) * 1_000
         usage = self._meter.note(model, *tokens_of(answer))
         if inside(answer, "output") is None:  # what botocore makes of a reply that broke off
@@ -119,33 +122,11 @@ class Runtime(Converser):
         Raises:
             DependencyFailed: as for `ask`, or the answer is not JSON.
         """
-        answer = self._called(
+        answer = self._call(
             model, lambda: json.loads(self._client.invoke_model(modelId=model, body=json.dumps(body))["body"].read())
         )
         self._meter.note(model, inside(answer, "inputTextTokenCount"))
         return answer
 
-    def _called(self, model: str, call: Callable[[], T]) -> T:
-        try:
-            return call()
-        except ClientError as error:
-            raise self._refusal(model, error) from error
-        except UNSIGNED as error:
-            raise NotPermitted(f"{model}: {error}; give AWS credentials, for example with `aws sso login`") from error
-        except (BotoCoreError, HTTPError) as error:  # urllib3's own, where the body of an error breaks off
-            raise DependencyFailed(f"{model} did not answer: {clip(str(error), 300)}") from error
-        except MALFORMED as error:
-            raise DependencyFailed(f"{model} answered something that is no reply of Bedrock's") from error
-
-    def _refusal(self, model: str, error: ClientError) -> DependencyFailed:
-        code = str(inside(error.response, "Error", "Code"))
-        said = clip(str(inside(error.response, "Error", "Message") or ""), 300)
-        if code == "AccessDeniedException":
-            return NotPermitted(
-                f"access to {model} in {self.region} was denied ({said}). The cause is the IAM policy of the caller "
-                "(bedrock:InvokeModel on the model, and on its inference profile and every region behind that), a "
-                "policy of the organisation, or a region where the model is not offered or not enabled"
-            )
-        if code in BAD_CREDENTIALS:
-            return NotPermitted(f"{model}: the AWS credentials are expired or not valid ({code}: {said}); renew them")
-        return DependencyFailed(f"{model} in {self.region} did not answer ({code}: {said})")
+    def _call(self, model: str, operation: Callable[[], T]) -> T:
+        return call(f"{model} in {self.region}", operation, denied=_DENIED)

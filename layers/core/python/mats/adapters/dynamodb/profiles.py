@@ -14,7 +14,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from mats.adapters.dynamodb.tables import Tables
-from mats.adapters.dynamodb.values import Row, plain, typed
+from mats.adapters.dynamodb.values import Row, from_row, to_row
 from mats.domain.capability import Id, parts
 from mats.domain.profile import Profile
 from mats.ports import Stored, Vector
@@ -42,7 +42,7 @@ class DynamoProfiles:
 
     def _save(self, change: Stored) -> bool:
         profile = change.profile
-        body = typed(profile.model_dump(mode="json"))
+        body = to_row(profile.model_dump(mode="json"))
         row: dict[str, Any] = {**body, **_key(profile.id), "row": {"S": "profile"}}
         if change.vector is not None:
             row["vector"] = {"B": _to_bytes(change.vector)}
@@ -122,7 +122,7 @@ def _version_key(id: Id, rev: int) -> dict[str, Any]:
 
 
 def _stored(row: Row) -> Stored:
-    body = plain(row)
+    body = from_row(row)
     vector = body.get("vector")
     namespace, name = parts(_id(row))
     return Stored(_profile(body, namespace, name), None if vector is None else _from_bytes(vector))
@@ -130,7 +130,7 @@ def _stored(row: Row) -> Stored:
 
 def _version(row: Row) -> Profile:
     """A version's row has a key of its own and says whose it is."""
-    return _profile(plain(row), *parts(row["id"]["S"]))
+    return _profile(from_row(row), *parts(row["id"]["S"]))
 
 
 def _profile(body: Mapping[str, Any], namespace: str, name: str) -> Profile:

@@ -8,7 +8,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from mats.adapters.dynamodb.tables import CONDITION_FAILED, Tables, id_of, key_of
-from mats.adapters.dynamodb.values import NotStorable, plain, typed
+from mats.adapters.dynamodb.values import NotStorable, from_row, to_row
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, Fault, RegistrationInvalid
 from mats.domain.placement import Placed, place, version_of
@@ -27,7 +27,7 @@ class DynamoRegistry:
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, Item]:
         """The items there are."""
-        return {id_of(row): plain(row) for row in self.tables.rows(self.table, map(key_of, ids))}
+        return {id_of(row): from_row(row) for row in self.tables.rows(self.table, map(key_of, ids))}
 
     def put(self, registrations: Sequence[Registration]) -> Mapping[Id, Placed]:
         """Write registrations, each by itself; of several under one id the last counts."""
@@ -37,7 +37,7 @@ class DynamoRegistry:
     def _put(self, registration: Registration) -> Placed:
         item = registration.item()
         try:
-            row = typed(item)
+            row = to_row(item)
         except NotStorable as error:
             raise RegistrationInvalid([Fault("", str(error))]) from error
         try:
@@ -55,7 +55,7 @@ class DynamoRegistry:
                 raise DependencyFailed(f"{self.table}: another is writing {registration.id}; try again") from error
             return Placed.OTHER_KIND
         before = answer.get("Attributes")
-        return place(before and version_of(plain(before)), version_of(plain(row)))
+        return place(before and version_of(from_row(before)), version_of(from_row(row)))
 
     def remove(self, id: Id) -> bool:
         """Take an item out; whether there was one."""
@@ -76,7 +76,7 @@ class DynamoTrust:
     def get(self, ids: Collection[Id]) -> Mapping[Id, int]:
         """The trust there is; what an operator mistyped is none."""
         rows = self.tables.rows(self.table, map(key_of, ids))
-        given = {id_of(row): plain(row).get("trust") for row in rows}
+        given = {id_of(row): from_row(row).get("trust") for row in rows}
         return {id: trust for id, trust in given.items() if isinstance(trust, int) and 0 <= trust <= 100}
 
     def put(self, id: Id, trust: int | None) -> None:
@@ -109,7 +109,7 @@ class DynamoCallers:
         if known and self.elapsed_ms() - known[0] < self.fresh_ms:
             return known[1]
         answer = self.tables.ask(self.table, "get_item", Key={"caller": {"S": caller}})
-        said = plain(answer.get("Item", {})).get("audiences")
+        said = from_row(answer.get("Item", {})).get("audiences")
         audiences = frozenset(a for a in said if isinstance(a, str)) if isinstance(said, list) else frozenset()
         with self._lock:
             if len(self._known) >= self.most:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from boto3.session import Session
 from botocore.exceptions import ClientError
 
-from mats.adapters.aws import answered, client, unreadable
+from mats.adapters.aws import call, client, unexpected_response
 from mats.adapters.dynamodb.values import Row
 from mats.domain.capability import Id, capability_id, parts
 from mats.domain.errors import DependencyFailed
@@ -117,9 +117,7 @@ class Tables:
 
     def _called(self, table: str, operation: str, **request: Any) -> dict[str, Any]:
         conditional = "ConditionExpression" in request or "TransactItems" in request
-        return answered(
-            table, lambda: getattr(self._client, operation)(**request), answers=_ANSWERS if conditional else ()
-        )
+        return call(table, lambda: getattr(self._client, operation)(**request), answers=_ANSWERS if conditional else ())
 
 
 CONDITION_FAILED = "ConditionalCheckFailedException"
@@ -129,7 +127,7 @@ _ANSWERS = (CONDITION_FAILED, "TransactionCanceledException", "TransactionConfli
 def _said(answer: Mapping[str, Any], part: str, table: str) -> Any:
     """A part of an answer that is there even if it is empty, so that no other's answer is taken for an empty one."""
     if part not in answer:
-        raise unreadable(table)
+        raise unexpected_response(table)
     return answer[part]
 
 

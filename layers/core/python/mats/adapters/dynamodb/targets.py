@@ -7,7 +7,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from mats.adapters.dynamodb.tables import Tables
-from mats.adapters.dynamodb.values import plain, typed
+from mats.adapters.dynamodb.values import from_row, to_row
 from mats.domain.errors import DependencyFailed
 from mats.ports import Target
 
@@ -41,12 +41,12 @@ class DynamoTargets:
 
     def _read(self) -> tuple[Sequence[Target], int]:
         answer = self.tables.ask(self.table, "get_item", Key=_KEY, ConsistentRead=True)
-        row = plain(answer.get("Item", {}))
+        row = from_row(answer.get("Item", {}))
         return [Target(**each) for each in row.get("targets", ())], row.get("rev", 0)
 
     def _write(self, targets: Sequence[Target], rev: int) -> bool:
         kept: list[dict[str, Any]] = [each._asdict() for each in targets]
-        item = {**_KEY, **typed({"targets": kept, "rev": rev + 1, "row": "targets"})}
+        item = {**_KEY, **to_row({"targets": kept, "rev": rev + 1, "row": "targets"})}
         try:
             self.tables.ask(
                 self.table,

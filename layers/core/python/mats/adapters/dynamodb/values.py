@@ -1,75 +1,82 @@
-"""Between DynamoDB's typed values and JSON's."""
+"""JSON values as DynamoDB's typed values, and back. Standard library only: `mats import --to-items` needs no boto3."""
 
-from collections.abc import Mapping
-from decimal import Decimal, DecimalException
-from typing import Any
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any, TypeAlias
 
-from boto3.dynamodb.types import DYNAMODB_CONTEXT, Binary, TypeDeserializer, TypeSerializer
+Row: TypeAlias = Mapping[str, Any]
+"""An item as the service stores it: attribute name to typed value, such as `{"S": "text"}`."""
 
-_READER, _WRITER = TypeDeserializer(), TypeSerializer()
-_FARTHEST, _NEAREST = 125, -130
-"""Powers of ten between which a number must lie."""
-_TOO_LONG = "holds a number with more than 38 digits, beyond 1E125 or nearer to 0 than 1E-130: DynamoDB cannot keep it"
-
-Row = Mapping[str, Any]
-"""An item as the service has it: attribute to typed value."""
+_MAX_DIGITS = 38
+_MAX_EXPONENT, _MIN_EXPONENT = 125, -130
 
 
 class NotStorable(ValueError):
-    """DynamoDB cannot keep it; the message says what."""
+    """DynamoDB cannot store the item; the message says which value."""
 
 
-def plain(row: Row) -> dict[str, Any]:
-    """The item as JSON would have it; sets become lists in a fixed order, binary values bytes."""
-    return {name: _plain(_READER.deserialize(value)) for name, value in row.items()}
-
-
-def typed(item: Mapping[str, Any]) -> dict[str, Any]:
-    """The item as the service wants it; attributes that are None are left out.
+def to_row(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Type the attributes of an item; an attribute that is None is left out.
 
     Raises:
-        NotStorable: it holds a number or an empty name that DynamoDB cannot keep.
+        NotStorable: it holds a number or an empty name that DynamoDB cannot store, or a value that JSON does not have.
     """
-    try:
-        return {name: _WRITER.serialize(_storable(value)) for name, value in item.items() if value is not None}
-    except DecimalException as error:
-        raise NotStorable(_TOO_LONG) from error
+    return {name: _to_typed(value) for name, value in item.items() if value is not None}
 
 
-def _plain(value: object) -> Any:
+def from_row(row: Row) -> dict[str, Any]:
+    """The item of a row; sets become sorted lists, binary values bytes."""
+    return {name: _from_typed(value) for name, value in row.items()}
+
+
+def _to_typed(value: object) -> dict[str, Any]:
     match value:
-        case Decimal():
-            return int(value) if value == value.to_integral_value() else float(value)
-        case Binary():
-            return bytes(value)
-        case dict():
-            return {key: _plain(inner) for key, inner in value.items()}
-        case list():
-            return [_plain(inner) for inner in value]
-        case set():
-            return sorted(_plain(inner) for inner in value)
-        case _:
-            return value
-
-
-def _storable(value: object) -> object:
-    match value:
+        case None:
+            return {"NULL": True}
         case bool():
-            return value
-        case float() | int():
-            return _number(value)
+            return {"BOOL": value}
+        case str():
+            return {"S": value}
+        case int() | float():
+            return {"N": _to_number(value)}
         case Mapping():
             if "" in value:
-                raise NotStorable("holds an entry with an empty name: DynamoDB cannot keep it")
-            return {str(key): _storable(inner) for key, inner in value.items()}
+                raise NotStorable("holds an entry with an empty name, which DynamoDB cannot store")
+            return {"M": {str(key): _to_typed(inner) for key, inner in value.items()}}
         case list() | tuple():
-            return [_storable(inner) for inner in value]
+            return {"L": [_to_typed(inner) for inner in value]}
         case _:
-            return value
+            raise NotStorable(f"holds a {type(value).__name__}, which JSON does not have")
 
 
-def _number(value: float) -> Decimal:
-    number: Decimal = DYNAMODB_CONTEXT.create_decimal(repr(value) if isinstance(value, float) else value)
-    if number and not _NEAREST <= number.adjusted() <= _FARTHEST:
-        raise NotStorable(_TOO_LONG)
-    return number
+def _to_number(value: float) -> str:
+    number = Decimal(repr(value))
+    exponent = number.adjusted() if number else 0
+    digits = len(number.as_tuple().digits)
+    if not number.is_finite() or digits > _MAX_DIGITS or not _MIN_EXPONENT <= exponent <= _MAX_EXPONENT:
+        raise NotStorable(
+            "holds a number with more than 38 digits, beyond 1E125 or nearer to 0 than 1E-130, "
+            "which DynamoDB cannot store"
+        )
+    return str(number)
+
+
+def _from_typed(typed: Row) -> Any:
+    ((kind, value),) = typed.items()
+    return _READERS[kind](value) if kind in _READERS else value
+
+
+def _from_number(text: str) -> int | float:
+    number = Decimal(text)
+    return int(number) if number == number.to_integral_value() else float(number)
+
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "NULL": lambda value: None,
+    "N": _from_number,
+    "M": from_row,
+    "L": lambda values: [_from_typed(value) for value in values],
+    "NS": lambda values: sorted(map(_from_number, values)),
+    "SS": sorted,
+    "BS": sorted,
+}

@@ -1,11 +1,11 @@
 """Items as request files for `aws dynamodb batch-write-item`."""
 
 import json
-from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from mats.bootstrap import dynamodb_row
 from mats.domain.errors import Fault, RequestInvalid
 from mats.ports import Item
 
@@ -37,42 +37,9 @@ def _rows(items: Sequence[Item]) -> list[dict[str, Any]]:
     rows, faults = [], []
     for item in items:
         try:
-            rows.append(typed(item)["M"])
+            rows.append(dynamodb_row(item))
         except ValueError as error:
             faults.append(Fault(f"{item['namespace']}/{item['name']}", str(error)))
     if faults:
         raise RequestInvalid(faults)
     return rows
-
-
-def typed(value: object) -> dict[str, Any]:
-    """A JSON value as DynamoDB's own JSON has it.
-
-    Raises:
-        ValueError: DynamoDB cannot hold it; the message says why.
-    """
-    match value:
-        case None:
-            return {"NULL": True}
-        case bool():
-            return {"BOOL": value}
-        case str():
-            return {"S": value}
-        case int() | float():
-            return {"N": _number(value)}
-        case Mapping():
-            if "" in value:
-                raise ValueError("holds an entry with an empty name: DynamoDB cannot keep it")
-            return {"M": {str(key): typed(inner) for key, inner in value.items()}}
-        case list() | tuple():
-            return {"L": [typed(inner) for inner in value]}
-        case _:
-            raise ValueError(f"holds a {type(value).__name__}, which is none of JSON's")
-
-
-def _number(value: float) -> str:
-    number = Decimal(repr(value))
-    digits = len(number.as_tuple().digits)
-    if not number.is_finite() or digits > 38 or (number and not -130 <= number.adjusted() <= 125):
-        raise ValueError("holds a number with more than 38 digits, beyond 1E125 or nearer to 0 than 1E-130")
-    return str(number)
