@@ -11,12 +11,14 @@ LOCK := $(BIN)/uv pip compile --quiet pyproject.toml --universal --python-versio
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links
 LAYER_LOCK := $(BIN)/uv pip compile --quiet --python-platform aarch64-manylinux_2_28 --python-version 3.13 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links --constraint requirements/lock.txt
+WORKERS ?= auto
+PYTEST = $(BIN)/python -m pytest --quiet -n $(WORKERS)
 READY := .venv/.ready
 MODEL := .venv/.model
 INFRA := .venv/.infra
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup test test-bedrock check format evaluate gate bench bench-aws calibrate readme docs lock clean
+.PHONY: help run setup test test-servers test-bedrock check format evaluate gate bench bench-aws calibrate readme docs lock clean
 
 run: setup ## Serve the sample registry on 127.0.0.1:8080 (PORT=N for another)
 	@$(BIN)/mats serve --sample --port $(PORT)
@@ -36,9 +38,13 @@ $(READY): requirements/lock.txt requirements/assets.txt pyproject.toml
 	@$(PIP) --no-build-isolation --no-deps --editable .
 	@touch $@
 
-test: setup $(INFRA) ## Run every check and every test this machine can run
-	@$(MAKE) --no-print-directory check
-	@$(BIN)/python -m pytest --quiet
+test: check ## Run every check and every test that needs only Python (WORKERS=N, default all cores)
+	@$(PYTEST) --dist worksteal -m "not server"
+	@echo "Not run: tests of the templates, real servers and the browser; make test-servers runs them."
+
+test-servers: setup $(INFRA) ## Run the tests of OpenSearch, DynamoDB, Lambda, the CDK and the browser
+	@$(BIN)/mypy --package infra
+	@$(PYTEST) --dist loadgroup -m server
 
 test-bedrock: setup ## Ask the real models on Bedrock; needs AWS credentials, stops before 0.05 USD
 	@MATS_BEDROCK=1 $(BIN)/python -m pytest --quiet tests/bedrock
@@ -46,7 +52,7 @@ test-bedrock: setup ## Ask the real models on Bedrock; needs AWS credentials, st
 check: setup ## Formatting, lint, types and import contracts
 	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet .
-	@$(BIN)/mypy
+	@$(BIN)/mypy --package mats --package functions
 	@$(BIN)/lint-imports --no-logo >/dev/null || { $(BIN)/lint-imports --no-logo; exit 1; }
 
 format: setup ## Format the code and sort its imports

@@ -1,4 +1,9 @@
-"""What every suite shares: where the judged data sets are, and what may be skipped."""
+"""The two tiers of tests, the judged data sets, and what may be skipped.
+
+A test is of the server tier (marker `server`) if it is in one of SERVER_FOLDERS, asks for a fixture of
+SERVER_FIXTURES, or is marked: `make test` leaves it out, `make test-servers` runs it. Tests that share a server, the
+CDK or a browser run on the same worker (`xdist_group`), so that each of these starts once.
+"""
 
 import os
 from pathlib import Path
@@ -9,21 +14,21 @@ from hypothesis import settings
 from tests.servers.fixtures import dynamodb_url, opensearch_url  # noqa: F401
 
 settings.register_profile("repeatable", deadline=None, derandomize=True)
-settings.load_profile("repeatable")  # no stopwatch, the same examples in every run
+settings.load_profile("repeatable")  # no deadline per example, the same examples in every run
 
 ROOT = Path(__file__).parents[1]
 REQUIRED = os.environ.get("MATS_REQUIRE_SERVERS") == "1"
 DATA = Path(os.environ.get("MATS_DATA") or ROOT.parent / "shared" / "data")
+SERVER_FOLDERS = {"console", "infra", "path"}
+SERVER_FIXTURES = {"dynamodb_url", "opensearch_url"}
+_LACKING = "Skipped: no "
 
-_missing: set[str] = set()
 
-
-def skip_or_fail(what: str) -> None:
+def skip_or_fail(lacking: str) -> None:
     """Skip for something this machine lacks; where everything is required, fail instead."""
     if REQUIRED:
-        pytest.fail(f"MATS_REQUIRE_SERVERS=1, but there is no {what}")
-    _missing.add(what)
-    pytest.skip(f"no {what}")
+        pytest.fail(f"MATS_REQUIRE_SERVERS=1, but there is no {lacking}")
+    pytest.skip(_LACKING.removeprefix("Skipped: ") + lacking)
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +39,20 @@ def data() -> Path:
     return DATA
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the server tier, and name the worker that its tests share."""
+    for item in items:
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        if folder in SERVER_FOLDERS or SERVER_FIXTURES & {*getattr(item, "fixturenames", ())}:
+            item.add_marker(pytest.mark.server)
+        if item.get_closest_marker("server"):
+            groups = {"console": f"browser-{item.path.stem}", "infra": "cdk"}
+            item.add_marker(pytest.mark.xdist_group(groups.get(folder, "java")))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Name in one line what could not be tested here."""
-    if _missing:
-        terminalreporter.write_line(f"Not tested on this machine, for want of: {', '.join(sorted(_missing))}.")
+    reasons = [report.longrepr[2] for report in terminalreporter.getreports("skipped") if report.longrepr]
+    if lacking := {reason.removeprefix(_LACKING) for reason in reasons if reason.startswith(_LACKING)}:
+        terminalreporter.write_line(f"Not tested on this machine, which lacks: {', '.join(sorted(lacking))}.")

@@ -1,0 +1,191 @@
+"""The `mats` command over one folder: in this process, or as a process of its own."""
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from functools import cache
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from mats.adapters.encoder.local import LocalEncoder
+from mats.local.cli.main import app
+
+ROOT = Path(__file__).parents[1]
+PROGRAM = [sys.executable, "-m", "mats.local.cli"]
+SERVERS = {"serve", "mcp"}
+"""Commands that talk over sockets or pipes until they are stopped: always processes."""
+
+_one_at_a_time = threading.RLock()
+"""Standard streams and the environment belong to the whole process."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """The exit code and output of a command."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class Mats:
+    """The command over one folder."""
+
+    home: Path
+    encoder: str = "none"
+    started: "list[subprocess.Popen[bytes]]" = field(default_factory=list)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "MATS_HOME": str(self.home), "MATS_ENCODER": self.encoder, "COLUMNS": "200"}
+
+    def __call__(self, *arguments: str, stdin: bytes = b"", **more: str) -> Ran:
+        """Run a command in this process, which has imported everything and loaded the encoder before."""
+        if SERVERS & {*arguments[:1]}:
+            return self.process(*arguments, stdin=stdin, **more)
+        with _one_at_a_time, in_process({**self.environment, **more}, stdin) as (out, err):
+            try:
+                app(args=list(arguments), prog_name="mats")
+                code = 0
+            except SystemExit as ended:
+                code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+            return Ran(code, _text(out), _text(err))
+
+    def process(self, *arguments: str, stdin: bytes = b"", **more: str) -> Ran:
+        """Run the installed command as a person does, in a process of its own."""
+        ran = subprocess.run(
+            [*PROGRAM, *arguments],
+            input=stdin, capture_output=True, env={**self.environment, **more}, cwd=ROOT, timeout=300, check=False,
+        )  # fmt: skip
+        return Ran(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
+
+    def start(self, *arguments: str, **more: Any) -> "subprocess.Popen[bytes]":
+        """Start a process and do not wait for it."""
+        process = subprocess.Popen(
+            [*PROGRAM, *arguments],
+            env=self.environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more,
+        )  # fmt: skip
+        self.started.append(process)
+        return process
+
+    def kill(self) -> None:
+        """End every process that a failed test has left running."""
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+
+
+@contextmanager
+def in_process(environment: dict[str, str], stdin: bytes) -> Iterator[tuple[TextIOWrapper, TextIOWrapper]]:
+    """Standard streams, environment, working directory, logging and hooks of one command; all restored afterwards."""
+    out, err = (TextIOWrapper(BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    with ExitStack() as patched:
+        patched.enter_context(mock.patch.dict(os.environ, environment, clear=True))
+        patched.enter_context(mock.patch.object(sys, "stdin", TextIOWrapper(BytesIO(stdin), "utf-8")))
+        patched.enter_context(mock.patch.object(sys, "excepthook", sys.excepthook))
+        patched.enter_context(mock.patch.object(LocalEncoder, "load", _loaded))
+        patched.enter_context(redirect_stdout(out))
+        patched.enter_context(redirect_stderr(err))
+        patched.enter_context(_logging_restored())
+        patched.callback(os.chdir, Path.cwd())
+        os.chdir(ROOT)
+        yield out, err
+
+
+def _text(stream: TextIOWrapper) -> str:
+    buffer = stream.buffer
+    assert isinstance(buffer, BytesIO)
+    return buffer.getvalue().decode()
+
+
+_load = LocalEncoder.load
+
+
+@cache
+def _loaded(name: str, **options: Any) -> LocalEncoder:
+    """Each encoder is loaded once; a command of its own process pays a second for it."""
+    return _load(name, **options)
+
+
+@contextmanager
+def _logging_restored() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, loggers = list(root.handlers), [root, *logging.root.manager.loggerDict.values()]
+    levels = {logger: logger.level for logger in loggers if isinstance(logger, logging.Logger)}
+    try:
+        yield
+    finally:
+        for handler in set(root.handlers) - set(handlers):
+            root.removeHandler(handler)
+            handler.close()
+        for logger, level in levels.items():
+            logger.setLevel(level)
+
+
+@dataclass(frozen=True)
+class Service:
+    """A running service."""
+
+    url: str
+    process: "subprocess.Popen[bytes]"
+
+    def request(
+        self, path: str, body: Any = None, *, method: str | None = None, raw: bytes | None = None
+    ) -> tuple[int, Any]:
+        data = raw if raw is not None else (None if body is None else json.dumps(body).encode())
+        request = urllib.request.Request(f"{self.url}{path}", data=data, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=20) as response:
+                return response.status, _json_or_text(response.read())
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, _json_or_text(error.read())
+
+
+def _json_or_text(content: bytes) -> Any:
+    try:
+        return json.loads(content)
+    except ValueError:
+        return content.decode()
+
+
+@contextmanager
+def serving(mats: Mats, *arguments: str, **more: Any) -> Iterator[Service]:
+    """A service on a free port; it is interrupted at the end."""
+    process = mats.start("serve", "--port", "0", *arguments, **more)
+    try:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        line = process.stdout.readline().decode()
+        assert "ready on http" in line, line + process.stderr.read().decode()
+        yield Service(line.split("ready on ")[1].split(" ")[0], process)
+        process.send_signal(signal.SIGINT)
+        process.wait(10)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def wait_until(holds: Callable[[], bool], *, seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, f"still not so after {seconds} s"
+        time.sleep(0.05)
