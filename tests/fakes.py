@@ -143,10 +143,12 @@ class MemoryIndex:
         return _best(self.cosine_of(vector, self._admitted(admitted)), depth)
 
     def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:
-        return {id: self._score(terms, self.entries[id]) for id in ids if id in self._admitted(None)}
+        admitted = self._admitted(None)
+        return {id: self._score(terms, admitted[id]) for id in ids if id in admitted}
 
     def cosine_of(self, vector: Vector, ids: Collection[Id]) -> Mapping[Id, float]:
-        found = {id: self.entries[id].vector for id in ids if id in self._admitted(None)}
+        admitted = self._admitted(None)
+        found = {id: admitted[id].vector for id in ids if id in admitted}
         return {
             id: max(-1.0, min(1.0, sum(a * b for a, b in zip(vector, own, strict=True))))
             for id, own in found.items()
@@ -154,7 +156,8 @@ class MemoryIndex:
         }
 
     def fetch(self, ids: Collection[Id]) -> Mapping[Id, Profile]:
-        return {id: self.entries[id].profile for id in ids if id in self._admitted(None)}
+        admitted = self._admitted(None)
+        return {id: admitted[id].profile for id in ids if id in admitted}
 
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
         return [id for id in sorted(self._admitted(admitted)) if after is None or id > after][:limit]

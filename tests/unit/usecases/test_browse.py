@@ -46,7 +46,8 @@ def test_pages_are_filled_with_what_is_wanted_wherever_it_stands():
 
 def test_one_call_looks_at_so_many_and_the_next_goes_on_from_there():
     names = [f"n{number:04}" for number in range(2_300)]
-    index = index_of(*(a_profile(name=name) for name in names))
+    one = a_profile()
+    index = index_of(*(one.model_copy(update={"name": name}) for name in names))
     found = pages(index, limit=5, wanted=lambda profile: profile.name == names[-1])
     assert found == [[], [], [names[-1]]]
 
