@@ -1,8 +1,8 @@
 """Words of a format are no words of an owner."""
 
 from mats.domain.descriptors import FORMAT, SEARCHED, searched
-from mats.local.imports.formats import Source, mapped
-from mats.local.imports.formats.decoding import decoded
+from mats.local.imports.formats import Source, map_value
+from mats.local.imports.formats.decoding import decode
 from tests.unit.local.imports.formats import documents as d
 
 
@@ -17,6 +17,6 @@ def test_of_what_is_not_known_all_is_searched():
 
 
 def test_every_format_that_is_imported_is_known():
-    samples = (d.SERVER, d.TOOLS, d.CARD, d.OPENAPI, d.MODELS, decoded(d.SKILL.encode()))
-    found = [m.registration for sample in samples for m in mapped(sample, Source("x", namespace="a"))]
+    samples = (d.SERVER, d.TOOLS, d.CARD, d.OPENAPI, d.MODELS, decode(d.SKILL.encode()))
+    found = [m.registration for sample in samples for m in map_value(sample, Source("x", namespace="a"))]
     assert {r.descriptor[FORMAT] for r in found if r and r.descriptor} == SEARCHED.keys()

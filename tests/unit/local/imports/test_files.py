@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.placement import Placed
-from mats.local.imports import files as reading
-from mats.local.imports.files import FileUnreadable, content, found, opened
+from mats.local.imports import files
+from mats.local.imports.files import FileUnreadable, find_files, open_file
 from mats.local.imports.importer import Importer
+from mats.local.imports.lines import read_content
 from tests.fakes import MemoryRegistry
 from tests.unit.local.imports.formats import documents as d
 
@@ -23,12 +24,12 @@ def row(name: str, **about) -> bytes:
 
 def imported(name: str, namespace: str = "") -> Importer:
     importer = Importer(MemoryRegistry(), namespace)
-    importer.take_file(str(name), lambda count: None)
+    importer.import_name(str(name), lambda count: None)
     return importer
 
 
-def held(name: str, content_: bytes) -> str:
-    return "lines" if content(name, io.BytesIO(content_)).document is None else "document"
+def held(name: str, content: bytes) -> str:
+    return "lines" if read_content(name, io.BytesIO(content)).document is None else "document"
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def test_lines_are_handed_on_before_the_last_of_them_has_come():
     read_end, write_end = os.pipe()
     with os.fdopen(read_end, "rb") as file, os.fdopen(write_end, "wb", buffering=0) as pipe:
         pipe.write(row("a") * 2)
-        lines = content("-", file).lines
+        lines = read_content("-", file).lines
         assert lines
         assert lines.readline() == row("a")
 
@@ -79,19 +80,19 @@ def test_a_list_of_registrations_is_imported_and_its_faults_are_named_by_their_p
     file.write_text(json.dumps([json.loads(row("a")), {"kind": "robot"}, 5], indent=1))
     report = imported(file).report
     assert report.placed[Placed.NEW] == 1
-    assert [(bad.where, len(bad.faults)) for bad in report.rejected] == [("[1]", 3), ("[2]", 1)]
+    assert [(bad.place.where, len(bad.faults)) for bad in report.rejected] == [("[1]", 3), ("[2]", 1)]
 
 
 def test_a_bad_first_line_does_not_hide_the_good_ones(tmp_path):
     file = tmp_path / "rows.txt"
     file.write_bytes(b"{not json}\n" + row("a"))
     report = imported(file).report
-    assert [bad.line for bad in report.rejected] == [1]
+    assert [bad.place.line for bad in report.rejected] == [1]
     assert report.placed[Placed.NEW] == 1
 
 
 def test_a_document_that_is_too_large_says_so_soon(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "MAX_BYTES", 100_000)
+    monkeypatch.setattr("mats.local.imports.lines.MAX_BYTES", 100_000)
     monkeypatch.setattr("mats.local.imports.formats.decoding.MAX_BYTES", 100_000)
     file = tmp_path / "big.json"
     with file.open("wb") as sparse:
@@ -102,10 +103,10 @@ def test_a_document_that_is_too_large_says_so_soon(tmp_path, monkeypatch):
 
 
 def test_an_archive_that_unpacks_to_too_much_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "_UNPACKED_AT_LEAST", 1_000_000)
+    monkeypatch.setattr(files, "_MIN_UNPACKED", 1_000_000)
     file = tmp_path / "bomb.jsonl.gz"
     file.write_bytes(gzip.compress(b"\0" * 10_000_000))
-    with opened(str(file)) as archive, pytest.raises(FileUnreadable, match="300 times"):
+    with open_file(str(file)) as archive, pytest.raises(FileUnreadable, match="300 times"):
         archive.read()
     assert "300 times" in imported(file).report.rejected[-1].faults[0].message
 
@@ -146,7 +147,7 @@ def test_of_a_folder_what_is_of_a_known_format_is_taken_and_the_rest_is_passed_o
 def test_a_file_whose_name_promises_something_is_rejected_when_it_is_broken(folder):
     (folder / "a" / "agent-card.json").write_text("{")
     (rejected,) = imported(folder).report.rejected
-    assert rejected.file.endswith("agent-card.json")
+    assert rejected.place.file.endswith("agent-card.json")
 
 
 def test_links_out_of_a_folder_are_not_followed(folder, tmp_path):
@@ -158,7 +159,11 @@ def test_links_out_of_a_folder_are_not_followed(folder, tmp_path):
     (folder / "circle.json").symlink_to(folder / "circle.json")
     (folder / "inside.json").symlink_to(folder / "a" / "server.json")
     importer = imported(folder)
-    assert {bad.file.rpartition("/")[2] for bad in importer.report.rejected} == {"out.json", "gone.json", "circle.json"}
+    assert {bad.place.file.rpartition("/")[2] for bad in importer.report.rejected} == {
+        "out.json",
+        "gone.json",
+        "circle.json",
+    }
     assert all("leads out" in bad.faults[0].message for bad in importer.report.rejected)
     assert len(importer.registry.items) == 3
 
@@ -175,12 +180,12 @@ def test_a_folder_that_cannot_be_looked_into_is_named(folder, monkeypatch):
 
     monkeypatch.setattr(os, "walk", walk)
     (rejected,) = imported(folder).report.rejected
-    assert (rejected.file, rejected.faults[0].message) == (str(folder / "a"), "cannot be read: Permission denied")
+    assert (rejected.place.file, rejected.faults[0].message) == (str(folder / "a"), "cannot be read: Permission denied")
 
 
 def test_a_folder_of_too_many_files_says_so(folder, monkeypatch):
-    monkeypatch.setattr(reading, "MAX_FILES", 2)
-    *_, last = found(str(folder))
+    monkeypatch.setattr(files, "MAX_FILES", 2)
+    *_, last = find_files(str(folder))
     assert "more than 2 files" in last.problem
 
 
@@ -200,8 +205,8 @@ def test_what_a_document_changed_is_named(tmp_path):
     for version in ("1", "2"):
         file.write_text(json.dumps({**d.CARD, "version": version}))
         importer = Importer(registry)
-        importer.take_file(str(file), lambda count: None)
-    ((id, placed, place),) = importer.report.named
+        importer.import_name(str(file), lambda count: None)
+    ((id, placed, place),) = importer.report.registered
     assert (id, placed, place.file) == ("com.example/Travel desk", Placed.CHANGED, str(file))
 
 

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 import pytest
 
 from mats.local.imports import http
-from mats.local.imports.http import Unfetchable, fetched, kept, shown
+from mats.local.imports.addresses import Unfetchable, redact, without_query
+from mats.local.imports.http import fetch
 from mats.local.imports.importer import Importer
 from tests.fakes import MemoryRegistry
 
@@ -51,7 +52,7 @@ def saying(head: str, body: bytes = b"") -> Callable[[socket.socket], None]:
 
 def test_an_address_on_this_machine_is_read_when_it_is_given():
     with answering(saying("200 OK\r\nContent-Length: 2", b"{}")) as url:
-        assert fetched(url).body == b"{}"
+        assert fetch(url).body == b"{}"
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def test_an_address_on_this_machine_is_read_when_it_is_given():
 )
 def test_an_answer_that_is_wrong_or_leads_astray_is_one_clear_sentence(head, body, said):
     with answering(saying(head, body)) as url, pytest.raises(Unfetchable, match=said):
-        fetched(url, most=100_000, timeout_s=10)
+        fetch(url, most=100_000, timeout_s=10)
 
 
 def drip(connection: socket.socket, head: bytes) -> None:
@@ -88,12 +89,12 @@ def drip(connection: socket.socket, head: bytes) -> None:
 @pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"])
 def test_a_server_that_never_ends_is_left_in_time(head):
     with answering(lambda connection: drip(connection, head)) as url, pytest.raises(Unfetchable, match=r"within 0\.5"):
-        fetched(url, timeout_s=0.5)
+        fetch(url, timeout_s=0.5)
 
 
 def test_a_server_that_says_nothing_is_left_in_time():
     with answering(lambda c: threading.Event().wait(20)) as url, pytest.raises(Unfetchable, match=r"within 0\.5"):
-        fetched(url, timeout_s=0.5)
+        fetch(url, timeout_s=0.5)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +106,7 @@ def test_a_server_that_says_nothing_is_left_in_time():
 )  # fmt: skip
 def test_what_is_no_address_is_not_asked(url):
     with pytest.raises(Unfetchable) as raised:
-        fetched(url)
+        fetch(url)
     assert "secret" not in str(raised.value)
 
 
@@ -116,7 +117,7 @@ def test_what_is_no_address_is_not_asked(url):
 def test_no_address_of_a_clouds_metadata_is_asked_by_whatever_name(address, monkeypatch):
     monkeypatch.setattr(http.socket, "getaddrinfo", lambda *a, **k: [(0, 0, 0, "", (address, 80))])
     with pytest.raises(Unfetchable, match="never asked"):
-        fetched("http://innocent.example/")
+        fetch("http://innocent.example/")
 
 
 def test_an_address_that_is_translated_is_the_one_it_stands_for(monkeypatch):
@@ -124,14 +125,14 @@ def test_an_address_that_is_translated_is_the_one_it_stands_for(monkeypatch):
     monkeypatch.setattr(http.socket, "getaddrinfo", lambda *a, **k: [(0, 0, 0, "", ("64:ff9b::5db8:d822", 80))])
     monkeypatch.setattr(http.socket, "create_connection", lambda where, timeout: reached.append(where[0]) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        fetched("http://public.example/")
+        fetch("http://public.example/")
     assert reached == ["64:ff9b::5db8:d822"]
 
 
 def test_a_name_that_stands_for_this_machine_is_not_asked(monkeypatch):
     monkeypatch.setattr(http.socket, "getaddrinfo", lambda *a, **k: [(0, 0, 0, "", ("127.0.0.1", 80))])
     with pytest.raises(Unfetchable, match="this machine"):
-        fetched("http://innocent.example/")
+        fetch("http://innocent.example/")
 
 
 def test_addresses_that_take_no_connection_share_the_time(monkeypatch):
@@ -145,23 +146,23 @@ def test_addresses_that_take_no_connection_share_the_time(monkeypatch):
     monkeypatch.setattr(http.socket, "getaddrinfo", lambda *a, **k: addresses)
     monkeypatch.setattr(http.socket, "create_connection", silent)
     with pytest.raises(Unfetchable, match="did not answer"):
-        fetched("http://slow.example/", timeout_s=8)
+        fetch("http://slow.example/", timeout_s=8)
     assert given == [2, 2, 2, 2]
 
 
 def test_what_may_be_secret_in_an_address_is_not_shown():
-    assert shown("https://user:pw@a.example:8443/x?token=1#y") == "https://a.example:8443/x"
+    assert redact("https://user:pw@a.example:8443/x?token=1#y") == "https://a.example:8443/x"
 
 
 def test_what_may_be_secret_in_an_address_is_not_kept():
-    assert kept("https://a.example:8443/X/mcp?api_key=1#y") == "https://a.example:8443/X/mcp"
+    assert without_query("https://a.example:8443/X/mcp?api_key=1#y") == "https://a.example:8443/X/mcp"
 
 
 def test_what_lies_at_an_address_with_a_key_is_registered_without_it():
     body = b"---\nname: a\ndescription: Does something.\n---\nDo it.\n"
     importer = Importer(MemoryRegistry(), "com.acme")
     with answering(saying(f"200 OK\r\nContent-Length: {len(body)}", body)) as url:
-        importer.take_file(f"{url}/SKILL.md?token=s3cr3t", lambda count: None)
+        importer.import_name(f"{url}/SKILL.md?token=s3cr3t", lambda count: None)
     (item,) = importer.registry.items.values()
     assert item["endpoint"] == f"{url}/SKILL.md"
 
@@ -171,6 +172,6 @@ def test_an_archive_at_an_address_is_unpacked_and_a_damaged_one_is_named():
     for body, placed in ((packed, 1), (packed[:20], 0)):
         with answering(saying(f"200 OK\r\nContent-Length: {len(body)}", body)) as url:
             importer = Importer(MemoryRegistry())
-            importer.take_file(f"{url}/rows.jsonl.gz?token=secret", lambda count: None)
+            importer.import_name(f"{url}/rows.jsonl.gz?token=secret", lambda count: None)
         assert len(importer.registry.items) == placed
-        assert [bad.file for bad in importer.report.rejected] == [f"{url}/rows.jsonl.gz"] * (1 - placed)
+        assert [bad.place.file for bad in importer.report.rejected] == [f"{url}/rows.jsonl.gz"] * (1 - placed)

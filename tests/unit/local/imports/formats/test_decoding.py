@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.local.imports.formats import decoding, skill
-from mats.local.imports.formats.decoding import Undecodable, decoded, from_yaml
+from mats.local.imports.formats.decoding import Undecodable, decode, parse_yaml
 
 
 def bomb(levels: int = 12) -> str:
@@ -49,24 +49,24 @@ HOSTILE = [
 @pytest.mark.parametrize(("name", "text", "said"), HOSTILE, ids=range(len(HOSTILE)))
 def test_a_hostile_document_says_what_is_wrong_with_it(name, text, said):
     with pytest.raises(Undecodable, match=said):
-        decoded(text.encode(), name=name)
+        decode(text.encode(), name=name)
 
 
 def test_what_is_too_large_is_refused_before_it_is_looked_at(monkeypatch):
     monkeypatch.setattr(decoding, "MAX_BYTES", 10)
     with pytest.raises(Undecodable, match="larger than"):
-        decoded(b"x" * 11)
+        decode(b"x" * 11)
 
 
 def test_what_is_no_text_says_where():
     with pytest.raises(Undecodable, match="byte 3"):
-        decoded(b"ab\xff")
+        decode(b"ab\xff")
 
 
 def test_a_bomb_takes_little_memory():
     tracemalloc.start()
     with pytest.raises(Undecodable):
-        from_yaml(bomb(30))
+        parse_yaml(bomb(30))
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 20_000_000
@@ -76,14 +76,14 @@ def test_yaml_is_read_as_json_would_be():
     text = (
         "a: 2024-01-01\nb: yes\nc: 012\n200: x\nd: 1e5\ne: 'true'\nf: null\ng: -0.5\nh: !!str 5\ni: |\n  two\n  lines\n"
     )
-    assert from_yaml(text) == {
+    assert parse_yaml(text) == {
         "a": "2024-01-01", "b": "yes", "c": "012", "200": "x", "d": 100000.0, "e": "true", "f": None, "g": -0.5,
         "h": "5", "i": "two\nlines\n",
     }  # fmt: skip
 
 
 def test_a_version_is_as_it_is_written():
-    assert from_yaml("info: {version: 1.10}\nversion: 2\nother: 1.10") == {
+    assert parse_yaml("info: {version: 1.10}\nversion: 2\nother: 1.10") == {
         "info": {"version": "1.10"},
         "version": "2",
         "other": 1.1,
@@ -92,11 +92,11 @@ def test_a_version_is_as_it_is_written():
 
 def test_a_skill_may_have_windows_line_ends_and_a_byte_order_mark():
     text = "\ufeff---\r\nname: a\r\nversion: 1.0\r\n---\r\nDo.\r\n"
-    assert decoded(text.encode(), name="SKILL.md") == skill.value({"name": "a", "version": "1.0"}, "Do.")
+    assert decode(text.encode(), name="SKILL.md") == skill.to_value({"name": "a", "version": "1.0"}, "Do.")
 
 
 def test_aliases_and_merges_are_written_out_within_bounds():
-    assert from_yaml("x: &x {a: 1, b: 2}\ny:\n  <<: *x\n  b: 3\nz: [*x]") == {
+    assert parse_yaml("x: &x {a: 1, b: 2}\ny:\n  <<: *x\n  b: 3\nz: [*x]") == {
         "x": {"a": 1, "b": 2},
         "y": {"b": 3, "a": 1},
         "z": [{"a": 1, "b": 2}],
@@ -114,7 +114,7 @@ values = st.recursive(
 @given(values)
 def test_json_means_the_same_read_as_yaml(value):
     text = json.dumps(value, ensure_ascii=False)
-    assert from_yaml(text) == decoded(text.encode(), name="x.json")
+    assert parse_yaml(text) == decode(text.encode(), name="x.json")
 
 
 @given(
@@ -122,10 +122,10 @@ def test_json_means_the_same_read_as_yaml(value):
 )
 def test_any_bytes_are_a_value_or_refused(content, name):
     with suppress(Undecodable):
-        decoded(content, name=name)
+        decode(content, name=name)
 
 
 def test_a_front_matter_that_never_ends_takes_no_time():
     began = time.process_time()
-    assert skill.parts("---\n" + "a: b\n- - -\n" * 200_000) is None
+    assert skill.split("---\n" + "a: b\n- - -\n" * 200_000) is None
     assert time.process_time() - began < 5

@@ -11,22 +11,22 @@ from hypothesis import strategies as st
 from mats.domain.profile import profile_of
 from mats.domain.registration import Registration
 from mats.edge.ard_entry import AGENT_CARD, SERVER_CARD, media_type
-from mats.local.imports.formats import FORMATS, Mapped, Source, detected, mapped
-from mats.local.imports.formats.decoding import decoded
+from mats.local.imports.formats import FORMATS, MappedValue, Source, detect_format, map_value
+from mats.local.imports.formats.decoding import decode
 from tests.unit.local.imports.formats import documents as d
 
 FILE = Source("file.json")
-SAMPLES = (d.SERVER, d.OLD_SERVER, d.TOOLS, d.CARD, d.CARD_1_0, d.OPENAPI, d.MODELS, decoded(d.SKILL.encode()))
+SAMPLES = (d.SERVER, d.OLD_SERVER, d.TOOLS, d.CARD, d.CARD_1_0, d.OPENAPI, d.MODELS, decode(d.SKILL.encode()))
 
 
 def one(value: Any, source: Source = FILE) -> Registration:
-    (only,) = mapped(value, source)
+    (only,) = map_value(value, source)
     assert only.registration, only
     return only.registration
 
 
 def faults(value: Any, source: Source = FILE) -> dict[str, list[str]]:
-    return {m.where: [str(fault) for fault in m.faults] for m in mapped(value, source) if m.faults}
+    return {m.where: [str(fault) for fault in m.faults] for m in map_value(value, source) if m.faults}
 
 
 @pytest.mark.parametrize(
@@ -47,13 +47,13 @@ def faults(value: Any, source: Source = FILE) -> dict[str, list[str]]:
         (d.OPENAPI, "openapi"),
         ({"swagger": "2.0", "info": {}, "paths": {}}, "openapi"),
         (d.MODELS, "bedrock-models"),
-        (decoded(d.SKILL.encode()), "agent-skill"),
+        (decode(d.SKILL.encode()), "agent-skill"),
         ({"namespace": "a", "name": "b", "kind": "tool"}, "registrations"),
         ([{"_id": "1", "type": "tool", "name": "b"}], "registrations"),
     ],
 )
 def test_a_document_is_told_by_what_is_in_it(value, name):
-    format = detected(value)
+    format = detect_format(value)
     assert format
     assert name == format.NAME
 
@@ -62,7 +62,7 @@ def test_a_document_is_told_by_what_is_in_it(value, name):
     "value", [None, 1, "text", [], {}, {"name": "left-pad", "version": "1.0.0"}, {"tools": ["hammer"]}, [1, 2]]
 )
 def test_what_is_none_of_the_formats_says_so(value):
-    assert detected(value) is None
+    assert detect_format(value) is None
     assert "none of what can be imported" in faults(value)[""][0]
 
 
@@ -92,7 +92,7 @@ def test_of_a_registrys_list_the_latest_versions_are_taken_and_the_others_are_na
         {"server": {**d.SERVER, "name": "org.example/gone"}, "_meta": {official: {"status": "deleted"}}},
         "no server",
     ]
-    found = list(mapped({"servers": listed}, FILE))
+    found = list(map_value({"servers": listed}, FILE))
     assert [m.registration and m.registration.id for m in found] == [
         "io.github.example-org/tide-tables", None, "org.example/old", None, None,
     ]  # fmt: skip
@@ -103,14 +103,14 @@ def test_of_a_registrys_list_the_latest_versions_are_taken_and_the_others_are_na
 
 
 def test_a_page_of_a_registry_says_that_there_are_more():
-    *_, more = mapped({"servers": [{"server": d.SERVER}], "metadata": {"nextCursor": "x", "count": 1}}, FILE)
+    *_, more = map_value({"servers": [{"server": d.SERVER}], "metadata": {"nextCursor": "x", "count": 1}}, FILE)
     assert "goes on" in more.notes[0].message
 
 
 def test_tools_of_a_list_need_a_namespace_unless_an_address_gives_one():
     assert set(faults(d.TOOLS)) == {"tools[0]", "tools[1]"}
     assert "--namespace" in faults(d.TOOLS)["tools[0]"][0]
-    first, second = mapped(d.TOOLS, Source("x", namespace="org.tides"))
+    first, second = map_value(d.TOOLS, Source("x", namespace="org.tides"))
     assert first.registration
     assert second.registration
     assert first.registration.id == "org.tides/high_tide"
@@ -118,11 +118,11 @@ def test_tools_of_a_list_need_a_namespace_unless_an_address_gives_one():
     assert first.registration.descriptor
     assert {"title", "outputSchema", "annotations", "x-team"} <= first.registration.descriptor.keys()
     assert second.registration.description == "The next low tide"
-    live = next(mapped(d.TOOLS, Source("x", server="https://tides.example.org/mcp"))).registration
+    live = next(map_value(d.TOOLS, Source("x", server="https://tides.example.org/mcp"))).registration
     assert live
     assert (live.namespace, live.endpoint) == ("org.example.tides", "https://tides.example.org/mcp")
     assert live.tags == ("mcp",)
-    filed = next(mapped(d.TOOLS, Source("x", url="https://tides.example.org/tools.json"))).registration
+    filed = next(map_value(d.TOOLS, Source("x", url="https://tides.example.org/tools.json"))).registration
     assert filed
     assert (filed.namespace, filed.endpoint) == ("org.example.tides", "")
 
@@ -134,20 +134,20 @@ def test_what_is_imported_is_found_by_ards_types(document, type):
 
 def test_a_document_without_a_server_has_its_operations_where_it_lies():
     document = {"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "paths": {"/pets": {"get": {}}}}
-    (pets,) = mapped(document, Source("x", url="https://pets.example.org/docs/openapi.json"))
+    (pets,) = map_value(document, Source("x", url="https://pets.example.org/docs/openapi.json"))
     assert pets.registration
     assert pets.registration.endpoint == "https://pets.example.org/pets"
 
 
 def test_a_page_of_tools_says_that_there_are_more():
-    *tools, more = mapped({**d.TOOLS, "nextCursor": "2"}, Source("x", namespace="a"))
+    *tools, more = map_value({**d.TOOLS, "nextCursor": "2"}, Source("x", namespace="a"))
     assert len(tools) == 2
     assert more.registration is None
     assert "goes on" in more.notes[0].message
 
 
 def test_an_error_of_a_server_is_a_fault():
-    (refused,) = mapped([{"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}, {"error": {"message": "no"}}], FILE)
+    (refused,) = map_value([{"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}, {"error": {"message": "no"}}], FILE)
     assert "'no'" in refused.faults[0].message
 
 
@@ -167,7 +167,7 @@ def test_a_card_is_an_agent_that_can_be_asked_for_what_its_skills_can(card, endp
 
 
 def test_an_operation_is_a_tool_with_a_property_for_each_parameter_and_for_the_body():
-    read, lend = (m.registration for m in mapped(d.OPENAPI, FILE))
+    read, lend = (m.registration for m in map_value(d.OPENAPI, FILE))
     assert lend
     assert read
     assert lend.id == "net.example.library.api.lending-desk/lendBook"
@@ -235,7 +235,7 @@ def test_references_that_explode_circle_or_leave_the_document_are_cut_and_noted(
         "paths": {f"/{n}": asks(reference) for n, reference in enumerate(references)},
         "components": {"schemas": schemas},
     }
-    found = list(mapped(document, FILE))
+    found = list(map_value(document, FILE))
     assert all(m.registration for m in found)
     noted = [" ".join(note.message for note in m.notes) for m in found]
     assert "too large" in noted[0]
@@ -250,12 +250,12 @@ def test_many_operations_that_each_refer_to_much_end_soon():
     body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/S"}}}}
     paths = {f"/{n}": {"post": {"requestBody": body}} for n in range(400)}
     document = {"openapi": "3.0.0", "info": {"title": "t"}, "paths": paths, "components": {"schemas": {"S": schema}}}
-    assert sum(1 for _ in mapped(document, Source("x", namespace="a"))) == 400
+    assert sum(1 for _ in map_value(document, Source("x", namespace="a"))) == 400
 
 
 def test_a_document_that_holds_nothing_says_so():
     for value in ({"tools": []}, {"openapi": "3.0.0", "info": {}, "paths": {}}):
-        (nothing,) = mapped(value, FILE)
+        (nothing,) = map_value(value, FILE)
         assert nothing.registration is None
         assert nothing.notes
 
@@ -265,7 +265,7 @@ def test_another_version_of_openapi_says_what_is_read():
 
 
 def test_a_skill_keeps_its_instructions_and_its_other_front_matter():
-    skill = one(decoded(d.SKILL.encode()), Source("x/SKILL.md", folder="tidy-minutes"))
+    skill = one(decode(d.SKILL.encode()), Source("x/SKILL.md", folder="tidy-minutes"))
     assert (skill.id, skill.kind) == ("org.example.office/tidy-minutes", "skill")
     assert (skill.version, skill.provider) == ("1.2", "Example Office")
     assert skill.tags == ("minutes", "meetings")
@@ -275,20 +275,20 @@ def test_a_skill_keeps_its_instructions_and_its_other_front_matter():
 
 
 def test_a_skill_in_a_folder_of_another_name_is_noted():
-    (only,) = mapped(decoded(d.SKILL.encode()), Source("x", folder="minutes"))
+    (only,) = map_value(decode(d.SKILL.encode()), Source("x", folder="minutes"))
     assert any(note.attribute == "name" for note in only.notes)
 
 
 def test_front_matter_that_is_not_yaml_is_read_line_by_line():
     text = "---\nname: ask\ndescription: Use when: somebody asks\n  and waits\n---\nAnswer."
-    (only,) = mapped(decoded(text.encode()), Source("x", namespace="a"))
+    (only,) = map_value(decode(text.encode()), Source("x", namespace="a"))
     assert only.registration
     assert only.registration.description == "Use when: somebody asks and waits"
     assert "line by line" in only.notes[0].message
 
 
 def test_what_bedrock_lists_are_models_in_their_region():
-    model, profile = (m.registration for m in mapped(d.MODELS, FILE))
+    model, profile = (m.registration for m in map_value(d.MODELS, FILE))
     assert model
     assert profile
     assert model.id == "com.amazon.bedrock.eu-north-1/example.small-v1:0"
@@ -308,7 +308,7 @@ def test_every_fault_of_a_thing_is_named_at_once():
 
 def test_what_an_attribute_cannot_hold_stays_in_the_descriptor_and_is_noted():
     card = {**d.CARD, "description": ["a", "list"], "version": "1" * 101, "skills": [{"tags": ["x" * 201, 5, "ok"]}]}
-    (only,) = mapped(card, FILE)
+    (only,) = map_value(card, FILE)
     assert only.registration
     assert only.registration.tags == ("a2a", "ok")
     assert only.registration.descriptor
@@ -318,7 +318,7 @@ def test_what_an_attribute_cannot_hold_stays_in_the_descriptor_and_is_noted():
 
 def test_the_namespace_given_wins():
     for sample in SAMPLES:
-        ids = [m.registration.namespace for m in mapped(sample, Source("x", namespace="org.mine")) if m.registration]
+        ids = [m.registration.namespace for m in map_value(sample, Source("x", namespace="org.mine")) if m.registration]
         assert set(ids) == {"org.mine"}
 
 
@@ -351,7 +351,7 @@ def spoiled(draw: st.DrawFn) -> Any:
     return value["document"]
 
 
-def check(found: list[Mapped]) -> None:
+def check(found: list[MappedValue]) -> None:
     for m in found:
         assert m.registration or m.faults or m.notes
         if m.registration:
@@ -362,5 +362,5 @@ def check(found: list[Mapped]) -> None:
 @given(json_values | spoiled(), st.sampled_from(FORMATS), st.sampled_from(["", "org.mine"]))
 def test_any_value_given_to_any_mapper_ends_in_registrations_faults_or_notes(value, format, namespace):
     source = Source("x", namespace, "https://a.example/x", "folder")
-    check(list(format.mapped(value, source)))
-    check(list(mapped(value, source)))
+    check(list(format.map_value(value, source)))
+    check(list(map_value(value, source)))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.registration import Registration
-from mats.local.imports.formats.naming import joined, label, of_url, reversed_domain
+from mats.local.imports.formats.naming import join_labels, namespace_of_domain, namespace_of_url, to_label
 
 
 @pytest.mark.parametrize(
@@ -30,24 +30,29 @@ from mats.local.imports.formats.naming import joined, label, of_url, reversed_do
     ],
 )
 def test_an_address_gives_the_namespace_of_its_host(url, namespace):
-    assert of_url(url) == namespace
+    assert namespace_of_url(url) == namespace
 
 
 def test_the_first_address_that_belongs_to_somebody_counts():
-    assert of_url("http://localhost", "", "https://a.example", "https://b.example") == "example.a"
+    assert namespace_of_url("http://localhost", "", "https://a.example", "https://b.example") == "example.a"
 
 
 def test_capitals_of_a_reverse_domain_name_are_no_other_owner():
-    assert reversed_domain("io.github.Some_One") == "io.github.some-one"
+    assert namespace_of_domain("io.github.Some_One") == "io.github.some-one"
 
 
 def test_texts_without_letters_are_told_apart():
-    assert label("見積書") != label("請求書")
-    assert label("") == ""
+    assert to_label("見積書") != to_label("請求書")
+    assert to_label("") == ""
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_whatever_is_made_is_a_namespace(one, two):
-    for made in (label(one), reversed_domain(one), joined((label(one), label(two))), of_url(f"https://{one}/{two}")):
+    for made in (
+        to_label(one),
+        namespace_of_domain(one),
+        join_labels((to_label(one), to_label(two))),
+        namespace_of_url(f"https://{one}/{two}"),
+    ):
         if made:
             assert Registration.parse({"namespace": made, "name": "x", "kind": "tool"}).namespace == made

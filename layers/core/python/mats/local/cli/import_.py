@@ -17,11 +17,12 @@ from mats.local.cli.console import AsJson, Exit, err, exit_codes, out, plain, pr
 from mats.local.cli.progress import bar
 from mats.local.cli.registry import index
 from mats.local.cli.spending import show_spent, spent_json
-from mats.local.imports import formats, http, mcp_client
+from mats.local.imports import addresses, mcp_client
 from mats.local.imports.dry_run import DryRunRegistry
 from mats.local.imports.dynamodb_files import write_requests
 from mats.local.imports.formats import Source
-from mats.local.imports.importer import Importer, Noted, Rejected, Report
+from mats.local.imports.importer import Importer
+from mats.local.imports.report import Place, Rejection, Remark, Report
 from mats.ports import Item
 from mats.settings import Settings
 
@@ -94,8 +95,8 @@ def _taker(what: list[str], settings: Settings, timeout_s: float) -> _Take:
     match what:
         case ["mcp"]:
             raise RequestInvalid([Fault("mcp", "say which server: `mats import mcp -- COMMAND...`, or its address")])
-        case ["mcp", url] if http.is_address(url):
-            return _live(http.shown(url), url, lambda: mcp_client.listed_by_address(url, timeout_s=timeout_s))
+        case ["mcp", url] if addresses.is_address(url):
+            return _live(addresses.redact(url), url, lambda: mcp_client.listed_by_address(url, timeout_s=timeout_s))
         case ["mcp", *command]:
             return _live(command[0], "", lambda: mcp_client.listed_by_command(command, timeout_s=timeout_s))
         case ["bedrock"]:
@@ -105,16 +106,16 @@ def _taker(what: list[str], settings: Settings, timeout_s: float) -> _Take:
 
 def _files(importer: Importer, names: list[str], advance: Callable[[int], None]) -> None:
     for name in names:
-        importer.take_file(name, advance)
+        importer.import_name(name, advance)
 
 
 def _live(name: str, url: str, asked: Callable[[], Any]) -> _Take:
     def take(importer: Importer, advance: Callable[[int], None]) -> None:
-        source = Source(name, importer.namespace, server=http.kept(url))
+        source = Source(name, importer.namespace, server=addresses.without_query(url))
         if source.server != url:
             note = Fault("endpoint", "is kept without what stands behind ? or #, which may be a secret")
-            importer.report.noted.append(Noted(name, 0, "", [note]))
-        importer.take_mapped(name, formats.mapped(asked(), source), advance)
+            importer.report.noted.append(Remark(Place(name), [note]))
+        importer.import_values(source, iter([(Place(name), asked())]), advance)
 
     return take
 
@@ -190,24 +191,22 @@ def _report(report: Report) -> dict[str, Any]:
         "new": report.placed[Placed.NEW],
         "changed": report.placed[Placed.CHANGED],
         "unchanged": report.placed[Placed.UNCHANGED],
-        "rejected": [_rejected(row) for row in report.rejected],
-        "notes": [_noted(row) for row in report.noted],
+        "rejected": [_rejection(row) for row in report.rejected],
+        "notes": [_remark(row) for row in report.noted],
         "passed_over": [{"file": file, "reason": reason} for file, reason in report.passed_over],
         "registered": [
             {"id": id, "placed": placed, "file": place.file, "where": place.where}
-            for id, placed, place in report.named
+            for id, placed, place in report.registered
         ],
     }  # fmt: skip
 
 
-def _rejected(row: Rejected) -> dict[str, Any]:
-    faults = [fault._asdict() for fault in row.faults]
-    return {"file": row.file, "line": row.line, "where": row.where, "faults": faults}
+def _rejection(rejection: Rejection) -> dict[str, Any]:
+    return {**rejection.place._asdict(), "faults": [fault._asdict() for fault in rejection.faults]}
 
 
-def _noted(row: Noted) -> dict[str, Any]:
-    notes = [note._asdict() for note in row.notes]
-    return {"file": row.file, "line": row.line, "where": row.where, "notes": notes}
+def _remark(remark: Remark) -> dict[str, Any]:
+    return {**remark.place._asdict(), "notes": [note._asdict() for note in remark.notes]}
 
 
 def _rows(report: Report) -> str:
@@ -223,16 +222,17 @@ def _counts(report: Report) -> str:
 def _show_remarks(report: Report) -> None:
     """Every rejection, the first notes, and what a document would change of what is registered."""
     for row in report.rejected:
-        _remark("rejected ", "red", row.file, row.line, row.where, "; ".join(map(str, row.faults)))
+        _show("rejected ", "red", row.place, "; ".join(map(str, row.faults)))
     for noted in report.noted[:_MOST_SHOWN]:
-        _remark("note ", "yellow", noted.file, noted.line, noted.where, "; ".join(map(str, noted.notes)))
+        _show("note ", "yellow", noted.place, "; ".join(map(str, noted.notes)))
     if len(report.noted) > _MOST_SHOWN:
         err.print(f"… and {len(report.noted) - _MOST_SHOWN:,} more notes; --json has all of them", style="dim")
-    changed = [(id, place) for id, placed, place in report.named if placed is Placed.CHANGED]
+    changed = [(id, place) for id, placed, place in report.registered if placed is Placed.CHANGED]
     for id, place in changed[:_MOST_SHOWN]:
-        _remark("changed ", "cyan", place.file, 0, place.where, id)
+        _show("changed ", "cyan", place, id)
 
 
-def _remark(title: str, style: str, file: str, line: int, where: str, text: str) -> None:
-    place = ":".join([file, *([str(line)] if line or not where else []), *([where] if where else [])])
-    err.print(Text(title, style=style) + plain(f"{place}: {text}"), soft_wrap=True)
+def _show(title: str, style: str, place: Place, text: str) -> None:
+    file, line, where = place
+    position = ":".join([file, *([str(line)] if line or not where else []), *([where] if where else [])])
+    err.print(Text(title, style=style) + plain(f"{position}: {text}"), soft_wrap=True)

@@ -14,7 +14,7 @@ from mats.domain.errors import CapabilityNotFound, Fault, RequestInvalid
 from mats.domain.registration import Registration
 from mats.local.cli.console import AsJson, Exit, exit_codes, out, plain, print_json
 from mats.local.cli.spending import show_spent, spent_json
-from mats.local.imports import http
+from mats.local.imports import addresses
 from mats.local.imports.dry_run import DryRunRegistry
 from mats.local.imports.importer import Importer
 from mats.local.outlook import told
@@ -67,17 +67,17 @@ def _registrations(item: str, namespace: str, local: Local) -> list[Registration
         CapabilityNotFound: it is neither a file nor an id.
         RegistrationInvalid: what is registered under the id breaks the contract.
     """
-    if item != "-" and not http.is_address(item) and not _is_there(item):
+    if item != "-" and not addresses.is_address(item) and not _is_there(item):
         kept = local.registry.get([Id(item)]).get(Id(item))
         if kept is None:
             raise CapabilityNotFound(item)
         return [Registration.parse(kept)]
     registry = DryRunRegistry()
     importer = Importer(registry, namespace)
-    importer.take_file(item, lambda count: None)
+    importer.import_name(item, lambda count: None)
     if not registry.items:
         faults = [
-            Fault(":".join(filter(None, (row.where, fault.attribute))), fault.message)
+            Fault(":".join(filter(None, (row.place.where, fault.attribute))), fault.message)
             for row in importer.report.rejected
             for fault in row.faults
         ]

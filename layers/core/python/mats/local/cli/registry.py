@@ -13,7 +13,9 @@ from mats.domain.registration import Registration
 from mats.local.cli.console import AsJson, CapabilityId, exit_codes, out, plain, print_json
 from mats.local.cli.progress import bar
 from mats.local.cli.spending import show_spent, spent_json
-from mats.local.imports.importer import Row, opened, parse
+from mats.local.imports.files import open_file
+from mats.local.imports.formats.registrations import parse_row
+from mats.local.imports.lines import MAX_LINE_BYTES, parse_line
 from mats.local.pump import drain
 
 _SETTLE_S = 10
@@ -70,9 +72,8 @@ def _one(file: str | None, given: dict[str, Any]) -> Registration:
         raise RequestInvalid([Fault("", "give a file, or --namespace, --name and --kind; see `mats add --help`")])
     if file is None:
         return Registration.parse(given)
-    with opened(file) as stream:
-        content = stream.read(4_000_001)
-    item = parse(Row(1, content if len(content) <= 4_000_000 else None))
+    with open_file(file) as stream:
+        item = parse_row(parse_line(stream.read(MAX_LINE_BYTES + 1)))
     return Registration.parse({**item.item(), **given}) if given else item
 
 

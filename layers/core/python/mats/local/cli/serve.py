@@ -1,5 +1,6 @@
 """`mats serve`."""
 
+import json
 import logging
 import logging.handlers
 import socket
@@ -11,6 +12,7 @@ import typer
 from rich.text import Text
 
 from mats.bootstrap.local import Local
+from mats.domain.capability import Id
 from mats.domain.errors import StorageUnusable
 from mats.local.cli.console import Exit, complain, err, exit_codes, out
 from mats.local.cli.progress import bar
@@ -122,14 +124,14 @@ def _lack_of_vectors(local: Local) -> Text:
 
 
 def _load_sample(local: Local) -> None:
-    from mats.local.imports.importer import Importer, opened, rows, trust_of  # noqa: PLC0415
+    from mats.local.imports.importer import Importer  # noqa: PLC0415
     from mats.local.pump import drain  # noqa: PLC0415
 
     importer = Importer(local.registry)
-    importer.take_file(str(_SAMPLE / "registry.jsonl"), lambda count: None)
-    with opened(str(_SAMPLE / "trust.jsonl")) as file:
-        for id, trust in trust_of(rows(file)):
-            local.trust.put(id, trust)
+    importer.import_name(str(_SAMPLE / "registry.jsonl"), lambda count: None)
+    for line in (_SAMPLE / "trust.jsonl").read_text("utf-8").splitlines():
+        entry = json.loads(line)
+        local.trust.put(Id(entry["id"]), entry["trust"])
     with bar("Loading the sample registry", local.events.depth().waiting) as advance:
         drain(local, advance)
 

@@ -5,7 +5,6 @@ name that changes its mind leads nowhere else. No proxy is used and nothing is s
 """
 
 import http.client
-import ipaddress
 import socket
 import ssl
 import threading
@@ -13,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import SplitResult, urljoin
 
-from mats.domain.errors import Fault, Invalid
+from mats.local.imports.addresses import Unfetchable, is_private, port_of, refusal, split_url
 
 MAX_BYTES = 20_000_000
 TIMEOUT_S = 30.0
@@ -24,26 +23,6 @@ _CHUNK = 1 << 16
 _MOST_TRIED = 4
 """Addresses of one name."""
 _MOVED = (301, 302, 303, 307, 308)
-
-_NEVER = tuple(
-    ipaddress.ip_network(network)
-    for network in (
-        "0.0.0.0/8", "100.100.100.200/32", "169.254.0.0/16", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15",
-        "224.0.0.0/4", "240.0.0.0/4", "168.63.129.16/32", "::/128", "64:ff9b:1::/48", "100::/64",
-        "2001::/32", "2002::/16", "fe80::/10", "fd00:ec2::/32", "ff00::/8",
-    )
-)  # fmt: skip
-"""Link-local and metadata addresses of clouds, and those that stand for other ones or for nothing."""
-
-_TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
-"""What IPv4 addresses are called in networks that have none (RFC 6052)."""
-
-
-class Unfetchable(Invalid):
-    """An address cannot be read, or must not be."""
-
-    def __init__(self, url: str, why: str) -> None:
-        super().__init__([Fault(shown(url), why)])
 
 
 class Answer(NamedTuple):
@@ -56,28 +35,7 @@ class Answer(NamedTuple):
     body: bytes
 
 
-def is_address(text: str) -> bool:
-    """Whether somebody means an address and not a file."""
-    return text.lower().startswith(("http://", "https://"))
-
-
-def shown(url: str) -> str:
-    """An address without what may be secret in it."""
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname or ""
-        port = f":{parts.port}" if parts.port else ""
-    except ValueError:
-        return url[:200]
-    return f"{parts.scheme}://{host}{port}{parts.path}"[:200]
-
-
-def kept(url: str) -> str:
-    """As much of an address as may be registered for everybody to read: a query often holds a key or a token."""
-    return url.partition("#")[0].partition("?")[0]
-
-
-def fetched(url: str, *, timeout_s: float = TIMEOUT_S, most: int = MAX_BYTES) -> Answer:
+def fetch(url: str, *, timeout_s: float = TIMEOUT_S, most: int = MAX_BYTES) -> Answer:
     """What an address holds, over at most a few redirects.
 
     Raises:
@@ -123,7 +81,7 @@ class Session:
 
     def move_to(self, url: str) -> None:
         """Ask another address from now on; one in a private network only from there."""
-        here, there = _parts(self.url), _parts(url)
+        here, there = split_url(self.url), split_url(url)
         if here.scheme == "https" and there.scheme == "http":
             raise Unfetchable(self.url, "redirects from https to http")
         self._given_private = self._given_private and here.hostname == there.hostname
@@ -144,9 +102,9 @@ class Session:
         self, method: str, headers: Mapping[str, str], body: bytes | None = None
     ) -> Iterator[http.client.HTTPResponse]:
         """The answer to one request, its body still to be read, by `chunks`."""
-        parts = _parts(self.url)
+        parts = split_url(self.url)
         connector = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        connection = connector(parts.hostname or "", parts.port or _port(parts), timeout=self.timeout_s)
+        connection = connector(parts.hostname or "", parts.port or port_of(parts), timeout=self.timeout_s)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         try:
             connection.sock = self._connected(parts)
@@ -194,12 +152,12 @@ class Session:
     def _connected(self, parts: SplitResult) -> socket.socket:
         if self._expired:
             raise TimeoutError
-        host, port = parts.hostname or "", parts.port or _port(parts)
+        host, port = parts.hostname or "", parts.port or port_of(parts)
         addresses = [info[4][0] for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
         for address in addresses:
-            if why := _forbidden(str(address), host, given=self._given_private):
+            if why := refusal(str(address), host, given=self._given_private):
                 raise Unfetchable(self.url, why)
-        self._given_private = self._given_private and any(_is_private(str(a)) for a in addresses)
+        self._given_private = self._given_private and any(is_private(str(a)) for a in addresses)
         plain = _first(addresses, port, self.timeout_s)
         self._socket = plain
         if parts.scheme == "https":
@@ -230,54 +188,6 @@ def _first(addresses: list[str | int], port: int, timeout_s: float) -> socket.so
             connection.settimeout(timeout_s)
             return connection
     raise problem
-
-
-def _parts(url: str) -> SplitResult:
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError as error:
-        raise Unfetchable(url, "is no address") from error
-    if not usable or any(ord(c) <= 32 or ord(c) > 126 for c in url):
-        raise Unfetchable(url, "is no address that can be asked: http or https, in ASCII")
-    if parts.username or parts.password:
-        raise Unfetchable(url, "has a name or password in it, which is not sent")
-    return parts
-
-
-def _port(parts: SplitResult) -> int:
-    return 443 if parts.scheme == "https" else 80
-
-
-def _forbidden(address: str, host: str, *, given: bool) -> str:
-    """Why this address is not asked; empty if it may be."""
-    ip = _plain(address)
-    if any(ip in network for network in _NEVER if network.version == ip.version):
-        return f"is at {ip}, an address that is never asked: link-local, of a cloud's metadata, or of no host"
-    if ip.is_loopback and not (given and _names_loopback(host)):
-        return f"leads to this machine ({ip}), which is only asked when it is given as localhost or by its address"
-    if _is_private(address) and not given:
-        return f"leads into a private network ({ip}) from outside"
-    return ""
-
-
-def _names_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _is_private(address: str) -> bool:
-    return not _plain(address).is_global
-
-
-def _plain(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """The address that is meant: an IPv6 one may hold an IPv4 one, mapped or translated."""
-    ip = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(ip, ipaddress.IPv6Address) and ip in _TRANSLATED:
-        return ipaddress.IPv4Address(int(ip) & 0xFFFF_FFFF)
-    return (isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped) or ip
 
 
 def _headers(response: http.client.HTTPResponse) -> dict[str, str]:

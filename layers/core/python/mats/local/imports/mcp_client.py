@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from mats.domain.errors import DependencyFailed
 from mats.domain.text import clean, clip
-from mats.local.imports import http
+from mats.local.imports import addresses, http
 from mats.local.imports.formats import Json, mcp_tools
 
 _LEGACY, _STATELESS = "2025-11-25", "2026-07-28"
@@ -330,7 +330,7 @@ class _Http:
         if "Mcp-Session-Id" in self._headers:
             try:
                 self._session.ask("DELETE", self._headers)
-            except http.Unfetchable:
+            except addresses.Unfetchable:
                 return
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from mats.domain.descriptors import A2A
 from mats.local.imports.formats import naming
-from mats.local.imports.formats.mapped import Draft, Json, Mapped, Source, each, inner, objects, text_at
+from mats.local.imports.formats.mapping import Draft, Json, MappedValue, Source, map_each, objects, text_at, value_at
 
 NAME = "a2a-agent-card"
 
@@ -32,38 +32,38 @@ def _is_card(value: object) -> bool:
     return ("skills" in value and any(key in value for key in told)) or {"url", "capabilities"} <= value.keys()
 
 
-def mapped(value: Json, source: Source) -> Iterator[Mapped]:
+def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
     """The agent, or each of a list."""
 
-    def one(where: str, card: Mapping[str, Any]) -> Mapped:
+    def one(where: str, card: Mapping[str, Any]) -> MappedValue:
         return _agent(where, card, source)
 
     if isinstance(value, Mapping):
         yield one("", value)
     else:
-        yield from each("", value, one, what="agent cards")
+        yield from map_each("", value, one, what="agent cards")
 
 
-def _agent(where: str, card: Mapping[str, Any], source: Source) -> Mapped:
-    draft = Draft.of(where, "agent", card, format=NAME)
+def _agent(where: str, card: Mapping[str, Any], source: Source) -> MappedValue:
+    draft = Draft.create(where, "agent", card, format=NAME)
     endpoint = _endpoint(card)
     home = text_at(card, "provider", "url")
-    namespace = source.namespace or naming.of_url(home, endpoint, source.url)
+    namespace = source.namespace or naming.namespace_of_url(home, endpoint, source.url)
     if not namespace:
-        draft.fault("namespace", naming.UNKNOWN)
+        draft.add_fault("namespace", naming.UNKNOWN_OWNER)
     draft.set("namespace", namespace)
-    draft.text("name", "name", most=200)
-    draft.text("description", "description", most=100_000)
-    draft.text("version", "version", most=100)
+    draft.move_text("name", "name", most=200)
+    draft.move_text("description", "description", most=100_000)
+    draft.move_text("version", "version", most=100)
     draft.set("provider", text_at(card, "provider", "organization")[:200])
     if len(endpoint) <= 2_048:
         draft.set("endpoint", endpoint)
     else:
-        draft.note("endpoint", "is longer than 2,048 characters; it stays in the descriptor")
+        draft.add_note("endpoint", "is longer than 2,048 characters; it stays in the descriptor")
     skills = objects(card.get("skills"))
-    draft.words("tags", [A2A] + [tag for skill in skills for tag in _list(skill, "tags")])
-    draft.sentences("examples", [example for skill in skills for example in _list(skill, "examples")])
-    return draft.done()
+    draft.set_words("tags", [A2A] + [tag for skill in skills for tag in _list(skill, "tags")])
+    draft.set_sentences("examples", [example for skill in skills for example in _list(skill, "examples")])
+    return draft.finish()
 
 
 def _list(skill: Mapping[str, Any], key: str) -> list[Any]:
@@ -79,5 +79,5 @@ def _endpoint(card: Mapping[str, Any]) -> str:
     if text_at(card, "url"):
         return text_at(card, "url")
     others = [entry for entry in objects(card.get("additionalInterfaces")) if text_at(entry, "url")]
-    others.sort(key=lambda entry: _BINDINGS.index(b) if (b := inner(entry, "transport")) in _BINDINGS else 9)
+    others.sort(key=lambda entry: _BINDINGS.index(b) if (b := value_at(entry, "transport")) in _BINDINGS else 9)
     return text_at(others[0], "url") if others else ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mats.local.imports.formats import naming
-from mats.local.imports.formats.mapped import Draft, Json, Mapped, Source, each, objects, text_at
+from mats.local.imports.formats.mapping import Draft, Json, MappedValue, Source, map_each, objects, text_at
 
 NAME = "bedrock-models"
 
@@ -20,31 +20,31 @@ def detect(value: Json) -> bool:
     return isinstance(value, Mapping) and any(isinstance(value.get(key), list) for key in _LISTS)
 
 
-def mapped(value: Json, source: Source) -> Iterator[Mapped]:
+def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
     """Every model, then every inference profile."""
 
-    def model(where: str, summary: Mapping[str, Any]) -> Mapped:
+    def model(where: str, summary: Mapping[str, Any]) -> MappedValue:
         return _model(where, summary, source)
 
-    def profile(where: str, summary: Mapping[str, Any]) -> Mapped:
+    def profile(where: str, summary: Mapping[str, Any]) -> MappedValue:
         return _profile(where, summary, source)
 
     for key, one in zip(_LISTS, (model, profile), strict=True):
         if isinstance(value, Mapping) and key in value:
-            yield from each(key, value[key], one, what="summaries")
+            yield from map_each(key, value[key], one, what="summaries")
 
 
-def _model(where: str, summary: Mapping[str, Any], source: Source) -> Mapped:
-    draft = Draft.of(where, "model", summary, format="bedrock-model")
+def _model(where: str, summary: Mapping[str, Any], source: Source) -> MappedValue:
+    draft = Draft.create(where, "model", summary, format="bedrock-model")
     arn = text_at(summary, "modelArn")
     draft.set("namespace", source.namespace or _namespace(arn))
-    draft.text("name", "modelId", most=200)
+    draft.move_text("name", "modelId", most=200)
     draft.set("description", _about_model(summary))
     draft.set("provider", text_at(summary, "providerName")[:200])
     _locate(draft, "modelArn", arn)
     if text_at(summary, "modelLifecycle", "status") == "LEGACY":
         draft.set("lifecycle", "deprecated")
-    return draft.done()
+    return draft.finish()
 
 
 def _about_model(summary: Mapping[str, Any]) -> str:
@@ -65,11 +65,11 @@ def _said(summary: Mapping[str, Any], key: str) -> str:
     return " and ".join(words)
 
 
-def _profile(where: str, summary: Mapping[str, Any], source: Source) -> Mapped:
-    draft = Draft.of(where, "model", summary, format="bedrock-inference-profile")
+def _profile(where: str, summary: Mapping[str, Any], source: Source) -> MappedValue:
+    draft = Draft.create(where, "model", summary, format="bedrock-inference-profile")
     arn = text_at(summary, "inferenceProfileArn")
     draft.set("namespace", source.namespace or _namespace(arn))
-    draft.text("name", "inferenceProfileId", most=200)
+    draft.move_text("name", "inferenceProfileId", most=200)
     name = text_at(summary, "inferenceProfileName")
     described = text_at(summary, "description")
     draft.rest.pop("description" if described else "", None)
@@ -78,7 +78,7 @@ def _profile(where: str, summary: Mapping[str, Any], source: Source) -> Mapped:
     said = described or (f"Inference profile {name} of Amazon Bedrock." if name else "")
     draft.set("description", f"{said}{where_it_runs}".strip()[:100_000])
     _locate(draft, "inferenceProfileArn", arn)
-    return draft.done()
+    return draft.finish()
 
 
 def _locate(draft: Draft, key: str, arn: str) -> None:
@@ -89,9 +89,9 @@ def _locate(draft: Draft, key: str, arn: str) -> None:
 
 
 def _namespace(arn: str) -> str:
-    return naming.joined((*_NAMESPACE.split("."), _region(arn)))
+    return naming.join_labels((*_NAMESPACE.split("."), _region(arn)))
 
 
 def _region(arn: str) -> str:
     parts = arn.split(":")
-    return naming.label(parts[3]) if len(parts) > 5 and parts[0] == "arn" else ""
+    return naming.to_label(parts[3]) if len(parts) > 5 and parts[0] == "arn" else ""

@@ -15,7 +15,7 @@ from typing import Any
 
 from mats.domain.errors import Fault, Invalid
 from mats.local.imports.formats import skill
-from mats.local.imports.formats.mapped import Json
+from mats.local.imports.formats.mapping import Json
 
 MAX_BYTES = 20_000_000
 """A document; the largest published OpenAPI documents in JSON are of 12 MB."""
@@ -45,7 +45,7 @@ class Undecodable(Invalid):
         self.message = message
 
 
-def decoded(content: bytes, *, name: str = "") -> Json:
+def decode(content: bytes, *, name: str = "") -> Json:
     """The value of a document; its name says which notation it is in, and where it does not, its text does.
 
     Raises:
@@ -61,20 +61,20 @@ def decoded(content: bytes, *, name: str = "") -> Json:
     if lower.endswith(".md"):
         return _skill(text)
     if lower.endswith((".yaml", ".yml")):
-        return from_yaml(text)
+        return parse_yaml(text)
     start = text.lstrip()[:4]
-    if start.startswith("---") and skill.parts(text):
+    if start.startswith("---") and skill.split(text):
         return _skill(text)
     if lower.endswith(".json") or start[:1] in ("{", "[", ""):
-        return from_json(text)
-    return from_yaml(text)
+        return parse_json(text)
+    return parse_yaml(text)
 
 
-def from_json(text: str) -> Json:
+def parse_json(text: str) -> Json:
     """The value of a JSON text, in which no key stands twice.
 
     Raises:
-        Undecodable: as `decoded`.
+        Undecodable: as `decode`.
     """
     if sum(text.count(mark) for mark in ",[{") > MAX_VALUES:
         raise Undecodable(f"holds more than {MAX_VALUES:,} values")
@@ -117,15 +117,15 @@ def _check_depth(value: Json) -> None:
 
 
 def _skill(text: str) -> Json:
-    split = skill.parts(text)
+    split = skill.split(text)
     if split is None:
         raise Undecodable("has no front matter: a SKILL.md begins with lines of `key: value` between two of `---`")
     front, body = split
     try:
-        read = from_yaml(front)
+        read = parse_yaml(front)
     except _BadYaml as error:
-        return skill.value(skill.by_line(front), body, wrong=error.message)
-    return skill.value(read if read is not None else {}, body)
+        return skill.to_value(skill.parse_by_line(front), body, wrong=error.message)
+    return skill.to_value(read if read is not None else {}, body)
 
 
 class _BadYaml(Undecodable):
@@ -143,11 +143,11 @@ class _Open:
     merged: list[Any] = field(default_factory=list)
 
 
-def from_yaml(text: str) -> Json:
+def parse_yaml(text: str) -> Json:
     """The value of a YAML text with one document, in which no key stands twice.
 
     Raises:
-        Undecodable: as `decoded`.
+        Undecodable: as `decode`.
     """
     if len(text) > MAX_YAML_BYTES:
         raise Undecodable(f"is YAML larger than {MAX_YAML_BYTES:,} bytes; convert it to JSON")

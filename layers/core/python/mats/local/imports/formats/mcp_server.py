@@ -10,7 +10,7 @@ from typing import Any
 from mats.domain.descriptors import MCP
 from mats.domain.errors import Fault
 from mats.local.imports.formats import naming
-from mats.local.imports.formats.mapped import Draft, Json, Mapped, Source, each, inner, objects, text_at
+from mats.local.imports.formats.mapping import Draft, Json, MappedValue, Source, map_each, objects, text_at, value_at
 
 NAME = "mcp-server"
 
@@ -47,52 +47,52 @@ def _unwrapped(value: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**server, **({"_meta": value["_meta"]} if "_meta" in value else {})}
 
 
-def mapped(value: Json, source: Source) -> Iterator[Mapped]:
+def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
     """The server, or each of a list."""
 
-    def one(where: str, entry: Mapping[str, Any]) -> Mapped:
+    def one(where: str, entry: Mapping[str, Any]) -> MappedValue:
         return _server(where, _unwrapped(entry), source)
 
     if isinstance(value, Mapping) and isinstance(value.get("servers"), list):
-        yield from each("servers", value["servers"], one, what="servers")
-        if inner(value, "metadata", "nextCursor") or inner(value, "metadata", "next_cursor"):
+        yield from map_each("servers", value["servers"], one, what="servers")
+        if value_at(value, "metadata", "nextCursor") or value_at(value, "metadata", "next_cursor"):
             note = Fault("nextCursor", "the list goes on: this is one page of it")
-            yield Mapped("metadata.nextCursor", notes=(note,))
+            yield MappedValue("metadata.nextCursor", notes=(note,))
     elif isinstance(value, Mapping):
         yield one("", value)
     else:
-        yield from each("", value, one, what="servers")
+        yield from map_each("", value, one, what="servers")
 
 
-def _server(where: str, value: Mapping[str, Any], source: Source) -> Mapped:
-    official = inner(value, "_meta", _OFFICIAL)
+def _server(where: str, value: Mapping[str, Any], source: Source) -> MappedValue:
+    official = value_at(value, "_meta", _OFFICIAL)
     status = text_at(official, "status") or text_at(value, "status")
-    if inner(official, "isLatest") is False or inner(official, "is_latest") is False:
-        return Mapped(where, notes=(Fault("version", "is not the latest one; passed over"),))
+    if value_at(official, "isLatest") is False or value_at(official, "is_latest") is False:
+        return MappedValue(where, notes=(Fault("version", "is not the latest one; passed over"),))
     if status == "deleted":
-        return Mapped(where, notes=(Fault("status", "the registry has deleted it; passed over"),))
-    draft = Draft.of(where, "tool", value, format=NAME)
+        return MappedValue(where, notes=(Fault("status", "the registry has deleted it; passed over"),))
+    draft = Draft.create(where, "tool", value, format=NAME)
     owner, slash, short = text_at(value, "name").partition("/")
     name = short if slash else owner
-    said = naming.reversed_domain(owner) if slash else ""
-    namespace = source.namespace or said or naming.of_url(
+    said = naming.namespace_of_domain(owner) if slash else ""
+    namespace = source.namespace or said or naming.namespace_of_url(
         text_at(value, "repository", "url"), text_at(value, "websiteUrl"), text_at(value, "website_url"),
         *(text_at(remote, "url") for remote in objects(value.get("remotes"))), source.url,
     )  # fmt: skip
     if not namespace:
-        draft.fault("namespace", naming.UNKNOWN)
+        draft.add_fault("namespace", naming.UNKNOWN_OWNER)
     draft.set("namespace", namespace)
     draft.set("name", name)
     if name:
         del draft.rest["name"]
-    draft.text("description", "description", most=100_000)
-    if not draft.text("version", "version", most=100):
+    draft.move_text("description", "description", most=100_000)
+    if not draft.move_text("version", "version", most=100):
         draft.set("version", text_at(value, "version_detail", "version")[:100])
     draft.set("endpoint", _endpoint(draft, value))
-    draft.words("tags", [MCP])
+    draft.set_words("tags", [MCP])
     if status == "deprecated":
         draft.set("lifecycle", "deprecated")
-    return draft.done()
+    return draft.finish()
 
 
 def _endpoint(draft: Draft, value: Mapping[str, Any]) -> str:
@@ -102,6 +102,6 @@ def _endpoint(draft: Draft, value: Mapping[str, Any]) -> str:
     remotes.sort(key=lambda remote: _TRANSPORTS.index(kinds[id(remote)]) if kinds[id(remote)] in _TRANSPORTS else 9)
     url = text_at(remotes[0], "url") if remotes else ""
     if len(url) > 2_048:
-        draft.note("endpoint", "is longer than 2,048 characters; it stays in the descriptor")
+        draft.add_note("endpoint", "is longer than 2,048 characters; it stays in the descriptor")
         return ""
     return url

@@ -6,7 +6,17 @@ from typing import Any
 from mats.domain.descriptors import MCP
 from mats.domain.errors import Fault
 from mats.local.imports.formats import naming
-from mats.local.imports.formats.mapped import Draft, Json, Mapped, Source, each, inner, objects, refused, text_at
+from mats.local.imports.formats.mapping import (
+    Draft,
+    Json,
+    MappedValue,
+    Source,
+    map_each,
+    objects,
+    rejection,
+    text_at,
+    value_at,
+)
 
 NAME = "mcp-tools"
 
@@ -43,7 +53,7 @@ def _result(value: object) -> Mapping[str, Any]:
     return result if isinstance(result, Mapping) else value
 
 
-def mapped(value: Json, source: Source) -> Iterator[Mapped]:
+def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
     """Each tool by its place; a page that is not the last says so."""
     if isinstance(value, list) and value and not _pages(value[0]):
         yield from _tools("", value, source)
@@ -54,43 +64,43 @@ def mapped(value: Json, source: Source) -> Iterator[Mapped]:
         yield from _page("", value, source, last=True)
 
 
-def _page(where: str, page: object, source: Source, *, last: bool) -> Iterator[Mapped]:
-    if isinstance(error := inner(page, "error"), Mapping):
-        yield refused(f"{where}error", f"the server answered with an error: {text_at(error, 'message')[:200]!r}")
+def _page(where: str, page: object, source: Source, *, last: bool) -> Iterator[MappedValue]:
+    if isinstance(error := value_at(page, "error"), Mapping):
+        yield rejection(f"{where}error", f"the server answered with an error: {text_at(error, 'message')[:200]!r}")
         return
     answer = _result(page)
     yield from _tools(f"{where}tools", answer.get("tools"), source)
     if last and not where and answer.get("tools") == []:
-        yield Mapped("tools", notes=(Fault("tools", "the list is empty"),))
+        yield MappedValue("tools", notes=(Fault("tools", "the list is empty"),))
     if last and answer.get("nextCursor"):
         note = Fault("nextCursor", "the list goes on: this is one page of it; `mats import mcp` reads all")
-        yield Mapped(f"{where}nextCursor", notes=(note,))
+        yield MappedValue(f"{where}nextCursor", notes=(note,))
 
 
-def _tools(where: str, tools: object, source: Source) -> Iterator[Mapped]:
-    def one(place: str, tool: Mapping[str, Any]) -> Mapped:
+def _tools(where: str, tools: object, source: Source) -> Iterator[MappedValue]:
+    def one(place: str, tool: Mapping[str, Any]) -> MappedValue:
         return _tool(place, tool, source)
 
-    yield from each(where, tools, one, what="tools")
+    yield from map_each(where, tools, one, what="tools")
 
 
-def _tool(where: str, tool: Mapping[str, Any], source: Source) -> Mapped:
-    draft = Draft.of(where, "tool", tool, format="mcp-tool")
-    namespace = source.namespace or naming.of_url(source.server, source.url)
+def _tool(where: str, tool: Mapping[str, Any], source: Source) -> MappedValue:
+    draft = Draft.create(where, "tool", tool, format="mcp-tool")
+    namespace = source.namespace or naming.namespace_of_url(source.server, source.url)
     if not namespace:
-        draft.fault("namespace", naming.UNKNOWN)
+        draft.add_fault("namespace", naming.UNKNOWN_OWNER)
     draft.set("namespace", namespace)
-    draft.text("name", "name", most=200)
-    if not draft.text("description", "description", most=100_000):
+    draft.move_text("name", "name", most=200)
+    if not draft.move_text("description", "description", most=100_000):
         draft.set("description", text_at(tool, "title") or text_at(tool, "annotations", "title"))
     key = next((key for key in _SCHEMAS if tool.get(key) is not None), None)
     if key and isinstance(tool[key], Mapping):
         draft.item["input_schema"] = draft.rest.pop(key)
     elif key:
-        draft.note("input_schema", f"`{key}` is not an object; it stays in the descriptor")
+        draft.add_note("input_schema", f"`{key}` is not an object; it stays in the descriptor")
     draft.set("endpoint", source.server if len(source.server) <= 2_048 else "")
-    draft.words("tags", [MCP])
-    return draft.done()
+    draft.set_words("tags", [MCP])
+    return draft.finish()
 
 
 def listing(pages: list[Mapping[str, Any]]) -> Json:

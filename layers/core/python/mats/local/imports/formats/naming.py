@@ -16,11 +16,11 @@ _LONGEST_LABEL, _LONGEST = 63, 200
 _OF_NOBODY = frozenset("localhost local localdomain internal lan home arpa invalid".split())
 """Last labels of names that mean another machine wherever they are read."""
 
-UNKNOWN = "the document does not say whose it is: give --namespace, such as com.acme"
+UNKNOWN_OWNER = "the document does not say whose it is: give --namespace, such as com.acme"
 """What is wrong where no namespace can be made."""
 
 
-def label(text: str) -> str:
+def to_label(text: str) -> str:
     """A text in the letters of a namespace; of one without any, a mark that tells it from others; empty for none."""
     made = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
     if len(made) > _LONGEST_LABEL or (text.strip() and not made):
@@ -29,31 +29,31 @@ def label(text: str) -> str:
     return made
 
 
-def reversed_domain(text: str) -> str:
+def namespace_of_domain(text: str) -> str:
     """A reverse-domain name in the letters of a namespace: `io.github.Someone` becomes `io.github.someone`."""
-    return joined(label(part) for part in text.split("."))
+    return join_labels(to_label(part) for part in text.split("."))
 
 
-def joined(labels: Iterable[str]) -> str:
+def join_labels(labels: Iterable[str]) -> str:
     """Labels that are not empty as one namespace, no longer than one may be."""
     return ".".join(part for part in labels if part)[:_LONGEST].rstrip(".-")
 
 
-def of_url(*urls: str) -> str:
+def namespace_of_url(*urls: str) -> str:
     """The namespace of the first address that belongs to somebody: its host reversed; empty if none does."""
-    return next((namespace for url in urls if (namespace := _of_url(url))), "")
+    return next((namespace for url in urls if (namespace := _namespace_of(url))), "")
 
 
-def _of_url(url: str) -> str:
+def _namespace_of(url: str) -> str:
     parts = _split(url)
     host = (parts.hostname or "").rstrip(".") if parts else ""
     if not parts or "." not in host or _is_address(host) or host.rpartition(".")[2] in _OF_NOBODY:
         return ""
     host = host.removeprefix("www.")
     if host in _SHARED:
-        owner = label(parts.path.strip("/").partition("/")[0])
+        owner = to_label(parts.path.strip("/").partition("/")[0])
         return f"{_SHARED[host]}.{owner}" if owner else ""
-    return joined(_of_host(_ascii(part)) for part in reversed(host.split(".")))
+    return join_labels(_clean_host_label(_ascii(part)) for part in reversed(host.split(".")))
 
 
 def _split(url: str) -> SplitResult | None:
@@ -73,7 +73,7 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def _of_host(part: str) -> str:
+def _clean_host_label(part: str) -> str:
     """A label of a host name, which has the letters already unless somebody wrote nonsense."""
     return re.sub(r"[^a-z0-9-]", "-", part.lower())[:_LONGEST_LABEL]
 

@@ -10,7 +10,7 @@ from urllib.parse import urljoin
 
 from mats.domain.errors import Fault
 from mats.local.imports.formats import naming
-from mats.local.imports.formats.mapped import Draft, Json, Mapped, Source, inner, objects, refused, text_at
+from mats.local.imports.formats.mapping import Draft, Json, MappedValue, Source, objects, rejection, text_at, value_at
 from mats.local.imports.formats.references import References, Unresolved
 
 NAME = "openapi"
@@ -29,18 +29,18 @@ def detect(value: Json) -> bool:
     )  # fmt: skip
 
 
-def mapped(value: Json, source: Source) -> Iterator[Mapped]:
+def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
     """Each operation, by its path and method."""
     if not isinstance(value, Mapping):
         return
     version = text_at(value, "openapi")
     if not version.startswith(("3.0", "3.1", "3.2")):
         said = version or value.get("swagger") or value.get("openapi")
-        yield refused("openapi", f"is of version {str(said)[:20]!r}; 3.0 and 3.1 are read, so convert it first")
+        yield rejection("openapi", f"is of version {str(said)[:20]!r}; 3.0 and 3.1 are read, so convert it first")
         return
     paths = value.get("paths")
     if not isinstance(paths, Mapping):
-        yield refused("paths", "must be an object of paths")
+        yield rejection("paths", "must be an object of paths")
         return
     api = _Api.of(value, source)
     count = 0
@@ -50,11 +50,13 @@ def mapped(value: Json, source: Source) -> Iterator[Mapped]:
         for mapped_one in api.path(path, methods):
             count += 1
             if count > _MOST_OPERATIONS:
-                yield refused(f"paths.{path}", f"the document has more than {_MOST_OPERATIONS:,} operations; split it")
+                yield rejection(
+                    f"paths.{path}", f"the document has more than {_MOST_OPERATIONS:,} operations; split it"
+                )
                 return
             yield mapped_one
     if not count:
-        yield Mapped("paths", notes=(Fault("paths", "holds no operation"),))
+        yield MappedValue("paths", notes=(Fault("paths", "holds no operation"),))
 
 
 class _Api:
@@ -65,7 +67,7 @@ class _Api:
         self.namespace, self.server = namespace, server
         self.title, self.version = text_at(document, "info", "title"), text_at(document, "info", "version")
         self.security = document.get("security")
-        self.schemes = inner(document, "components", "securitySchemes")
+        self.schemes = value_at(document, "components", "securitySchemes")
 
     @classmethod
     def of(cls, document: Mapping[str, Any], source: Source) -> "_Api":
@@ -73,20 +75,20 @@ class _Api:
         server = next((url for url in servers if url), "")
         if source.url:
             server = urljoin(source.url, server or "/") if "{" not in server else server
-        title = naming.label(text_at(document, "info", "title"))
-        home = naming.of_url(*servers, text_at(document, "info", "contact", "url"), source.url)
-        return cls(document, source.namespace or (naming.joined((home, title)) if home else ""), server)
+        title = naming.to_label(text_at(document, "info", "title"))
+        home = naming.namespace_of_url(*servers, text_at(document, "info", "contact", "url"), source.url)
+        return cls(document, source.namespace or (naming.join_labels((home, title)) if home else ""), server)
 
-    def path(self, path: str, item: Json) -> Iterator[Mapped]:
+    def path(self, path: str, item: Json) -> Iterator[MappedValue]:
         """The operations of a path; a path item may be a reference itself."""
         where = f"paths.{path}"
         try:
-            methods = self.references.followed(item)
+            methods = self.references.follow(item)
         except Unresolved as error:
-            yield refused(where, error.message)
+            yield rejection(where, error.message)
             return
         if not isinstance(methods, Mapping):
-            yield refused(where, "must be an object of operations")
+            yield rejection(where, "must be an object of operations")
             return
         for method in _METHODS:
             if method not in methods:
@@ -94,17 +96,17 @@ class _Api:
             if isinstance(methods[method], Mapping):
                 yield self._operation(path, method, methods, methods[method])
             else:
-                yield refused(f"{where}.{method}", "must be an object: an operation")
+                yield rejection(f"{where}.{method}", "must be an object: an operation")
 
-    def _operation(self, path: str, method: str, item: Mapping[str, Any], operation: Mapping[str, Any]) -> Mapped:
-        draft = Draft.of(f"paths.{path}.{method}", "tool", operation, format="openapi-operation")
+    def _operation(self, path: str, method: str, item: Mapping[str, Any], operation: Mapping[str, Any]) -> MappedValue:
+        draft = Draft.create(f"paths.{path}.{method}", "tool", operation, format="openapi-operation")
         if not self.namespace:
-            draft.fault("namespace", naming.UNKNOWN)
+            draft.add_fault("namespace", naming.UNKNOWN_OWNER)
         draft.set("namespace", self.namespace)
-        if not draft.text("name", "operationId", most=200):
+        if not draft.move_text("name", "operationId", most=200):
             draft.set("name", f"{method.upper()} {path}")
         self._describe(draft, item)
-        draft.words("tags", draft.rest.pop("tags", None))
+        draft.set_words("tags", draft.rest.pop("tags", None))
         draft.set("provider", self.title[:200])
         draft.set("version", self.version[:100])
         if operation.get("deprecated") is True:
@@ -123,7 +125,7 @@ class _Api:
             **draft.rest,
         }
         self._secure(draft)
-        return draft.done()
+        return draft.finish()
 
     def _secure(self, draft: Draft) -> None:
         """Say what a caller has to show: the operation's requirements or the document's, and the schemes they name."""
@@ -165,8 +167,8 @@ class _Api:
             name = "body" if "body" not in properties else "requestBody"
             properties[name], needed = body
             required.extend([name] if needed else [])
-        for cut in self.references.taken_cuts():
-            draft.note("input_schema", cut)
+        for cut in self.references.take_cuts():
+            draft.add_note("input_schema", cut)
         draft.rest.pop("parameters", None)
         if sent:
             draft.rest["parameters"] = sent
@@ -183,13 +185,13 @@ class _Api:
             given = level.get("parameters")
             for entry in given if isinstance(given, list) else []:
                 try:
-                    parameter = self.references.followed(entry)
+                    parameter = self.references.follow(entry)
                 except Unresolved as error:
-                    draft.note("input_schema", f"a parameter is missing: {error.message}")
+                    draft.add_note("input_schema", f"a parameter is missing: {error.message}")
                     continue
                 name, place = text_at(parameter, "name"), text_at(parameter, "in")
                 if not name or not place:
-                    draft.note("input_schema", "a parameter without name or place is left out")
+                    draft.add_note("input_schema", "a parameter without name or place is left out")
                 elif not (place == "header" and name.lower() in _OF_HTTP):
                     found[name, place] = {**parameter, "name": name, "in": place}
         return list(found.values())
@@ -198,23 +200,23 @@ class _Api:
         """The schema of a parameter, or of the first media type of its content, with its description."""
         content = parameter.get("content")
         media = next(iter(content.values()), None) if isinstance(content, Mapping) else parameter
-        schema = self.references.written_out(media.get("schema") if isinstance(media, Mapping) else None)
+        schema = self.references.expand(media.get("schema") if isinstance(media, Mapping) else None)
         about = {"description": text} if (text := text_at(parameter, "description")) else {}
         return {**about, **schema} if isinstance(schema, Mapping) else about
 
     def _body(self, draft: Draft, operation: Mapping[str, Any]) -> tuple[Any, bool] | None:
         """The schema of the request body and whether it must be sent; its JSON form, if it has several."""
         try:
-            body = self.references.followed(operation.get("requestBody"))
+            body = self.references.follow(operation.get("requestBody"))
         except Unresolved as error:
-            draft.note("input_schema", f"the body is missing: {error.message}")
+            draft.add_note("input_schema", f"the body is missing: {error.message}")
             return None
         content = body.get("content") if isinstance(body, Mapping) else None
         if not isinstance(content, Mapping) or not content:
             return None
         types = sorted(content, key=lambda type: (not type.startswith("application/json"), "json" not in type))
         media = content[types[0]]
-        schema = self.references.written_out(media.get("schema") if isinstance(media, Mapping) else None)
+        schema = self.references.expand(media.get("schema") if isinstance(media, Mapping) else None)
         about = {"description": text} if (text := text_at(body, "description")) else {}
         draft.rest.pop("requestBody", None)
         draft.rest["requestMediaTypes"] = list(content)

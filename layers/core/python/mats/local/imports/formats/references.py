@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from mats.local.imports.formats.mapped import Json
+from mats.local.imports.formats.mapping import Json
 
 _DEEPEST = 22
 """Levels of a schema; an item may have 32, and the schema lies within it."""
@@ -32,7 +32,7 @@ class References:
     _left: int = 0
     _left_in_all: int = _PER_DOCUMENT
 
-    def followed(self, value: Json) -> Json:
+    def follow(self, value: Json) -> Json:
         """The value that a reference leads to, over further references; any other value itself.
 
         Raises:
@@ -60,33 +60,33 @@ class References:
                 raise Unresolved(f"{reference[:100]!r} is not in the document")
         return found
 
-    def written_out(self, schema: Json) -> Json:
+    def expand(self, schema: Json) -> Json:
         """A schema with what it refers to in place; where that cannot be, its name stands instead."""
         self._left = min(_PER_SCHEMA, self._left_in_all)
         before = self._left
-        written = self._written(schema, 0, ())
+        written = self._expand(schema, 0, ())
         self._left_in_all -= before - self._left
         return written
 
-    def taken_cuts(self) -> list[str]:
+    def take_cuts(self) -> list[str]:
         """Why something was left out since this was last asked."""
         cuts = list(self.cuts)
         self.cuts.clear()
         return cuts
 
-    def _written(self, value: Json, depth: int, inside: tuple[str, ...]) -> Json:
+    def _expand(self, value: Json, depth: int, inside: tuple[str, ...]) -> Json:
         self._left -= 1
         if isinstance(value, Mapping) and isinstance(value.get("$ref"), str):
-            return self._referred(value, depth, inside)
+            return self._expand_reference(value, depth, inside)
         if not isinstance(value, Mapping | list):
             return value
         if self._left <= 0 or depth >= _DEEPEST:
             return self._cut("is too large or too deep to be written out; some of it is left out", value, inside)
         if isinstance(value, list):
-            return [self._written(entry, depth + 1, inside) for entry in value]
-        return {key: self._written(entry, depth + 1, inside) for key, entry in value.items()}
+            return [self._expand(entry, depth + 1, inside) for entry in value]
+        return {key: self._expand(entry, depth + 1, inside) for key, entry in value.items()}
 
-    def _referred(self, value: Mapping[str, Any], depth: int, inside: tuple[str, ...]) -> Json:
+    def _expand_reference(self, value: Mapping[str, Any], depth: int, inside: tuple[str, ...]) -> Json:
         reference = value["$ref"]
         named = {"title": reference.rpartition("/")[2][:200]}
         if reference in inside:
@@ -102,7 +102,7 @@ class References:
             )
         beside = {key: entry for key, entry in value.items() if key != "$ref"}
         merged = {**target, **beside} if isinstance(target, Mapping) else target
-        return self._written(merged, depth, (*inside, reference))
+        return self._expand(merged, depth, (*inside, reference))
 
     def _cut(self, why: str, value: Json, inside: tuple[str, ...]) -> Json:
         self.cuts[why] = None

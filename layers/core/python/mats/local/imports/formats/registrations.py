@@ -1,12 +1,11 @@
-"""Registrations as they are and rows of retrieval data sets: in JSON Lines one a line, here one or a list of them."""
+"""Registrations, and rows of retrieval data sets: one, or a list."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from mats.domain.errors import RegistrationInvalid
 from mats.domain.registration import Registration
 from mats.domain.rows import item_of
-from mats.local.imports.formats.mapped import Json, Mapped, Source, each
+from mats.local.imports.formats.mapping import Json, MappedValue, Source, map_each
 
 NAME = "registrations"
 
@@ -19,21 +18,28 @@ def detect(value: Json) -> bool:
     )
 
 
-def mapped(value: Json, source: Source) -> Iterator[Mapped]:
+def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
     """Each row by its place in the list."""
-
-    def one(where: str, row: Mapping[str, Any]) -> Mapped:
-        try:
-            return Mapped(where, Registration.parse(item_of(owned(row, source.namespace))))
-        except RegistrationInvalid as error:
-            return Mapped(where, None, error.faults)
-
     if isinstance(value, Mapping):
-        yield one("", value)
+        yield map_row("", value, source)
     else:
-        yield from each("", value, one, what="registrations")
+        yield from map_each("", value, lambda where, row: map_row(where, row, source), what="registrations")
 
 
-def owned(row: object, namespace: str) -> object:
-    """The row in the namespace that was given, if one was and the row is a registration."""
-    return {**row, "namespace": namespace} if namespace and isinstance(row, Mapping) and "kind" in row else row
+def map_row(where: str, row: Json, source: Source) -> MappedValue:
+    """A registration in the source's namespace, or a row of a data set in its own."""
+    if source.namespace and isinstance(row, Mapping) and "kind" in row:
+        row = {**row, "namespace": source.namespace}
+    try:
+        return MappedValue(where, parse_row(row))
+    except RegistrationInvalid as error:
+        return MappedValue(where, faults=error.faults)
+
+
+def parse_row(row: Json) -> Registration:
+    """The registration that a row is or stands for.
+
+    Raises:
+        RegistrationInvalid: with every fault.
+    """
+    return Registration.parse(item_of(row))

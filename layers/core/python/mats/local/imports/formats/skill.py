@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mats.local.imports.formats import naming
-from mats.local.imports.formats.mapped import Draft, Json, Mapped, Source, inner, refused, text_at
+from mats.local.imports.formats.mapping import Draft, Json, MappedValue, Source, rejection, text_at, value_at
 
 NAME = "agent-skill"
 FILE = "SKILL.md"
@@ -21,18 +21,18 @@ _LINE = re.compile(r"([A-Za-z][\w-]*):[ \t]*(.*)")
 _LONGEST_BODY = 100_000
 
 
-def parts(text: str) -> tuple[str, str] | None:
+def split(text: str) -> tuple[str, str] | None:
     """Front matter and body of a SKILL.md; None of a text that has no front matter."""
     found = _FENCE.match(text)
     return (found[1], found[2]) if found else None
 
 
-def value(front: Json, body: str, *, wrong: str = "") -> Json:
+def to_value(front: Json, body: str, *, wrong: str = "") -> Json:
     """A SKILL.md as one value, for the mapper."""
     return {_FRONT: front, _BODY: body.strip(), **({_WRONG: wrong} if wrong else {})}
 
 
-def by_line(front: str) -> dict[str, str]:
+def parse_by_line(front: str) -> dict[str, str]:
     """Front matter read line by line: `key: text`, with what is indented under it; no YAML beyond that."""
     read: dict[str, str] = {}
     key = ""
@@ -48,52 +48,52 @@ def by_line(front: str) -> dict[str, str]:
 
 
 def detect(value: Json) -> bool:
-    """What `value` made."""
+    """A value that `to_value` made."""
     return isinstance(value, Mapping) and {_FRONT, _BODY} <= value.keys()
 
 
-def mapped(value: Json, source: Source) -> Iterator[Mapped]:
+def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
     """The one skill."""
     front = value.get(_FRONT) if isinstance(value, Mapping) else None
     if not isinstance(front, Mapping):
-        yield refused("front matter", "must be lines of `key: value` between two lines of `---`")
+        yield rejection("front matter", "must be lines of `key: value` between two lines of `---`")
         return
     yield _skill(front, text_at(value, _BODY), text_at(value, _WRONG), source)
 
 
-def _skill(front: Mapping[str, Any], body: str, wrong: str, source: Source) -> Mapped:
-    draft = Draft.of("", "skill", front, format=NAME)
+def _skill(front: Mapping[str, Any], body: str, wrong: str, source: Source) -> MappedValue:
+    draft = Draft.create("", "skill", front, format=NAME)
     if wrong:
-        draft.note("front matter", f"{wrong}; it was read line by line")
+        draft.add_note("front matter", f"{wrong}; it was read line by line")
     home = _homes(front)
-    namespace = source.namespace or naming.of_url(*home, source.url)
+    namespace = source.namespace or naming.namespace_of_url(*home, source.url)
     if not namespace:
-        draft.fault("namespace", naming.UNKNOWN)
+        draft.add_fault("namespace", naming.UNKNOWN_OWNER)
     draft.set("namespace", namespace)
-    name = draft.text("name", "name", most=200)
+    name = draft.move_text("name", "name", most=200)
     if not name and source.folder:
         draft.set("name", source.folder[:200])
-        draft.note("name", "is missing; the folder's name stands for it")
+        draft.add_note("name", "is missing; the folder's name stands for it")
     elif name and source.folder and name != source.folder:
-        draft.note("name", f"is not the folder's ({source.folder[:60]!r}), as the specification wants it")
-    draft.text("description", "description", most=100_000)
-    if not draft.text("version", "version", most=100):
+        draft.add_note("name", f"is not the folder's ({source.folder[:60]!r}), as the specification wants it")
+    draft.move_text("description", "description", most=100_000)
+    if not draft.move_text("version", "version", most=100):
         draft.set("version", text_at(front, "metadata", "version")[:100])
-    author = inner(front, "metadata", "author") or front.get("author")
+    author = value_at(front, "metadata", "author") or front.get("author")
     draft.set("provider", author.strip()[:200] if isinstance(author, str) else "")
     for key in ("tags", "keywords"):
         given = front.get(key)
         if given and "tags" not in draft.item:
-            draft.words("tags", given.split(",") if isinstance(given, str) else given)
+            draft.set_words("tags", given.split(",") if isinstance(given, str) else given)
     draft.set("endpoint", source.url if len(source.url) <= 2_048 else "")
     if len(body) > _LONGEST_BODY:
-        draft.note("descriptor", f"the instructions are cut after {_LONGEST_BODY:,} of {len(body):,} characters")
+        draft.add_note("descriptor", f"the instructions are cut after {_LONGEST_BODY:,} of {len(body):,} characters")
     if body:
         draft.rest[_BODY] = body[:_LONGEST_BODY]
-    return draft.done()
+    return draft.finish()
 
 
 def _homes(front: Mapping[str, Any]) -> list[str]:
     """Addresses in the front matter that say whose the skill is."""
     keys = ("homepage", "repository", "url", "source")
-    return [text for level in (front, inner(front, "metadata")) for key in keys if (text := text_at(level, key))]
+    return [text for level in (front, value_at(front, "metadata")) for key in keys if (text := text_at(level, key))]

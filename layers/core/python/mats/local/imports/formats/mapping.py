@@ -1,0 +1,183 @@
+"""Shared by the mappers of all formats: their input, their result, and the draft of an item."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from mats.domain.errors import Fault, RegistrationInvalid
+from mats.domain.registration import Registration
+
+Json: TypeAlias = Any
+"""A JSON value."""
+
+_MAX_WORD, _MAX_SENTENCE, _MAX_ENTRIES = 200, 2_000, 100
+"""Limits of a registration: characters of a tag and of an example, entries of each list."""
+
+
+class Source(NamedTuple):
+    """Where a value comes from, as far as mappers use it."""
+
+    name: str
+    """As reports name it: a file, an address, a command."""
+    namespace: str = ""
+    """Given by the user; overrides what the document says."""
+    url: str = ""
+    """The address it was fetched from, if it was."""
+    folder: str = ""
+    """The name of the folder of a SKILL.md."""
+    server: str = ""
+    """The address of the live server that listed it, if one did."""
+
+
+@dataclass(frozen=True, slots=True)
+class MappedValue:
+    """One entry of a value: a registration, or every fault that prevents it.
+
+    With neither, the entry was skipped, and a note says why. Notes also say what an attribute could not hold.
+    """
+
+    where: str
+    registration: Registration | None = None
+    faults: tuple[Fault, ...] = ()
+    notes: tuple[Fault, ...] = ()
+
+
+class Format(Protocol):
+    """How to detect and map a format. Both functions accept any JSON value and raise nothing."""
+
+    NAME: str
+
+    def detect(self, value: Json) -> bool:
+        """Whether a value is meant to be of this format, well-formed or not."""
+        ...
+
+    def map_value(self, value: Json, source: Source) -> Iterator[MappedValue]:
+        """The entries of a value of this format, in their order."""
+        ...
+
+
+@dataclass(slots=True)
+class Draft:
+    """An item in the making. What its attributes cannot hold stays in the descriptor, with a note."""
+
+    where: str
+    item: dict[str, Any]
+    rest: dict[str, Any]
+    """What no attribute holds so far; becomes the descriptor."""
+    notes: list[Fault] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+
+    @classmethod
+    def create(cls, where: str, kind: str, value: Mapping[str, Any], *, format: str) -> "Draft":
+        """A draft with only the kind set and the whole value in the rest."""
+        return cls(where, {"kind": kind}, {"format": format, **value})
+
+    def move_text(self, attribute: str, *keys: str, most: int) -> str:
+        """Move the first of these keys that holds text into an attribute; the text, or empty."""
+        for key in keys:
+            value = self.rest.get(key)
+            if value is None or value == "":
+                continue
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                value = str(value)
+            if not isinstance(value, str):
+                self.add_note(attribute, f"`{key}` is not text; it stays in the descriptor")
+            elif len(value.strip()) > most:
+                self.add_note(attribute, f"`{key}` is longer than {most:,} characters; it stays in the descriptor")
+            elif value.strip():
+                del self.rest[key]
+                self.item[attribute] = value.strip()
+                return value.strip()
+        return ""
+
+    def set_words(self, attribute: str, values: object, *, most: int = _MAX_WORD) -> None:
+        """Set an attribute to the distinct texts of a list; note those it cannot hold."""
+        if values is None:
+            return
+        if not isinstance(values, list | tuple):
+            self.add_note(attribute, "is not a list; it stays in the descriptor")
+            return
+        words: dict[str, None] = {}
+        for value in values:
+            if not isinstance(value, str) or not value.strip():
+                self.add_note(attribute, "holds something that is not text; it stays in the descriptor")
+            elif len(value.strip()) > most:
+                self.add_note(attribute, f"holds a text longer than {most:,} characters; it stays in the descriptor")
+            elif len(words) == _MAX_ENTRIES and value.strip() not in words:
+                self.add_note(attribute, f"has more than {_MAX_ENTRIES} entries; the others stay in the descriptor")
+                break
+            else:
+                words[value.strip()] = None
+        if words:
+            self.item[attribute] = list(words)
+
+    def set_sentences(self, attribute: str, values: object) -> None:
+        """As `set_words`, for example requests."""
+        self.set_words(attribute, values, most=_MAX_SENTENCE)
+
+    def set(self, attribute: str, value: object) -> None:
+        """Set an attribute, unless the value is empty."""
+        if value:
+            self.item[attribute] = value
+
+    def add_note(self, attribute: str, message: str) -> None:
+        """Note once what an attribute could not hold."""
+        note = Fault(attribute, message)
+        if note not in self.notes:
+            self.notes.append(note)
+
+    def add_fault(self, attribute: str, message: str) -> None:
+        """Add a reason why it cannot be registered."""
+        self.faults.append(Fault(attribute, message))
+
+    def finish(self) -> MappedValue:
+        """The registration, or all faults at once."""
+        if self.rest:
+            self.item["descriptor"] = self.rest
+        known = {fault.attribute for fault in self.faults}
+        try:
+            registration = Registration.parse(self.item)
+        except RegistrationInvalid as error:
+            more = [fault for fault in error.faults if fault.attribute not in known]
+            return MappedValue(self.where, None, (*self.faults, *more), tuple(self.notes))
+        return MappedValue(self.where, None if self.faults else registration, tuple(self.faults), tuple(self.notes))
+
+
+def rejection(where: str, message: str, attribute: str = "") -> MappedValue:
+    """An entry that cannot be mapped at all."""
+    return MappedValue(where, faults=(Fault(attribute, message),))
+
+
+def map_each(
+    where: str, values: object, one: Callable[[str, Mapping[str, Any]], MappedValue], *, what: str
+) -> Iterator[MappedValue]:
+    """Map each object of a list; reject entries that are no objects."""
+    if not isinstance(values, list | tuple):
+        yield rejection(where, f"must be a list of {what}")
+        return
+    for position, value in enumerate(values):
+        place = f"{where}[{position}]"
+        if isinstance(value, Mapping):
+            yield one(place, value)
+        else:
+            yield rejection(place, f"must be an object: one of the {what}")
+
+
+def value_at(value: object, *path: str) -> Any:
+    """The value at a path of keys; None if there is none."""
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def text_at(value: object, *path: str) -> str:
+    """The text at a path of keys, trimmed, a number as it is spelled; empty for anything else."""
+    found = value_at(value, *path)
+    if isinstance(found, int | float) and not isinstance(found, bool):
+        return str(found)
+    return found.strip() if isinstance(found, str) else ""
+
+
+def objects(value: object) -> Sequence[Mapping[str, Any]]:
+    """The objects in a list; empty for anything else."""
+    return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list | tuple) else []

@@ -1,0 +1,149 @@
+"""Tell files of lines from documents, and read lines one by one."""
+
+import io
+import json
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING, NamedTuple, cast
+
+from mats.domain.errors import Fault, RegistrationInvalid
+from mats.local.imports.files import LINE_ENDINGS
+from mats.local.imports.formats import Json
+from mats.local.imports.formats.decoding import MAX_BYTES
+from mats.local.imports.report import Place
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+MAX_LINE_BYTES = 4_000_000
+"""Above the size of a largest item with every character escaped; longer lines are not read into memory."""
+
+_CHUNK = 1 << 16
+_PROBED_LINES = 200
+"""A file of lines has a whole JSON object among this many."""
+
+
+class Content(NamedTuple):
+    """The content of a file: lines to be read one by one, or a document that was read as a whole.
+
+    A document that cannot be decoded is read as lines if `lines` is not None.
+    """
+
+    document: bytes | None
+    lines: IO[bytes] | None
+
+
+def read_content(name: str, file: IO[bytes]) -> Content:
+    """Decide by name and first lines whether a file holds lines or a document; read the document."""
+    if name.lower().removesuffix(".gz").endswith(LINE_ENDINGS):
+        return Content(None, file)
+    read, probed, ended = bytearray(), 0, False
+    while len(read) <= MAX_BYTES and not ended:
+        more = _read_available(file, _CHUNK)
+        read += more
+        ended = not more
+        if ended or len(read) >= 2 * probed:
+            probed = len(read)
+            if _begins_with_lines(bytes(read), ended=ended):
+                return Content(None, _chain(bytes(read), file))
+    head = bytes(read)
+    if not head.strip():
+        return Content(None, _chain(head, file))
+    return Content(head, _chain(head, file) if _has_lines(head, ended=ended) else None)
+
+
+def _begins_with_lines(head: bytes, *, ended: bool) -> bool:
+    """Whether there are several lines, one of the first is a JSON object, and no list was begun."""
+    if head.lstrip()[:1] == b"[":
+        return False
+    single = ended and b"\n" not in head.strip()
+    return not single and _has_lines(head, ended=ended)
+
+
+def _has_lines(head: bytes, *, ended: bool) -> bool:
+    """Whether one of the first lines is a whole JSON object: in a document, objects are indented or span lines."""
+    lines = head.split(b"\n", _PROBED_LINES)
+    for line in lines if ended else lines[:-1]:
+        if line[:1] == b"{" and line.rstrip()[-1:] == b"}" and len(line) <= MAX_LINE_BYTES and _is_object(line):
+            return True
+    return False
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _chain(head: bytes, rest: IO[bytes]) -> IO[bytes]:
+    return io.BufferedReader(_Chained(head, rest), _CHUNK)
+
+
+class _Chained(io.RawIOBase):
+    """Bytes that were read already, then the rest of their file."""
+
+    def __init__(self, head: bytes, rest: IO[bytes]) -> None:
+        self._head, self._rest = memoryview(head), rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        room = memoryview(buffer)
+        if self._head:
+            part, self._head = self._head[: len(room)], self._head[len(room) :]
+        else:
+            part = memoryview(_read_available(self._rest, len(room)))
+        room[: len(part)] = part
+        return len(part)
+
+
+def _read_available(file: IO[bytes], limit: int) -> bytes:
+    """At least one byte unless the file has ended, without waiting for `limit` of them: input may be piped in."""
+    read = getattr(file, "read1", file.read)
+    return cast(bytes, read(limit))
+
+
+def read_lines(name: str, stream: IO[bytes]) -> Iterator[tuple[Place, Json | RegistrationInvalid]]:
+    """The value of each line that is not blank. An overlong line is skipped without keeping it."""
+    number = 0
+    while line := stream.readline(MAX_LINE_BYTES):
+        number += 1
+        overlong = False
+        while not line.endswith(b"\n") and len(line) == MAX_LINE_BYTES:
+            overlong, line = True, stream.readline(MAX_LINE_BYTES)
+        if overlong or line.strip():
+            yield Place(name, number), _too_long() if overlong else _parse_or_fault(line)
+
+
+def _too_long() -> RegistrationInvalid:
+    return RegistrationInvalid([Fault("", f"is longer than {MAX_LINE_BYTES:,} bytes")])
+
+
+def _parse_or_fault(line: bytes) -> Json | RegistrationInvalid:
+    try:
+        return parse_line(line)
+    except RegistrationInvalid as error:
+        return error
+
+
+def parse_line(line: bytes) -> Json:
+    """The JSON value on a line.
+
+    Raises:
+        RegistrationInvalid: the line is too long or holds no JSON.
+    """
+    if len(line) > MAX_LINE_BYTES:
+        raise _too_long()
+    try:
+        return json.loads(line.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise RegistrationInvalid([Fault("", f"is not UTF-8 text (byte {error.start + 1})")]) from error
+    except json.JSONDecodeError as error:
+        hint = "; each line must hold one JSON object" if line.strip()[:1] in (b"[", b"]") else ""
+        message = f"is not JSON: {error.msg} at character {error.pos + 1}{hint}"
+        raise RegistrationInvalid([Fault("", message)]) from error
+    except ValueError as error:
+        raise RegistrationInvalid([Fault("", f"cannot be read: {error}")]) from error
+    except RecursionError as error:
+        raise RegistrationInvalid([Fault("", "is nested too deeply")]) from error

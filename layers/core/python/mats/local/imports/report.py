@@ -1,0 +1,50 @@
+"""What an import reports: where each thing stands, and what became of it."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from mats.domain.capability import Id
+from mats.domain.errors import Fault
+from mats.domain.placement import Placed
+
+
+class Place(NamedTuple):
+    """Where something stands: on a line (counted from 1), or at a path into a document."""
+
+    file: str
+    line: int = 0
+    where: str = ""
+
+    def __str__(self) -> str:
+        return (f"line {self.line}" if self.line else self.where or "the whole") + f" of {self.file}"
+
+
+class Rejection(NamedTuple):
+    """Something that was not registered, with all of its faults."""
+
+    place: Place
+    faults: Sequence[Fault]
+
+
+class Remark(NamedTuple):
+    """Notes on something that was registered or skipped."""
+
+    place: Place
+    notes: Sequence[Fault]
+
+
+@dataclass(slots=True)
+class Report:
+    """What became of everything that was imported."""
+
+    rows: int = 0
+    """Registrations and rejections; not files that could not be read, and nothing that was skipped."""
+    placed: Counter[Placed] = field(default_factory=Counter)
+    rejected: list[Rejection] = field(default_factory=list)
+    noted: list[Remark] = field(default_factory=list)
+    passed_over: list[tuple[str, str]] = field(default_factory=list)
+    """Files of a folder that are of no known format, and the reason."""
+    registered: list[tuple[Id, Placed, Place]] = field(default_factory=list)
+    """What documents hold; lines are counted and not listed."""

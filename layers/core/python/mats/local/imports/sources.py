@@ -1,0 +1,85 @@
+"""One stream of values from every source: lines, documents, archives, folders and addresses."""
+
+import io
+from collections.abc import Iterator
+from typing import IO, NamedTuple, TypeAlias
+
+from mats.domain.errors import Fault, RegistrationInvalid
+from mats.local.imports import addresses, formats
+from mats.local.imports.files import File, FileUnreadable, decompress, find_files, open_file
+from mats.local.imports.formats import Json, Source, registrations
+from mats.local.imports.formats.decoding import Undecodable, decode
+from mats.local.imports.lines import read_content, read_lines
+from mats.local.imports.report import Place
+
+
+class Skipped(NamedTuple):
+    """A file of a folder that is of no known format."""
+
+    reason: str
+
+
+Value: TypeAlias = Json | RegistrationInvalid | FileUnreadable | Skipped
+"""A JSON value, or why there is none: a bad line, an unreadable file, a file that is skipped."""
+Stream: TypeAlias = Iterator[tuple[Place, Value]]
+
+
+def open_sources(name: str, namespace: str = "") -> Iterator[tuple[Source, Stream]]:
+    """Each file behind a name (a file, a folder, an address, or `-` for standard input) with its values.
+
+    A stream reads while it is consumed: consume it before the next one.
+    """
+    if addresses.is_address(name):
+        shown = addresses.redact(name).rstrip("/")
+        yield Source(shown, namespace, url=addresses.without_query(name)), _read_address(name, shown)
+        return
+    for file in find_files(name):
+        yield Source(file.path, namespace, folder=file.folder), _read_file(file)
+
+
+def _read_file(file: File) -> Stream:
+    try:
+        if file.problem:
+            raise FileUnreadable([Fault(file.path, file.problem)])
+        with open_file(file.path) as stream:
+            yield from read_values(file, stream)
+    except FileUnreadable as error:
+        yield Place(file.path), error
+
+
+def _read_address(url: str, name: str) -> Stream:
+    from mats.local.imports import http  # noqa: PLC0415 - loads the HTTP library for those who import an address
+
+    try:
+        with decompress(name, io.BytesIO(http.fetch(url).body)) as stream:
+            yield from read_values(File(name), stream)
+    except addresses.Unfetchable as error:
+        yield Place(name), FileUnreadable(error.faults)
+    except FileUnreadable as error:
+        yield Place(name), error
+
+
+def read_values(file: File, stream: IO[bytes]) -> Stream:
+    """The value of each line, or the one value of a document.
+
+    Lines are read one by one, so those before a pause are registered before those after it.
+    """
+    held = read_content(file.path, stream)
+    if held.document is None:
+        yield from read_lines(file.path, held.lines or stream)
+        return
+    try:
+        value = decode(held.document, name=file.path)
+    except Undecodable as error:
+        if held.lines:
+            yield from read_lines(file.path, held.lines)
+        else:
+            yield Place(file.path), FileUnreadable(error.faults) if file.claimed else Skipped(error.message)
+        return
+    format = formats.detect_format(value)
+    if format is None and not file.claimed:
+        yield Place(file.path), Skipped("is of no format that is known")
+    elif held.lines and isinstance(value, dict) and format in (None, registrations):
+        yield from read_lines(file.path, held.lines)
+    else:
+        yield Place(file.path), value
