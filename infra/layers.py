@@ -1,4 +1,4 @@
-"""The Lambda layers: our own code as it stands, and wheels built for the Lambda platform."""
+"""The Lambda layers: our own code, and wheels built for the Lambda platform."""
 
 import sys
 from pathlib import Path
@@ -8,16 +8,17 @@ from aws_cdk import AssetHashType, BundlingOptions, DockerImage, ILocalBundling
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from infra import core_layer as contents
 from infra import vendor
-from infra.vendor import JWT, ROOT, VENDOR, Wheels
+from infra.vendor import JWT, VENDOR, Wheels
 
 RUNTIME = lambda_.Runtime.PYTHON_3_13
 ARCHITECTURE = lambda_.Architecture.ARM_64
 
 
 def core_layer(scope: Construct) -> lambda_.LayerVersion:
-    """`mats`, as it is in the repository."""
-    code = lambda_.Code.from_asset(str(ROOT / "layers" / "core"), exclude=["**/__pycache__"])
+    """`mats`, but what no function imports."""
+    code = lambda_.Code.from_asset(str(contents.SOURCE), exclude=list(contents.EXCLUDE))
     return _layer(scope, "CoreLayer", code, "mats: our own code")
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from infra.core_layer import copy_core_layer
 from infra.vendor import PYTHON, VENDOR, interpreter
 from mats.adapters.dynamodb.tables import Tables
 from mats.evaluation.benchmarks.processes import module_process
@@ -38,14 +39,14 @@ _IMPORT = re.compile(r"import time:\s+(\d+) \|\s+(\d+) \|(\s+)(\S+)")
 
 @contextmanager
 def _layers(python: Path) -> Iterator[list[Path]]:
-    """What Lambda puts on the path: our source as it stands, the wheels, and the runtime client of its image."""
+    """What Lambda puts on the path: our source, the wheels, and the runtime client of its image."""
     with tempfile.TemporaryDirectory(prefix="mats-layers-") as folder:
         wheels = VENDOR.build(Path(folder) / "vendor", python, platform=f"{platform.machine()}-manylinux_2_28")
         client = Path(folder) / "client"
         pinned = ["--require-hashes", "--requirement", str(_pinned(Path(folder))), "--target", str(client)]
         quietly = ["--quiet", "--disable-pip-version-check", "--root-user-action=ignore", "--no-deps"]
         subprocess.run([python, "-m", "pip", "install", *quietly, *pinned], check=True)  # noqa: S603
-        yield [ROOT / "layers/core/python", wheels, client]
+        yield [copy_core_layer(Path(folder) / "core"), wheels, client]
 
 
 def _pinned(folder: Path) -> Path:

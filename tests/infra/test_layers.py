@@ -10,6 +10,7 @@ import pytest
 
 from infra import vendor
 from infra.bench import layer_size
+from infra.core_layer import copy_core_layer
 from infra.vendor import JWT, ROOT, VENDOR, CannotBuild, Wheels
 from tests.conftest import skip_or_fail
 
@@ -51,6 +52,11 @@ def _here(wheels: Wheels, python: Path, folder: Path) -> Path:
     if platform.system() != "Linux":
         skip_or_fail("Linux, whose wheels are those of Lambda")
     return _built(wheels, folder, python, platform=f"{platform.machine()}-manylinux_2_28")
+
+
+@pytest.fixture(scope="module")
+def core(tmp_path_factory) -> Path:
+    return copy_core_layer(tmp_path_factory.mktemp("core") / "core")
 
 
 @pytest.fixture(scope="module")
@@ -128,22 +134,22 @@ def test_no_scripts_or_tests_are_shipped_but_every_package_says_what_it_is(layer
 
 @pytest.mark.server
 @pytest.mark.parametrize("function", ["discovery", "enrichment"])
-def test_a_function_imports_with_the_two_layers_and_nothing_else(function, vendor_here, python):
-    folders = (ROOT / "functions" / function, vendor_here, ROOT / "layers" / "core" / "python")
+def test_a_function_imports_with_the_two_layers_and_nothing_else(function, vendor_here, core, python):
+    folders = (ROOT / "functions" / function, vendor_here, core)
     ran = _ran(python, "import handler; print(handler.handle.__name__)", *folders)
     assert (ran.returncode, ran.stdout) == (0, "handle\n"), ran.stderr
 
 
 @pytest.mark.server
-def test_the_adapters_import_with_the_two_layers_and_nothing_else(vendor_here, python):
+def test_the_adapters_import_with_the_two_layers_and_nothing_else(vendor_here, core, python):
     program = "\n".join(f"import mats.adapters.{name}" for name in ("aws", "bedrock.models", "opensearch.domain"))
-    ran = _ran(python, program, vendor_here, ROOT / "layers" / "core" / "python")
+    ran = _ran(python, program, vendor_here, core)
     assert ran.returncode == 0, ran.stderr
 
 
 @pytest.mark.server
-def test_the_authorizer_imports_without_the_vendor_layer(jwt_here, python):
-    folders = (ROOT / "functions" / "authorizer", jwt_here, ROOT / "layers" / "core" / "python")
+def test_the_authorizer_imports_without_the_vendor_layer(jwt_here, core, python):
+    folders = (ROOT / "functions" / "authorizer", jwt_here, core)
     ran = _ran(python, "import handler; print(handler.handle.__name__)", *folders)
     assert (ran.returncode, ran.stdout) == (0, "handle\n"), ran.stderr
 
@@ -253,11 +259,11 @@ def test_the_stack_builds_the_layers_without_docker(staged, python):
 
 
 @pytest.mark.server
-def test_the_core_layer_is_our_source_without_what_python_leaves_in_it(staged):
-    core = next(path for path in staged.glob("asset.*") if (path / "python" / "mats").is_dir())
-    source = ROOT / "layers" / "core"
-    wanted = {p.relative_to(source) for p in source.rglob("*") if p.is_file() and "__pycache__" not in p.parts}
-    assert {p.relative_to(core) for p in core.rglob("*") if p.is_file()} == wanted
+def test_core_layer_is_our_source_but_what_is_left_out(staged, tmp_path):
+    found = next(path for path in staged.glob("asset.*") if (path / "python" / "mats").is_dir())
+    copy = copy_core_layer(tmp_path / "core").parent
+    wanted = {p.relative_to(copy) for p in copy.rglob("*") if p.is_file()}
+    assert {p.relative_to(found) for p in found.rglob("*") if p.is_file()} == wanted
 
 
 @pytest.mark.server

@@ -17,6 +17,7 @@ from urllib.request import Request, urlopen
 
 import boto3
 
+from infra.core_layer import copy_core_layer
 from mats.adapters.dynamodb.values import from_row, to_row
 from tests.servers import iam
 from tests.servers.bedrock import BedrockServer
@@ -27,7 +28,6 @@ from tests.servers.recorder import Account, Act, Call, Play, Recorder, Refuse
 from tests.servers.runtime import Function, Invocation
 
 ROOT = Path(__file__).parents[2]
-CORE = ROOT / "layers" / "core" / "python"
 ALIAS = "capabilities"
 NOBODY = f"arn:aws:sts::{ACCOUNT}:assumed-role/Nobody/session"
 
@@ -194,9 +194,10 @@ class World:
         recorder.play = environment.decide
         task = Path(entered.enter_context(TemporaryDirectory(prefix="mats-task-"))) / folder
         shutil.copytree(ROOT / "functions" / folder, task, ignore=shutil.ignore_patterns("__pycache__"))
+        core = copy_core_layer(task.parent / "core")
         around = recorder.environment() | self._index(resource, recorder.url("opensearch"))
         environment.function = entered.enter_context(
-            Function.deployed(resource, folder=task, layers=[CORE], around=around, **limits)
+            Function.deployed(resource, folder=task, layers=[core], around=around, **limits)
         )
         return environment
 
