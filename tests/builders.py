@@ -1,9 +1,18 @@
 """Valid things to start from; a test names only what it is about."""
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from mats.domain.profile import Enrichment, Profile, profile_of
+from mats.domain.ranking import PAPER_WEIGHTS, Scale, Thresholds, VerdictThresholds
 from mats.domain.registration import Registration
+from mats.ports import Encoder, Reranker, SearchIndex
+from mats.usecases.circuit_breaker import CircuitBreaker
+from mats.usecases.discover import Discover
+from mats.usecases.rerank import Rerank
+from mats.usecases.retrieve import Retrieve
+from mats.usecases.stages import Stages
+from tests.fakes import AtOnce, CountingIds, FakeClock
 
 
 def an_item(**overrides: Any) -> dict[str, Any]:
@@ -32,3 +41,32 @@ def a_profile(
 ) -> Profile:
     """The profile of a registration with these overrides: raw, unless an enrichment is given."""
     return profile_of(a_registration(**overrides), trust=trust, origin=origin, enrichment=enrichment, notes=notes)
+
+
+def a_discover(
+    index: SearchIndex,
+    *,
+    encoder: Encoder | None = None,
+    reranker: Reranker | None = None,
+    k: int = 15,
+    shuffle: bool = False,
+    breaker: CircuitBreaker | None = None,
+    encoder_breaker: CircuitBreaker | None = None,
+    gate: AbstractContextManager[Any] | None = None,
+    **stages: Any,
+) -> Discover:
+    """The online path over an index, in one thread; `stages` are fields of `Stages`."""
+    return Discover(
+        retrieve=Retrieve(index=index, encoder=encoder, k=k, breaker=encoder_breaker or CircuitBreaker()),
+        rerank=Rerank(reranker=reranker, shuffle=shuffle, breaker=breaker or CircuitBreaker()),
+        stages=Stages(**{"clock": FakeClock(), "executor": AtOnce(), "models": AtOnce(), **stages}),
+        weights=PAPER_WEIGHTS,
+        scale=Scale(c=0.5, lo=0.0, hi=1.0),
+        thresholds=VerdictThresholds(
+            reranked=Thresholds(match=0.7, weak=0.4),
+            hybrid=Thresholds(match=0.6, weak=0.3),
+            lexical=Thresholds(match=0.6, weak=0.3),
+        ),
+        ids=CountingIds(),
+        gate=gate or nullcontext(),
+    )

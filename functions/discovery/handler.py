@@ -89,13 +89,13 @@ def _shown(event: http.Event, discovery: Discovery) -> http.Response:
 
 def _healthy(event: http.Event, discovery: Discovery) -> http.Response:
     discover = discovery.discover
-    discover.index.lexical(["health"], Filter(), depth=1)  # raises if the index does not answer
+    discover.retrieve.index.lexical(["health"], Filter(), depth=1)  # raises if the index does not answer
     return http.ok(
         Health(
             status="ok",
-            index=discover.index.name,
-            encoder=discover.encoder.name if discover.encoder else None,
-            reranker=discover.reranker.name if discover.reranker else None,
+            index=discover.retrieve.index.name,
+            encoder=discover.retrieve.encoder.name if discover.retrieve.encoder else None,
+            reranker=discover.rerank.reranker.name if discover.rerank.reranker else None,
             weights=dict(discover.weights),
         )
     )

@@ -36,7 +36,8 @@ from mats.evaluation.systems.cached_encoder import cached_encoder
 from mats.evaluation.systems.workbench import registry_of, run_discover
 from mats.ports import Encoder, SearchIndex, Stored, Target, Vector
 from mats.settings import Settings
-from mats.usecases.discover import Budgets, Discover
+from mats.usecases.discover import Discover
+from mats.usecases.stages import Budgets
 
 DOCUMENTS = 100_000
 DIMENSION = 1024
@@ -95,9 +96,10 @@ def parity(data: Path, settings: Settings) -> dict[str, Any]:
         index.domain.refresh("capabilities")
         there = local.discovery.discover
         cloud = Cloud(replace(settings, index_endpoint=url, region=_REGION), encoder=encoder)
-        away = replace(cloud.discovery.discover, index=index)
+        shipped = cloud.discovery.discover
+        away = replace(shipped, retrieve=replace(shipped.retrieve, index=index))
         runs = {"sqlite": run_discover(there, asked), "opensearch": run_discover(away, asked)}
-        ratio = _bm25_ratio(there.index, index, asked[:200])
+        ratio = _bm25_ratio(there.retrieve.index, index, asked[:200])
     for name, run in runs.items():
         results[name] = {measure: asdict(estimate(values)) for measure, values in per_query(run, asked).items()}
     difference = results["opensearch"]["match@15"]["mean"] - results["sqlite"]["match@15"]["mean"]
@@ -140,9 +142,15 @@ def answer(data: Path, settings: Settings) -> dict[str, Any]:
         with index_on(url, cloud.encoder) as index:
             if sum(1 for _ in index.revisions()) < DOCUMENTS:
                 _fill(index, made, cloud.encoder.name)
-            discover = replace(cloud.discovery.discover, encoder=_Dense(cloud.encoder))
+            shipped = cloud.discovery.discover
+            discover = replace(shipped, retrieve=replace(shipped.retrieve, encoder=_Dense(cloud.encoder)))
             patience = Budgets(encode_ms=10_000, retrieve_ms=30_000, rerank_ms=10_000)
-            _shares(replace(discover, index=index, budgets=patience), texts)  # a node is slow at first
+            slow_start = replace(
+                discover,
+                retrieve=replace(discover.retrieve, index=index),
+                stages=replace(discover.stages, budgets=patience),
+            )
+            _shares(slow_start, texts)
             figures = {"as_filled": _shares(discover, texts)}
             index.domain.merge("capabilities")
             figures["merged"] = _shares(discover, texts)
@@ -197,9 +205,9 @@ def _shares(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
             failed += 1
             continue
         if number >= _WARM_UP:
-            shares.append(shortlist.took_ms["total"] - _RERANK_MS)
+            shares.append(shortlist.trace.took_ms["total"] - _RERANK_MS)
             degraded += bool(shortlist.degraded)
-            for stage, ms in shortlist.took_ms.items():
+            for stage, ms in shortlist.trace.took_ms.items():
                 stages.setdefault(stage, []).append(ms)
     return {
         "queries": len(shares),

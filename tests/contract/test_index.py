@@ -170,12 +170,12 @@ def test_a_scope_names_exact_namespaces_and_choices_of_tags_on_both_sides(index:
     )
     cases = [
         (Scope(), {"a", "b", "c"}),
-        (Scope(homes=frozenset({"com.acme"})), {"a"}),
-        (Scope(homes=frozenset({"com.acme", "com.acme-b"})), {"a", "c"}),
-        (Scope(homes=frozenset({"com"})), set()),
+        (Scope(exact_namespaces=frozenset({"com.acme"})), {"a"}),
+        (Scope(exact_namespaces=frozenset({"com.acme", "com.acme-b"})), {"a", "c"}),
+        (Scope(exact_namespaces=frozenset({"com"})), set()),
         (Scope(tag_choices=frozenset({frozenset({"x", "y"})})), {"a", "b"}),
         (Scope(tag_choices=frozenset({frozenset({"x", "y"}), frozenset({"z"})})), {"b"}),
-        (Scope(homes=frozenset({"com.acme"}), tag_choices=frozenset({frozenset({"y"})})), set()),
+        (Scope(exact_namespaces=frozenset({"com.acme"}), tag_choices=frozenset({frozenset({"y"})})), set()),
     ]
     for scope, expected in cases:
         assert set(lexical(index, "words", admitted=Filter(scope=scope))) == expected

@@ -19,10 +19,9 @@ from mats.ports import Change, Encoder, Reranker, RerankResult, Stored, Writer
 from mats.usecases.discover import Discover
 from mats.usecases.enrich import Enrich, Outcome
 from tests.bedrock.conftest import aws_settings
-from tests.builders import a_profile, a_registration
+from tests.builders import a_discover, a_profile, a_registration
 from tests.fakes import AtOnce, MemoryIndex, MemoryProfiles, MemoryRegistry, MemoryTrust
 from tests.servers.bedrock import BedrockServer
-from tests.unit.usecases.test_discover import discover_over
 
 MICRO, LITE, TITAN = "amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0", "amazon.titan-embed-text-v2:0"
 PATIENCE_S, HASTE_S = 5, 0.2
@@ -81,11 +80,11 @@ class Bench:
         return outcome_of(lambda: self.encoder.encode_query("refund"))
 
 
-def discover_with(*, reranker: Reranker | None = None, encoder: Encoder | None = None) -> Discover:
+def discover_with(**changes: Any) -> Discover:
     """The online path over an index of three, with a breaker of its own."""
     index = MemoryIndex()
     index.put([Stored(profile.model_copy(update={"rev": 1})) for profile in SHOWN])
-    return discover_over(index, encoder=encoder, reranker=reranker)
+    return a_discover(index, **changes)
 
 
 def ranking(shortlist: Shortlist) -> list[Any]:
@@ -101,7 +100,7 @@ def assert_the_answer_comes_without(reranker: Reranker) -> Shortlist:
     shortlist = discover_with(reranker=reranker)(QUERY)
     assert shortlist.degraded == ("neural", "llm")
     assert ranking(shortlist) == UNJUDGED
-    assert len(shortlist.faults) == 1
+    assert len(shortlist.trace.faults) == 1
     assert shortlist.intent is None
     return shortlist
 

@@ -5,7 +5,6 @@ import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
 
 import botocore.session
 import pytest
@@ -17,8 +16,8 @@ from mats.domain.profile import Cause
 from mats.domain.query import Query
 from mats.ports import Change
 from mats.settings import Settings
-from mats.usecases.discover import Budgets
 from mats.usecases.enrich import Outcome
+from mats.usecases.stages import Budgets
 from tests.bedrock.conftest import aws_settings, models_of
 from tests.builders import a_registration
 from tests.integration.bedrock_workbench import (
@@ -98,7 +97,7 @@ def test_denied_access_names_model_region_and_the_three_possible_causes(server, 
     for failed, model in ((bench.rerank(), MICRO), (bench.describe(), LITE), (bench.encode(), TITAN)):
         for part in (model, "us-east-1", "IAM", "policy of the organisation", "region where the model is not"):
             assert part in str(failed)
-    assert "no identity-based policy allows it" in assert_the_answer_comes_without(bench.reranker).faults[0]
+    assert "no identity-based policy allows it" in assert_the_answer_comes_without(bench.reranker).trace.faults[0]
 
 
 @pytest.mark.parametrize(
@@ -164,15 +163,15 @@ def test_a_reply_that_drips_is_not_waited_for_beyond_the_budget(patience_s, said
         ThreadPoolExecutor() as models,
         BedrockServer(always(Drip(JUDGED, HASTE_S / 4))) as dripping,  # ends first, and the call that waits with it
     ):
-        discover = replace(
-            discover_with(reranker=Bench(dripping, patience_s=patience_s).reranker),
+        discover = discover_with(
+            reranker=Bench(dripping, patience_s=patience_s).reranker,
             clock=SystemClock(), executor=threads, models=models, budgets=Budgets(rerank_ms=300),
         )  # fmt: skip
         shortlist = discover(QUERY)
     assert shortlist.degraded == ("neural", "llm")
     assert ranking(shortlist) == UNJUDGED
-    assert said in shortlist.faults[0]
-    assert shortlist.took_ms["total"] <= 300 + 50
+    assert said in shortlist.trace.faults[0]
+    assert shortlist.trace.took_ms["total"] <= 300 + 50
 
 
 def test_nothing_listening_is_said_with_the_model(server):

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,8 +14,8 @@ from mats.adapters.clock import SystemClock
 from mats.domain.errors import DependencyFailed
 from mats.domain.query import Query
 from mats.ports import RerankResult
-from mats.usecases.breaker import Breaker
-from mats.usecases.discover import Budgets
+from mats.usecases.circuit_breaker import CircuitBreaker
+from mats.usecases.stages import Budgets
 from tests.fakes import FakeClock, Never, ScriptedReranker
 from tests.integration.bedrock_workbench import QUERY, UNJUDGED, Bench, discover_with, ranking
 from tests.integration.conftest import Mats, Service, serving
@@ -130,15 +129,15 @@ def test_after_its_rest_a_reranker_is_asked_once_and_trusted_again_when_it_answe
     reranker = ScriptedReranker(
         lambda query, shown: judging(len(shown)) if alive.is_set() else DependencyFailed("no answer")
     )
-    discover = replace(discover_with(reranker=reranker), clock=clock)
+    discover = discover_with(reranker=reranker, clock=clock)
     for _ in range(9):
         assert discover(QUERY).degraded == ("neural", "llm")
     assert reranker.asked == 5
     clock.ms += REST_MS - 1
-    assert "not asked" in discover(QUERY).faults[0]
+    assert "not asked" in discover(QUERY).trace.faults[0]
     clock.ms += 1
-    assert "no answer" in discover(QUERY).faults[0]
-    assert "not asked" in discover(QUERY).faults[0]
+    assert "no answer" in discover(QUERY).trace.faults[0]
+    assert "not asked" in discover(QUERY).trace.faults[0]
     assert reranker.asked == 6
     alive.set()
     clock.ms += REST_MS
@@ -149,7 +148,7 @@ def test_after_its_rest_a_reranker_is_asked_once_and_trusted_again_when_it_answe
 def test_a_recovered_service_is_asked_again_after_the_rest():
     clock = FakeClock()
     with BedrockServer(lambda exchange: Refuse("InternalServerException")) as server:
-        discover = replace(discover_with(reranker=Bench(server).reranker), clock=clock)
+        discover = discover_with(reranker=Bench(server).reranker, clock=clock)
         assert [discover(QUERY).degraded for _ in range(7)] == [("neural", "llm")] * 7
         assert len(server.exchanges) == 5
         server.play = None
@@ -177,14 +176,14 @@ def test_while_one_caller_probes_the_others_do_not_wait_for_it():
         return judging(len(shown))
 
     reranker = ScriptedReranker(script)
-    discover = replace(discover_with(reranker=reranker), clock=clock)
+    discover = discover_with(reranker=reranker, clock=clock)
     for _ in range(5):
         discover(QUERY)
     clock.ms += REST_MS
     with ThreadPoolExecutor(1) as callers:
         probe = callers.submit(discover, QUERY)
         assert probing.wait(10)
-        assert ["not asked" in discover(QUERY).faults[0] for _ in range(5)] == [True] * 5
+        assert ["not asked" in discover(QUERY).trace.faults[0] for _ in range(5)] == [True] * 5
         done.set()
         assert probe.result().degraded == ("neural",)
     assert discover(QUERY).degraded == ("neural",)
@@ -198,10 +197,10 @@ def test_models_that_hang_take_no_thread_from_the_index():
         return judging(len(shown))
 
     with ThreadPoolExecutor(4) as index, ThreadPoolExecutor(30) as models, ThreadPoolExecutor(30) as callers:
-        discover = replace(
-            discover_with(reranker=ScriptedReranker(hangs)),
+        discover = discover_with(
+            reranker=ScriptedReranker(hangs),
             clock=SystemClock(), executor=index, models=models,
-            budgets=Budgets(retrieve_ms=20_000, rerank_ms=100), breaker=Breaker(failures=1_000),
+            budgets=Budgets(retrieve_ms=20_000, rerank_ms=100), breaker=CircuitBreaker(failures=1_000),
         )  # fmt: skip
         try:
             answers = list(callers.map(lambda n: discover(QUERY), range(60)))
@@ -214,12 +213,12 @@ def test_models_that_hang_take_no_thread_from_the_index():
 @pytest.mark.parametrize("budget_ms", [0, 20, 150])
 def test_a_reranker_that_no_thread_is_free_for_costs_its_budget_at_most(budget_ms):
     reranker = ScriptedReranker(lambda query, shown: judging(len(shown)))
-    discover = replace(
-        discover_with(reranker=reranker),
-        clock=SystemClock(), models=Never(), budgets=Budgets(rerank_ms=budget_ms),
+    discover = discover_with(
+            reranker=reranker,
+            clock=SystemClock(), models=Never(), budgets=Budgets(rerank_ms=budget_ms),
     )  # fmt: skip
     answer = discover(Query(query=QUERY.query))
     assert answer.degraded == ("neural", "llm")
-    assert answer.faults == (f"rerank: rerank took longer than {budget_ms} ms",)
-    assert budget_ms <= answer.took_ms["total"] <= budget_ms + SLACK_MS
+    assert answer.trace.faults == [f"rerank: rerank took longer than {budget_ms} ms"]
+    assert budget_ms <= answer.trace.took_ms["total"] <= budget_ms + SLACK_MS
     assert ranking(answer) == UNJUDGED

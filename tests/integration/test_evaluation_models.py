@@ -194,7 +194,7 @@ def test_an_enriched_registry_is_written_once(server, settings):
     for asked in (5, 5):
         models = Models(settings)
         with Workbench(dataset=a_dataset(), settings=settings, models=models, writer=models.writer) as bench:
-            profiles = bench.discover.index.fetch([Id("n/t0")])
+            profiles = bench.discover.retrieve.index.fetch([Id("n/t0")])
         assert profiles[Id("n/t0")].enriched
         assert len(converse(server)) == asked
 

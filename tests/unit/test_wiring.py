@@ -67,15 +67,15 @@ def test_wiring_with_models_on_bedrock_asks_nobody(offline):
         index_endpoint=NOWHERE, encoder="amazon.titan-embed-text-v2:0", bedrock=True, region="us-east-1", **TABLES
     )
     discovery = bootstrap.discovery(settings)
-    assert discovery.discover.encoder is not None
-    assert discovery.discover.reranker is not None
+    assert discovery.discover.retrieve.encoder is not None
+    assert discovery.discover.rerank.reranker is not None
     assert bootstrap.enrichment(settings).enrich.writer is not None
 
 
 def test_discovery_needs_no_tables(offline):
     discovery = bootstrap.discovery(Settings(index_endpoint=NOWHERE, encoder="none"))
     assert discovery.callers is None
-    assert discovery.discover.index.name.startswith("opensearch")
+    assert discovery.discover.retrieve.index.name.startswith("opensearch")
 
 
 def test_enrichment_without_tables_says_which_variables_are_missing(offline):

@@ -6,22 +6,20 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from mats.domain.capability import Id, Kind, Lifecycle
+from mats.domain.capability import Id, Kind
 from mats.domain.ranking import (
     PAPER_WEIGHTS,
     Scale,
     Signal,
-    Standing,
     Thresholds,
     Verdict,
     best_first,
     blend,
+    fallback_weights,
     fuse,
-    in_order,
     intent,
     quality,
     shares,
-    standing_in,
 )
 
 LLM, BM25, QUALITY, INTENT, RETRIEVAL = Signal.LLM, Signal.BM25, Signal.QUALITY, Signal.INTENT, Signal.RETRIEVAL
@@ -140,12 +138,12 @@ def test_nothing_measured_shares_nothing_and_blends_to_zero():
 
 
 def test_retrieval_takes_over_the_whole_weight_of_a_missing_model():
-    assert standing_in(PAPER_WEIGHTS) == {RETRIEVAL: 0.50, BM25: 0.05, QUALITY: 0.30, INTENT: 0.15}
+    assert fallback_weights(PAPER_WEIGHTS) == {RETRIEVAL: 0.50, BM25: 0.05, QUALITY: 0.30, INTENT: 0.15}
 
 
 @given(weights_of_all)
 def test_a_stand_in_changes_no_other_weight(weights):
-    stood_in = standing_in(weights)
+    stood_in = fallback_weights(weights)
     assert LLM not in stood_in
     assert stood_in[RETRIEVAL] == weights[LLM]
     assert all(stood_in[signal] == weights[signal] for signal in (BM25, QUALITY, INTENT))
@@ -154,12 +152,12 @@ def test_a_stand_in_changes_no_other_weight(weights):
 @given(some_signals)
 def test_a_stand_in_blends_like_the_model_it_stands_in_for(signals):
     renamed = {RETRIEVAL if signal is LLM else signal: value for signal, value in signals.items()}
-    assert blend(renamed, standing_in(PAPER_WEIGHTS)) == blend(signals, PAPER_WEIGHTS)
+    assert blend(renamed, fallback_weights(PAPER_WEIGHTS)) == blend(signals, PAPER_WEIGHTS)
 
 
 def test_trust_does_not_outrank_relevance_when_the_model_is_missing():
     relevant, trusted = {RETRIEVAL: 0.9, BM25: 0.8, QUALITY: 0.3}, {RETRIEVAL: 0.1, BM25: 0.1, QUALITY: 1.0}
-    assert blend(relevant, standing_in(PAPER_WEIGHTS)) > blend(trusted, standing_in(PAPER_WEIGHTS))
+    assert blend(relevant, fallback_weights(PAPER_WEIGHTS)) > blend(trusted, fallback_weights(PAPER_WEIGHTS))
     assert blend(relevant, PAPER_WEIGHTS) < blend(trusted, PAPER_WEIGHTS)
 
 
@@ -192,50 +190,6 @@ def test_intent_is_full_for_a_tag_half_for_a_kind_and_absent_where_nothing_was_m
 
 
 # the order
-
-standings = st.lists(
-    st.builds(Standing, ids, st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.sampled_from(Lifecycle)),
-    unique_by=lambda standing: standing.id,
-    max_size=8,
-)
-
-
-def _precedes(one: Standing, other: Standing) -> bool:
-    if one.judged is not other.judged:
-        return one.judged
-    if one.score != other.score:
-        return one.score > other.score
-    if one.lifecycle is not other.lifecycle:
-        return one.lifecycle is Lifecycle.ACTIVE
-    return one.id < other.id
-
-
-@given(standings, st.data())
-def test_the_order_does_not_depend_on_the_order_of_the_input(candidates, data):
-    assert in_order(data.draw(st.permutations(candidates))) == in_order(candidates)
-
-
-@given(standings)
-def test_the_order_is_total_and_loses_nobody(candidates):
-    standing = {candidate.id: candidate for candidate in candidates}
-    ordered = in_order(candidates)
-    assert sorted(ordered) == sorted(standing)
-    assert all(_precedes(standing[one], standing[other]) for one, other in pairwise(ordered))
-
-
-def test_a_deprecated_capability_ranks_below_an_equal_active_one():
-    old, new = Standing(Id("a/a"), 0.5, Lifecycle.DEPRECATED), Standing(Id("z/z"), 0.5, Lifecycle.ACTIVE)
-    assert in_order([old, new]) == ["z/z", "a/a"]
-
-
-def test_a_deprecated_capability_ranks_above_a_worse_active_one():
-    old, new = Standing(Id("z/z"), 0.6, Lifecycle.DEPRECATED), Standing(Id("a/a"), 0.5, Lifecycle.ACTIVE)
-    assert in_order([new, old]) == ["z/z", "a/a"]
-
-
-def test_equals_are_ordered_by_id():
-    equals = [Standing(Id(id), 0.5, Lifecycle.ACTIVE) for id in ("b/x", "a/z", "a/y")]
-    assert in_order(equals) == ["a/y", "a/z", "b/x"]
 
 
 @given(st.dictionaries(ids, st.sampled_from([0.0, 0.5, 1.0])), st.data())
@@ -368,7 +322,7 @@ def test_retrieval_is_a_logistic_function_of_the_mixture(mixture, expected):
 def test_a_good_mixture_outranks_a_poor_one_that_is_trusted():
     scale = Scale(c=20, lo=0.0, hi=1.0, even=0.4, spread=0.08)
     good, poor = ({RETRIEVAL: scale.retrieval(None, mixture)} for mixture in (0.55, 0.3))
-    weights = standing_in(PAPER_WEIGHTS)
+    weights = fallback_weights(PAPER_WEIGHTS)
     assert blend(good, weights) > blend({**poor, QUALITY: 0.9}, weights)
 
 

@@ -5,6 +5,7 @@ import pytest
 from mats.domain.query import Query
 from mats.domain.ranking import Verdict
 from mats.domain.shortlist import Shortlist
+from mats.domain.trace import Trace
 from mats.domain.usage import Usage
 from mats.edge.metrics import FAILED, of_answer, of_batch
 from mats.ports import Measure
@@ -23,16 +24,14 @@ def a_shortlist(
         query=Query.parse({"query": "refund a payment"}),
         verdict=verdict,
         intent=None,
-        degraded=degraded,
-        faults=degraded,
         ranked=(),
         shown=0,
-        took_ms=took_ms or {"queue": 0.5, "encode": 90.0, "lexical": 8.0, "neural": 9.0, "fetch": 4.0, "total": 400.0},
-        usage=usage or Usage(),
-        index="memory",
-        encoder=None,
-        reranker=None,
-        prompt=None,
+        trace=Trace(
+            index="memory",
+            degraded=list(degraded),
+            took_ms=took_ms or {"queue": 0.5, "encode": 90.0, "lexical": 8, "neural": 9, "fetch": 4, "total": 400.0},
+            usage=usage or Usage(),
+        ),
     )
 
 

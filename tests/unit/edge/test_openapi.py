@@ -13,6 +13,7 @@ from mats.domain.profile import Enrichment, Profile
 from mats.domain.query import Query
 from mats.domain.ranking import Signal, Verdict
 from mats.domain.shortlist import Candidate, Result, Shortlist
+from mats.domain.trace import Trace
 from mats.domain.usage import Usage
 from mats.edge import http, openapi
 from mats.edge.answer import Answer, Capability, Health, RankedCapability
@@ -103,15 +104,7 @@ def _result(profile: Profile, **overrides: Any) -> Result:
 
 
 def _shortlist(*ranked: Result, **overrides: Any) -> Shortlist:
-    values = {
-        "query_id": "q-1",
-        "query": Query(query="refund"),
-        "verdict": Verdict.MATCH,
-        "intent": "tool",
-        "degraded": (),
-        "faults": (),
-        "ranked": ranked,
-        "shown": len(ranked),
+    trace = {
         "took_ms": {"encode": 6.123_4, "total": 9.0},
         "usage": Usage(input_tokens=1_400, output_tokens=58, usd=0.00006),
         "index": "sqlite",
@@ -119,7 +112,10 @@ def _shortlist(*ranked: Result, **overrides: Any) -> Shortlist:
         "reranker": "nova",
         "prompt": "p1",
     }
-    return Shortlist(**{**values, **overrides})
+    values = {"query_id": "q-1", "query": Query(query="refund"), "verdict": Verdict.MATCH, "intent": "tool"}
+    values |= {"ranked": ranked, "shown": len(ranked)}
+    made = Trace(**{**trace, **{key: value for key, value in overrides.items() if key not in values}})
+    return Shortlist(**{**values, **{key: overrides[key] for key in values if key in overrides}}, trace=made)
 
 
 ENRICHMENT = Enrichment(summary="Returns money.", action="Reverse a charge.", keywords=("refund",))
@@ -128,7 +124,7 @@ FULL = _shortlist(
     _result(a_profile(name="wire"), score=1.0, signals={}, weights={}, why=None, relevance=0.0),
 )
 BARE = _shortlist(
-    verdict=Verdict.NONE, intent=None, degraded=("llm", "neural"), encoder=None, reranker=None, prompt=None, took_ms={},
+    verdict=Verdict.NONE, intent=None, degraded=["llm", "neural"], encoder=None, reranker=None, prompt=None, took_ms={},
     usage=Usage(),
 )  # fmt: skip
 

@@ -7,14 +7,15 @@ import pytest
 from mats.domain.capability import Kind
 from mats.domain.errors import DependencyFailed, NotPermitted, RequestInvalid, StorageUnusable
 from mats.domain.query import Query
-from mats.domain.ranking import PAPER_WEIGHTS, Scale, Signal, Thresholds, Verdict
-from mats.domain.shortlist import Candidate, Judged
+from mats.domain.ranking import Signal, Verdict
+from mats.domain.trace import RerankStats
 from mats.domain.usage import Usage
 from mats.ports import RerankResult, Stored
-from mats.usecases.breaker import Breaker
-from mats.usecases.discover import Discover, Retrieval
-from tests.builders import a_profile
-from tests.fakes import AtOnce, CountingIds, FakeClock, FakeEncoder, MemoryIndex, Never, ScriptedReranker
+from mats.usecases.circuit_breaker import CircuitBreaker
+from mats.usecases.discover import Discover
+from mats.usecases.stages import Budgets
+from tests.builders import a_discover, a_profile
+from tests.fakes import FakeClock, FakeEncoder, MemoryIndex, Never, ScriptedReranker
 
 ENCODER = FakeEncoder()
 
@@ -34,21 +35,7 @@ def indexed(*profiles) -> MemoryIndex:
 
 
 def discover_over(index: MemoryIndex, **changes) -> Discover:
-    whole = Discover(
-        index=index,
-        encoder=ENCODER,
-        reranker=None,
-        scale=Scale(c=0.5, lo=0.0, hi=1.0),
-        weights=PAPER_WEIGHTS,
-        thresholds=Thresholds(match=0.6, weak=0.3),
-        lexical_thresholds=Thresholds(match=0.6, weak=0.3),
-        judged_thresholds=Thresholds(match=0.7, weak=0.4),
-        clock=FakeClock(),
-        ids=CountingIds(),
-        executor=AtOnce(),
-        models=AtOnce(),
-    )
-    return replace(whole, **changes)
+    return a_discover(index, **{"encoder": ENCODER, **changes})
 
 
 REFUND = a_profile(name="refund", description="give money back to a customer")
@@ -94,7 +81,7 @@ def test_a_failing_reranker_costs_its_signal_and_nothing_else(failure: RerankRes
     without = discover_over(indexed(*THREE))(Query(query="money for a customer"))
     assert with_it.degraded == ("llm",)
     assert [(r.candidate, r.score) for r in with_it.results] == [(r.candidate, r.score) for r in without.results]
-    assert (failure.void if isinstance(failure, RerankResult) else str(failure)) in with_it.faults[0]
+    assert (failure.void if isinstance(failure, RerankResult) else str(failure)) in with_it.trace.faults[0]
 
 
 def test_candidates_beyond_a_cut_off_reply_keep_their_other_signals():
@@ -123,8 +110,8 @@ def test_what_was_wrong_with_a_usable_reply_is_on_record_and_degrades_nothing():
     reranker = ScriptedReranker(lambda query, candidates: RerankResult(scores=(0.9, 1.0), clipped=1, cut_off=True))
     shortlist = discover_over(indexed(*THREE), reranker=reranker)(Query(query="customer money address"))
     assert shortlist.degraded == ()
-    assert shortlist.judged == Judged(scored=2, clipped=1, cut_off=True)
-    assert [fault.partition(":")[0] for fault in shortlist.faults] == ["rerank", "rerank"]
+    assert shortlist.trace.rerank == RerankStats(scored=2, clipped=1, cut_off=True)
+    assert [fault.partition(":")[0] for fault in shortlist.trace.faults] == ["rerank", "rerank"]
 
 
 def test_a_void_opinion_still_costs_what_it_cost():
@@ -132,7 +119,7 @@ def test_a_void_opinion_still_costs_what_it_cost():
         lambda query, candidates: RerankResult(void="nonsense", usage=Usage(input_tokens=1_200))
     )
     shortlist = discover_over(indexed(*THREE), reranker=reranker)(Query(query="customer money address"))
-    assert shortlist.usage.input_tokens == 1_200
+    assert shortlist.trace.usage.input_tokens == 1_200
     assert shortlist.intent is None
 
 
@@ -144,9 +131,9 @@ def test_shuffled_candidates_get_their_own_scores_back():
         return RerankResult(scores=tuple({"refund": 0.9, "geocode": 0.1, "mail": 0.5}[p.name] for p in candidates))
 
     many = [a_profile(name=f"n{n}", description="money for a customer") for n in range(6)]
-    discover = discover_over(indexed(*THREE, *many), retrieval=Retrieval(k=3), reranker=ScriptedReranker(script))
+    discover = discover_over(indexed(*THREE, *many), k=3, reranker=ScriptedReranker(script))
     query = Query(query="money back customer address coordinates message turn")
-    plain, shuffled = discover(query), replace(discover, shuffle=True)(query)
+    plain, shuffled = discover(query), replace(discover, rerank=replace(discover.rerank, shuffle=True))(query)
     assert put[0] != put[1]
     assert sorted(put[0]) == sorted(put[1])
     assert [(r.candidate.profile.id, r.score) for r in plain.ranked] == [
@@ -161,12 +148,12 @@ def test_a_reranker_that_keeps_failing_is_left_alone_and_asked_again_after_a_res
         return RerankResult(scores=(0.5,) * len(candidates)) if alive[0] else DependencyFailed("down")
 
     reranker = ScriptedReranker(script)
-    breaker = Breaker(failures=3, rest_ms=1_000)
+    breaker = CircuitBreaker(failures=3, rest_ms=1_000)
     discover = discover_over(indexed(*THREE), reranker=reranker, clock=clock, breaker=breaker)
     answers = [discover(Query(query="money")) for _ in range(10)]
     assert reranker.asked == 3
     assert all(answer.degraded == ("llm",) for answer in answers)
-    assert "not asked" in answers[-1].faults[0]
+    assert "not asked" in answers[-1].trace.faults[0]
     alive[0], clock.ms = True, 1_000
     assert discover(Query(query="money")).degraded == ()
     assert discover(Query(query="money")).degraded == ()
@@ -174,7 +161,7 @@ def test_a_reranker_that_keeps_failing_is_left_alone_and_asked_again_after_a_res
 
 def test_a_reranker_that_talks_nonsense_is_alive():
     reranker = ScriptedReranker(lambda query, candidates: RerankResult(void="nonsense"))
-    discover = discover_over(indexed(*THREE), reranker=reranker, breaker=Breaker(failures=2))
+    discover = discover_over(indexed(*THREE), reranker=reranker, breaker=CircuitBreaker(failures=2))
     for _ in range(5):
         discover(Query(query="money"))
     assert reranker.asked == 5
@@ -192,7 +179,7 @@ def test_waiting_for_other_queries_spends_no_budget():
 
     shortlist = discover_over(indexed(*THREE), clock=clock, gate=Gate())(Query(query="money"))
     assert shortlist.degraded == ("llm",)
-    assert shortlist.took_ms["queue"] == 60_000
+    assert shortlist.trace.took_ms["queue"] == 60_000
 
 
 def test_the_same_description_in_two_namespaces_is_said_of_both():
@@ -203,26 +190,6 @@ def test_the_same_description_in_two_namespaces_is_said_of_both():
     assert said[ours.id] == ("has the description of org.copy/other, word for word",)
     assert said[theirs.id] == (f"has the description of {ours.id}, word for word",)
     assert said[MAIL.id] == ()
-
-
-@pytest.mark.parametrize(
-    ("llm", "bm25", "trust", "tags", "expected"),
-    [
-        (None, None, None, (), 0.0),
-        (None, None, 80, (), 0.80),
-        (0.9, None, None, (), 0.9),
-        (0.9, 1.0, None, (), (0.50 * 0.9 + 0.05 * (1 / 1.5)) / 0.55),
-        (0.9, 1.0, 40, (), (0.50 * 0.9 + 0.05 * (1 / 1.5) + 0.30 * 0.4) / 0.85),
-        (0.9, 1.0, 40, ("pay",), 0.50 * 0.9 + 0.05 * (1 / 1.5) + 0.30 * 0.4 + 0.15 * 1.0),
-        (0.9, 1.0, 40, ("other",), 0.50 * 0.9 + 0.05 * (1 / 1.5) + 0.30 * 0.4 + 0.15 * 0.0),
-    ],
-)
-def test_the_score_is_the_weighted_mean_of_the_signals_that_are_there(llm, bm25, trust, tags, expected):
-    profile = a_profile(trust=trust, type_tags=tags)
-    candidate = Candidate(profile=profile, bm25=bm25, cosine=None)
-    discover = discover_over(MemoryIndex())
-    result = discover._result(candidate, llm, "pay" if tags else None, PAPER_WEIGHTS)
-    assert result.score == pytest.approx(expected)
 
 
 def test_of_equal_matches_the_one_that_has_the_words_together_comes_first():
@@ -315,7 +282,7 @@ def test_only_when_both_sides_are_down_is_there_no_answer():
 
 
 def test_a_stage_that_never_answers_ends_with_its_budget():
-    budgetless = replace(discover_over(indexed(*THREE)).budgets, encode_ms=0, retrieve_ms=0)
+    budgetless = Budgets(encode_ms=0, retrieve_ms=0)
     with pytest.raises(DependencyFailed):
         discover_over(indexed(*THREE), executor=Never(), budgets=budgetless)(Query(query="anything"))
 
@@ -348,7 +315,7 @@ def test_limit_cuts_the_answer_and_not_the_record():
 
 def test_more_results_than_candidates_cannot_be_asked_for():
     with pytest.raises(RequestInvalid, match="limit"):
-        discover_over(indexed(*THREE), retrieval=Retrieval(k=2))(Query(query="money", limit=3))
+        discover_over(indexed(*THREE), k=2)(Query(query="money", limit=3))
 
 
 def test_an_empty_registry_answers_none():
@@ -378,7 +345,7 @@ def test_a_deprecated_capability_ranks_below_its_equal():
 
 def test_an_encoder_that_keeps_failing_is_left_alone():
     encoder = FakeEncoder(broken=True)
-    breaker = Breaker(failures=2, rest_ms=1_000)
+    breaker = CircuitBreaker(failures=2, rest_ms=1_000)
     discover = discover_over(indexed(*THREE), encoder=encoder, encoder_breaker=breaker)
-    faults = [discover(Query(query="money")).faults[0] for _ in range(3)]
+    faults = [discover(Query(query="money")).trace.faults[0] for _ in range(3)]
     assert ["not asked" in fault for fault in faults] == [False, False, True]

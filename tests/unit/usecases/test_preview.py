@@ -10,18 +10,15 @@ from mats.domain.errors import DependencyFailed
 from mats.domain.placement import Placed
 from mats.domain.profile import Cause, Enrichment
 from mats.domain.query import Filter
-from mats.domain.ranking import PAPER_WEIGHTS, Scale, Signal, Thresholds
+from mats.domain.ranking import Signal, Thresholds, VerdictThresholds
 from mats.domain.registration import Registration
 from mats.ports import Change, Stored, Written
-from mats.usecases.discover import Discover
 from mats.usecases.enrich import Enrich
 from mats.usecases.overlay import Overlay
 from mats.usecases.preview import Preview, queries
-from tests.builders import a_profile, a_registration
+from tests.builders import a_discover, a_profile, a_registration
 from tests.fakes import (
     AtOnce,
-    CountingIds,
-    FakeClock,
     FakeEncoder,
     MemoryIndex,
     MemoryProfiles,
@@ -48,11 +45,8 @@ class World:
             registry=self.registry, trust=self.trust, profiles=self.profiles, index=self.index,
             encoder=self.encoder if encoder else None, writer=None, readers=AtOnce(),
         )  # fmt: skip
-        discover = Discover(
-            index=self.index, encoder=self.encoder if encoder else None, reranker=self.reranker,
-            scale=Scale(c=0.5, lo=0.0, hi=1.0), weights=PAPER_WEIGHTS, thresholds=EXACT, lexical_thresholds=EXACT,
-            judged_thresholds=EXACT, clock=FakeClock(), ids=CountingIds(), executor=AtOnce(), models=AtOnce(),
-        )  # fmt: skip
+        discover = a_discover(self.index, encoder=self.encoder if encoder else None, reranker=self.reranker)
+        discover = replace(discover, thresholds=VerdictThresholds(reranked=EXACT, hybrid=EXACT, lexical=EXACT))
         self.put(*registrations)
         self.preview = Preview(
             discover=discover, enrich=replace(self.enrich, writer=writer), registry=self.registry, trust=self.trust

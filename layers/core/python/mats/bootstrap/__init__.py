@@ -1,7 +1,7 @@
 """Wiring: the only production module that imports adapters."""
 
 from mats.adapters.dynamodb.values import to_row as dynamodb_row
-from mats.bootstrap.calibration import JUDGED, Calibration, calibrated
+from mats.bootstrap.calibration import RERANKED, Calibration, calibrated
 from mats.bootstrap.models import (
     PATIENCE,
     bedrock,
@@ -16,8 +16,8 @@ from mats.bootstrap.system import Discovery, Enrichment, System
 from mats.settings import Settings
 
 __all__ = [
-    "JUDGED",
     "PATIENCE",
+    "RERANKED",
     "Calibration",
     "Discovery",
     "Enrichment",

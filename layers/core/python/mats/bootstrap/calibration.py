@@ -18,8 +18,8 @@ class Calibration:
     thresholds: Thresholds
 
 
-JUDGED = Thresholds(match=0.7, weak=0.4)
-"""For relevance as a reranker judges it, which is absolute by itself; not fitted to any one model."""
+RERANKED = Thresholds(match=0.7, weak=0.4)
+"""For relevance by the scores of a reranker, which are absolute by themselves; not fitted to one model."""
 
 
 def calibrated(index: str, encoder: str) -> Calibration:

@@ -98,5 +98,5 @@ class Local(System):
     def close(self) -> None:
         """Let go of the file and the threads."""
         if "discovery" in self.__dict__:
-            self.discovery.discover.executor.shutdown(wait=False, cancel_futures=True)
+            self.discovery.discover.stages.executor.shutdown(wait=False, cancel_futures=True)
         self.database.close()

@@ -10,7 +10,7 @@ from mats.domain.prompt import Prompt
 from mats.domain.usage import Prices
 from mats.ports import Encoder, Replies
 from mats.settings import TITAN, Settings
-from mats.usecases.discover import Budgets
+from mats.usecases.stages import Budgets
 
 if TYPE_CHECKING:
     from boto3.session import Session

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from mats.adapters.clock import SystemClock, fresh_id
 from mats.adapters.threads import DaemonThreads
 from mats.bootstrap import models
-from mats.bootstrap.calibration import JUDGED, calibrated
+from mats.bootstrap.calibration import RERANKED, calibrated
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile import Profile
-from mats.domain.ranking import PAPER_WEIGHTS
+from mats.domain.ranking import PAPER_WEIGHTS, VerdictThresholds
 from mats.domain.usage import Usage
 from mats.ports import (
     Encoder,
@@ -33,8 +33,11 @@ from mats.ports import (
     Writer,
 )
 from mats.settings import TITAN, Settings
-from mats.usecases.discover import Discover, Retrieval
+from mats.usecases.discover import Discover
 from mats.usecases.look_up import LookUp
+from mats.usecases.rerank import Rerank
+from mats.usecases.retrieve import Retrieve
+from mats.usecases.stages import Stages
 
 if TYPE_CHECKING:
     from mats.adapters.bedrock.models import Bedrock
@@ -219,22 +222,23 @@ class System:
         """The online path."""
         calibration = calibrated(self.index.name, self.encoder.name if self.encoder else "none")
         discover = Discover(
-            index=self.index,
-            encoder=self.encoder,
-            reranker=self.reranker,
-            scale=calibration.scale,
+            retrieve=Retrieve(index=self.index, encoder=self.encoder, k=self.settings.k),
+            rerank=Rerank(reranker=self.reranker, shuffle=self.settings.candidate_order == "shuffled"),
+            stages=Stages(
+                clock=self.clock,
+                executor=ThreadPoolExecutor(_STAGE_THREADS, thread_name_prefix="stage"),
+                models=DaemonThreads(_STAGE_THREADS, "model"),
+                budgets=models.BUDGETS,
+            ),
             weights=PAPER_WEIGHTS,
-            thresholds=calibration.thresholds,
-            lexical_thresholds=calibrated(self.index.name, "none").thresholds,
-            judged_thresholds=JUDGED,
-            clock=self.clock,
+            scale=calibration.scale,
+            thresholds=VerdictThresholds(
+                reranked=RERANKED,
+                hybrid=calibration.thresholds,
+                lexical=calibrated(self.index.name, "none").thresholds,
+            ),
             ids=fresh_id,
-            executor=ThreadPoolExecutor(_STAGE_THREADS, thread_name_prefix="stage"),
-            models=DaemonThreads(_STAGE_THREADS, "model"),
-            retrieval=Retrieval(k=self.settings.k),
-            budgets=models.BUDGETS,
             gate=BoundedSemaphore((os.cpu_count() or 1) * (_WAITING_PER_CORE if self._encodes_far_away else 1)),
-            shuffle=self.settings.candidate_order == "shuffled",
         )
         return Discovery(
             discover,

@@ -64,12 +64,12 @@ class Query(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a query of ours cannot say of the capabilities wanted, but other protocols can."""
+    """Filters that other protocols have and a query of ours cannot express."""
 
-    homes: frozenset[str] = frozenset()
-    """In exactly one of these namespaces, not below; empty admits all."""
+    exact_namespaces: frozenset[str] = frozenset()
+    """Admits these namespaces, not what is below them; empty admits all."""
     tag_choices: frozenset[frozenset[str]] = frozenset()
-    """Of each of these sets, at least one tag must be there."""
+    """Of each of these sets, at least one tag must be present."""
 
 
 ANYWHERE = Scope()
@@ -77,7 +77,7 @@ ANYWHERE = Scope()
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which capabilities may answer: the caller's wish, and what the caller may see at all."""
+    """Which capabilities may answer: those the query asks for, of those the caller may see."""
 
     kinds: frozenset[Kind] = frozenset()
     namespaces: frozenset[str] = frozenset()
@@ -96,8 +96,8 @@ class Filter:
         return not self.kinds or kind in self.kinds
 
     def admits_namespace(self, namespace: str) -> bool:
-        """A namespace admits itself and everything below it, at a dot; a home admits itself alone."""
-        if self.scope.homes and namespace not in self.scope.homes:
+        """A namespace admits itself and everything below it, at a dot; an exact one admits itself alone."""
+        if self.scope.exact_namespaces and namespace not in self.scope.exact_namespaces:
             return False
         return not self.namespaces or any(f"{namespace}.".startswith(f"{wanted}.") for wanted in self.namespaces)
 

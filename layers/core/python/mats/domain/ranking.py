@@ -5,12 +5,11 @@ their query. The retrieval scale says *how good* a candidate is on its own, so i
 """
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
 
-from mats.domain.capability import Id, Kind, Lifecycle
+from mats.domain.capability import Id, Kind
 
 Scores = Mapping[Id, float]
 Fusion = Callable[[Scores, Scores], Scores]
@@ -79,10 +78,10 @@ class Scale:
         return score / (score + self.c)
 
     def retrieval(self, score: float | None, cosine: float | None, pairs: int = 0) -> float | None:
-        """The mixture of the two sides, in [0, 1], as far apart as a judge's opinions are: a logistic function of it.
+        """A logistic function of the mixture of the two sides, in [0, 1]: spread as far as a reranker's scores are.
 
-        Mixtures of good and bad candidates lie close together. Where they stand in for a judge as they are, trust
-        outranks relevance: docs/decisions/0017.
+        Mixtures of good and bad candidates lie close together. If they replaced the reranker's scores unchanged,
+        trust would outrank relevance: docs/decisions/0017.
         """
         mixture = self.mixed(score, cosine, pairs)
         return None if mixture is None else 1 / (1 + math.exp((self.even - mixture) / self.spread))
@@ -102,7 +101,7 @@ class Scale:
 
 
 class Signal(StrEnum):
-    """What a shortlist is ranked by. `retrieval` stands in for `llm` when no candidate has that."""
+    """A signal of a shortlist's score; `retrieval` replaces `llm` when no candidate has that."""
 
     LLM = "llm"
     RETRIEVAL = "retrieval"
@@ -118,10 +117,10 @@ PAPER_WEIGHTS: Weights = {Signal.LLM: 0.50, Signal.BM25: 0.05, Signal.QUALITY: 0
 """Section 3.3 of the paper; one configuration for all kinds, never tuned."""
 
 
-def standing_in(weights: Weights) -> Weights:
-    """The weights when the whole LLM signal is missing.
+def fallback_weights(weights: Weights) -> Weights:
+    """The weights when the whole LLM signal is missing: its share goes to `retrieval`.
 
-    Its share goes to `retrieval`, or trust would outrank relevance.
+    If it were dropped, trust would outrank relevance.
     """
     return {Signal.RETRIEVAL if signal is Signal.LLM else signal: weight for signal, weight in weights.items()}
 
@@ -160,27 +159,6 @@ def intent(inferred: str | None, *, kind: Kind | None, type_tags: Collection[str
     return 0.5 if inferred == kind else 0.0
 
 
-class Standing(NamedTuple):
-    """What decides a candidate's place."""
-
-    id: Id
-    score: float
-    lifecycle: Lifecycle
-    judged: bool = True
-    """False for one that a cut-off judgement did not reach, while it reached others."""
-
-
-def in_order(standings: Sequence[Standing]) -> list[Id]:
-    """Highest score first; of equals the active before the deprecated, then by id. Independent of the input's order.
-
-    What the judge did not reach stands behind what it did: scores with and without its signal cannot be compared.
-    """
-    return [
-        s.id
-        for s in sorted(standings, key=lambda s: (not s.judged, -s.score, s.lifecycle is Lifecycle.DEPRECATED, s.id))
-    ]
-
-
 class Verdict(StrEnum):
     """Whether the registry has what was asked for."""
 
@@ -201,3 +179,18 @@ class Thresholds:
         if best is None or best < self.weak:
             return Verdict.NONE
         return Verdict.MATCH if best >= self.match else Verdict.WEAK
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictThresholds:
+    """The thresholds of each kind of relevance: the reranker's scores, both sides of retrieval, words alone."""
+
+    reranked: Thresholds
+    hybrid: Thresholds
+    lexical: Thresholds
+
+    def of(self, *, reranked: bool, neural: bool) -> Thresholds:
+        """Those for an answer that was reranked, or in which the neural side found something."""
+        if reranked:
+            return self.reranked
+        return self.hybrid if neural else self.lexical

@@ -1,13 +1,15 @@
-"""The answer to a query: candidates with their measurements, in their places."""
+"""The answer to a query: candidates with their measurements, ranked by blended score."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from mats.domain.capability import Id, Lifecycle
 from mats.domain.explain import Why
 from mats.domain.profile import Profile
 from mats.domain.query import Query
-from mats.domain.ranking import Signal, Verdict
-from mats.domain.usage import Usage
+from mats.domain.ranking import Scale, Signal, Verdict, Weights, blend, fallback_weights, intent, quality, shares
+from mats.domain.suspicion import copies
+from mats.domain.trace import Trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +27,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """A candidate in its place on the shortlist."""
+    """A candidate with its score, what it is made of, and how relevant the candidate is on its own."""
 
     candidate: Candidate
     score: float
@@ -37,39 +39,98 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """What the reranker's reply was like: how many candidates it scored, how many scores were out of range."""
-
-    scored: int = 0
-    clipped: int = 0
-    cut_off: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Shortlist:
-    """The answer, with everything that an operator needs to see why. Only the first `shown` are for the caller."""
+    """The answer. `ranked` holds every candidate, best first; only the first `shown` are for the caller."""
 
     query_id: str
     query: Query
     verdict: Verdict
     intent: str | None
-    degraded: tuple[str, ...]
-    faults: tuple[str, ...]
     ranked: tuple[Result, ...]
     shown: int
-    took_ms: Mapping[str, float]
-    usage: Usage
-    index: str
-    encoder: str | None
-    reranker: str | None
-    prompt: str | None
-    judged: Judged = Judged()
+    trace: Trace
 
     @property
     def results(self) -> tuple[Result, ...]:
-        """What the caller gets."""
+        """The results for the caller."""
         return self.ranked[: self.shown]
 
-    def without(self, part: str, why: str) -> "Shortlist":
+    @property
+    def degraded(self) -> tuple[str, ...]:
+        """The parts that failed or were late."""
+        return tuple(self.trace.degraded)
+
+    def without(self, part: str, fault: str) -> "Shortlist":
         """The same answer, saying that it was made without this part."""
-        return replace(self, degraded=(*self.degraded, part), faults=(*self.faults, why))
+        trace = self.trace
+        return replace(self, trace=replace(trace, degraded=[*trace.degraded, part], faults=[*trace.faults, fault]))
+
+
+def rank(
+    candidates: Sequence[Candidate],
+    scores: Mapping[Id, float],
+    inferred: str | None,
+    *,
+    weights: Weights,
+    scale: Scale,
+) -> tuple[Result, ...]:
+    """Blend the signals of each candidate and sort: highest score first, independent of the input's order.
+
+    Of equal scores the active stands before the deprecated, then ids decide. Candidates that a cut-off reply of the
+    reranker did not reach stand behind those it did: scores with and without its signal cannot be compared.
+
+    Args:
+        candidates: Each id once.
+        scores: The reranker's, in [0, 1]; empty if there are none, and then `retrieval` takes the weight of `llm`.
+        inferred: The capability type that the reranker inferred from the query.
+        weights: Of the signals.
+        scale: Makes raw measurements absolute.
+    """
+    if not scores:
+        weights = fallback_weights(weights)
+    copied = copies({c.profile.id: c.profile.source.description for c in candidates if c.profile.source})
+    results = [_result(c, scores.get(c.profile.id), inferred, weights, scale) for c in candidates]
+    marked = [
+        replace(r, suspicious=(*r.suspicious, copied[r.candidate.profile.id]))
+        if r.candidate.profile.id in copied
+        else r
+        for r in results
+    ]
+    return tuple(sorted(marked, key=_sort_key))
+
+
+def _sort_key(result: Result) -> tuple[bool, float, bool, Id]:
+    profile = result.candidate.profile
+    return (
+        Signal.LLM not in result.signals,
+        -result.score,
+        profile.lifecycle is Lifecycle.DEPRECATED,
+        profile.id,
+    )
+
+
+def _result(candidate: Candidate, llm: float | None, inferred: str | None, weights: Weights, scale: Scale) -> Result:
+    profile = candidate.profile
+    retrieval = scale.retrieval(candidate.bm25, candidate.cosine, candidate.pairs)
+    measured = {
+        Signal.LLM: llm,
+        Signal.RETRIEVAL: retrieval,
+        Signal.BM25: None if candidate.bm25 is None else scale.bm25(candidate.bm25),
+        Signal.QUALITY: quality(profile.trust),
+        Signal.INTENT: intent(inferred, kind=profile.kind, type_tags=profile.type_tags),
+    }
+    signals = {signal: value for signal, value in measured.items() if value is not None and signal in weights}
+    return Result(
+        candidate=candidate,
+        score=blend(signals, weights),
+        signals=signals,
+        weights=shares(signals, weights),
+        relevance=llm if llm is not None else retrieval or 0.0,
+        suspicious=profile.suspicious,
+    )
+
+
+def best_relevance(ranked: Sequence[Result]) -> float | None:
+    """The highest relevance, of the reranked ones if there are any; None for an empty list."""
+    reranked = [result for result in ranked if Signal.LLM in result.signals]
+    return max((result.relevance for result in reranked or ranked), default=None)

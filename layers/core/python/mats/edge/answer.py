@@ -111,22 +111,21 @@ class Answer(_Answer):
     @classmethod
     def of(cls, shortlist: Shortlist) -> Self:
         """A shortlist as it is answered."""
-        models = {"rerank": shortlist.reranker, "embed": shortlist.encoder}
+        trace = shortlist.trace
+        models = {"rerank": trace.reranker, "embed": trace.encoder}
         return cls(
             query_id=shortlist.query_id,
             verdict=shortlist.verdict,
             intent=shortlist.intent,
             degraded=list(shortlist.degraded),
             results=[RankedCapability.of(result) for result in shortlist.results],
-            took_ms={stage: round(ms, 1) for stage, ms in shortlist.took_ms.items()},
+            took_ms={stage: round(ms, 1) for stage, ms in trace.took_ms.items()},
             cost=Cost(
-                input_tokens=shortlist.usage.input_tokens,
-                output_tokens=shortlist.usage.output_tokens,
-                usd=shortlist.usage.usd,
+                input_tokens=trace.usage.input_tokens,
+                output_tokens=trace.usage.output_tokens,
+                usd=trace.usage.usd,
             ),
-            versions=Versions(
-                index=shortlist.index, prompt=shortlist.prompt, models={k: v for k, v in models.items() if v}
-            ),
+            versions=Versions(index=trace.index, prompt=trace.prompt, models={k: v for k, v in models.items() if v}),
         )
 
 

@@ -23,7 +23,10 @@ def decided(shortlist: Shortlist, audiences: Collection[str], *, spell_out: bool
     """Log a shortlist; the query by its text or, if that is not to be kept, by its hash."""
     record = _record(shortlist, audiences, spell_out=spell_out)
     if scope != ANYWHERE:
-        record["scope"] = {"homes": sorted(scope.homes), "tag_choices": sorted(map(sorted, scope.tag_choices))}
+        record["scope"] = {
+            "homes": sorted(scope.exact_namespaces),
+            "tag_choices": sorted(map(sorted, scope.tag_choices)),
+        }
     LOGGER.info("%s", json.dumps(record, ensure_ascii=False))
 
 
@@ -39,7 +42,7 @@ def enriched(outcomes: Mapping[Id, "Outcome"], usage: Usage) -> None:
 
 
 def _record(shortlist: Shortlist, audiences: Collection[str], *, spell_out: bool) -> dict[str, Any]:
-    query = shortlist.query
+    query, trace = shortlist.query, shortlist.trace
     asked = (
         {"query": query.query} if spell_out else {"query_hash": hashlib.sha256(query.query.encode()).hexdigest()[:32]}
     )
@@ -51,18 +54,18 @@ def _record(shortlist: Shortlist, audiences: Collection[str], *, spell_out: bool
         "audiences": sorted(audiences),
         "verdict": shortlist.verdict,
         "intent": shortlist.intent,
-        "degraded": shortlist.degraded,
-        "faults": shortlist.faults,
+        "degraded": trace.degraded,
+        "faults": trace.faults,
         "candidates": [_candidate(result, position) for position, result in enumerate(shortlist.ranked, start=1)],
         "shown": shortlist.shown,
-        "took_ms": {stage: round(ms, 2) for stage, ms in shortlist.took_ms.items()},
-        "input_tokens": shortlist.usage.input_tokens,
-        "output_tokens": shortlist.usage.output_tokens,
-        "usd": shortlist.usage.usd,
-        "judged": asdict(shortlist.judged),
-        "index": shortlist.index,
-        "models": {"rerank": shortlist.reranker, "embed": shortlist.encoder},
-        "prompt": shortlist.prompt,
+        "took_ms": {stage: round(ms, 2) for stage, ms in trace.took_ms.items()},
+        "input_tokens": trace.usage.input_tokens,
+        "output_tokens": trace.usage.output_tokens,
+        "usd": trace.usage.usd,
+        "judged": asdict(trace.rerank),
+        "index": trace.index,
+        "models": {"rerank": trace.reranker, "embed": trace.encoder},
+        "prompt": trace.prompt,
     }
 
 

@@ -25,8 +25,8 @@ def of_answer(shortlist: Shortlist) -> dict[str, Measure]:
         "Degraded": Measure(bool(degraded), "Count"),
         **{f"Degraded{part.capitalize()}": Measure(part in degraded, "Count") for part in _PARTS},
         f"Verdict{shortlist.verdict.capitalize()}": Measure(1, "Count"),
-        **{f"{stage.capitalize()}Ms": Measure(ms, "Milliseconds") for stage, ms in shortlist.took_ms.items()},
-        **_of_usage(shortlist.usage),
+        **{f"{stage.capitalize()}Ms": Measure(ms, "Milliseconds") for stage, ms in shortlist.trace.took_ms.items()},
+        **_of_usage(shortlist.trace.usage),
     }
 
 

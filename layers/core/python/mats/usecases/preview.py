@@ -21,10 +21,12 @@ from mats.domain.registration import Registration
 from mats.domain.shortlist import Result, Shortlist
 from mats.domain.text import clip, first_sentence, query_terms, split_identifier
 from mats.ports import Registry, SearchIndex, Stored, TrustBook, Vector
-from mats.usecases.breaker import Breaker
-from mats.usecases.discover import Budgets, Discover
+from mats.usecases.circuit_breaker import CircuitBreaker
+from mats.usecases.discover import Discover
 from mats.usecases.enrich import Enrich
 from mats.usecases.overlay import Overlay
+from mats.usecases.rerank import Rerank
+from mats.usecases.stages import Budgets
 
 TWIN_COSINE = 0.95
 """Of two profiles, from which on they are taken for near-duplicates.
@@ -124,7 +126,7 @@ class Preview:
         profile, described_by = self._profile(registration, without)
         vector = self._vector(profile, without)
         admitted = Filter(audiences=frozenset(audiences))
-        overlay = Overlay.over(self.discover.index, Stored(profile, vector), admitted)
+        overlay = Overlay.over(self.discover.retrieve.index, Stored(profile, vector), admitted)
         prospects = tuple(self._prospect(asked, overlay, audiences) for asked in queries(registration, profile))
         before = self.registry.get([registration.id]).get(registration.id)
         placed = place(version_of(before) if before else None, version_of(registration.item()))
@@ -144,7 +146,7 @@ class Preview:
     def _profile(self, registration: Registration, without: list[str]) -> tuple[Profile, str]:
         """The profile as the writer would make it, if there is one that answers, else as its owner wrote it."""
         trust = self.trust.get([registration.id]).get(registration.id)
-        encoder = self.discover.encoder
+        encoder = self.discover.retrieve.encoder
         raw = profile_of(
             registration, trust=trust, origin=Recipe(encoder=encoder.name if encoder else "").origin(registration)
         )
@@ -158,11 +160,11 @@ class Preview:
         return written.model_copy(update={"trust": trust}), self.enrich.writer.name
 
     def _vector(self, profile: Profile, without: list[str]) -> Vector | None:
-        if self.discover.encoder is None:
+        if self.discover.retrieve.encoder is None:
             without.append("the encoder: there is none, so only words are compared")
             return None
         try:
-            return self.discover.encoder.encode_documents([embedded_text(profile)])[0]
+            return self.discover.retrieve.encoder.encode_documents([embedded_text(profile)])[0]
         except DependencyFailed as error:
             without.append(f"the encoder: {error}")
             return None
@@ -194,14 +196,14 @@ class Preview:
         )
 
     def _answer(self, asked: Asked, overlay: Overlay, audiences: Collection[str]) -> Shortlist:
-        ask = replace(
-            self.discover, index=overlay, reranker=None, budgets=_PATIENT, breaker=Breaker(), encoder_breaker=Breaker()
-        )
+        stages = replace(self.discover.stages, budgets=_PATIENT)
+        retrieve = replace(self.discover.retrieve, index=overlay, breaker=CircuitBreaker())
+        ask = replace(self.discover, retrieve=retrieve, rerank=Rerank(reranker=None), stages=stages)
         return ask(Query(query=asked.text), audiences)
 
     def _twins(self, profile: Profile, vector: Vector | None, admitted: Filter) -> tuple[Twin, ...]:
         """Those that are alike by meaning or by words, most alike first."""
-        index: SearchIndex = self.discover.index
+        index: SearchIndex = self.discover.retrieve.index
         terms = query_terms(_says(profile))[:_LOOKED_AT]
         found = {hit.id for hit in index.lexical(terms, admitted, depth=_LOOKED_AT)}
         if vector is not None:

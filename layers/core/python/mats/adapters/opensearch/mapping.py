@@ -141,9 +141,9 @@ def admitted(wanted: Filter) -> list[dict[str, Any]]:
         clauses.append({"terms": {"kind": sorted(Kind(kind) for kind in wanted.kinds)}})
     if wanted.namespaces:
         clauses.append({"terms": {"namespaces": sorted(wanted.namespaces)}})
-    if wanted.scope.homes:
-        homes = [{"prefix": {"id": f"{home}/"}} for home in sorted(wanted.scope.homes)]
-        clauses.append({"bool": {"should": homes, "minimum_should_match": 1}})
+    if wanted.scope.exact_namespaces:
+        exact = [{"prefix": {"id": f"{namespace}/"}} for namespace in sorted(wanted.scope.exact_namespaces)]
+        clauses.append({"bool": {"should": exact, "minimum_should_match": 1}})
     clauses += [{"terms": {"tags": choice}} for choice in sorted(map(sorted, wanted.scope.tag_choices))]
     return clauses + [{"term": {"tags": tag}} for tag in sorted(wanted.tags)]
 

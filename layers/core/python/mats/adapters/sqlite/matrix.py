@@ -84,7 +84,7 @@ class Matrix:
         mask = self._findable[: self._size] & self._audiences.where(wanted.sees, self._size)
         if wanted.kinds:
             mask &= self._kinds.where(wanted.admits_kind, self._size)
-        if wanted.namespaces or wanted.scope.homes:
+        if wanted.namespaces or wanted.scope.exact_namespaces:
             mask &= self._namespaces.where(wanted.admits_namespace, self._size)
         if wanted.tags or wanted.scope.tag_choices:
             mask &= self._tags.where(wanted.admits_tags, self._size)

@@ -75,7 +75,7 @@ def timed(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
         began = time.perf_counter()
         shortlist = discover(Query(query=text[:2_000]))
         totals.append((time.perf_counter() - began) * 1000)
-        for stage, ms in shortlist.took_ms.items():
+        for stage, ms in shortlist.trace.took_ms.items():
             stages.setdefault(stage, []).append(ms)
     return {
         "queries": len(totals),

@@ -100,7 +100,8 @@ def _fit_scale(
     for dataset in datasets:
         with registry_of(dataset.registrations, settings, encoder=encoder) as local:
             index = local.index.name
-            discover = replace(local.discovery.discover, budgets=NO_TIMEOUTS)
+            shipped = local.discovery.discover
+            discover = replace(shipped, stages=replace(shipped.stages, budgets=NO_TIMEOUTS))
             sets.append(candidate_scores(discover, dataset.queries))
     mixing, grid = fit(sets)
     spread, wider = fit_spread(sets, mixing)

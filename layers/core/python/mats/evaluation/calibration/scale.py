@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mats.domain.query import Query
-from mats.domain.ranking import PAPER_WEIGHTS, Scale, Signal, blend, standing_in
+from mats.domain.ranking import PAPER_WEIGHTS, Scale, Signal, blend, fallback_weights
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.measures import SEED, Values
 from mats.usecases.discover import Discover
@@ -33,7 +33,7 @@ TRUSTED = {
 }
 """Made-up trust: the share of capabilities that have it, and between what it is drawn."""
 _AS_GOOD = 0.005
-_WEIGHTS = standing_in(PAPER_WEIGHTS)
+_WEIGHTS = fallback_weights(PAPER_WEIGHTS)
 
 
 @dataclass(frozen=True, slots=True)

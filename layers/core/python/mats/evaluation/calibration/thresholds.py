@@ -46,11 +46,13 @@ def relevance_scores(dataset: Dataset, settings: Settings, encoder: Encoder | No
     gold = {id for query in dataset.queries for id in query.relevant}
     others = [r for r in dataset.registrations if r.id not in gold]
     with registry_of(dataset.registrations, settings, encoder=encoder) as local:
-        discover = replace(local.discovery.discover, scale=scale, budgets=NO_TIMEOUTS)
+        shipped = local.discovery.discover
+        discover = replace(shipped, scale=scale, stages=replace(shipped.stages, budgets=NO_TIMEOUTS))
         answers = [_best(discover, query) for query in dataset.queries]
         gibberish = [_best(discover, query)[0] for query in _gibberish(dataset.name)]
     with registry_of(others, settings, encoder=encoder) as local:
-        discover = replace(local.discovery.discover, scale=scale, budgets=NO_TIMEOUTS)
+        shipped = local.discovery.discover
+        discover = replace(shipped, scale=scale, stages=replace(shipped.stages, budgets=NO_TIMEOUTS))
         without = [_best(discover, query)[0] for query in dataset.queries]
     best, has_gold = zip(*answers, strict=True)
     return RelevanceScores(np.array(best), np.array(has_gold), np.array(without), np.array(gibberish))

@@ -14,7 +14,8 @@ def abstention(lab: Lab) -> dict[str, Any]:
     Scores are those of a registry without an LLM, on the scale that is shipped.
     """
     encoder, names = lab.models.encoder, list(FOUR_KINDS.values())
-    calibration = bootstrap.calibrated(lab.bench(names[0]).discover.index.name, encoder.name if encoder else "none")
+    index = lab.bench(names[0]).discover.retrieve.index.name
+    calibration = bootstrap.calibrated(index, encoder.name if encoder else "none")
     measured = []
     for name in names:
         lab.tell(f"{name}: without its gold, and gibberish")

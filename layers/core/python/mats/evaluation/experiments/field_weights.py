@@ -42,11 +42,12 @@ def _one(lab: Lab, name: str) -> dict[str, Any]:
     if why := lab.models.lacking({"encoder"}):
         return {**sizes(dataset), "not_run": why}
     discover = lab.bench(name).discover
-    if not isinstance(discover.index, Weighable):
-        raise TypeError(f"the fields of {discover.index.name} cannot be weighed anew")
+    if not isinstance(discover.retrieve.index, Weighable):
+        raise TypeError(f"the fields of {discover.retrieve.index.name} cannot be weighed anew")
     measured = {}
     for label, changed in CHANGED.items():
         lab.tell(f"{name}: {label}")
-        system = replace(discover, index=discover.index.weighing({**FIELD_WEIGHTS, **changed}))
+        index = discover.retrieve.index.weighing({**FIELD_WEIGHTS, **changed})
+        system = replace(discover, retrieve=replace(discover.retrieve, index=index))
         measured[label] = some(metrics(ask(asking(system), dataset.queries), dataset), "match@1", "match@15")
     return {**sizes(dataset), "settings": measured}

@@ -63,7 +63,7 @@ def settings_of(discover: Discover) -> Mapping[str, Discover]:
     """The production object, and what becomes of it when one thing is changed."""
 
     def retrieval(**changed: Any) -> Discover:
-        return replace(discover, retrieval=replace(discover.retrieval, **changed))
+        return replace(discover, retrieve=replace(discover.retrieve, **changed))
 
     def scale(**changed: Any) -> Scale:
         return replace(discover.scale, **changed)
@@ -111,7 +111,7 @@ def _one(lab: Lab, name: str) -> dict[str, Any]:
 
 def _at(discover: Discover, dataset: Dataset, k: int) -> dict[str, Any]:
     """How many queries have anything right among k candidates, and which share of what is right is there."""
-    answers = ask(asking(replace(discover, retrieval=replace(discover.retrieval, k=k))), dataset.queries)
+    answers = ask(asking(replace(discover, retrieve=replace(discover.retrieve, k=k))), dataset.queries)
     recall = np.array(
         [
             len(query.relevant.intersection(answers[query.id].retrieved)) / len(query.relevant)

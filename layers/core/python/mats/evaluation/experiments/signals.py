@@ -47,7 +47,8 @@ def _sample(lab: Lab) -> dict[str, Any]:
     with lab.bench_of(dataset) as bench:
         discover = bench.discover
         if not lacking:
-            discover = replace(discover, reranker=lab.models.reranker(lab.models.settings.rerank_model))
+            reranker = lab.models.reranker(lab.models.settings.rerank_model)
+            discover = replace(discover, rerank=replace(discover.rerank, reranker=reranker))
         left_out: Mapping[str, Discover | None] = {
             "nothing": discover,
             "quality": replace(discover, weights=without(PAPER_WEIGHTS, Signal.QUALITY)),
@@ -56,7 +57,7 @@ def _sample(lab: Lab) -> dict[str, Any]:
                 discover, weights=without(without(PAPER_WEIGHTS, Signal.QUALITY), Signal.INTENT)
             ),
             "intent": None if lacking else replace(discover, weights=without(PAPER_WEIGHTS, Signal.INTENT)),
-            "llm": None if lacking else replace(discover, reranker=None),
+            "llm": None if lacking else replace(discover, rerank=replace(discover.rerank, reranker=None)),
         }
         measured = {
             name: metrics(ask(asking(system), dataset.queries), dataset) if system else {"not_run": lacking}

@@ -42,12 +42,13 @@ def _plain(bench: Workbench) -> System:
 
 def lexical(discover: Discover) -> Discover:
     """Words alone."""
-    return replace(discover, encoder=None)
+    return replace(discover, retrieve=replace(discover.retrieve, encoder=None))
 
 
 def dense(discover: Discover, *, measures: bool = False) -> Discover:
     """Vectors alone choose the candidates; the lexical signal of those is measured only if asked for."""
-    return replace(discover, index=WithoutWords(discover.index, measures))
+    index = WithoutWords(discover.retrieve.index, measures)
+    return replace(discover, retrieve=replace(discover.retrieve, index=index))
 
 
 def _conversing(bench: Workbench) -> Chat:

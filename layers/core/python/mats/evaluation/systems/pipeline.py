@@ -54,16 +54,17 @@ def judging(discover: Discover, reranker: Reranker) -> System:
 
     def answer(query: JudgedQuery) -> Answer:
         listening = _Listening(reranker)
-        shortlist = replace(discover, reranker=listening)(Query(query=query.text[:LONGEST_QUERY]))
+        pipeline = replace(discover, rerank=replace(discover.rerank, reranker=listening))
+        shortlist = pipeline(Query(query=query.text[:LONGEST_QUERY]))
         if listening.denied:
             raise listening.denied[0]
         ranked = [result.candidate.profile.id for result in shortlist.ranked]
         return Answer(
             ranked=ranked,
             retrieved=ranked,
-            usage=shortlist.usage,
+            usage=shortlist.trace.usage,
             took_ms=_took(shortlist, listening.results),
-            failed=lost(shortlist, discover.encoder, reranker),
+            failed=lost(shortlist, discover.retrieve.encoder, reranker),
             calls=len(listening.results),
             replayed=sum(result.replayed_ms is not None for result in listening.results),
         )
@@ -73,7 +74,7 @@ def judging(discover: Discover, reranker: Reranker) -> System:
 
 def _took(shortlist: Shortlist, results: Sequence[RerankResult]) -> dict[str, float]:
     """Milliseconds of each stage; where a reply was replayed, those of the original call."""
-    took = dict(shortlist.took_ms)
+    took = dict(shortlist.trace.took_ms)
     for result in results:
         if result.replayed_ms is not None and "rerank" in took:
             took["total"] += result.replayed_ms - took["rerank"]

@@ -22,19 +22,21 @@ from mats.evaluation.systems.base import LONGEST_QUERY, Answer, Progress, System
 from mats.evaluation.systems.models import Models
 from mats.ports import Change, Encoder, Hit, Reranker, SearchIndex, Stored, Vector, Writer
 from mats.settings import Settings
-from mats.usecases.breaker import Breaker
-from mats.usecases.discover import Budgets, Discover
+from mats.usecases.circuit_breaker import CircuitBreaker
+from mats.usecases.discover import Discover
 from mats.usecases.enrich import Outcome
+from mats.usecases.rerank import Rerank
+from mats.usecases.stages import Budgets
 
 _BATCH = 64
 NO_TIMEOUTS = Budgets(encode_ms=3_600_000, retrieve_ms=60_000, rerank_ms=3_600_000)
 """An evaluation would rather wait than measure a busy machine; clients of models give up before that."""
 
 
-class DisabledBreaker(Breaker):
+class DisabledBreaker(CircuitBreaker):
     """Never opens: a model is asked for each query, whatever became of the one before."""
 
-    def admits(self, now_ms: float) -> bool:
+    def allows_call(self, now_ms: float) -> bool:
         """Always."""
         return True
 
@@ -155,12 +157,12 @@ class Workbench:
             progress=self.indexed,
         )
         local = self._open.enter_context(registered)
+        shipped = local.discovery.discover
         return replace(
-            local.discovery.discover,
-            reranker=None,
-            budgets=NO_TIMEOUTS,
-            breaker=DisabledBreaker(),
-            encoder_breaker=DisabledBreaker(),
+            shipped,
+            retrieve=replace(shipped.retrieve, breaker=DisabledBreaker()),
+            rerank=Rerank(reranker=None, shuffle=shipped.rerank.shuffle, breaker=DisabledBreaker()),
+            stages=replace(shipped.stages, budgets=NO_TIMEOUTS),
         )
 
 
@@ -173,9 +175,9 @@ def asking(discover: Discover, *, kinds: Sequence[Kind] = ()) -> System:
         return Answer(
             ranked=ranked,
             retrieved=ranked,
-            usage=shortlist.usage,
-            took_ms=shortlist.took_ms,
-            failed=lost(shortlist, discover.encoder, discover.reranker),
+            usage=shortlist.trace.usage,
+            took_ms=shortlist.trace.took_ms,
+            failed=lost(shortlist, discover.retrieve.encoder, discover.rerank.reranker),
         )
 
     return answer
@@ -185,7 +187,7 @@ def lost(shortlist: Shortlist, encoder: Encoder | None, reranker: Reranker | Non
     """Why an answer has to do without a model that there is; empty if it need not."""
     there = {"neural": encoder, "llm": reranker}
     missed = any(model is not None and part in shortlist.degraded for part, model in there.items())
-    return "; ".join(shortlist.faults) or "a model is missing" if missed else ""
+    return "; ".join(shortlist.trace.faults) or "a model is missing" if missed else ""
 
 
 def run_discover(

@@ -48,7 +48,7 @@ def replay(
 
 
 def _models(shortlist: Shortlist) -> dict[str, str | None]:
-    return {"rerank": shortlist.reranker, "embed": shortlist.encoder}
+    return {"rerank": shortlist.trace.reranker, "embed": shortlist.trace.encoder}
 
 
 def _as_dict(move: Move) -> dict[str, Any]:

@@ -1,12 +1,12 @@
-"""Stop asking what does not answer, and look again from time to time."""
+"""Circuit breaker: stops calls to a dependency after repeated failures and probes it from time to time."""
 
 import threading
 
 
-class Breaker:
-    """Opens after some failures in a row; then admits one probe per rest until one succeeds.
+class CircuitBreaker:
+    """Opens after `failures` failures in a row; then lets one probe through every `rest_ms` until one succeeds.
 
-    It belongs to one process: every Lambda environment and every worker finds out for itself.
+    Its state belongs to one process: every Lambda environment and every worker has its own.
     """
 
     def __init__(self, *, failures: int = 5, rest_ms: float = 10_000) -> None:
@@ -15,8 +15,8 @@ class Breaker:
         self._next_probe_ms = 0.0
         self._lock = threading.Lock()
 
-    def admits(self, now_ms: float) -> bool:
-        """Whether to ask now; while open, the one that is admitted is the probe."""
+    def allows_call(self, now_ms: float) -> bool:
+        """Whether to call now; while open, the call that is allowed is the probe."""
         with self._lock:
             if self._failures < self._limit:
                 return True
@@ -25,14 +25,14 @@ class Breaker:
             self._next_probe_ms = now_ms + self._rest_ms
             return True
 
-    def failed(self, now_ms: float) -> None:
-        """What was asked did not answer."""
+    def record_failure(self, now_ms: float) -> None:
+        """Count a call that got no reply."""
         with self._lock:
             self._failures += 1
             if self._failures == self._limit:
                 self._next_probe_ms = now_ms + self._rest_ms
 
-    def answered(self) -> None:
-        """It is alive, whatever it said."""
+    def record_success(self) -> None:
+        """Close: a reply came, usable or not."""
         with self._lock:
             self._failures = 0

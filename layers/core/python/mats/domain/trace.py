@@ -1,0 +1,40 @@
+"""How an answer came about: what logs, metrics and evaluation read of it."""
+
+from dataclasses import dataclass, field
+
+from mats.domain.errors import StorageUnusable
+from mats.domain.usage import Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankStats:
+    """How many candidates the reranker scored, how many scores were out of range, whether its reply was cut off."""
+
+    scored: int = 0
+    clipped: int = 0
+    cut_off: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Trace:
+    """The record of one answer; stages write to it while they run.
+
+    `degraded` names the parts that failed or were late, `faults` says why; `took_ms` has the time of each stage.
+    `usage` is the reranker's. `unusable` is a fault of the storage that an operator must mend.
+    """
+
+    index: str
+    encoder: str | None = None
+    reranker: str | None = None
+    prompt: str | None = None
+    took_ms: dict[str, float] = field(default_factory=dict)
+    degraded: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    rerank: RerankStats = RerankStats()
+    unusable: StorageUnusable | None = None
+
+    def lose(self, part: str, fault: str) -> None:
+        """Note that the answer goes on without a part, and why."""
+        self.degraded.append(part)
+        self.faults.append(fault)

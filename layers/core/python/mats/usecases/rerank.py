@@ -1,0 +1,69 @@
+"""The second stage: one call of the reranker, which scores all candidates."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mats.domain.capability import Id
+from mats.domain.profile import Profile
+from mats.domain.rerank_prompt import shuffle_positions
+from mats.domain.trace import RerankStats, Trace
+from mats.ports import Reranker, RerankResult
+from mats.usecases.circuit_breaker import CircuitBreaker
+from mats.usecases.stages import Stages
+
+
+@dataclass(frozen=True, slots=True)
+class Reranked:
+    """The scores in [0, 1] by id, and the capability type inferred from the query; empty if the reranker failed."""
+
+    scores: Mapping[Id, float] = field(default_factory=dict)
+    intent: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rerank:
+    """Ask the reranker. With `shuffle`, candidates are sent in an order that the query decides, not retrieval's."""
+
+    reranker: Reranker | None
+    shuffle: bool = False
+    breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
+
+    def __call__(self, text: str, profiles: Sequence[Profile], stages: Stages, trace: Trace) -> Reranked:
+        """The reranker's scores; none if there is no reranker, it failed, or its reply could not be used."""
+        reranker = self.reranker
+        if reranker is None:
+            trace.degraded.append("llm")
+            return Reranked()
+        if not profiles:
+            return Reranked()
+        order = shuffle_positions(len(profiles), text) if self.shuffle else range(len(profiles))
+        sent = [profiles[position] for position in order]
+        reply = stages.call_model("rerank", lambda: reranker.rerank(text, sent), self.breaker, trace)
+        if reply is None:
+            return Reranked()
+        trace.usage = reply.usage
+        void = _void(reply, len(sent))
+        trace.rerank = RerankStats(
+            scored=0 if void else len(reply.scores), clipped=reply.clipped, cut_off=reply.cut_off
+        )
+        if void:
+            trace.lose("llm", f"rerank: {void}")
+            return Reranked()
+        trace.faults.extend(_faults(reply, len(sent)))
+        scores = {profile.id: score for profile, score in zip(sent, reply.scores, strict=False)}
+        return Reranked(scores, reply.intent)
+
+
+def _void(reply: RerankResult, candidates: int) -> str:
+    """Why a reply cannot be used; empty if it can."""
+    if reply.void or 0 < len(reply.scores) <= candidates:
+        return reply.void
+    return f"{len(reply.scores)} scores for {candidates} candidates"
+
+
+def _faults(reply: RerankResult, candidates: int) -> Iterator[str]:
+    """The faults of a reply that can still be used."""
+    if reply.cut_off:
+        yield f"rerank: the reply was cut off after {len(reply.scores)} of {candidates} scores"
+    if reply.clipped:
+        yield f"rerank: {reply.clipped} scores were out of range and clipped"

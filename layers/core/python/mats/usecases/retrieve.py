@@ -1,0 +1,104 @@
+"""The first stage: lexical and neural search, fused into k candidates."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from mats.domain.capability import Id
+from mats.domain.errors import DependencyFailed
+from mats.domain.explain import pairs_found
+from mats.domain.profile import Profile
+from mats.domain.query import Filter
+from mats.domain.ranking import Fusion, Scores, best_first, fuse
+from mats.domain.shortlist import Candidate
+from mats.domain.text import pairs
+from mats.domain.trace import Trace
+from mats.ports import Encoder, Hit, SearchIndex, Vector
+from mats.usecases.circuit_breaker import CircuitBreaker
+from mats.usecases.stages import Stages, finish
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """The profiles found, in the order of fusion, with the scores of both lists; `terms` is None if words failed."""
+
+    profiles: Sequence[Profile]
+    terms: Sequence[str] | None
+    vector: Vector | None
+    bm25: Scores
+    cosine: Scores
+
+    def candidates(self, text: str, measured: tuple[Scores, Scores] | None) -> list[Candidate]:
+        """The profiles with their measurements; of the lexical side none if they could not be taken."""
+        bm25, cosine = measured or ({}, self.cosine)
+        wanted = pairs(text)
+        return [
+            Candidate(profile=p, bm25=bm25.get(p.id), cosine=cosine.get(p.id), pairs=pairs_found(wanted, p))
+            for p in self.profiles
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrieve:
+    """Find the `k` profiles that fusion puts first, of `depth` hits on either side."""
+
+    index: SearchIndex
+    encoder: Encoder | None
+    k: int = 15
+    depth: int = 200
+    fusion: Fusion = partial(fuse, lexical_share=0.6)
+    breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
+
+    def __call__(self, text: str, terms: Sequence[str], admitted: Filter, stages: Stages, trace: Trace) -> Retrieved:
+        """Search both sides; lexical search runs beside the encoder. One that fails is left out.
+
+        Raises:
+            DependencyFailed: neither side answered.
+        """
+        index = self.index
+        lexical_stage = stages.start("lexical", lambda: index.lexical(terms, admitted, depth=self.depth))
+        vector = self._encode(text, stages, trace)
+        deadline_ms = stages.clock.elapsed_ms() + stages.budgets.retrieve_ms
+        neural_stage = vector and stages.start("neural", lambda: index.neural(vector, admitted, depth=self.depth))
+        lexical = finish(lexical_stage, trace)
+        neural = finish(neural_stage, trace) if neural_stage else None
+        if lexical is None and neural is None:
+            message = f"the search index did not answer; try again ({'; '.join(trace.faults)})"
+            raise trace.unusable or DependencyFailed(message)
+        if neural is not None and not neural and lexical:
+            trace.degraded.append("neural")  # there are entries, and none has a vector of this encoder
+        bm25, cosine = _scores(lexical), _scores(neural)
+        ids = best_first(self.fusion(bm25, cosine))[: self.k]
+        left_ms = deadline_ms - stages.clock.elapsed_ms()  # one budget for all that retrieval takes after encoding
+        fetched, trace.took_ms["fetch"] = stages.start("fetch", lambda: index.fetch(ids), budget_ms=left_ms).result()
+        profiles = [fetched[id] for id in ids if id in fetched and admitted.sees(fetched[id].visible_to)]
+        return Retrieved(profiles, terms if lexical is not None else None, vector, bm25, cosine)
+
+    def _encode(self, text: str, stages: Stages, trace: Trace) -> Vector | None:
+        encoder = self.encoder
+        if encoder is None:
+            trace.degraded.append("neural")
+            return None
+        return stages.call_model("encode", lambda: encoder.encode_query(text), self.breaker, trace)
+
+    def measure(self, found: Retrieved) -> tuple[Scores, Scores]:
+        """BM25 and cosine of every candidate, also of those that only the other side found.
+
+        Raises:
+            DependencyFailed: the index did not answer.
+        """
+        ids = [profile.id for profile in found.profiles]
+        bm25, cosine = dict(found.bm25), dict(found.cosine)
+        if found.terms is not None and (missing := _missing(ids, bm25)):
+            bm25 |= self.index.bm25_of(found.terms, missing)
+        if found.vector is not None and (missing := _missing(ids, cosine)):
+            cosine |= self.index.cosine_of(found.vector, missing)
+        return bm25, cosine
+
+
+def _missing(ids: Sequence[Id], scores: Mapping[Id, float]) -> list[Id]:
+    return [id for id in ids if id not in scores]
+
+
+def _scores(hits: Sequence[Hit] | None) -> dict[Id, float]:
+    return {hit.id: hit.score for hit in hits or ()}

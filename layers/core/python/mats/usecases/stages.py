@@ -1,0 +1,101 @@
+"""Stages of an answer: each runs on a thread, within a budget, and leaves its time or its fault in the trace."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from mats.domain.errors import DependencyFailed, OutOfTime, StorageUnusable
+from mats.domain.trace import Trace
+from mats.ports import Clock
+from mats.usecases.circuit_breaker import CircuitBreaker
+
+T = TypeVar("T")
+
+_DEGRADED: Mapping[str, str] = {"encode": "neural", "measure": "bm25", "rerank": "llm"}
+"""The part of the answer that is missing when a stage fails, where it is not called like the stage."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budgets:
+    """How long each stage may take before the answer goes on without it, in milliseconds."""
+
+    encode_ms: float = 400
+    retrieve_ms: float = 600
+    rerank_ms: float = 2_500
+
+    def of(self, stage: str) -> float:
+        """The budget of a stage; all that ask the index have the same."""
+        return {"encode": self.encode_ms, "rerank": self.rerank_ms}.get(stage, self.retrieve_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage(Generic[T]):
+    """A stage that has been started; ask once for its result."""
+
+    name: str
+    budget_ms: float
+    started_ms: float
+    clock: Clock
+    future: "Future[tuple[T, float]]"
+
+    def result(self) -> tuple[T, float]:
+        """The stage's value, and the milliseconds it took.
+
+        Raises:
+            OutOfTime: the budget, counted from the start, is spent; the stage is left to end on its own.
+            Exception: the one that the stage raised.
+        """
+        left_ms = self.budget_ms - (self.clock.elapsed_ms() - self.started_ms)
+        try:
+            return self.future.result(timeout=max(0.0, left_ms) / 1000)
+        except TimeoutError as error:
+            self.future.cancel()
+            raise OutOfTime(f"{self.name} took longer than {self.budget_ms:.0f} ms") from error
+
+
+def finish(stage: Stage[T], trace: Trace) -> T | None:
+    """The stage's value, its time noted in the trace; None if it failed, which the trace says."""
+    try:
+        value, trace.took_ms[stage.name] = stage.result()
+    except DependencyFailed as error:
+        trace.lose(_DEGRADED.get(stage.name, stage.name), f"{stage.name}: {error}")
+        if isinstance(error, StorageUnusable):
+            trace.unusable = error
+        return None
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stages:
+    """Starts stages. Those that call a model have threads of their own, so a hanging model blocks no search."""
+
+    clock: Clock
+    executor: Executor
+    models: Executor
+    budgets: Budgets = Budgets()
+
+    def start(self, name: str, work: Callable[[], T], *, budget_ms: float | None = None) -> Stage[T]:
+        """Start a stage that asks the index."""
+        return self._start(name, work, self.budgets.of(name) if budget_ms is None else budget_ms, self.executor)
+
+    def call_model(self, name: str, work: Callable[[], T], breaker: CircuitBreaker, trace: Trace) -> T | None:
+        """The reply of a model; None, which the trace explains, if it failed or its circuit breaker is open."""
+        if not breaker.allows_call(self.clock.elapsed_ms()):
+            trace.lose(_DEGRADED[name], f"{name}: not asked, because it failed several times in a row")
+            return None
+        reply = finish(self._start(name, work, self.budgets.of(name), self.models), trace)
+        if reply is None:
+            breaker.record_failure(self.clock.elapsed_ms())
+        else:
+            breaker.record_success()
+        return reply
+
+    def _start(self, name: str, work: Callable[[], T], budget_ms: float, executor: Executor) -> Stage[T]:
+        clock = self.clock
+
+        def timed_work() -> tuple[T, float]:
+            began = clock.elapsed_ms()
+            return work(), clock.elapsed_ms() - began
+
+        return Stage(name, budget_ms, clock.elapsed_ms(), clock, executor.submit(timed_work))

@@ -1,0 +1,107 @@
+"""The score of a candidate, and the order of all."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mats.domain.capability import Lifecycle
+from mats.domain.ranking import PAPER_WEIGHTS, Scale, Signal
+from mats.domain.shortlist import Candidate, Result, rank
+from tests.builders import a_profile
+
+SCALE = Scale(c=0.5, lo=0.0, hi=1.0)
+
+candidates = st.lists(
+    st.builds(
+        lambda name, trust, lifecycle: Candidate(
+            profile=a_profile(name=name, trust=trust, lifecycle=lifecycle), bm25=None, cosine=None
+        ),
+        st.text("abc", min_size=1, max_size=3),
+        st.sampled_from([0, 25, 50, 100]),
+        st.sampled_from(Lifecycle),
+    ),
+    unique_by=lambda candidate: candidate.profile.id,
+    max_size=8,
+)
+some_scores = st.dictionaries(st.integers(0, 7), st.sampled_from([0.0, 0.5, 1.0]))
+
+
+def ranked(candidates, scores=None) -> tuple[Result, ...]:
+    return rank(candidates, scores or {}, None, weights=PAPER_WEIGHTS, scale=SCALE)
+
+
+def scores_of(candidates, scores) -> dict:
+    return {candidates[n].profile.id: score for n, score in scores.items() if n < len(candidates)}
+
+
+def ids(results) -> list[str]:
+    return [result.candidate.profile.id for result in results]
+
+
+def precedes(one: Result, other: Result) -> bool:
+    ours, theirs = one.candidate.profile, other.candidate.profile
+    if (Signal.LLM in one.signals) is not (Signal.LLM in other.signals):
+        return Signal.LLM in one.signals
+    if one.score != other.score:
+        return one.score > other.score
+    if ours.lifecycle is not theirs.lifecycle:
+        return ours.lifecycle is Lifecycle.ACTIVE
+    return ours.id < theirs.id
+
+
+def an_old_and_a_new(old: tuple[str, int], new: tuple[str, int]) -> list[Candidate]:
+    return [
+        Candidate(profile=a_profile(name=name, trust=trust, lifecycle=lifecycle), bm25=None, cosine=None)
+        for (name, trust), lifecycle in ((old, "deprecated"), (new, "active"))
+    ]
+
+
+@given(candidates, some_scores, st.data())
+def test_the_order_does_not_depend_on_the_order_of_the_input(candidates, scores, data):
+    known = scores_of(candidates, scores)
+    assert ids(ranked(data.draw(st.permutations(candidates)), known)) == ids(ranked(candidates, known))
+
+
+@given(candidates, some_scores)
+def test_the_order_is_total_and_loses_no_candidate(candidates, scores):
+    ordered = ranked(candidates, scores_of(candidates, scores))
+    assert sorted(ids(ordered)) == sorted(candidate.profile.id for candidate in candidates)
+    assert all(precedes(one, other) for one, other in pairwise(ordered))
+
+
+def test_a_deprecated_capability_ranks_below_an_equal_active_one():
+    assert [id[-1] for id in ids(ranked(an_old_and_a_new(("a", 50), ("z", 50))))] == ["z", "a"]
+
+
+def test_a_deprecated_capability_ranks_above_a_worse_active_one():
+    assert [id[-1] for id in ids(ranked(an_old_and_a_new(("z", 60), ("a", 50))))] == ["z", "a"]
+
+
+def test_equals_are_ordered_by_id():
+    equals = [
+        Candidate(profile=a_profile(namespace=namespace, name=name, trust=50), bm25=None, cosine=None)
+        for namespace, name in (("b", "x"), ("a", "z"), ("a", "y"))
+    ]
+    assert ids(ranked(equals)) == ["a/y", "a/z", "b/x"]
+
+
+@pytest.mark.parametrize(
+    ("llm", "bm25", "trust", "tags", "expected"),
+    [
+        (None, None, None, (), 0.0),
+        (None, None, 80, (), 0.80),
+        (0.9, None, None, (), 0.9),
+        (0.9, 1.0, None, (), (0.50 * 0.9 + 0.05 * (1 / 1.5)) / 0.55),
+        (0.9, 1.0, 40, (), (0.50 * 0.9 + 0.05 * (1 / 1.5) + 0.30 * 0.4) / 0.85),
+        (0.9, 1.0, 40, ("pay",), 0.50 * 0.9 + 0.05 * (1 / 1.5) + 0.30 * 0.4 + 0.15 * 1.0),
+        (0.9, 1.0, 40, ("other",), 0.50 * 0.9 + 0.05 * (1 / 1.5) + 0.30 * 0.4 + 0.15 * 0.0),
+    ],
+)
+def test_the_score_is_the_weighted_mean_of_the_signals_that_are_there(llm, bm25, trust, tags, expected):
+    profile = a_profile(trust=trust, type_tags=tags)
+    candidate = Candidate(profile=profile, bm25=bm25, cosine=None)
+    scores = {} if llm is None else {profile.id: llm}
+    [result] = rank([candidate], scores, "pay" if tags else None, weights=PAPER_WEIGHTS, scale=SCALE)
+    assert result.score == pytest.approx(expected)
