@@ -94,9 +94,9 @@ def parity(data: Path, settings: Settings) -> dict[str, Any]:
     ):
         index.put(list(local.profiles.get(list(wanted)).values()))
         index.domain.refresh("capabilities")
-        there = local.discovery.discover
+        there = local.discover
         cloud = Cloud(replace(settings, index_endpoint=url, region=_REGION), encoder=encoder)
-        shipped = cloud.discovery.discover
+        shipped = cloud.discover
         away = replace(shipped, retrieve=replace(shipped.retrieve, index=index))
         runs = {"sqlite": run_discover(there, asked), "opensearch": run_discover(away, asked)}
         ratio = _bm25_ratio(there.retrieve.index, index, asked[:200])
@@ -142,7 +142,7 @@ def answer(data: Path, settings: Settings) -> dict[str, Any]:
         with index_on(url, cloud.encoder) as index:
             if sum(1 for _ in index.revisions()) < DOCUMENTS:
                 _fill(index, made, cloud.encoder.name)
-            shipped = cloud.discovery.discover
+            shipped = cloud.discover
             discover = replace(shipped, retrieve=replace(shipped.retrieve, encoder=_Dense(cloud.encoder)))
             patience = Budgets(encode_ms=10_000, retrieve_ms=30_000, rerank_ms=10_000)
             slow_start = replace(
@@ -234,7 +234,7 @@ def cold(data: Path, settings: Settings) -> dict[str, Any]:
         with index_on(url, cloud.encoder) as index:
             _fill(index, registrations(_PAGE), cloud.encoder.name)
             for number in range(_WARM_UP):
-                cloud.discovery.discover(Query(query=f"refund {number} payments"))  # the node's own first calls
+                cloud.discover(Query(query=f"refund {number} payments"))  # the node's own first calls
             return cold_start.cold(replace(deployed, region=""))
 
 

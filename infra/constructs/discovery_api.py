@@ -18,7 +18,7 @@ from infra.constructs.search_domain import SEARCH, SearchDomain
 from infra.constructs.tables import Tables
 from infra.context import Context
 from infra.layers import core_layer, jwt_layer, vendor_layer
-from mats.edge import ard
+from mats.edge.routes import ROUTES
 from mats.settings import Settings
 
 STAGE = "live"
@@ -26,16 +26,8 @@ TIMEOUT_S = 10
 """Three times what the budgets of an answer add up to: a first call after a restore may be slow."""
 _MEMORY_MB = 1769
 """Where Lambda gives a whole core; lexical search and encoding run side by side."""
-CALLS = (
-    ("POST", "/discover"),
-    ("GET", "/capabilities/{id+}"),
-    ("POST", "/mcp"),
-    ("GET", "/mcp"),  # is told that there are no streams; without it clients would hear that they may not ask
-    ("GET", "/healthz"),
-    ("GET", "/openapi.json"),
-    *((method, path) for path, method in ard.PATHS.items()),
-    ("GET", f"{ard.AGENT}{{identifier+}}"),
-)
+CALLS = tuple((method, route.path) for route in ROUTES for method in (route.method, *route.refused_methods))
+"""The methods of the API, each with its path."""
 
 
 def wildcard(path: str) -> str:

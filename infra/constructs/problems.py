@@ -7,7 +7,7 @@ import json
 
 from aws_cdk import aws_apigateway as apigateway
 
-from mats.edge import ard
+from mats.edge.ard.errors import error_code
 
 _TYPE = apigateway.ResponseType
 _RETRY = {"Retry-After": "'1'"}
@@ -42,11 +42,11 @@ def answer_with_problems(api: apigateway.RestApi, *, signed: bool) -> None:
     ]
     for kind, status, title, detail in known:
         problem = {"type": "about:blank", "title": title, "status": status, "detail": detail, "errors": []}
-        error = {"errorCode": ard.code(status), "message": detail}
+        error = {"errorCode": error_code(status), "message": detail}
         _answer(api, kind, json.dumps(problem | error), status=status)
     others = ((_TYPE.DEFAULT_4_XX, 400, "Bad Request"), (_TYPE.DEFAULT_5_XX, 500, "Internal Server Error"))
     for kind, status, title in others:
-        open_ended = json.dumps({"type": "about:blank", "title": title, "errors": [], "errorCode": ard.code(status)})
+        open_ended = json.dumps({"type": "about:blank", "title": title, "errors": [], "errorCode": error_code(status)})
         said = "$context.error.messageString"
         _answer(api, kind, f'{open_ended[:-1]}, "detail": {said}, "message": {said}}}')
 

@@ -10,7 +10,7 @@ from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.registration import Registration
 from mats.evaluation.data.synthetic import registrations as synthetic
-from mats.local.pump import drain
+from mats.local.worker import drain
 from mats.settings import Settings
 from tests.console.hostile import hostile_items, hostile_writing, rejected_item
 from tests.fakes import ScriptedWriter

@@ -235,13 +235,13 @@ def test_a_refused_titan_leaves_the_local_registry_lexical_until_it_is_back(serv
     with aws_settings(server.client_environment()), closing(Local(settings)) as local:
         local.registry.put([REFUND])
         assert local.enrich([Change(REFUND.id, CAUSE)]) == {REFUND.id: Outcome.DEGRADED}
-        answer = local.discovery.discover(Query(query="money back"))
+        answer = local.discover(Query(query="money back"))
         assert [result.candidate.profile.id for result in answer.ranked] == [REFUND.id]
         assert answer.degraded == ("neural",)
         server.play = None
         assert local.enrich([Change(REFUND.id, CAUSE)]) == {REFUND.id: Outcome.INDEXED}
         assert local.profiles.get([REFUND.id])[REFUND.id].profile.enriched
-        assert local.discovery.discover(Query(query="money back")).degraded == ()
+        assert local.discover(Query(query="money back")).degraded == ()
 
 
 def endpoint_of(server: BedrockServer) -> dict[str, str]:

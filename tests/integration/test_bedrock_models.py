@@ -300,7 +300,7 @@ def test_a_registration_is_findable_as_written_before_the_writer_has_answered_an
         enriching.start()
         assert asked.wait(10)
         raw = local.profiles.get([refund.id])[refund.id]
-        found = local.discovery.discover(Query(query="money back"))
+        found = local.discover(Query(query="money back"))
         go_on.set()
         enriching.join()
         assert results == [{refund.id: Outcome.INDEXED}]
@@ -310,7 +310,7 @@ def test_a_registration_is_findable_as_written_before_the_writer_has_answered_an
         assert (better.profile.enriched, better.profile.rev, better.vector is None) == (True, 2, encoder == "none")
         assert better.profile.enrichment.positive_examples == ("pay the shopper back",)
         assert any("https://evil.example/pay is not in the registration" in note for note in better.profile.notes)
-        answer = local.discovery.discover(Query(query="shopper"))
+        answer = local.discover(Query(query="shopper"))
         assert answer.degraded == (("neural",) if encoder == "none" else ())
         assert Signal.LLM in answer.ranked[0].signals
         assert answer.trace.usage.usd
@@ -325,7 +325,7 @@ def test_with_titan_a_capability_is_found_by_the_meaning_that_its_vector_carries
     with closing(Local(Settings(bedrock=True, home=tmp_path, encoder=TITAN))) as local:
         local.registry.put([refund])
         local.enrich([Change(refund.id, CAUSE)])
-        discover = local.discovery.discover
+        discover = local.discover
         discover = replace(discover, rerank=replace(discover.rerank, reranker=None))
         [result] = discover(Query(query="back money gives")).ranked
         assert result.candidate.cosine is not None

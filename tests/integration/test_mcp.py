@@ -13,7 +13,7 @@ import mcp.client.session
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
-from mats.edge.mcp import CURRENT, WITH_HANDSHAKE
+from mats.edge.mcp.protocol import CURRENT, WITH_HANDSHAKE
 from tests.conftest import ROOT
 from tests.integration.conftest import Mats, Service, serving
 from tests.integration.test_cli import rows, tool

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from mats.edge.formats import ReadyMade
-from mats.edge.request import Format
+from mats.edge.discover_request import Format
+from mats.edge.tools.formats import ReadyMade
 from tests.conftest import ROOT
 from tests.integration.conftest import Mats, Service, serving
 from tests.unit.edge.test_formats import assert_taken

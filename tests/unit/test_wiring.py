@@ -14,6 +14,8 @@ from mats.bootstrap.cloud import Cloud
 from mats.bootstrap.local import Local
 from mats.domain.errors import NotPermitted
 from mats.domain.profile import Profile, Status
+from mats.edge.api_gateway import parse_request
+from mats.edge.caller import local_caller
 from mats.settings import Settings, SettingsInvalid
 from tests.servers.tables import credentials
 
@@ -58,53 +60,51 @@ def test_the_local_system_refuses_settings_of_the_one_in_aws_and_makes_no_file(t
 
 def test_wiring_either_function_asks_nobody(offline):
     settings = in_aws(callers_table="callers", event_bus="mats", metrics="mats")
-    assert bootstrap.discovery(settings).callers is not None
-    assert bootstrap.enrichment(settings).spent() == {}
+    assert bootstrap.application(settings).audiences_of is not None
+    assert bootstrap.change_processor(settings).spent() == {}
 
 
 def test_wiring_with_models_on_bedrock_asks_nobody(offline):
     settings = Settings(
         index_endpoint=NOWHERE, encoder="amazon.titan-embed-text-v2:0", bedrock=True, region="us-east-1", **TABLES
     )
-    discovery = bootstrap.discovery(settings)
-    assert discovery.discover.retrieve.encoder is not None
-    assert discovery.discover.rerank.reranker is not None
-    assert bootstrap.enrichment(settings).enrich.writer is not None
+    application = bootstrap.application(settings)
+    assert application.discover.retrieve.encoder is not None
+    assert application.discover.rerank.reranker is not None
+    assert bootstrap.change_processor(settings).enrich.writer is not None
 
 
 def test_discovery_needs_no_tables(offline):
-    discovery = bootstrap.discovery(Settings(index_endpoint=NOWHERE, encoder="none"))
-    assert discovery.callers is None
-    assert discovery.discover.retrieve.index.name.startswith("opensearch")
+    application = bootstrap.application(Settings(index_endpoint=NOWHERE, encoder="none"))
+    assert application.audiences_of is None
+    assert application.discover.retrieve.index.name.startswith("opensearch")
 
 
 def test_enrichment_without_tables_says_which_variables_are_missing(offline):
     with pytest.raises(SettingsInvalid, match="MATS_REGISTRY_TABLE, MATS_TRUST_TABLE and MATS_PROFILES_TABLE"):
-        bootstrap.enrichment(Settings(index_endpoint=NOWHERE, encoder="none"))
+        bootstrap.change_processor(Settings(index_endpoint=NOWHERE, encoder="none"))
 
 
 def test_in_aws_answers_do_not_say_what_failed_inside_and_locally_they_do(offline, tmp_path: Path):
-    assert bootstrap.discovery(in_aws()).discreet
-    local = Local(Settings(home=tmp_path, encoder="none"))
-    assert not local.discovery.discreet
-    local.close()
+    assert not parse_request({}).caller.sees_internal_errors
+    assert local_caller(Settings(home=tmp_path)).sees_internal_errors
 
 
 def test_metrics_are_written_where_there_is_a_namespace(offline, capsys):
-    assert isinstance(bootstrap.discovery(in_aws(metrics="mats")).metrics, CloudWatchMetrics)
-    bootstrap.discovery(in_aws()).metrics({})
+    assert isinstance(bootstrap.application(in_aws(metrics="mats")).metrics, CloudWatchMetrics)
+    bootstrap.application(in_aws()).metrics({})
     assert capsys.readouterr().out == ""
 
 
 def test_the_two_functions_measure_under_names_of_their_own(offline):
     settings = in_aws(metrics="mats")
-    assert bootstrap.discovery(settings).metrics == CloudWatchMetrics("mats", "discovery")
-    assert bootstrap.enrichment(settings).metrics == CloudWatchMetrics("mats", "enrichment")
+    assert bootstrap.application(settings).metrics == CloudWatchMetrics("mats", "discovery")
+    assert bootstrap.change_processor(settings).metrics == CloudWatchMetrics("mats", "enrichment")
 
 
 def test_without_a_bus_rejections_are_announced_to_nobody(offline):
     rejected = Profile(namespace="com.acme", name="x", status=Status.REJECTED, error="why")
-    bootstrap.enrichment(in_aws()).enrich.rejects([rejected])
+    bootstrap.change_processor(in_aws()).enrich.rejects([rejected])
 
 
 def test_without_credentials_the_domain_cannot_be_asked(offline, monkeypatch: pytest.MonkeyPatch):

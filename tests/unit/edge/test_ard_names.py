@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mats.domain.capability import Kind, capability_id
 from mats.domain.errors import RequestInvalid
-from mats.edge.ard_names import identifier, named, namespace_of, publisher
+from mats.edge.ard.identifiers import identifier, named, namespace_of, publisher
 from tests.ard_models import IDENTIFIER, PROBED
 
 labels = st.text("abcxyz019-", min_size=1, max_size=8) | st.just("localhost")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mats.domain.profile import Cause
-from mats.edge.changes import MessageUnreadable, change_of
+from mats.edge.changes import MessageUnreadable, parse_change
 from mats.ports import Change
 
 EVENT = {
@@ -31,18 +31,18 @@ def _message(event: object) -> dict[str, str]:
 
 
 def test_a_message_tells_which_capability_changed_and_what_brought_it_about():
-    assert change_of(_message(EVENT)) == Change(
+    assert parse_change(_message(EVENT)) == Change(
         id="com.acme/docs/read", cause=Cause(event_id="e-1", time="2026-01-01T00:00:00+00:00")
     )
 
 
 def test_a_change_carries_the_key_and_never_the_content():
     event = {**EVENT, "detail": {**EVENT["detail"], "item": {"description": "stale"}, "trust": 100}}
-    assert change_of(_message(event)) == change_of(_message(EVENT))
+    assert parse_change(_message(event)) == parse_change(_message(EVENT))
 
 
 def test_a_name_in_any_script_is_read():
-    assert change_of(_message(_keys(namespace={"S": "com.acme"}, name={"S": "返金"}))).id == "com.acme/返金"
+    assert parse_change(_message(_keys(namespace={"S": "com.acme"}, name={"S": "返金"}))).id == "com.acme/返金"
 
 
 @pytest.mark.parametrize(
@@ -71,22 +71,22 @@ def test_a_name_in_any_script_is_read():
 )
 def test_a_message_that_tells_of_no_change_is_unreadable(message):
     with pytest.raises(MessageUnreadable):
-        change_of(message)
+        parse_change(message)
 
 
 @pytest.mark.parametrize("key", [None, 3, True, [], {}, "", "\ud800"], ids=repr)
 @pytest.mark.parametrize("part", ["namespace", "name"])
 def test_a_key_that_is_no_text_is_no_key(part, key):
     with pytest.raises(MessageUnreadable):
-        change_of(_message(_keys(**{"namespace": {"S": "com.acme"}, "name": {"S": "x"}, part: {"S": key}})))
+        parse_change(_message(_keys(**{"namespace": {"S": "com.acme"}, "name": {"S": "x"}, part: {"S": key}})))
 
 
 def test_a_message_nested_beyond_reading_is_unreadable():
     with pytest.raises(MessageUnreadable):
-        change_of({"body": "[" * 100_000 + "]" * 100_000})
+        parse_change({"body": "[" * 100_000 + "]" * 100_000})
 
 
 def test_an_unreadable_message_is_quoted_only_in_part():
     with pytest.raises(MessageUnreadable) as refused:
-        change_of({"body": "x" * 100_000})
+        parse_change({"body": "x" * 100_000})
     assert len(str(refused.value)) < 300

@@ -17,9 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from mats.domain.capability import Id, Kind
 from mats.domain.errors import RequestInvalid
 from mats.domain.profile import Profile
-from mats.edge.formats import ReadyMade, estimated_tokens
-from mats.edge.request import DiscoverRequest, Format
-from mats.edge.tools import LONGEST_NAME, id_of, tool_name, tool_of
+from mats.edge.discover_request import DiscoverRequest, Format
+from mats.edge.tools.formats import ReadyMade, estimated_tokens
+from mats.edge.tools.tool import LONGEST_NAME, id_of, tool_name, tool_of
 from tests.builders import a_profile
 from tests.unit.edge.test_openapi import _result, _shortlist
 

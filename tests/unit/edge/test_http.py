@@ -2,7 +2,9 @@
 
 import base64
 import json
+from collections.abc import Mapping
 from itertools import chain
+from typing import Any
 
 import pytest
 
@@ -11,11 +13,16 @@ from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.query import Query
 from mats.edge import http
 from mats.edge.answer import Health, Problem
+from mats.edge.api_gateway import parse_request, proxy_response
 
 
-def _sent(body: bytes) -> http.Event:
+def _sent(body: bytes) -> dict[str, Any]:
     """An event with this body, as API Gateway hands over what may not be text."""
     return {"body": base64.b64encode(body).decode(), "isBase64Encoded": True}
+
+
+def body_of(event: Mapping[str, Any]) -> Any:
+    return parse_request(event).json()
 
 
 # parameters and headers
@@ -30,31 +37,31 @@ def _sent(body: bytes) -> http.Event:
     ],
 )
 def test_every_value_of_a_parameter_is_there(event, parameters):
-    assert http.parameters_of(event) == parameters
+    assert parse_request(event).query == parameters
 
 
 @pytest.mark.parametrize("spelt", ["Origin", "origin", "ORIGIN"])
 def test_a_header_is_found_however_it_is_spelt(spelt):
-    assert http.header_of({"headers": {"X": "y", spelt: "here"}}, "Origin") == "here"
-    assert http.header_of({"headers": {spelt: "here"}}, "Host") is None
-    assert http.header_of({"headers": None}, "Host") is None
+    assert parse_request({"headers": {"X": "y", spelt: "here"}}).header("Origin") == "here"
+    assert parse_request({"headers": {spelt: "here"}}).header("Host") is None
+    assert parse_request({"headers": None}).header("Host") is None
 
 
 # bodies
 
 
 def test_a_body_is_read_as_json():
-    assert http.body_of({"body": '{"query": "返金"}'}) == {"query": "返金"}
-    assert http.body_of({"body": "[1]", "isBase64Encoded": False}) == [1]
+    assert body_of({"body": '{"query": "返金"}'}) == {"query": "返金"}
+    assert body_of({"body": "[1]", "isBase64Encoded": False}) == [1]
 
 
 def test_an_encoded_body_is_decoded_first():
-    assert http.body_of(_sent('{"query": "返金"}'.encode())) == {"query": "返金"}
+    assert body_of(_sent('{"query": "返金"}'.encode())) == {"query": "返金"}
 
 
 def test_a_byte_order_mark_before_a_body_is_passed_over():
-    assert http.body_of({"body": '\ufeff{"query": "refund"}'}) == {"query": "refund"}
-    assert http.body_of(_sent(b'\xef\xbb\xbf{"query": "refund"}')) == {"query": "refund"}
+    assert body_of({"body": '\ufeff{"query": "refund"}'}) == {"query": "refund"}
+    assert body_of(_sent(b'\xef\xbb\xbf{"query": "refund"}')) == {"query": "refund"}
 
 
 @pytest.mark.parametrize(
@@ -72,7 +79,7 @@ def test_a_byte_order_mark_before_a_body_is_passed_over():
 )
 def test_a_body_that_is_no_json_is_unreadable_and_says_where(event):
     with pytest.raises(http.BodyUnreadable, match=r"not JSON: .* at character \d+"):
-        http.body_of(event)
+        body_of(event)
 
 
 @pytest.mark.parametrize(
@@ -88,30 +95,30 @@ def test_a_body_that_is_no_json_is_unreadable_and_says_where(event):
 )
 def test_a_body_that_is_no_utf8_is_unreadable(event):
     with pytest.raises(http.BodyUnreadable, match="UTF-8"):
-        http.body_of(event)
+        body_of(event)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
 def test_a_body_in_another_unicode_encoding_is_unreadable(encoding):
     with pytest.raises(http.BodyUnreadable):
-        http.body_of(_sent('{"query": "refund"}'.encode(encoding)))
+        body_of(_sent('{"query": "refund"}'.encode(encoding)))
 
 
 def test_an_encoded_body_that_is_not_even_ascii_is_unreadable():
     with pytest.raises(http.BodyUnreadable):
-        http.body_of({"body": "é", "isBase64Encoded": True})
+        body_of({"body": "é", "isBase64Encoded": True})
 
 
 def test_a_number_too_long_to_read_is_unreadable():
     with pytest.raises(http.BodyUnreadable):
-        http.body_of({"body": f'{{"query": "q", "limit": {"9" * 5_000}}}'})
+        body_of({"body": f'{{"query": "q", "limit": {"9" * 5_000}}}'})
 
 
 def test_a_body_of_exactly_the_limit_is_read():
     empty = len('{"query": ""}')
     body = f'{{"query": "{"x" * (http.MAX_BODY_BYTES - empty)}"}}'
-    assert http.body_of({"body": body}).keys() == {"query"}
-    assert http.body_of(_sent(body.encode())).keys() == {"query"}
+    assert body_of({"body": body}).keys() == {"query"}
+    assert body_of(_sent(body.encode())).keys() == {"query"}
 
 
 @pytest.mark.parametrize(
@@ -126,25 +133,25 @@ def test_a_body_of_exactly_the_limit_is_read():
 )
 def test_a_body_above_the_limit_is_refused_unread(event):
     with pytest.raises(http.BodyTooLarge, match="at most 65,536"):
-        http.body_of(event)
+        body_of(event)
 
 
 def test_a_body_nested_beyond_reading_is_unreadable():
     for body in ("[" * 30_000, "[" * 30_000 + "]" * 30_000, '{"query":' * 6_000):
         with pytest.raises(http.BodyUnreadable):
-            http.body_of({"body": body})
+            body_of({"body": body})
 
 
 @pytest.mark.parametrize("depth", [500, 5_000, 9_000])
 def test_a_body_nested_as_deep_as_some_interpreters_read_is_no_query(depth):
     for body in ("[" * depth + "]" * depth, '{"query":' * (depth // 2) + "1" + "}" * (depth // 2)):
         with pytest.raises(RequestInvalid):
-            Query.parse(http.body_of({"body": body}))
+            Query.parse(body_of({"body": body}))
 
 
 def test_a_body_nested_a_hundred_thousand_deep_is_refused_by_its_size():
     with pytest.raises(http.BodyTooLarge):
-        http.body_of({"body": "[" * 100_000 + "]" * 100_000})
+        body_of({"body": "[" * 100_000 + "]" * 100_000})
 
 
 # paths
@@ -168,7 +175,7 @@ def test_a_body_nested_a_hundred_thousand_deep_is_refused_by_its_size():
     ],
 )
 def test_a_path_is_what_the_client_meant(event, path):
-    assert http.path_of(event) == path
+    assert parse_request(event).decoded_path == path
 
 
 # audiences
@@ -187,7 +194,7 @@ def test_a_path_is_what_the_client_meant(event, path):
     ],
 )
 def test_the_audiences_are_those_the_authorizer_vouches_for(vouched, audiences):
-    assert http.audiences_of({"requestContext": {"authorizer": {"audiences": vouched}}}) == audiences
+    assert parse_request({"requestContext": {"authorizer": {"audiences": vouched}}}).caller.audiences == audiences
 
 
 @pytest.mark.parametrize(
@@ -201,7 +208,7 @@ def test_the_audiences_are_those_the_authorizer_vouches_for(vouched, audiences):
     ],
 )
 def test_a_caller_nobody_vouches_for_belongs_to_no_audience(event):
-    assert http.audiences_of(event) == frozenset()
+    assert parse_request(event).caller.audiences == frozenset()
 
 
 CLAIM = "ops"
@@ -222,15 +229,17 @@ CLAIM = "ops"
     ids=lambda claimed: next(iter(claimed)),
 )
 def test_nothing_a_client_sends_makes_it_part_of_an_audience(claimed):
-    assert http.audiences_of({**claimed, "requestContext": {}}) == frozenset()
-    assert http.audiences_of({**claimed, "requestContext": {"authorizer": {"audiences": "dev"}}}) == {"dev"}
+    assert parse_request({**claimed, "requestContext": {}}).caller.audiences == frozenset()
+    assert parse_request({**claimed, "requestContext": {"authorizer": {"audiences": "dev"}}}).caller.audiences == {
+        "dev"
+    }
 
 
 # answers and problems
 
 
 def test_an_answer_says_what_is_absent_too():
-    response = http.ok(Health(status="ok", index="sqlite", encoder=None, reranker=None))
+    response = http.json_response(Health(status="ok", index="sqlite", encoder=None, reranker=None))
     assert (response.status, response.headers) == (200, {"Content-Type": "application/json"})
     assert json.loads(response.body) == {
         "status": "ok",
@@ -261,7 +270,7 @@ EXPECTED = [
 
 @pytest.mark.parametrize(("error", "status", "headers"), EXPECTED, ids=lambda value: type(value).__name__)
 def test_every_error_has_its_status_and_the_one_shape_of_a_problem(error, status, headers):
-    response = http.failed(error)
+    response = http.error_response(error)
     assert response.status == status
     assert response.headers == {"Content-Type": "application/problem+json", **headers}
     problem = Problem.model_validate_json(response.body)
@@ -280,7 +289,7 @@ def test_no_error_of_the_edge_or_the_domain_is_without_a_stated_status():
 
 
 def test_a_problem_names_every_fault_by_its_field():
-    body = json.loads(http.failed(errors.RequestInvalid(FAULTS)).body)
+    body = json.loads(http.error_response(errors.RequestInvalid(FAULTS)).body)
     assert body == {
         "type": "about:blank",
         "title": "Unprocessable Content",
@@ -294,7 +303,7 @@ def test_a_problem_names_every_fault_by_its_field():
 
 
 def test_a_fault_of_the_whole_body_stands_in_the_detail_alone():
-    body = json.loads(http.failed(http.BodyUnreadable([Fault("", "no JSON")])).body)
+    body = json.loads(http.error_response(http.BodyUnreadable([Fault("", "no JSON")])).body)
     assert (body["detail"], body["errors"]) == ("no JSON", [])
 
 
@@ -302,7 +311,7 @@ def test_a_fault_of_the_whole_body_stands_in_the_detail_alone():
 def test_a_request_with_broken_unicode_gets_a_problem_that_can_be_sent(body):
     with pytest.raises(errors.RequestInvalid) as refused:
         Query.parse(body)
-    response = http.failed(refused.value)
+    response = http.error_response(refused.value)
     assert response.status == 422
     assert response.body.encode()
 
@@ -314,7 +323,7 @@ def test_a_problem_may_say_more_in_its_headers():
 
 
 def test_a_response_goes_back_as_api_gateway_expects_it():
-    assert http.Response(404, "{}", {"Content-Type": "application/problem+json"}).to_proxy() == {
+    assert proxy_response(http.Response(404, "{}", {"Content-Type": "application/problem+json"})) == {
         "statusCode": 404,
         "headers": {"Content-Type": "application/problem+json"},
         "body": "{}",
@@ -324,4 +333,4 @@ def test_a_response_goes_back_as_api_gateway_expects_it():
 
 def test_half_a_character_in_a_name_is_answered_and_not_repeated():
     refused = RequestInvalid([Fault("query.\ud800", "is not known")])
-    assert Problem.model_validate_json(http.failed(refused).body).errors[0].field == "query.?"
+    assert Problem.model_validate_json(http.error_response(refused).body).errors[0].field == "query.?"

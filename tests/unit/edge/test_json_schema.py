@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from mats.edge.json_schema import _READERS, valid
+from mats.edge.tools.json_schema import _READERS, valid
 
 HONEST = {
     "type": "object",

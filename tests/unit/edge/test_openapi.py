@@ -17,8 +17,8 @@ from mats.domain.trace import Trace
 from mats.domain.usage import Usage
 from mats.edge import http, openapi
 from mats.edge.answer import Answer, Capability, Health, RankedCapability
-from mats.edge.formats import ReadyMade
-from mats.edge.request import DiscoverRequest, Format
+from mats.edge.discover_request import DiscoverRequest, Format
+from mats.edge.tools.formats import ReadyMade
 from tests.builders import a_profile
 
 DOCUMENT = json.loads(json.dumps(openapi.document(), allow_nan=False))
@@ -207,7 +207,7 @@ def test_a_request_is_taken_if_and_only_if_the_document_says_so(body, taken):
 
 @pytest.mark.parametrize("shortlist", [FULL, BARE], ids=["full", "bare"])
 def test_an_answer_is_what_the_document_promises(shortlist):
-    response = http.ok(Answer.of(shortlist))
+    response = http.json_response(Answer.of(shortlist))
     assert _conforms(json.loads(response.body), _promised("/discover", "post", 200))
     assert Answer.model_validate_json(response.body) == Answer.of(shortlist)
 
@@ -215,14 +215,14 @@ def test_an_answer_is_what_the_document_promises(shortlist):
 @pytest.mark.parametrize("format", Format)
 @pytest.mark.parametrize("shortlist", [FULL, BARE], ids=["full", "bare"])
 def test_ready_made_tools_are_what_the_document_promises(format, shortlist):
-    body = json.loads(http.ok(ReadyMade.of(shortlist, format, 400)).body)
+    body = json.loads(http.json_response(ReadyMade.of(shortlist, format, 400)).body)
     assert _conforms(body, {"$ref": "#/components/schemas/ReadyMade"})
     assert _conforms(body, _promised("/discover", "post", 200))
     assert not _conforms({**body, "extra": 1}, _promised("/discover", "post", 200))
 
 
 def test_an_answer_of_another_shape_would_be_noticed():
-    answer = json.loads(http.ok(Answer.of(FULL)).body)
+    answer = json.loads(http.json_response(Answer.of(FULL)).body)
     promised = _promised("/discover", "post", 200)
     assert not _conforms({**answer, "verdict": "perhaps"}, promised)
     assert not _conforms({**answer, "extra": 1}, promised)
@@ -230,7 +230,7 @@ def test_an_answer_of_another_shape_would_be_noticed():
 
 
 def test_an_answer_says_what_the_contract_shows():
-    answer = json.loads(http.ok(Answer.of(FULL)).body)
+    answer = json.loads(http.json_response(Answer.of(FULL)).body)
     assert answer["verdict"] == "match"
     assert answer["took_ms"] == {"encode": 6.1, "total": 9.0}
     assert answer["cost"] == {"input_tokens": 1_400, "output_tokens": 58, "usd": 0.00006}
@@ -274,15 +274,15 @@ def test_a_caller_gets_no_more_than_was_asked_for():
     ids=["bare", "enriched", "raw"],
 )
 def test_a_capability_is_shown_as_the_document_promises(profile):
-    shown = json.loads(http.ok(Capability.of(profile)).body)
+    shown = json.loads(http.json_response(Capability.of(profile)).body)
     assert _conforms(shown, _promised("/capabilities/{id}", "get", 200))
     assert shown["description"] == profile.source.description
     assert shown["trust"] == profile.trust
 
 
 def test_who_may_see_a_capability_is_shown_to_nobody():
-    assert "ops" not in http.ok(Capability.of(a_profile(visible_to=["ops"]))).body
-    assert "ops" not in http.ok(Answer.of(_shortlist(_result(a_profile(visible_to=["ops"]))))).body
+    assert "ops" not in http.json_response(Capability.of(a_profile(visible_to=["ops"]))).body
+    assert "ops" not in http.json_response(Answer.of(_shortlist(_result(a_profile(visible_to=["ops"]))))).body
 
 
 def test_a_profile_without_content_is_shown_to_nobody():
@@ -304,10 +304,10 @@ def test_a_profile_without_content_is_shown_to_nobody():
     ],
 )
 def test_a_problem_is_what_the_document_promises(path, method, error):
-    response = http.failed(error)
+    response = http.error_response(error)
     assert _conforms(json.loads(response.body), _promised(path, method, response.status))
 
 
 def test_health_is_what_the_document_promises():
     health = Health(status="ok", index="sqlite", encoder=None, reranker=None)
-    assert _conforms(json.loads(http.ok(health).body), _promised("/healthz", "get", 200))
+    assert _conforms(json.loads(http.json_response(health).body), _promised("/healthz", "get", 200))

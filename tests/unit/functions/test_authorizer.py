@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from functions.authorizer import handler
 from functions.authorizer.handler import IssuerKeys, NotFetched, Refused, Unauthorized, respond
-from mats.edge import http
+from mats.edge.api_gateway import parse_request
 from mats.settings import Settings
 
 STAGE = "arn:aws:execute-api:eu-west-1:123456789012:abc123/live"
@@ -133,7 +133,7 @@ def test_rs256_and_es256_are_accepted(door):
 
 def test_what_the_authorizer_says_is_what_discovery_reads(door):
     context = door.ask(f"Bearer {door.token(audiences='finance ops')}")["context"]
-    assert http.audiences_of({"requestContext": {"authorizer": context}}) == {"finance", "ops"}
+    assert parse_request({"requestContext": {"authorizer": context}}).caller.audiences == {"finance", "ops"}
 
 
 @pytest.mark.parametrize(

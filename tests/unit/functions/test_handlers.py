@@ -4,16 +4,18 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
-from functions.discovery import handler as discovery_handler
-from functions.enrichment import handler as enrichment_handler
-from mats.bootstrap import Discovery, Enrichment
 from mats.domain.errors import DependencyFailed
-from mats.local.envelope import proxy_request, sqs_batch
+from mats.edge.api_gateway import parse_request, proxy_response
+from mats.edge.app import Application
+from mats.edge.changes import ChangeProcessor, process_batch
+from mats.edge.dispatch import respond
 from mats.ports import Event
 from mats.usecases.look_up import LookUp
+from tests.aws_events import proxy_request, respond_to, sqs_batch
 from tests.builders import a_profile, a_registration
 from tests.conftest import ROOT
 from tests.fakes import FakeEncoder
@@ -25,9 +27,9 @@ SECRET = a_profile(name="secret", description="give money back", visible_to=("fi
 
 def ask(method: str, path: str, body: object = None, *, audiences=(), headers=None) -> tuple[int, dict]:
     index = indexed(*THREE, SECRET)
-    discovery = Discovery(discover_over(index), LookUp(index))
+    application = Application(discover_over(index), LookUp(index))
     raw = b"" if body is None else json.dumps(body).encode()
-    response = discovery_handler.respond(proxy_request(method, path, headers or {}, raw, audiences), discovery)
+    response = respond_to(proxy_request(method, path, headers or {}, raw, audiences), application)
     return response.status, json.loads(response.body)
 
 
@@ -53,7 +55,7 @@ def test_audiences_come_from_the_authorizer_and_from_nowhere_else():
 def test_a_proxy_response_is_what_api_gateway_expects():
     index = indexed(*THREE)
     event = proxy_request("GET", "/healthz", {}, b"", ())
-    proxied = discovery_handler.respond(event, Discovery(discover_over(index), LookUp(index))).to_proxy()
+    proxied = proxy_response(respond_to(event, Application(discover_over(index), LookUp(index))))
     assert proxied.keys() == {"statusCode", "headers", "body", "isBase64Encoded"}
     assert proxied["statusCode"] == 200
 
@@ -63,7 +65,7 @@ def message(name: str, *, id: str | None = None) -> Event:
 
 
 def enriched(batch: dict, world: World, **more) -> dict:
-    return enrichment_handler.respond(batch, Enrichment(world.enrich, dict, **more))
+    return process_batch(batch, ChangeProcessor(world.enrich, dict, **more))
 
 
 def failures(response: dict) -> list[str]:
@@ -123,11 +125,13 @@ def signed(role: str = "Buyer") -> dict:
 ROLE = "arn:aws:iam::123456789012:role/Buyer"
 
 
-def ask_signed(path: str, body: object = None, *, callers, measured=None) -> tuple[int, dict]:
+def ask_signed(path: str, body: object = None, *, audiences_of, measured=None) -> tuple[int, dict]:
     index = indexed(*THREE, SECRET)
-    found = Discovery(discover_over(index), LookUp(index), callers=callers, metrics=measured or (lambda measures: None))
+    found = Application(
+        discover_over(index), LookUp(index), audiences_of=audiences_of, metrics=measured or (lambda measures: None)
+    )
     event = proxy_request("POST" if body else "GET", path, {}, json.dumps(body).encode() if body else b"", ())
-    response = discovery_handler.respond({**event, "requestContext": signed()}, found)
+    response = respond_to({**event, "requestContext": signed()}, found)
     return response.status, json.loads(response.body)
 
 
@@ -138,27 +142,27 @@ def test_a_role_sees_what_operators_let_it_see():
         asked.append(arn)
         return frozenset({"finance"})
 
-    assert ask_signed(f"/capabilities/{SECRET.id}", callers=callers)[0] == 200
-    answer = ask_signed("/discover", {"query": "give money back"}, callers=callers)[1]
+    assert ask_signed(f"/capabilities/{SECRET.id}", audiences_of=callers)[0] == 200
+    answer = ask_signed("/discover", {"query": "give money back"}, audiences_of=callers)[1]
     assert SECRET.id in [result["id"] for result in answer["results"]]
     assert set(asked) == {ROLE}
-    assert ask_signed(f"/capabilities/{SECRET.id}", callers=lambda arn: frozenset())[0] == 404
+    assert ask_signed(f"/capabilities/{SECRET.id}", audiences_of=lambda arn: frozenset())[0] == 404
 
 
 def test_where_nobody_knows_what_a_caller_may_see_it_gets_what_everyone_may_and_is_told():
     def down(arn: str) -> frozenset[str]:
         raise DependencyFailed("no table")
 
-    status, answer = ask_signed("/discover", {"query": "give money back"}, callers=down)
+    status, answer = ask_signed("/discover", {"query": "give money back"}, audiences_of=down)
     assert status == 200
     assert "audiences" in answer["degraded"]
     assert SECRET.id not in [result["id"] for result in answer["results"]]
-    assert ask_signed(f"/capabilities/{SECRET.id}", callers=down)[0] == 503
+    assert ask_signed(f"/capabilities/{SECRET.id}", audiences_of=down)[0] == 503
 
 
 def test_every_answer_is_measured():
     measured = []
-    ask_signed("/discover", {"query": "address"}, callers=lambda arn: frozenset(), measured=measured.append)
+    ask_signed("/discover", {"query": "address"}, audiences_of=lambda arn: frozenset(), measured=measured.append)
     (measures,) = measured
     assert measures["Answers"] == (1, "Count")
     assert measures["DegradedLlm"].value == 1
@@ -202,11 +206,14 @@ def test_callers_in_aws_do_not_hear_what_failed_inside():
 
     index = indexed(*THREE)
     event = {**proxy_request("GET", f"/capabilities/{SECRET.id}", {}, b"", ()), "requestContext": signed()}
-    for discreet in (True, False):
-        found = Discovery(discover_over(index), LookUp(index), callers=down, discreet=discreet)
-        response = discovery_handler.respond(event, found)
+    application = Application(discover_over(index), LookUp(index), audiences_of=down)
+    in_aws = parse_request(event)
+    assert not in_aws.caller.sees_internal_errors
+    local = replace(in_aws, caller=replace(in_aws.caller, sees_internal_errors=True))
+    for request in (in_aws, local):
+        response = respond(application, request)
         assert response.status == 503
-        assert ("123456789012" in response.body) is not discreet
+        assert ("123456789012" in response.body) is (request is local)
 
 
 def test_the_function_starts_without_what_only_some_requests_need():
@@ -222,7 +229,7 @@ def test_the_function_starts_without_what_only_some_requests_need():
     )
     loaded = set(ran.stdout.split())
     assert "mats.edge.answer" in loaded
-    for late in ("mcp", "formats", "openapi", "tools", "ard_service", "ard_request"):
+    for late in ("mcp", "openapi", "tools", "ard", "changes"):
         assert not {name for name in loaded if name.startswith((f"mats.edge.{late}", "mcp."))}, late
     offline = {f"mats.usecases.{name}" for name in ("enrich", "reindex", "reconcile", "backfill", "browse")}
     offline |= {f"mats.adapters.{name}" for name in ("bedrock.writer", "dynamodb.profiles", "eventbridge")}

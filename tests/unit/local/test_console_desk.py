@@ -18,7 +18,7 @@ from mats.local.console.asked import Wanted
 from mats.local.console.conditions import condition
 from mats.local.console.desk import Desk, Overtaken
 from mats.local.console.keeper import Keeper
-from mats.local.pump import drain
+from mats.local.worker import drain
 from mats.settings import Settings
 from tests.builders import a_registration, an_item
 

@@ -1,5 +1,7 @@
 """Wiring: the only production module that imports adapters."""
 
+from typing import TYPE_CHECKING
+
 from mats.adapters.dynamodb.values import to_row as dynamodb_row
 from mats.bootstrap.calibration import RERANKED, Calibration, calibrated
 from mats.bootstrap.models import (
@@ -12,22 +14,24 @@ from mats.bootstrap.models import (
     rehearsal,
     user_cache,
 )
-from mats.bootstrap.system import Discovery, Enrichment, System
+from mats.bootstrap.system import System
+from mats.edge.app import Application
 from mats.settings import Settings
+
+if TYPE_CHECKING:
+    from mats.edge.changes import ChangeProcessor
 
 __all__ = [
     "PATIENCE",
     "RERANKED",
     "Calibration",
-    "Discovery",
-    "Enrichment",
     "System",
+    "application",
     "bedrock",
     "calibrated",
-    "discovery",
+    "change_processor",
     "dynamodb_row",
     "encoder",
-    "enrichment",
     "opened",
     "patient_bedrock",
     "prices",
@@ -53,11 +57,11 @@ def opened(settings: Settings) -> System:
     return Local(settings)
 
 
-def discovery(settings: Settings) -> Discovery:
-    """What the discovery function serves."""
-    return opened(settings).discovery
+def application(settings: Settings) -> Application:
+    """The application that the discovery function serves."""
+    return opened(settings).application
 
 
-def enrichment(settings: Settings) -> Enrichment:
-    """What the enrichment function runs."""
-    return opened(settings).enrichment
+def change_processor(settings: Settings) -> "ChangeProcessor":
+    """The processor of the enrichment function."""
+    return opened(settings).change_processor

@@ -97,6 +97,6 @@ class Local(System):
 
     def close(self) -> None:
         """Let go of the file and the threads."""
-        if "discovery" in self.__dict__:
-            self.discovery.discover.stages.executor.shutdown(wait=False, cancel_futures=True)
+        if "discover" in self.__dict__:
+            self.discover.stages.executor.shutdown(wait=False, cancel_futures=True)
         self.database.close()

@@ -4,9 +4,8 @@ import logging
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cached_property
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING
@@ -20,10 +19,10 @@ from mats.domain.errors import DependencyFailed
 from mats.domain.profile import Profile
 from mats.domain.ranking import PAPER_WEIGHTS, VerdictThresholds
 from mats.domain.usage import Usage
+from mats.edge.app import Application, ignore_metrics
 from mats.ports import (
     Encoder,
     Generations,
-    Measure,
     Metrics,
     ProfileStore,
     Registry,
@@ -41,8 +40,8 @@ from mats.usecases.stages import Stages
 
 if TYPE_CHECKING:
     from mats.adapters.bedrock.models import Bedrock
+    from mats.edge.changes import ChangeProcessor
     from mats.usecases.backfill import Backfill
-    from mats.usecases.browse import Browse
     from mats.usecases.enrich import Enrich
     from mats.usecases.reconcile import Reconcile
     from mats.usecases.reindex import Reindex
@@ -52,39 +51,6 @@ _STAGE_THREADS = 256
 """Threads are made as they are needed; a waiting one costs next to nothing."""
 _WAITING_PER_CORE = 16
 """Retrievals at once where most of a retrieval is waiting for an encoder elsewhere."""
-
-
-def _unmeasured(measures: Mapping[str, Measure]) -> None:
-    """Nobody watches."""
-
-
-@dataclass(frozen=True, slots=True)
-class Discovery:
-    """What the discovery function serves. `callers` gives the audiences of an IAM caller by its ARN."""
-
-    discover: Discover
-    look_up: LookUp
-    log_queries: bool = True
-    callers: Callable[[str], frozenset[str]] | None = None
-    metrics: Metrics = _unmeasured
-    discreet: bool = False
-    """Callers are not the operator: an answer does not say what failed inside."""
-
-    @property
-    def browse(self) -> "Browse":
-        """Goes through the index that is looked up in."""
-        from mats.usecases.browse import Browse  # noqa: PLC0415 - for those who list
-
-        return Browse(self.look_up.index)
-
-
-@dataclass(frozen=True, slots=True)
-class Enrichment:
-    """What the enrichment function runs; `spent` is what the models of this process have cost so far."""
-
-    enrich: "Enrich"
-    spent: Callable[[], Mapping[str, Usage]]
-    metrics: Metrics = _unmeasured
 
 
 class System:
@@ -218,10 +184,10 @@ class System:
         return self.settings.encoder.startswith(TITAN)
 
     @cached_property
-    def discovery(self) -> Discovery:
+    def discover(self) -> Discover:
         """The online path."""
         calibration = calibrated(self.index.name, self.encoder.name if self.encoder else "none")
-        discover = Discover(
+        return Discover(
             retrieve=Retrieve(index=self.index, encoder=self.encoder, k=self.settings.k),
             rerank=Rerank(reranker=self.reranker, shuffle=self.settings.candidate_order == "shuffled"),
             stages=Stages(
@@ -240,19 +206,24 @@ class System:
             ids=fresh_id,
             gate=BoundedSemaphore((os.cpu_count() or 1) * (_WAITING_PER_CORE if self._encodes_far_away else 1)),
         )
-        return Discovery(
-            discover,
+
+    @cached_property
+    def application(self) -> Application:
+        """The online path as callers use it."""
+        return Application(
+            self.discover,
             LookUp(self.index),
             log_queries=self.settings.log_queries == "text",
-            callers=self._callers,
+            audiences_of=self._callers,
             metrics=self._metrics("discovery"),
-            discreet=self.settings.in_aws,
         )
 
     @cached_property
-    def enrichment(self) -> Enrichment:
+    def change_processor(self) -> "ChangeProcessor":
         """The offline path as the function runs it."""
-        return Enrichment(self.enrich, self.spent, self._metrics("enrichment"))
+        from mats.edge.changes import ChangeProcessor  # noqa: PLC0415 - not for discovery, whose start counts
+
+        return ChangeProcessor(self.enrich, self.spent, self._metrics("enrichment"))
 
     @cached_property
     def _callers(self) -> Callable[[str], frozenset[str]] | None:
@@ -264,7 +235,7 @@ class System:
 
     def _metrics(self, service: str) -> Metrics:
         if not self.settings.metrics:
-            return _unmeasured
+            return ignore_metrics
         from mats.adapters.cloudwatch import CloudWatchMetrics  # noqa: PLC0415 - Powertools, for the functions in AWS
 
         return CloudWatchMetrics(self.settings.metrics, service)

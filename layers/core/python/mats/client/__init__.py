@@ -15,8 +15,8 @@ from mats.client.errors import Busy, MatsError, NotAllowed, NotFound, NotUnderst
 from mats.client.transport import Retries
 from mats.domain.capability import Kind
 from mats.edge.answer import Answer, Capability, Problem
-from mats.edge.formats import ReadyMade
-from mats.edge.request import Format
+from mats.edge.discover_request import Format
+from mats.edge.tools.formats import ReadyMade
 
 __all__ = [
     "Answer",

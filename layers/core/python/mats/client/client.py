@@ -9,8 +9,8 @@ from mats.client.auth import Auth
 from mats.client.transport import Retries, Transport
 from mats.domain.capability import Kind
 from mats.edge.answer import Answer, Capability, Health
-from mats.edge.formats import ReadyMade
-from mats.edge.request import Format
+from mats.edge.discover_request import Format
+from mats.edge.tools.formats import ReadyMade
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 

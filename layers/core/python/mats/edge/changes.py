@@ -1,18 +1,100 @@
-"""Reading SQS batches of EventBridge events: which capabilities changed."""
+"""Changes of capabilities: parsing them from SQS batches of EventBridge events, and enriching what changed."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.capability import capability_id
+from mats.domain.errors import DependencyFailed
 from mats.domain.profile import Cause
-from mats.ports import Change
+from mats.domain.usage import Usage
+from mats.edge import log, metrics
+from mats.edge.app import ignore_metrics
+from mats.ports import Change, Metrics
+from mats.usecases.enrich import Enrich, Outcome
 
 
 class MessageUnreadable(ValueError):
-    """A message is not one of ours; it belongs in the dead-letter queue."""
+    """A message carries no change; it belongs in the dead-letter queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeProcessor:
+    """Enriches what changed, with its log and metrics; `spent` is what this process has paid each model so far."""
+
+    enrich: Enrich
+    spent: Callable[[], Mapping[str, Usage]]
+    metrics: Metrics = ignore_metrics
+
+    def process(self, changes: Mapping[str, Change]) -> list[str]:
+        """Enrich a batch of changes, given by message id; the ids of those to deliver again.
+
+        Where a batch meets a bug, each of its changes is tried alone. A single change raises it.
+        """
+        before = Usage.total(self.spent().values())
+        try:
+            outcomes = self.enrich(list(changes.values()))
+        except DependencyFailed as error:
+            log.LOGGER.warning("enrichment waits: %s", error)
+            self.metrics(metrics.of_batch([Outcome.DEGRADED] * len(changes), Usage()))
+            return list(changes)
+        except Exception:
+            if len(changes) == 1:
+                raise
+            log.LOGGER.exception("a bug in a batch of %d changes; each is tried alone", len(changes))
+            return [id for message, change in changes.items() for id in self._process_alone(message, change)]
+        usage = Usage.total(self.spent().values()).minus(before)
+        log.enriched(outcomes, usage)
+        self.metrics(metrics.of_batch(outcomes.values(), usage))
+        return [message for message, change in changes.items() if not outcomes[change.id].done]
+
+    def _process_alone(self, message: str, change: Change) -> list[str]:
+        try:
+            return self.process({message: change})
+        except Exception:
+            log.LOGGER.exception("a bug while handling message %s", message)
+            return [message]
+
+
+def process_batch(event: Mapping[str, Any], processor: ChangeProcessor) -> dict[str, Any]:
+    """SQS's partial batch response: the messages to deliver again.
+
+    A bug that a lone message meets is raised, so that the function fails visibly.
+    """
+    changes: dict[str, Change] = {}
+    failed: list[str] = []
+    for message in event["Records"]:
+        try:
+            changes[message["messageId"]] = parse_change(message)
+        except MessageUnreadable as error:
+            log.LOGGER.error("unreadable message %s: %s", message["messageId"], error)
+            failed.append(message["messageId"])
+    try:
+        failed += processor.process(changes)
+    except Exception:
+        if not failed:
+            raise
+        log.LOGGER.exception("a bug while handling message %s", *changes)
+        failed += changes
+    return {"batchItemFailures": [{"itemIdentifier": message} for message in failed]}
+
+
+def parse_change(message: Mapping[str, Any]) -> Change:
+    """The change in one SQS message.
+
+    Raises:
+        MessageUnreadable: no EventBridge event with a key in its detail.
+    """
+    try:
+        event = json.loads(message["body"])
+        keys = _Detail.model_validate(event["detail"]).keys
+        cause = Cause(event_id=event["id"], time=event["time"])
+        return Change(capability_id(keys.namespace.S, keys.name.S), cause)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise MessageUnreadable(f"not a change of a capability: {str(message.get('body'))[:200]!r}") from error
 
 
 class _Text(BaseModel):
@@ -38,18 +120,3 @@ class _Detail(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     keys: _Keys
-
-
-def change_of(message: Mapping[str, Any]) -> Change:
-    """The change that one SQS message tells of.
-
-    Raises:
-        MessageUnreadable: no EventBridge event with a key in its detail.
-    """
-    try:
-        event = json.loads(message["body"])
-        keys = _Detail.model_validate(event["detail"]).keys
-        cause = Cause(event_id=event["id"], time=event["time"])
-        return Change(capability_id(keys.namespace.S, keys.name.S), cause)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise MessageUnreadable(f"not a change of a capability: {str(message.get('body'))[:200]!r}") from error

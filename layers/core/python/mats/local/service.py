@@ -1,9 +1,10 @@
-"""The HTTP service on loopback: turns requests into API Gateway events for the discovery handler."""
+"""The HTTP service on loopback."""
 
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import anyio.to_thread
 from starlette.applications import Starlette
@@ -12,22 +13,22 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from functions.discovery.handler import respond
 from mats.bootstrap.local import Local
-from mats.edge import ard, http
+from mats.edge import http
+from mats.edge.caller import local_caller
+from mats.edge.dispatch import respond, with_error_format
+from mats.local.asgi import METHODS, raw_path, read_body
 from mats.local.console import api, files
 from mats.local.console.desk import Desk
 from mats.local.console.guard import foreign
 from mats.local.console.keeper import Keeper
-from mats.local.envelope import proxy_request
-from mats.local.pump import Pump
-from mats.local.wire import METHODS, body, raw_path
+from mats.local.worker import EnrichmentWorker
 from mats.resources import swagger_ui
 
 _THREADS = 256
 """Requests answered at once; each mostly waits for a model."""
 _LONGEST_BODY = 4 * http.MAX_BODY_BYTES
-"""What is kept of a body, well past what the handler refuses anyway."""
+"""Bytes of a body that are kept; far above the limit of any endpoint."""
 
 _MCP = "/mcp"
 """Pages of other programs on this machine may speak MCP; its own rule says so."""
@@ -39,30 +40,35 @@ LOGGER = logging.getLogger("mats.service")
 
 def application(local: Local) -> Starlette:
     """The ASGI application over one local registry."""
-    discovery, desk = local.discovery, Desk(local)
+    app, caller, desk = local.application, local_caller(local.settings), Desk(local)
 
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+    async def lifespan(starlette: Starlette) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
-        pump, keeper = Pump(local), Keeper(desk.look)
-        pump.start()
+        worker, keeper = EnrichmentWorker(local), Keeper(desk.look)
+        worker.start()
         keeper.start()
-        app.state.keeper = keeper
+        starlette.state.keeper = keeper
         yield
         keeper.stop()
-        pump.stop()
+        worker.stop()
 
     async def public(request: Request) -> Response:
         try:
-            sent = await body(request, _LONGEST_BODY)
+            body = await read_body(request, _LONGEST_BODY)
         except ClientDisconnect:
             return Response(status_code=400)
         if request.url.path != _MCP and (refused := foreign(request.url.scheme, request.headers)):
             return shaped(request, refused)
-        event = proxy_request(
-            request.method, raw_path(request), request.headers, sent, local.settings.audiences, query=request.url.query
+        parsed = http.Request(
+            method=request.method,
+            path=raw_path(request),
+            query=parse_qs(request.url.query, keep_blank_values=True),
+            headers=dict(request.headers),
+            body=body,
+            caller=caller,
         )
-        answer = await anyio.to_thread.run_sync(respond, event, discovery)
+        answer = await anyio.to_thread.run_sync(respond, app, parsed)
         return Response(answer.body, answer.status, dict(answer.headers))
 
     async def bug(request: Request, error: Exception) -> Response:
@@ -80,7 +86,7 @@ def application(local: Local) -> Starlette:
         return shaped(request, http.problem(status, detail, headers=headers))
 
     def shaped(request: Request, answer: http.Response) -> Response:
-        answer = ard.in_its_shape(answer) if ard.serves(request.url.path) else answer
+        answer = with_error_format(request.url.path, answer)
         return Response(answer.body, answer.status, dict(answer.headers))
 
     routes = [

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mats.domain.profile import profile_of
 from mats.domain.registration import Registration
-from mats.edge.ard_entry import AGENT_CARD, SERVER_CARD, media_type
+from mats.edge.ard.entries import AGENT_CARD, SERVER_CARD, media_type
 from mats.local.imports.formats import FORMATS, MappedValue, Source, detect_format, map_value
 from mats.local.imports.formats.decoding import decode
 from tests.unit.local.imports.formats import documents as d

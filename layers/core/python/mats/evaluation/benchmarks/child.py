@@ -14,7 +14,7 @@ def main() -> None:
     """Read the queries from standard input, write the figures to standard output."""
     texts = json.load(sys.stdin)
     local = Local(Settings.from_env(os.environ))
-    figures = timed(local.discovery.discover, texts)
+    figures = timed(local.discover, texts)
     figures["resident_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     json.dump(figures, sys.stdout)
     local.close()

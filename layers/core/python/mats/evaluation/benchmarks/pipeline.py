@@ -39,7 +39,7 @@ def latency(data: Path, settings: Settings) -> dict[str, Any]:
     with registry_of(dataset.registrations, settings, encoder=cached_encoder(settings)) as local:
         return {
             "documents": len(dataset.registrations),
-            **timed(local.discovery.discover, [query.text for query in dataset.queries]),
+            **timed(local.discover, [query.text for query in dataset.queries]),
         }
 
 
@@ -143,8 +143,8 @@ def answer(data: Path, settings: Settings) -> dict[str, Any]:
     """The README's question, asked of the sample registry."""
     query = Query(query="turn a street address into coordinates", limit=2, explain=True)
     with _sample_registry(settings, encoder=bootstrap.encoder(settings)) as local:
-        local.discovery.discover(query)
-        shortlist = local.discovery.discover(query)
+        local.discover(query)
+        shortlist = local.discover(query)
     return {"query": query.model_dump(exclude_defaults=True), "answer": Answer.of(shortlist).model_dump(mode="json")}
 
 
@@ -153,7 +153,7 @@ def sample_queries(data: Path, settings: Settings) -> dict[str, Any]:
     judged = sample().queries
     good, foreign = [q for q in judged if q.relevant], [q for q in judged if not q.relevant]
     with _sample_registry(settings, encoder=bootstrap.encoder(settings)) as local:
-        discover = local.discovery.discover
+        discover = local.discover
         values = per_query(run_discover(discover, good), good)
         verdicts = {
             name: Counter(str(discover(Query(query=query.text)).verdict) for query in queries)

@@ -32,7 +32,7 @@ def rerank(data: Path, settings: Settings) -> dict[str, Any]:
     calls, judged, seen = [], [], []
     with registry_of(dataset.registrations, settings, encoder=cached_encoder(settings)) as local:
         for query in dataset.queries[::_EVERY]:
-            shortlist = local.discovery.discover(Query(query=query.text[:2_000]))
+            shortlist = local.discover(Query(query=query.text[:2_000]))
             profiles = [result.candidate.profile for result in shortlist.ranked]
             calls.append(tokens.of_rerank(prompt, query.text[:2_000], profiles))
             judged.append(tokens.of_scores(len(profiles)))

@@ -100,7 +100,7 @@ def _fit_scale(
     for dataset in datasets:
         with registry_of(dataset.registrations, settings, encoder=encoder) as local:
             index = local.index.name
-            shipped = local.discovery.discover
+            shipped = local.discover
             discover = replace(shipped, stages=replace(shipped.stages, budgets=NO_TIMEOUTS))
             sets.append(candidate_scores(discover, dataset.queries))
     mixing, grid = fit(sets)

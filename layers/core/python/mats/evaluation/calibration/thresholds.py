@@ -46,12 +46,12 @@ def relevance_scores(dataset: Dataset, settings: Settings, encoder: Encoder | No
     gold = {id for query in dataset.queries for id in query.relevant}
     others = [r for r in dataset.registrations if r.id not in gold]
     with registry_of(dataset.registrations, settings, encoder=encoder) as local:
-        shipped = local.discovery.discover
+        shipped = local.discover
         discover = replace(shipped, scale=scale, stages=replace(shipped.stages, budgets=NO_TIMEOUTS))
         answers = [_best(discover, query) for query in dataset.queries]
         gibberish = [_best(discover, query)[0] for query in _gibberish(dataset.name)]
     with registry_of(others, settings, encoder=encoder) as local:
-        shipped = local.discovery.discover
+        shipped = local.discover
         discover = replace(shipped, scale=scale, stages=replace(shipped.stages, budgets=NO_TIMEOUTS))
         without = [_best(discover, query)[0] for query in dataset.queries]
     best, has_gold = zip(*answers, strict=True)

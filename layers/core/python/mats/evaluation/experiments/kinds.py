@@ -36,7 +36,7 @@ def kinds(lab: Lab) -> dict[str, Any]:
 def _everything(lab: Lab, sets: Mapping[Kind, Dataset]) -> Iterator[tuple[Discover, Mapping[Id, Kind]]]:
     registrations = [registration for dataset in sets.values() for registration in dataset.registrations]
     with registry_of(registrations, lab.models.offline, encoder=lab.models.encoder) as local:
-        shipped = local.discovery.discover
+        shipped = local.discover
         stages = replace(shipped.stages, budgets=NO_TIMEOUTS)
         discover = replace(shipped, rerank=replace(shipped.rerank, reranker=None), stages=stages)
         yield discover, {registration.id: registration.kind for registration in registrations}

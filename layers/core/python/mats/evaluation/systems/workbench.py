@@ -157,7 +157,7 @@ class Workbench:
             progress=self.indexed,
         )
         local = self._open.enter_context(registered)
-        shipped = local.discovery.discover
+        shipped = local.discover
         return replace(
             shipped,
             retrieve=replace(shipped.retrieve, breaker=DisabledBreaker()),

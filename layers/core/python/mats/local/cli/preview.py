@@ -47,7 +47,7 @@ def preview(
         settings: Settings = context.obj
         local = Local(settings)
         registration = _chosen(_registrations(item, namespace, local), name)
-        discover, enrich = local.discovery.discover, local.enrich
+        discover, enrich = local.discover, local.enrich
         previewed = Preview(discover=discover, enrich=enrich, registry=local.registry, trust=local.trust)
         outlook = previewed(registration, settings.audiences)
         if as_json:

@@ -16,7 +16,7 @@ from mats.local.cli.spending import show_spent, spent_json
 from mats.local.imports.files import open_file
 from mats.local.imports.formats.registrations import parse_row
 from mats.local.imports.lines import MAX_LINE_BYTES, parse_line
-from mats.local.pump import drain
+from mats.local.worker import drain
 
 _SETTLE_S = 10
 """How long a command waits for a running service to finish what both could have done."""

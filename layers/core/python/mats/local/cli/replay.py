@@ -30,7 +30,7 @@ def replay(
     with exit_codes():
         local = Local(context.obj)
         record = decision(query_id, [log] if log else sorted(local.settings.home.glob("mats.log*")))
-        shortlist = local.discovery.discover(question(record), record.get("audiences", ()), scope(record))
+        shortlist = local.discover(question(record), record.get("audiences", ()), scope(record))
         moved = moves(record, shortlist)
     if as_json:
         print_json(

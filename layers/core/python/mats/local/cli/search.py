@@ -1,19 +1,18 @@
 """`mats search`."""
 
-import json
 from typing import Annotated, Any
 
 import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from functions.discovery.handler import respond
 from mats.bootstrap.local import Local
 from mats.domain.capability import Kind
 from mats.domain.ranking import Signal
-from mats.edge.request import Format
-from mats.local.cli.console import AsJson, Exit, complain, err, exit_codes, out, plain, print_json
-from mats.local.envelope import proxy_request
+from mats.edge.caller import local_caller
+from mats.edge.discover_request import DiscoverRequest, Format
+from mats.edge.endpoints import search_answer
+from mats.local.cli.console import AsJson, err, exit_codes, out, plain, print_json
 from mats.settings import Settings
 
 _VERDICTS = {"match": "bold green", "weak": "bold yellow", "none": "bold red"}
@@ -55,18 +54,13 @@ def search(
     """Rank the capabilities that serve a request."""
     settings: Settings = context.obj
     wish = {
-        "query": query, "kinds": kind or [], "namespaces": namespace or [], "tags": tag or [], "explain": explain,
-        "limit": limit, "format": format, "token_budget": token_budget,
+        "query": query, "kinds": [str(one) for one in kind or []], "namespaces": namespace or [], "tags": tag or [],
+        "explain": explain, "limit": limit, "format": format, "token_budget": token_budget,
     }  # fmt: skip
-    body = json.dumps(wish).encode("utf-8", "replace")
     with exit_codes():
         local = Local(settings)
-        event = proxy_request("POST", "/discover", {}, body, settings.audiences)
-        response = respond(event, local.discovery)
-    answer = json.loads(response.body)
-    if response.status != 200:
-        complain(answer["detail"])
-        raise typer.Exit(Exit.UNAVAILABLE if response.status >= 500 else Exit.REFUSED)
+        parsed = DiscoverRequest.parse(wish)
+        answer = search_answer(local.application, local_caller(settings), parsed).model_dump(mode="json")
     if as_json:
         print_json(answer)
         return

@@ -125,7 +125,7 @@ def _lack_of_vectors(local: Local) -> Text:
 
 def _load_sample(local: Local) -> None:
     from mats.local.imports.importer import Importer  # noqa: PLC0415
-    from mats.local.pump import drain  # noqa: PLC0415
+    from mats.local.worker import drain  # noqa: PLC0415
 
     importer = Importer(local.registry)
     importer.import_name(str(_SAMPLE / "registry.jsonl"), lambda count: None)

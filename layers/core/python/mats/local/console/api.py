@@ -16,11 +16,11 @@ from mats.domain.capability import Id
 from mats.domain.errors import CapabilityError, KindConflict
 from mats.domain.registration import MAX_ITEM_BYTES
 from mats.edge import http
+from mats.local.asgi import METHODS, raw_path, read_body
 from mats.local.console.asked import decoded, nothing, wanted
 from mats.local.console.conditions import condition
 from mats.local.console.desk import Desk, Overtaken
 from mats.local.console.guard import refusal
-from mats.local.wire import METHODS, body, raw_path
 
 MAX_BODY_BYTES = 3 * MAX_ITEM_BYTES
 """A registration may be written at length: indented, or with every character escaped."""
@@ -47,7 +47,7 @@ class Asked(NamedTuple):
     @property
     def item(self) -> Any:
         """The item that was sent."""
-        return http.json_of(self.body, MAX_BODY_BYTES)
+        return http.parse_json(self.body, MAX_BODY_BYTES)
 
     @property
     def condition(self) -> Callable[[str | None], bool]:
@@ -101,7 +101,7 @@ def _unasked(answer: Callable[[], dict[str, Any]]) -> Handler:
 def _route(path: str, handlers: Mapping[str, Handler], limiter: anyio.CapacityLimiter | None = None) -> Route:
     async def endpoint(request: Request) -> Response:
         try:
-            sent = await body(request, _LONGEST_BODY)
+            sent = await read_body(request, _LONGEST_BODY)
         except ClientDisconnect:
             return Response(status_code=400)
         refused = refusal(request.method, request.url.scheme, request.headers)
@@ -131,7 +131,7 @@ def _answered(handler: Handler, asked: Asked) -> Response:
     except KindConflict as error:
         return _response(http.problem(409, str(error), error.faults))
     except CapabilityError as error:
-        return _response(http.failed(error))
+        return _response(http.error_response(error))
 
 
 def _json(value: dict[str, Any]) -> str:

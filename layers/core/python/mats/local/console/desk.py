@@ -112,9 +112,7 @@ class Desk:
             RegistrationInvalid: it is no registration.
         """
         local, registration = self._local, Registration.parse(item)
-        preview = Preview(
-            discover=local.discovery.discover, enrich=local.enrich, registry=local.registry, trust=local.trust
-        )
+        preview = Preview(discover=local.discover, enrich=local.enrich, registry=local.registry, trust=local.trust)
         return told(preview(registration, local.settings.audiences))
 
     def put(self, id: Id, item: object, admits: Admits) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from mats.local.wire import METHODS
+from mats.local.asgi import METHODS
 from mats.resources import resource
 
 _CONSOLE = resource("console")

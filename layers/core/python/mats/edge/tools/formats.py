@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.ranking import Verdict
 from mats.domain.shortlist import Result, Shortlist
-from mats.edge.request import Format
-from mats.edge.tools import Tool, tool_of
+from mats.edge.discover_request import Format
+from mats.edge.tools.tool import Tool, tool_of
 
 
 class LeftOut(BaseModel):

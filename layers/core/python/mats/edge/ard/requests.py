@@ -14,8 +14,8 @@ from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.faults import request_of
 from mats.domain.profile import Profile
 from mats.domain.query import Query, Scope
-from mats.edge.ard_entry import PROTOCOLS, media_type, own_type, updated
-from mats.edge.ard_names import namespace_of
+from mats.edge.ard.entries import PROTOCOLS, media_type, own_type, updated
+from mats.edge.ard.identifiers import namespace_of
 
 CONTEXT = "https://agenticresourcediscovery.org/context/v1"
 _TERMS = "https://agenticresourcediscovery.org/ns#"

@@ -18,6 +18,9 @@ from mats.domain.ranking import Verdict
 from mats.domain.shortlist import Result, Shortlist
 from mats.domain.text import clip
 from mats.edge.answer import Capability, RankedCapability
+from mats.edge.app import Application
+from mats.edge.caller import Caller
+from mats.edge.http import error_detail
 
 _LIMIT = 5
 """Results unless asked for more: a model reads them all."""
@@ -37,12 +40,11 @@ INSTRUCTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """What one caller may ask; who it is has been seen to. `failed` notes what went wrong and says it to the caller."""
+class Session:
+    """Whom messages come from, and what answers them; the application is built by the first call of a tool."""
 
-    search: Callable[[Query], Shortlist]
-    look_up: Callable[[Id], Profile]
-    failed: Callable[[DependencyFailed], str]
+    application: Callable[[], Application]
+    caller: Caller
 
 
 class UnknownTool(RequestInvalid):
@@ -153,13 +155,14 @@ def _shortened(value: Any) -> Any:
             return value
 
 
-def _search(arguments: Mapping[str, Any], asking: Asking) -> BaseModel:
+def _search(arguments: Mapping[str, Any], session: Session) -> BaseModel:
     wish = SearchArguments.parse(arguments)
-    return Findings.of(asking.search(Query.parse(wish.model_dump(mode="json"))))
+    query = Query.parse(wish.model_dump(mode="json"))
+    return Findings.of(session.application().search(session.caller, query))
 
 
-def _get(arguments: Mapping[str, Any], asking: Asking) -> BaseModel:
-    return Shown.of(asking.look_up(Id(GetArguments.parse(arguments).id)))
+def _get(arguments: Mapping[str, Any], session: Session) -> BaseModel:
+    return Shown.of(session.application().get(session.caller, Id(GetArguments.parse(arguments).id)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +173,7 @@ class _Offered:
     description: str
     arguments: type[BaseModel]
     answer: type[BaseModel]
-    call: Callable[[Mapping[str, Any], Asking], BaseModel]
+    call: Callable[[Mapping[str, Any], Session], BaseModel]
 
     def definition(self, name: str) -> dict[str, Any]:
         """The tool as MCP lists it."""
@@ -229,7 +232,7 @@ def definitions() -> list[dict[str, Any]]:
     return [offered.definition(name) for name, offered in _OFFERED.items()]
 
 
-def call(name: str, arguments: Mapping[str, Any], asking: Asking) -> dict[str, Any]:
+def call(name: str, arguments: Mapping[str, Any], session: Session) -> dict[str, Any]:
     """The result of a call; what the model can mend, or try again, is told to it as an error of the tool.
 
     Raises:
@@ -239,11 +242,11 @@ def call(name: str, arguments: Mapping[str, Any], asking: Asking) -> dict[str, A
     if offered is None:
         raise UnknownTool([])
     try:
-        answer = offered.call(arguments, asking)
+        answer = offered.call(arguments, session)
     except (RequestInvalid, CapabilityNotFound) as error:
-        return _told(str(error))
+        return _error_result(str(error))
     except DependencyFailed as error:
-        return _told(asking.failed(error))
+        return _error_result(error_detail(error, session.caller))
     structured = _seen(answer.model_dump(mode="json"))
     text = json.dumps(structured, ensure_ascii=False, separators=(",", ":"))
     return {"content": [{"type": "text", "text": text}], "structuredContent": structured, "isError": False}
@@ -266,5 +269,5 @@ def _seen(value: Any) -> Any:
             return value
 
 
-def _told(fault: str) -> dict[str, Any]:
+def _error_result(fault: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": fault}], "isError": True}

@@ -12,7 +12,7 @@ from mats.domain.capability import Id, Kind, Lifecycle, parts
 from mats.domain.fence import visible
 from mats.domain.profile import Profile, SourceText
 from mats.domain.text import clip, split_identifier
-from mats.edge.json_schema import valid
+from mats.edge.tools.json_schema import valid
 
 LONGEST_NAME = 64
 _LONGEST_DESCRIPTION = 1_024

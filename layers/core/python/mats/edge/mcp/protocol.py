@@ -9,13 +9,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mats import __version__
-from mats.edge import mcp_tools
-from mats.edge.mcp_tools import Asking, UnknownTool
+from mats.edge.mcp import tools
+from mats.edge.mcp.tools import Session, UnknownTool
 
 CURRENT = "2026-07-28"
 WITH_HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """The versions that `initialize` agrees on, newest first."""
 SUPPORTED = (CURRENT, *WITH_HANDSHAKE)
+
+MAX_BATCH = 16
+"""Messages; each may be a search."""
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
@@ -72,12 +75,12 @@ class _Request:
         return Reply(self.id, code=code, message=message, data=data, stateless=stateless)
 
 
-def reply_to(message: object, asking: Asking, envelope: Envelope | None = None) -> Reply | None:
+def reply_to(message: object, session: Session, envelope: Envelope | None = None) -> Reply | None:
     """The reply to one message; None where none is due: to a notification, or to a reply of the client's.
 
     Args:
         message: Decoded JSON, whatever it is.
-        asking: What the caller may ask.
+        session: The application and the caller.
         envelope: What the transport's headers say; None where it has none.
     """
     if fault := _fault(message):
@@ -92,8 +95,8 @@ def reply_to(message: object, asking: Asking, envelope: Envelope | None = None) 
     if not isinstance(request.params, dict):
         return request.error(INVALID_PARAMS, "`params` must be an object")
     if _is_stateless(message) or version not in (None, *WITH_HANDSHAKE):
-        return _stateless(request, asking, envelope)
-    return _dispatched(request, asking, _AFTER_HANDSHAKE)
+        return _stateless(request, session, envelope)
+    return _dispatched(request, session, _AFTER_HANDSHAKE)
 
 
 def _fault(message: object) -> str:
@@ -116,18 +119,18 @@ def _is_stateless(message: Mapping[str, Any]) -> bool:
     return isinstance(meta, dict) and _VERSION in meta
 
 
-def replies_to(messages: list[object], asking: Asking) -> list[Reply]:
+def replies_to(messages: list[object], session: Session) -> list[Reply]:
     """The replies to a batch, which 2025-03-26 allows."""
-    return [reply for message in messages if (reply := _in_batch(message, asking))]
+    return [reply for message in messages if (reply := _in_batch(message, session))]
 
 
-def _in_batch(message: object, asking: Asking) -> Reply | None:
+def _in_batch(message: object, session: Session) -> Reply | None:
     if isinstance(message, dict) and (message.get("method") == "initialize" or _is_stateless(message)):
         return Reply(None, code=INVALID_REQUEST, message="this message cannot be part of a batch")
-    return reply_to(message, asking)
+    return reply_to(message, session)
 
 
-def _stateless(request: _Request, asking: Asking, envelope: Envelope | None) -> Reply:
+def _stateless(request: _Request, session: Session, envelope: Envelope | None) -> Reply:
     """The reply to a request that says by itself what there is to know."""
     version = envelope.version if envelope else None
     meta = _meta(request)
@@ -144,7 +147,7 @@ def _stateless(request: _Request, asking: Asking, envelope: Envelope | None) -> 
         return request.error(INVALID_PARAMS, f"{_VERSION} must be a string", stateless=True)
     if said != CURRENT:
         return _refused_version(request.id, said)
-    return _dispatched(request, asking, _STATELESS, stateless=True)
+    return _dispatched(request, session, _STATELESS, stateless=True)
 
 
 def _mismatch(request: _Request, version: object, envelope: Envelope) -> str:
@@ -169,63 +172,63 @@ def _refused_version(id: str | int | None, version: object) -> Reply:
     )
 
 
-_Answered = Callable[[_Request, Asking], Mapping[str, Any] | Reply]
+_Answered = Callable[[_Request, Session], Mapping[str, Any] | Reply]
 
 
 def _dispatched(
-    request: _Request, asking: Asking, methods: Mapping[str, _Answered], *, stateless: bool = False
+    request: _Request, session: Session, methods: Mapping[str, _Answered], *, stateless: bool = False
 ) -> Reply:
     answer = methods.get(request.method)
     if answer is None:
         text = f"Method not found: {request.method[:_LONGEST_ECHO]!r}"
         return request.error(METHOD_NOT_FOUND, text, stateless=stateless)
-    result = answer(request, asking)
+    result = answer(request, session)
     if isinstance(result, Reply):
         return Reply(request.id, code=result.code, message=result.message, stateless=stateless)
     about = {"resultType": "complete", "_meta": {"io.modelcontextprotocol/serverInfo": _SERVER}} if stateless else {}
     return Reply(request.id, {**about, **result}, stateless=stateless)
 
 
-def _initialized(request: _Request, asking: Asking) -> Mapping[str, Any] | Reply:
+def _initialized(request: _Request, session: Session) -> Mapping[str, Any] | Reply:
     asked = request.params.get("protocolVersion")
     if not isinstance(asked, str):
         return request.error(INVALID_PARAMS, "`protocolVersion` must be a string")
     agreed = asked if asked in WITH_HANDSHAKE else WITH_HANDSHAKE[0]
     return {
         "protocolVersion": agreed, "capabilities": _OFFERS, "serverInfo": _SERVER,
-        "instructions": mcp_tools.INSTRUCTIONS,
+        "instructions": tools.INSTRUCTIONS,
     }  # fmt: skip
 
 
-def _discovered(request: _Request, asking: Asking) -> Mapping[str, Any]:
+def _discovered(request: _Request, session: Session) -> Mapping[str, Any]:
     return {
-        "supportedVersions": list(SUPPORTED), "capabilities": _OFFERS, "instructions": mcp_tools.INSTRUCTIONS,
+        "supportedVersions": list(SUPPORTED), "capabilities": _OFFERS, "instructions": tools.INSTRUCTIONS,
         **_KEEPS,
     }  # fmt: skip
 
 
-def _listed(request: _Request, asking: Asking) -> Mapping[str, Any] | Reply:
+def _listed(request: _Request, session: Session) -> Mapping[str, Any] | Reply:
     if request.params.get("cursor") is not None:
         return request.error(INVALID_PARAMS, "there is one page of tools; no cursor leads on from it")
-    return {"tools": mcp_tools.definitions()}
+    return {"tools": tools.definitions()}
 
 
-def _listed_to_keep(request: _Request, asking: Asking) -> Mapping[str, Any] | Reply:
-    result = _listed(request, asking)
+def _listed_to_keep(request: _Request, session: Session) -> Mapping[str, Any] | Reply:
+    result = _listed(request, session)
     return result if isinstance(result, Reply) else {**result, **_KEEPS}
 
 
-def _called(request: _Request, asking: Asking) -> Mapping[str, Any] | Reply:
+def _called(request: _Request, session: Session) -> Mapping[str, Any] | Reply:
     name, arguments = request.params.get("name"), request.params.get("arguments")
     if not isinstance(name, str) or not isinstance(arguments, dict | None):
         return request.error(INVALID_PARAMS, "`name` must be a string and `arguments` an object")
     try:
-        return mcp_tools.call(name, arguments or {}, asking)
+        return tools.call(name, arguments or {}, session)
     except UnknownTool:
         return request.error(INVALID_PARAMS, f"Unknown tool: {name[:_LONGEST_ECHO]!r}")
 
 
-def _pinged(request: _Request, asking: Asking) -> Mapping[str, Any]:
+def _pinged(request: _Request, session: Session) -> Mapping[str, Any]:
     return {}
 
 

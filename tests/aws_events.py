@@ -1,4 +1,4 @@
-"""The events that AWS would make, made here: API Gateway's proxy request, SQS batches of EventBridge events."""
+"""Events as AWS makes them: API Gateway's proxy requests, SQS batches of EventBridge events."""
 
 import base64
 import json
@@ -7,13 +7,17 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from mats.domain.capability import parts
+from mats.edge.api_gateway import parse_request
+from mats.edge.app import Application
+from mats.edge.dispatch import respond
+from mats.edge.http import Response
 from mats.ports import Event
 
 
 def proxy_request(
     method: str, path: str, headers: Mapping[str, str], body: bytes, audiences: Iterable[str], *, query: str = ""
 ) -> dict[str, Any]:
-    """What API Gateway hands to the discovery function; the audiences come from where an authorizer puts them."""
+    """A proxy event; the audiences stand where an authorizer puts them."""
     try:
         text, encoded = body.decode(), False
     except UnicodeDecodeError:
@@ -29,8 +33,13 @@ def proxy_request(
     }
 
 
+def respond_to(event: Mapping[str, Any], application: Application) -> Response:
+    """The response to a proxy event, as the discovery function makes it."""
+    return respond(application, parse_request(event))
+
+
 def sqs_batch(events: Sequence[Event]) -> dict[str, Any]:
-    """What SQS hands to the enrichment function."""
+    """The batch that SQS hands to the enrichment function."""
     return {"Records": [{"messageId": event.event_id, "body": json.dumps(_eventbridge(event))} for event in events]}
 
 

@@ -9,12 +9,12 @@ import pytest
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.events import SqliteEvents
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
-from mats.bootstrap import Enrichment as Enriching
 from mats.bootstrap.local import Local
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile import Enrichment
-from mats.local import pump
-from mats.local.pump import drain
+from mats.edge.changes import ChangeProcessor
+from mats.local import worker
+from mats.local.worker import drain
 from mats.ports import Written
 from mats.settings import Settings
 from mats.usecases.enrich import Outcome
@@ -32,7 +32,7 @@ def events(tmp_path):
 
 
 def over(events, enrich):
-    return SimpleNamespace(writer=None, events=events, enrichment=Enriching(enrich, dict))
+    return SimpleNamespace(writer=None, events=events, change_processor=ChangeProcessor(enrich, dict))
 
 
 def indexed(changes):
@@ -62,7 +62,7 @@ def test_what_fails_waits_and_is_counted(events):
 
 
 def test_what_a_pump_could_not_settle_it_handles_again_at_once(events, monkeypatch):
-    monkeypatch.setattr(pump, "_AFTER_FAULT_S", 0)
+    monkeypatch.setattr(worker, "_RETRY_S", 0)
     settled, done = SqliteEvents.settle, threading.Event()
 
     def settle(self, taken, failed, reason=""):
@@ -78,7 +78,7 @@ def test_what_a_pump_could_not_settle_it_handles_again_at_once(events, monkeypat
 
     handled: list[int] = []
     monkeypatch.setattr(SqliteEvents, "settle", settle)
-    running = pump.Pump(over(events, enrich))
+    running = worker.EnrichmentWorker(over(events, enrich))
     running.start()
     assert done.wait(20)
     running.stop()

@@ -13,7 +13,7 @@ from mats.domain.descriptors import A2A, MCP
 from mats.domain.profile import Profile
 from mats.domain.shortlist import Result
 from mats.domain.text import clip
-from mats.edge.ard_names import PATTERN, identifier
+from mats.edge.ard.identifiers import PATTERN, identifier
 
 SERVER_CARD = "application/mcp-server-card+json"
 AGENT_CARD = "application/a2a-agent-card+json"

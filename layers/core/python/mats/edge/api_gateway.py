@@ -1,0 +1,64 @@
+"""API Gateway proxy events to requests, responses to proxy responses."""
+
+import base64
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from mats.edge.caller import Caller
+from mats.edge.http import Request, Response
+
+_SESSION = re.compile(r"arn:(?P<partition>[\w-]+):sts::(?P<account>\d+):assumed-role/(?P<role>[^/]+)/.*")
+
+
+def parse_request(event: Mapping[str, Any]) -> Request:
+    """The request that a proxy event carries."""
+    context = event.get("requestContext") or {}
+    path, full_path = str(event.get("path") or "/"), str(context.get("path") or "")
+    return Request(
+        method=str(event.get("httpMethod")),
+        path=path,
+        query={name: list(values) for name, values in (event.get("multiValueQueryStringParameters") or {}).items()},
+        headers={name: str(value) for name, value in (event.get("headers") or {}).items()},
+        body=_body(event),
+        caller=_caller(context),
+        domain=str(context.get("domainName") or ""),
+        prefix=full_path.removesuffix(path) if full_path.endswith(path) else "",
+    )
+
+
+def proxy_response(response: Response) -> dict[str, Any]:
+    """The response as API Gateway expects it."""
+    return {
+        "statusCode": response.status,
+        "headers": dict(response.headers),
+        "body": response.body,
+        "isBase64Encoded": False,
+    }
+
+
+def _body(event: Mapping[str, Any]) -> bytes | None:
+    """The bytes of the body; None if its base64 is invalid."""
+    text = event.get("body") or ""
+    if not event.get("isBase64Encoded"):
+        return str(text).encode(errors="surrogatepass")  # which is no UTF-8: refused where the body is parsed
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        return None
+
+
+def _caller(context: Mapping[str, Any]) -> Caller:
+    """The caller that API Gateway authenticated; nothing a client can send ends up here."""
+    authorizer, identity = context.get("authorizer") or {}, context.get("identity") or {}
+    audiences = (name.strip() for name in str(authorizer.get("audiences") or "").split(","))
+    return Caller(frozenset(filter(None, audiences)), _principal(str(identity.get("userArn") or "")))
+
+
+def _principal(arn: str) -> str:
+    """The ARN of the role behind a session's ARN; any other ARN as it is.
+
+    A session's ARN lacks the path of the role: operators leave it out, too.
+    """
+    session = _SESSION.fullmatch(arn)
+    return f"arn:{session['partition']}:iam::{session['account']}:role/{session['role']}" if session else arn

@@ -1,0 +1,119 @@
+"""The discovery application: one object behind HTTP, MCP, ARD and the command line."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from mats.domain.capability import Id
+from mats.domain.errors import CapabilityError, CapabilityNotFound, DependencyFailed, Invalid
+from mats.domain.profile import Profile
+from mats.domain.query import ANYWHERE, Filter, Query, Scope
+from mats.domain.shortlist import Shortlist
+from mats.edge import log, metrics
+from mats.edge.answer import Health
+from mats.edge.caller import Caller
+from mats.ports import Measure, Metrics
+from mats.usecases.discover import Discover
+from mats.usecases.look_up import LookUp
+
+if TYPE_CHECKING:
+    from mats.usecases.browse import Page
+
+
+def ignore_metrics(measures: Mapping[str, Measure]) -> None:
+    """Default: emit nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """Discovery as callers may use it: each operation is authorized, logged and measured here and nowhere else.
+
+    `audiences_of` gives the audiences of an IAM principal by its ARN; None where callers bring theirs with them.
+    """
+
+    discover: Discover
+    look_up: LookUp
+    log_queries: bool = True
+    audiences_of: Callable[[str], frozenset[str]] | None = None
+    metrics: Metrics = ignore_metrics
+
+    def search(self, caller: Caller, query: Query, scope: Scope = ANYWHERE) -> Shortlist:
+        """The shortlist of a query, among what the caller may see.
+
+        If the caller's audiences cannot be looked up, only public capabilities are searched, and the answer is
+        degraded by `audiences`.
+
+        Raises:
+            RequestInvalid: `limit` is above the number of candidates.
+            DependencyFailed: retrieval cannot be done now.
+        """
+        with self._failures_recorded("search"):
+            try:
+                audiences, failure = self._audiences(caller), ""
+            except DependencyFailed as error:
+                audiences, failure = frozenset[str](), f"audiences: {error}"
+            shortlist = self.discover(query, audiences, scope)
+        if failure:
+            shortlist = shortlist.without("audiences", failure)
+        log.decided(shortlist, audiences, spell_out=self.log_queries, scope=scope)
+        self.metrics(metrics.of_answer(shortlist))
+        return shortlist
+
+    def get(self, caller: Caller, id: Id) -> Profile:
+        """The profile of a capability.
+
+        Raises:
+            CapabilityNotFound: it does not exist, or not for this caller.
+            DependencyFailed: the index did not answer, or the caller's audiences cannot be looked up.
+        """
+        with self._failures_recorded("get"):
+            return self.look_up(id, self._audiences(caller))
+
+    def browse(
+        self, caller: Caller, admitted: Filter, wanted: Callable[[Profile], bool], *, after: Id | None, limit: int
+    ) -> "Page":
+        """A page of the capabilities the caller may see, in order of id. Raises DependencyFailed as `get` does."""
+        from mats.usecases.browse import Browse  # noqa: PLC0415 - only ARD lists; cold starts count
+
+        with self._failures_recorded("browse"):
+            visible = replace(admitted, audiences=self._audiences(caller))
+            return Browse(self.look_up.index)(visible, wanted, after=after, limit=limit)
+
+    def health(self) -> Health:
+        """What is running; queries the index.
+
+        Raises:
+            DependencyFailed: the index did not answer.
+        """
+        retrieve, reranker = self.discover.retrieve, self.discover.rerank.reranker
+        with self._failures_recorded("health"):
+            retrieve.index.lexical(["health"], Filter(), depth=1)
+        return Health(
+            status="ok",
+            index=retrieve.index.name,
+            encoder=retrieve.encoder.name if retrieve.encoder else None,
+            reranker=reranker.name if reranker else None,
+            weights=dict(self.discover.weights),
+        )
+
+    def _audiences(self, caller: Caller) -> frozenset[str]:
+        """Audiences from the caller's token, and those of its IAM principal.
+
+        Raises:
+            DependencyFailed: the table of callers did not answer.
+        """
+        mapped = self.audiences_of(caller.arn) if self.audiences_of and caller.arn else frozenset[str]()
+        return caller.audiences | mapped
+
+    @contextmanager
+    def _failures_recorded(self, operation: str) -> Iterator[None]:
+        """Log and count errors that are not the caller's own."""
+        try:
+            yield
+        except (Invalid, CapabilityNotFound):
+            raise
+        except CapabilityError as error:
+            self.metrics(metrics.FAILED)
+            log.LOGGER.error("%s failed: %s", operation, error)
+            raise

@@ -1,0 +1,22 @@
+"""Who sends a request."""
+
+from dataclasses import dataclass
+
+from mats.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A caller as its credentials identify it; parsed once, at the edge.
+
+    `arn` is the role or user that signed the request; operators map it to audiences. Empty if nobody signed.
+    """
+
+    audiences: frozenset[str] = frozenset()
+    arn: str = ""
+    sees_internal_errors: bool = False
+
+
+def local_caller(settings: Settings) -> Caller:
+    """The user of this machine, who is its operator, too."""
+    return Caller(frozenset(settings.audiences), sees_internal_errors=True)

@@ -1,0 +1,40 @@
+"""The endpoints of our own API."""
+
+from typing import TYPE_CHECKING
+
+from mats.domain.capability import Id
+from mats.edge.answer import Answer, Capability
+from mats.edge.app import Application
+from mats.edge.caller import Caller
+from mats.edge.discover_request import DiscoverRequest
+from mats.edge.http import Request, Response, json_response
+
+if TYPE_CHECKING:
+    from mats.edge.tools.formats import ReadyMade
+
+
+def search(application: Application, request: Request) -> Response:
+    """`POST /discover`."""
+    wish = DiscoverRequest.of(request.json(), request.query)
+    return json_response(search_answer(application, request.caller, wish))
+
+
+def search_answer(application: Application, caller: Caller, wish: DiscoverRequest) -> "Answer | ReadyMade":
+    """The answer to a search: results, or tools if the request names a `format`. Raises as `Application.search`."""
+    shortlist = application.search(caller, wish)
+    if wish.format is None:
+        return Answer.of(shortlist)
+    from mats.edge.tools.formats import ReadyMade  # noqa: PLC0415 - few requests want tools; cold starts count
+
+    return ReadyMade.of(shortlist, wish.format, wish.token_budget)
+
+
+def get_capability(application: Application, request: Request) -> Response:
+    """`GET /capabilities/{id}`."""
+    id = Id(request.decoded_path.removeprefix("/capabilities/"))
+    return json_response(Capability.of(application.get(request.caller, id)))
+
+
+def health(application: Application, request: Request) -> Response:
+    """`GET /healthz`."""
+    return json_response(application.health())

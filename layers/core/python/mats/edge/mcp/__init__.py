@@ -1,0 +1,1 @@
+"""The Model Context Protocol: messages, tools, and streamable HTTP."""

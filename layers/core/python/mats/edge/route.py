@@ -1,0 +1,85 @@
+"""What an endpoint is declared by: dispatch, /openapi.json and API Gateway's methods derive from these values."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from importlib import import_module
+from typing import Any
+
+from mats.edge.app import Application
+from mats.edge.http import Request, Response
+
+Handler = Callable[[Application, Request], Response]
+
+
+class Errors(Enum):
+    """The format of an endpoint's errors."""
+
+    PROBLEM = auto()
+    """RFC 9457."""
+    ARD = auto()
+    """Agentic Resource Discovery's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A documented body: why it is sent, and any of these models, each as `module.Class` below `mats.edge`.
+
+    Without a model it is any JSON object; without a media type there is no body.
+    """
+
+    description: str
+    models: Sequence[str] = ()
+    media_type: str = "application/json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """An endpoint.
+
+    `path` is spelled as in API Gateway: `{name+}` stands for the rest of the path, slashes included.
+    `refused_methods` are those that API Gateway passes on to be answered with 405; all others it answers with 403.
+    The rest is documentation. Routes without an `operation_id` are not documented.
+    """
+
+    method: str
+    path: str
+    handler: Handler
+    errors: Errors = Errors.PROBLEM
+    refused_methods: tuple[str, ...] = ()
+    operation_id: str = ""
+    tag: str = "discovery"
+    summary: str = ""
+    description: str = ""
+    parameters: Sequence[Mapping[str, Any]] = ()
+    request: Content | None = None
+    responses: Mapping[int, Content] = field(default_factory=dict)
+
+    def matches(self, path: str) -> bool:
+        """Whether a percent-decoded path is this endpoint's."""
+        prefix, parameter, _ = self.path.partition("{")
+        return path.startswith(prefix) if parameter else path == prefix
+
+
+def late(module: str, name: str) -> Handler:
+    """A handler whose module, below `mats.edge`, is imported by its first request: cold starts count."""
+
+    def handle(application: Application, request: Request) -> Response:
+        handler: Handler = getattr(import_module(f"mats.edge.{module}"), name)
+        return handler(application, request)
+
+    return handle
+
+
+def parameter(name: str, description: str, schema: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+    """An optional query parameter as OpenAPI has it."""
+    described = {"description": description} if description else {}
+    return {"name": name, "in": "query", "required": False, **described, "schema": schema or _STRING}
+
+
+def path_parameter(name: str, description: str, **schema: str) -> Mapping[str, Any]:
+    """A parameter in the path as OpenAPI has it."""
+    return {"name": name, "in": "path", "required": True, "description": description, "schema": {**_STRING, **schema}}
+
+
+_STRING = {"type": "string"}

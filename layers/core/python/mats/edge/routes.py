@@ -1,0 +1,159 @@
+"""All endpoints."""
+
+from mats.edge import endpoints
+from mats.edge.route import Content, Errors, Route, late, parameter, path_parameter
+
+_PROBLEMS = {
+    400: "The body is not JSON.",
+    404: "No such capability, or not for this caller.",
+    413: "The body is too large.",
+    422: "The request breaks the contract; `errors` names every field.",
+    429: "Too many requests; see Retry-After.",
+    503: "Retrieval cannot be done now; see Retry-After.",
+}
+_ARD_ERRORS = {
+    400: "The request breaks the contract; the message names every field.",
+    401: "The call bears no valid token.",
+    403: "The caller may not call this.",
+    404: "No such entry, or not for this caller.",
+    413: "The body is too large.",
+    429: "Too many requests; see Retry-After.",
+    500: "A bug of ours.",
+    503: "Retrieval cannot be done now; see Retry-After.",
+}
+_ARD_ALWAYS = (401, 403, 429, 500, 503)
+_NOT_MODIFIED = {304: Content("The entry the caller has is still good.", media_type="")}
+_ARD = "Agentic Resource Discovery"
+
+
+def _problems(*statuses: int) -> dict[int, Content]:
+    return {s: Content(_PROBLEMS[s], ("answer.Problem",), "application/problem+json") for s in statuses}
+
+
+def _ard_errors(*statuses: int) -> dict[int, Content]:
+    return {s: Content(_ARD_ERRORS[s], ("ard.entries.ArdError",)) for s in sorted({*statuses, *_ARD_ALWAYS})}
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path="/discover",
+        handler=endpoints.search,
+        operation_id="discover",
+        summary="Rank capabilities for a request",
+        parameters=(
+            parameter("format", "As in the body.", {"$ref": "#/components/schemas/Format"}),
+            parameter("token_budget", "As in the body.", {"type": "integer", "minimum": 1}),
+        ),
+        request=Content("", ("discover_request.DiscoverRequest",)),
+        responses={
+            200: Content(
+                "A ranked shortlist; with a `format`, the tools to pass on.",
+                ("answer.Answer", "tools.formats.ReadyMade"),
+            ),
+            **_problems(400, 413, 422, 429, 503),
+        },
+    ),
+    Route(
+        method="GET",
+        path="/capabilities/{id+}",
+        handler=endpoints.get_capability,
+        operation_id="getCapability",
+        summary="Show one capability",
+        parameters=(path_parameter("id", "`namespace/name`; slashes may be written as they are or as %2F."),),
+        responses={200: Content("Its profile.", ("answer.Capability",)), **_problems(404, 429, 503)},
+    ),
+    Route(
+        method="POST",
+        path="/mcp",
+        handler=late("mcp.http", "respond"),
+        refused_methods=("GET",),  # a client that asks for a stream hears that there is none, not that it is forbidden
+        operation_id="mcp",
+        summary="Speak MCP: streamable HTTP, without sessions or streams",
+        description="One JSON-RPC message of the Model Context Protocol, 2026-07-28 or older.",
+        request=Content(""),
+        responses={
+            200: Content("The reply to a request."),
+            202: Content("A notification was taken.", media_type=""),
+            400: Content("The message, its version or its headers cannot be taken; the JSON-RPC error says why."),
+            403: Content("A page of another origin asks."),
+            404: Content("There is no such method, in 2026-07-28."),
+            406: Content("The client does not take JSON."),
+            413: Content("The message is too large."),
+            **_problems(429),
+        },
+    ),
+    Route(
+        method="GET",
+        path="/healthz",
+        handler=endpoints.health,
+        operation_id="health",
+        tag="operation",
+        summary="Whether the service can answer",
+        responses={200: Content("It can.", ("answer.Health",)), **_problems(503)},
+    ),
+    Route(method="GET", path="/openapi.json", handler=late("openapi", "respond")),
+    Route(
+        method="POST",
+        path="/search",
+        handler=late("ard.endpoints", "search"),
+        errors=Errors.ARD,
+        operation_id="ardSearch",
+        tag=_ARD,
+        summary="Find entries, most relevant first",
+        request=Content("", ("ard.requests.ArdSearch",)),
+        responses={200: Content("What was found.", ("ard.entries.ArdSearchAnswer",)), **_ard_errors(400, 413)},
+    ),
+    Route(
+        method="POST",
+        path="/explore",
+        handler=late("ard.endpoints", "explore"),
+        errors=Errors.ARD,
+        operation_id="ardExplore",
+        tag=_ARD,
+        summary="Not here",
+        responses={501: Content("Exploring is optional, and not here.", ("ard.entries.ArdError",))},
+    ),
+    Route(
+        method="GET",
+        path="/agents",
+        handler=late("ard.endpoints", "list_entries"),
+        errors=Errors.ARD,
+        operation_id="ardList",
+        tag=_ARD,
+        summary="List all entries",
+        parameters=(
+            parameter("filter", "`displayName`, `type`, `publisherId`, `updatedAfter`, joined by AND."),
+            parameter("pageSize", "", {"type": "integer", "minimum": 1, "maximum": 100, "default": 20}),
+            parameter("pageToken", "What the page before gave."),
+        ),
+        responses={200: Content("A page.", ("ard.entries.ArdList",)), **_ard_errors(400), **_NOT_MODIFIED},
+    ),
+    Route(
+        method="GET",
+        path="/.well-known/ard.json",
+        handler=late("ard.endpoints", "manifest"),
+        errors=Errors.ARD,
+        operation_id="ardManifest",
+        tag=_ARD,
+        summary="Say where the registry is",
+        responses={200: Content("The manifest.", ("ard.entries.ArdManifest",)), **_ard_errors(), **_NOT_MODIFIED},
+    ),
+    Route(
+        method="GET",
+        path="/agents/{identifier+}",
+        handler=late("ard.endpoints", "get_entry"),
+        errors=Errors.ARD,
+        operation_id="ardRetrieve",
+        tag=_ARD,
+        summary="Show one entry",
+        parameters=(
+            path_parameter(
+                "identifier",
+                "The whole identifier, percent-encoded.",
+                pattern=r"^urn:air:[a-zA-Z0-9.-]+(:[a-zA-Z0-9._-]+)+$",
+            ),
+        ),
+        responses={200: Content("The entry.", ("ard.entries.ArdEntry",)), **_ard_errors(400, 404), **_NOT_MODIFIED},
+    ),
+)

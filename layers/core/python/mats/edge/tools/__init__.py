@@ -1,0 +1,1 @@
+"""Capabilities as tools for the APIs of models."""

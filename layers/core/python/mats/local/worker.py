@@ -1,0 +1,95 @@
+"""The worker: takes changes from the local event queue and enriches them."""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from mats.bootstrap.local import Local
+from mats.domain.capability import Id
+from mats.domain.errors import DependencyFailed
+from mats.domain.profile import Cause
+from mats.edge.changes import ChangeProcessor
+from mats.ports import Change, Event
+
+BATCH = 64
+"""Events per batch: enough for the encoder to sort them by length."""
+_POLL_S = 0.25
+_RETRY_S = 5
+
+LOGGER = logging.getLogger("mats.worker")
+
+
+def drain(
+    local: Local, done: Callable[[int], None] = lambda count: None, *, stopped: Callable[[], bool] = lambda: False
+) -> int:
+    """Process the events that are due, a batch at a time; the number that failed.
+
+    Args:
+        local: The system.
+        done: Called after each batch with the number that succeeded.
+        stopped: Ends the run between two batches.
+
+    Raises:
+        StorageUnusable: the registry cannot be written; what is queued stays queued.
+    """
+    failures, seen = 0, 0
+    local.events.release_orphans()
+    batch = local.settings.writer_calls if local.writer else BATCH  # no more than are written at the same time
+    while not stopped():
+        if local.writer:
+            seen = _index_raw(local, seen, stopped)
+        if not (taken := local.events.take(batch)):
+            break
+        failed = _process(local.change_processor, taken)
+        local.events.settle(taken, failed, "its profile could not be brought up to date; see the log")
+        done(len(taken) - len(failed))
+        failures += len(failed)
+    return failures
+
+
+def _index_raw(local: Local, seen: int, stopped: Callable[[], bool]) -> int:
+    """Index raw profiles for every event after `seen`; the last event seen.
+
+    The events stay in the queue, for the writer.
+    """
+    raw = replace(local.change_processor, enrich=replace(local.enrich, writer=None))
+    while not stopped() and (waiting := local.events.peek(seen, BATCH)):
+        _process(raw, waiting)
+        seen = waiting[-1].seq
+    return seen
+
+
+def _process(processor: ChangeProcessor, events: Sequence[Event]) -> frozenset[str]:
+    """Process events; the ids of those that failed."""
+    changes = {e.event_id: Change(Id(e.id), Cause(event_id=e.event_id, time=e.time)) for e in events}
+    try:
+        return frozenset(processor.process(changes))
+    except DependencyFailed:
+        raise
+    except Exception:
+        LOGGER.exception("a bug while handling %s", ", ".join(event.id for event in events[:5]))
+        return frozenset(changes)
+
+
+class EnrichmentWorker(threading.Thread):
+    """Drains the event queue in the background while a service runs, including events of other processes."""
+
+    def __init__(self, local: Local) -> None:
+        super().__init__(name="worker", daemon=True)
+        self._local = local
+        self._stopped = threading.Event()
+
+    def run(self) -> None:
+        """Drain, wait, repeat; if the storage fails, wait longer."""
+        while not self._stopped.wait(_POLL_S):
+            try:
+                drain(self._local, stopped=self._stopped.is_set)
+            except DependencyFailed as error:
+                LOGGER.error("changes wait: %s", error)
+                self._stopped.wait(_RETRY_S)
+
+    def stop(self) -> None:
+        """End after the current batch."""
+        self._stopped.set()
+        self.join(timeout=10)
