@@ -258,6 +258,7 @@ EXPECTED = [
     (errors.Invalid(FAULTS), 422, {}),
     (errors.RequestInvalid(FAULTS), 422, {}),
     (errors.RegistrationInvalid(FAULTS), 422, {}),
+    (errors.KindConflict("com.acme/x"), 422, {}),
     (errors.CapabilityNotFound("com.acme/x"), 404, {}),
     (errors.DependencyFailed("the index did not answer"), 503, RETRY),
     (errors.OutOfTime("lexical: 600 ms"), 503, RETRY),
