@@ -33,7 +33,8 @@ from mats.evaluation.data.synthetic import registrations, vector_of
 from mats.evaluation.measures import SEED, estimate, per_query
 from mats.evaluation.reporting.provenance import write
 from mats.evaluation.systems.cached_encoder import cached_encoder
-from mats.evaluation.systems.workbench import registry_of, run_discover
+from mats.evaluation.systems.pipeline import run_discover
+from mats.evaluation.systems.workbench import registry_of
 from mats.ports import Encoder, SearchIndex, Stored, Target, Vector
 from mats.settings import Settings
 from mats.usecases.discover import Discover

@@ -11,14 +11,14 @@ import pytest
 from botocore.exceptions import BotoCoreError
 
 from mats import bootstrap
-from mats.adapters.bedrock import models as bedrock_models
-from mats.adapters.bedrock.models import Bedrock
+from mats.adapters.bedrock import factory
+from mats.adapters.bedrock.client import BedrockClient, Meter
+from mats.adapters.bedrock.converse import ConverseReply
+from mats.adapters.bedrock.factory import Bedrock
 from mats.adapters.bedrock.reranker import BedrockReranker
-from mats.adapters.bedrock.runtime import Meter, Reply, Runtime
 from mats.adapters.bedrock.titan import TitanEncoder
 from mats.adapters.bedrock.writer import BedrockWriter
 from mats.domain.errors import NotPermitted
-from mats.domain.prompt import Prompt
 from mats.settings import TITAN, Settings
 from tests.servers.bedrock import BedrockServer
 
@@ -72,7 +72,7 @@ def reached(meter: Meter) -> bool:
     return None in dollars or sum(usd or 0.0 for usd in dollars) >= CAP_USD
 
 
-class Capped(Runtime):
+class CappedClient(BedrockClient):
     """Counts its calls, makes none beyond the cap, and ends the whole run where an operator has to act first."""
 
     def __init__(self, meter: Meter, **more: Any) -> None:
@@ -81,16 +81,16 @@ class Capped(Runtime):
         if not any(meter is known for known in _meters):
             _meters.append(meter)
 
-    def converse(self, model: str, prompt: Prompt, *texts: str, max_tokens: int) -> Reply:
-        with self._counted(model):
-            return super().converse(model, prompt, *texts, max_tokens=max_tokens)
+    def converse(self, request: Mapping[str, Any]) -> ConverseReply:
+        with self._count(request["modelId"]):
+            return super().converse(request)
 
     def invoke(self, model: str, body: Mapping[str, Any]) -> Any:
-        with self._counted(model):
+        with self._count(model):
             return super().invoke(model, body)
 
     @contextmanager
-    def _counted(self, model: str) -> Iterator[None]:
+    def _count(self, model: str) -> Iterator[None]:
         if reached(self._watched):
             pytest.exit(f"{model} is not asked: {CAP_USD} USD are spent, or its price is not known", returncode=1)
         _calls.append(model)
@@ -116,7 +116,7 @@ def models() -> Iterator[Models]:
 
 def _capped(settings: Settings) -> Models:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bedrock_models, "Runtime", Capped)
+        patch.setattr(factory, "BedrockClient", CappedClient)
         return models_of(settings)
 
 

@@ -142,7 +142,7 @@ def test_a_function_imports_with_the_two_layers_and_nothing_else(function, vendo
 
 @pytest.mark.server
 def test_the_adapters_import_with_the_two_layers_and_nothing_else(vendor_here, core, python):
-    program = "\n".join(f"import mats.adapters.{name}" for name in ("aws", "bedrock.models", "opensearch.domain"))
+    program = "\n".join(f"import mats.adapters.{name}" for name in ("aws", "bedrock.factory", "opensearch.domain"))
     ran = _ran(python, program, vendor_here, core)
     assert ran.returncode == 0, ran.stderr
 

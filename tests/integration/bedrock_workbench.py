@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from mats import bootstrap
+from mats.adapters.bedrock.client import BedrockClient, Meter
 from mats.adapters.bedrock.reranker import BedrockReranker
-from mats.adapters.bedrock.runtime import Meter, Runtime
 from mats.adapters.bedrock.titan import TitanEncoder
 from mats.adapters.bedrock.writer import BedrockWriter
 from mats.domain.errors import CapabilityError, DependencyFailed, ReplyUnusable
@@ -65,10 +65,10 @@ class Bench:
 
     def __init__(self, server: BedrockServer, *, patience_s: float = PATIENCE_S) -> None:
         with aws_settings(server.client_environment()):
-            runtime = Runtime(Meter(Prices({})), timeout_s=patience_s)
-        self.reranker = BedrockReranker(runtime=runtime, name=MICRO, text=bootstrap.prompt("rerank"))
-        self.writer = BedrockWriter(runtime=runtime, name=LITE, text=bootstrap.prompt("enrich"))
-        self.encoder = TitanEncoder(model=TITAN, dimension=DIMENSION, online=runtime, offline=runtime, concurrency=2)
+            client = BedrockClient(Meter(Prices({})), timeout_s=patience_s)
+        self.reranker = BedrockReranker(converse=client.converse, name=MICRO, text=bootstrap.prompt("rerank"))
+        self.writer = BedrockWriter(converse=client.converse, name=LITE, text=bootstrap.prompt("enrich"))
+        self.encoder = TitanEncoder(model=TITAN, dimension=DIMENSION, online=client, offline=client, concurrency=2)
 
     def rerank(self) -> RerankResult | CapabilityError:
         return outcome_of(lambda: self.reranker.rerank(QUERY.query, SHOWN))

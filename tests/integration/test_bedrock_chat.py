@@ -1,52 +1,56 @@
-"""A conversation with tools over Converse, and replies that are kept, against a service as strict as the real one."""
+"""Conversations with tools over Converse, and the reply cache, against a service as strict as the real one."""
 
-from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mats import bootstrap
-from mats.adapters.bedrock.chat import BedrockChat
-from mats.adapters.bedrock.models import Bedrock
-from mats.adapters.bedrock.rehearsal import Rehearsal
+from mats.adapters.bedrock.converse import ToolCall
 from mats.domain.errors import DependencyFailed, NotPermitted
-from mats.ports import ANY, FREE, Kept, Told, Tool, ToolCall, Turn
+from mats.evaluation.systems.cached_converse import RecordedConverse, ReplyCache
+from mats.evaluation.systems.chat_model import ANY, FREE, ChatModel, ModelTurn, ToolSpec, UserMessage
+from mats.evaluation.systems.models import Models
 from mats.settings import Settings
 from tests.builders import a_profile, a_registration
 from tests.servers.bedrock import Answer, Refuse, converse_reply, tool_reply
 
 NOVA, CLAUDE = "amazon.nova-micro-v1:0", "us.anthropic.claude-sonnet-4-20250514-v1:0"
 MISTRAL, QWEN = "mistral.mistral-large-3-675b-instruct", "qwen.qwen3-next-80b-a3b"
-SEARCH = Tool(
+SEARCH = ToolSpec(
     name="search", description="Search.",
     schema={"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
 )  # fmt: skip
-PICK = Tool(
+PICK = ToolSpec(
     name="pick", description="Pick.",
     schema={"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]},
 )  # fmt: skip
 TOOLS = (SEARCH, PICK)
 
 
-class MemoryReplies:
-    """Keeps replies as long as it lives."""
-
-    def __init__(self) -> None:
-        self.kept: dict[str, Kept] = {}
-
-    def get(self, request: Mapping[str, Any]) -> Kept | None:
-        return self.kept.get(repr(request))
-
-    def keep(self, request: Mapping[str, Any], kept: Kept) -> None:
-        self.kept.setdefault(repr(request), kept)
+@pytest.fixture
+def made(tmp_path: Path) -> "Made":
+    return Made(tmp_path)
 
 
-def bedrock(replies: MemoryReplies | None = None) -> Bedrock:
-    return bootstrap.patient_bedrock(Settings(bedrock=True), replies)
+class Made:
+    """Models of one process; several share a cache by its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.models = Models(Settings(bedrock=True, cache=folder))
+        self.cache = ReplyCache.open(self.models.settings)
+
+    def chat(self, model: str) -> ChatModel:
+        return self.models.chat(model)
+
+    @property
+    def responses(self) -> int:
+        """How many are stored."""
+        return self.cache._connection.execute("SELECT count(*) FROM replies").fetchone()[0]
 
 
-def turn(chat: BedrockChat, *messages: Told | Turn, must_call: str = ANY) -> Turn:
-    said = messages or (Told(texts=["find me a thing"]),)
+def turn(chat: ChatModel, *messages: UserMessage | ModelTurn, must_call: str = ANY) -> ModelTurn:
+    said = messages or (UserMessage(texts=["find me a thing"]),)
     return chat.turn("You find things.", said, TOOLS, must_call=must_call, max_tokens=50)
 
 
@@ -54,8 +58,8 @@ def use(name: str, arguments: Any, id: str = "tooluse_1") -> dict[str, Any]:
     return {"toolUse": {"toolUseId": id, "name": name, "input": arguments}}
 
 
-def test_a_turn_is_one_call_at_temperature_0_with_all_its_tools(server):
-    said = turn(bedrock().chat(NOVA))
+def test_a_turn_is_one_call_at_temperature_0_with_all_its_tools(server, made):
+    said = turn(made.chat(NOVA))
     [exchange] = server.exchanges
     assert exchange.model == NOVA
     assert exchange.body["system"] == [{"text": "You find things."}]
@@ -65,7 +69,7 @@ def test_a_turn_is_one_call_at_temperature_0_with_all_its_tools(server):
     assert said.usage.input_tokens > 0
     assert said.usage.usd
     assert said.took_ms > 0
-    assert not said.replayed
+    assert not said.cached
 
 
 @pytest.mark.parametrize(
@@ -82,24 +86,24 @@ def test_a_turn_is_one_call_at_temperature_0_with_all_its_tools(server):
         (QWEN, ANY, None),
     ],
 )
-def test_each_family_is_made_to_call_as_far_as_it_can_be(server, model, must_call, choice):
-    turn(bedrock().chat(model), must_call=must_call)
+def test_each_family_gets_its_strictest_tool_choice(server, made, model, must_call, choice):
+    turn(made.chat(model), must_call=must_call)
     [exchange] = server.exchanges
     assert exchange.body["toolConfig"].get("toolChoice") == choice
 
 
-def test_what_was_said_goes_back_with_the_result_of_every_call(server):
+def test_the_next_request_holds_the_turn_and_the_result_of_every_call(server, made):
     two = converse_reply([{"text": "Let me look."}, use("search", {"query": "a"}), use("search", {"query": "b"}, "t2")])
     replies = iter([two, tool_reply("pick", {"number": 1})])
     server.play = lambda exchange: Answer(next(replies))
-    chat = bedrock().chat(NOVA)
-    asked = Told(texts=["the registry", "find me a thing"])
+    chat = made.chat(NOVA)
+    asked = UserMessage(texts=["the registry", "find me a thing"])
     first = turn(chat, asked)
     assert first.calls == (
         ToolCall("tooluse_1", "search", {"query": "a"}), ToolCall("t2", "search", {"query": "b"}),
     )  # fmt: skip
     second = turn(
-        chat, asked, first, Told(texts=["Hurry."], results=[(c.id, f"result of {c.id}") for c in first.calls])
+        chat, asked, first, UserMessage(texts=["Hurry."], results=[(c.id, f"result of {c.id}") for c in first.calls])
     )
     assert [(call.tool, call.arguments) for call in second.calls] == [("pick", {"number": 1})]
     first_said, assistant, told = server.exchanges[1].body["messages"]
@@ -124,14 +128,14 @@ def test_what_was_said_goes_back_with_the_result_of_every_call(server):
         [{"reasoningContent": {"reasoningText": {"text": "hm"}}}, {"text": "so"}],
     ],
 )
-def test_whatever_a_model_said_the_service_takes_it_back(server, content):
-    chat, asked = bedrock().chat(NOVA), Told(texts=["hello"])
+def test_any_turn_is_accepted_in_the_next_request(server, made, content):
+    chat, asked = made.chat(NOVA), UserMessage(texts=["hello"])
     server.play = _first(converse_reply(content))
     said = turn(chat, asked)
     ids = [call.id for call in said.calls]
     assert len(set(ids)) == len(ids)
     assert all(isinstance(call.arguments, dict) for call in said.calls)
-    turn(chat, asked, said, Told(texts=[] if ids else ["Go on."], results=[(id, "") for id in ids]))
+    turn(chat, asked, said, UserMessage(texts=[] if ids else ["Go on."], results=[(id, "") for id in ids]))
     assert server.rejected == []
 
 
@@ -141,96 +145,74 @@ def _first(reply: Any) -> Any:
     return lambda exchange: Answer(waiting.pop(), loose=True) if waiting else None
 
 
-def test_a_refusal_is_a_turn_that_says_so(server):
+def test_a_refusal_is_a_turn_with_its_stop_reason(server, made):
     server.play = _first(converse_reply([{"text": "no"}], stop="guardrail_intervened"))
-    said = turn(bedrock().chat(NOVA))
+    said = turn(made.chat(NOVA))
     assert (said.stop, said.text, said.calls) == ("guardrail_intervened", "no", ())
 
 
-def test_what_the_service_refuses_is_an_error_of_ours(server):
+def test_errors_of_the_service_are_translated(server, made):
     server.play = lambda exchange: Refuse("AccessDeniedException", "not for you")
     with pytest.raises(NotPermitted, match="not for you"):
-        turn(bedrock().chat(NOVA))
+        turn(made.chat(NOVA))
     server.play = lambda exchange: Refuse("ValidationException", "too long")
     with pytest.raises(DependencyFailed, match="too long"):
-        turn(bedrock().chat(NOVA))
+        turn(made.chat(NOVA))
 
 
-def test_the_patient_ask_again_where_the_service_is_busy(server):
+def test_throttled_calls_are_retried(server, made):
     server.play = lambda exchange: Refuse("ThrottlingException") if len(server.exchanges) < 3 else None
-    assert turn(bedrock().chat(NOVA)).usage.input_tokens > 0
+    assert turn(made.chat(NOVA)).usage.input_tokens > 0
     assert len(server.exchanges) == 3
 
 
-class TestReplies:
-    def test_a_request_is_made_once_and_its_reply_costs_nothing_the_second_time(self, server):
-        replies = MemoryReplies()
-        fresh, again = bedrock(replies), bedrock(replies)
+class TestReplyCache:
+    def test_a_request_is_sent_once_and_the_cached_reply_is_free(self, server, tmp_path):
+        fresh, again = Made(tmp_path), Made(tmp_path)
         first, second = turn(fresh.chat(NOVA)), turn(again.chat(NOVA))
         assert len(server.exchanges) == 1
-        assert (first.replayed, second.replayed) == (False, True)
+        assert (first.cached, second.cached) == (False, True)
         assert (second.text, second.calls, second.stop) == (first.text, first.calls, first.stop)
         assert (second.usage, second.took_ms) == (first.usage, first.took_ms)
-        assert fresh.meter.totals() == {NOVA: first.usage}
-        assert again.meter.totals() == {}
+        assert fresh.models._bedrock.meter.totals() == {NOVA: first.usage}
+        assert again.models._bedrock.meter.totals() == {}
 
-    def test_another_model_another_text_and_another_limit_are_other_requests(self, server):
-        made = bedrock(MemoryReplies())
+    def test_another_model_text_or_limit_is_another_request(self, server, made):
         turn(made.chat(NOVA))
         turn(made.chat(CLAUDE))
-        turn(made.chat(NOVA), Told(texts=["something else"]))
+        turn(made.chat(NOVA), UserMessage(texts=["something else"]))
         turn(made.chat(NOVA), must_call="pick")
         assert len(server.exchanges) == 4
 
-    def test_reranker_and_writer_go_through_the_same_replies(self, server):
-        replies, profiles = MemoryReplies(), [a_profile(), a_profile(name="other")]
-        for expected in (None, float):
-            made = bedrock(replies)
-            result = made.reranker(NOVA, bootstrap.prompt("rerank")).rerank("refund", profiles)
-            written = made.writer(NOVA, bootstrap.prompt("enrich")).describe(a_registration())
-            assert result.scores
-            assert type(result.replayed_ms) is (expected or type(None))
-            assert written.usage.input_tokens > 0
-        assert len(server.exchanges) == len(replies.kept) == 2
+    def test_reranker_and_writer_share_the_cache(self, server, tmp_path):
+        profiles = [a_profile(), a_profile(name="other")]
+        for cached in (False, True):
+            made = Made(tmp_path)
+            calls = RecordedConverse(made.models.converse)
+            assert made.models.reranker(NOVA, calls).rerank("refund", profiles).scores
+            assert [call.cached for call in calls.calls] == [cached]
+            assert made.models.writer.describe(a_registration()).usage.input_tokens > 0
+        assert len(server.exchanges) == made.responses == 2
 
     @pytest.mark.parametrize("code", ["ValidationException", "AccessDeniedException"])
-    def test_a_failure_is_not_kept(self, server, code):
-        replies = MemoryReplies()
+    def test_a_failure_is_not_stored(self, server, made, code):
         server.play = lambda exchange: Refuse(code)
         with pytest.raises(DependencyFailed):
-            turn(bedrock(replies).chat(NOVA))
+            turn(made.chat(NOVA))
         server.play = None
-        assert replies.kept == {}
-        assert not turn(bedrock(replies).chat(NOVA)).replayed
+        assert made.responses == 0
+        assert not turn(made.chat(NOVA)).cached
 
-    def test_a_reply_that_broke_off_is_not_kept(self, server):
-        replies = MemoryReplies()
+    def test_a_truncated_reply_is_not_stored(self, server, made):
         server.play = lambda exchange: Answer({"usage": {"inputTokens": 1}}, loose=True)
         with pytest.raises(DependencyFailed):
-            turn(bedrock(replies).chat(NOVA))
-        assert replies.kept == {}
-
-    def test_the_service_itself_keeps_none(self, server):
-        made = bootstrap.bedrock(Settings(bedrock=True))
-        assert made is not None
-        reranker = made.reranker(NOVA, bootstrap.prompt("rerank"))
-        assert [reranker.rerank("refund", [a_profile()]).replayed_ms for _ in range(2)] == [None, None]
-        assert len(server.exchanges) == 2
-
-
-class TestRehearsal:
-    def test_it_makes_the_very_requests_that_would_be_sent(self, server):
-        seen: list[Mapping[str, Any]] = []
-
-        def answering(request: Mapping[str, Any]) -> Mapping[str, Any]:
-            seen.append(request)
-            return tool_reply("pick", {"number": 1})
-
-        rehearsed, real = bootstrap.rehearsal(answering), bedrock()
-        assert isinstance(rehearsed, Rehearsal)
-        for made in (rehearsed, real):
             turn(made.chat(NOVA))
-            made.reranker(NOVA, bootstrap.prompt("rerank")).rerank("refund", [a_profile()])
-        assert [{k: v for k, v in request.items() if k != "modelId"} for request in seen] == [
-            exchange.body for exchange in server.exchanges
-        ]
+        assert made.responses == 0
+
+    def test_the_service_itself_caches_none(self, server):
+        bedrock = bootstrap.bedrock(Settings(bedrock=True))
+        assert bedrock is not None
+        reranker = bedrock.reranker(NOVA, bootstrap.prompt("rerank"))
+        for _ in range(2):
+            reranker.rerank("refund", [a_profile()])
+        assert len(server.exchanges) == 2

@@ -9,12 +9,12 @@ import pytest
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
-from mats.evaluation.experiments.context import found
-from mats.evaluation.systems.base import Answer, ask
+from mats.evaluation.experiments.context import has_candidate
+from mats.evaluation.systems.base import SystemAnswer, ask
 from mats.evaluation.systems.catalogue import VARIANTS
-from mats.evaluation.systems.costs import forecast, forecast_writing
+from mats.evaluation.systems.costs import estimate_cost, estimate_writing_cost
 from mats.evaluation.systems.models import PAPER_ENCODERS, PAPER_MODELS, Models
-from mats.evaluation.systems.score import evaluate
+from mats.evaluation.systems.score import score
 from mats.evaluation.systems.workbench import Workbench
 from mats.settings import TITAN, Settings
 from tests.bedrock.conftest import aws_settings
@@ -55,12 +55,12 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(bedrock=True, region="us-east-1", encoder=f"{TITAN}:0", cache=tmp_path / "cache")
 
 
-def answers(name: str, settings: Settings, *, at_once: int = 1) -> dict[str, Answer]:
+def answers(name: str, settings: Settings, *, at_once: int = 1) -> dict[str, SystemAnswer]:
     """The answers of a variant by name, by models that remember only what is on disk."""
     dataset, models = a_dataset(), Models(settings)
     assert models.lacking(VARIANTS[name].needs) == ""
     with Workbench(dataset=dataset, settings=settings, models=models) as bench:
-        return dict(ask(VARIANTS[name].built(bench), dataset.queries, at_once=at_once))
+        return dict(ask(VARIANTS[name].build(bench), dataset.queries, at_once=at_once))
 
 
 def converse(server: BedrockServer) -> list[Exchange]:
@@ -73,10 +73,10 @@ def test_a_pipeline_finds_judges_and_ranks_the_whole_shortlist(server, settings,
     assert [given[f"q{n}"].ranked[0] for n in range(5)] == [f"n/t{n}" for n in range(5)]
     assert len(converse(server)) == 5
     for answer in given.values():
-        assert (answer.calls, answer.replayed, answer.failed) == (1, 0, "")
+        assert (answer.calls, answer.cached, answer.failed) == (1, 0, "")
         assert answer.usage.input_tokens > 0
         assert answer.took_ms["rerank"] > 0
-    assert list(found(given, a_dataset())) == [1] * 5
+    assert list(has_candidate(given, a_dataset())) == [1] * 5
 
 
 def test_the_first_stages_are_words_vectors_or_both(server, settings):
@@ -95,8 +95,8 @@ def test_a_second_run_asks_nobody_and_gives_the_same_answers_at_the_same_cost(se
     second = answers(name, settings, at_once=4)
     assert len(converse(server)) == asked > 0
     for query, answer in second.items():
-        assert (answer.calls, answer.replayed) == (first[query].calls, first[query].calls)
-        assert first[query].replayed == 0
+        assert (answer.calls, answer.cached) == (first[query].calls, first[query].calls)
+        assert first[query].cached == 0
         assert (answer.ranked, answer.usage, answer.failed) == (
             first[query].ranked, first[query].usage, first[query].failed,
         )  # fmt: skip
@@ -107,7 +107,7 @@ def test_a_second_run_asks_nobody_and_gives_the_same_answers_at_the_same_cost(se
 def test_a_replayed_judgement_takes_the_time_of_the_original(running, settings):
     with BedrockServer(delay_s=0.2) as slow, aws_settings(slow.client_environment()):
         first, second = (answers("pipeline-bm25", settings)["q0"] for _ in range(2))
-    assert second.replayed == 1
+    assert second.cached == 1
     assert second.took_ms["rerank"] >= 200
     assert second.took_ms["total"] >= second.took_ms["rerank"]
     assert first.took_ms["rerank"] >= 200
@@ -124,7 +124,7 @@ def test_a_run_that_was_cut_short_is_resumed(server, settings):
     server.exchanges.clear()
     second = answers("pipeline-bm25", settings)
     assert [answer.failed for answer in second.values()] == [""] * 5
-    assert [answer.replayed for answer in second.values()] == [1, 1, 0, 0, 0]
+    assert [answer.cached for answer in second.values()] == [1, 1, 0, 0, 0]
     assert len(converse(server)) == 3
 
 
@@ -217,63 +217,40 @@ class TestNotRun:
         ]  # fmt: skip
 
 
-class TestForecast:
+class TestCostEstimate:
     @pytest.mark.parametrize("name", ASKING)
-    def test_nobody_is_asked_and_no_loop_takes_more_turns_than_forecast(self, server, settings, name):
-        with Workbench(dataset=a_dataset(), settings=settings, models=Models(settings)) as bench:
-            expected = forecast(VARIANTS[name], bench)
-            assert converse(server) == []
-            given = ask(VARIANTS[name].built(bench), bench.dataset.queries)
+    def test_no_loop_makes_more_calls_than_estimated(self, server, settings, name):
+        expected = estimate_cost(VARIANTS[name], settings, 5)
+        assert converse(server) == []
+        given = answers(name, settings)
         assert (expected.what, expected.model) == (name, settings.rerank_model)
-        assert (expected.asked, expected.sampled, expected.kept) == (5, 5, 0)
         assert expected.calls >= sum(answer.calls for answer in given.values()) == len(converse(server))
-        assert expected.due == expected.usage
         assert expected.usage.input_tokens > 0
         assert expected.usage.output_tokens > 0
         assert expected.usage.usd
 
-    @pytest.mark.parametrize("name", ASKING)
-    def test_what_is_kept_is_free_and_counted_as_it_was(self, server, settings, name):
-        given = answers(name, settings)
-        with Workbench(dataset=a_dataset(), settings=settings, models=Models(settings)) as bench:
-            expected = forecast(VARIANTS[name], bench)
-        assert expected.calls == expected.kept == sum(answer.calls for answer in given.values())
-        assert expected.due.usd == expected.due.input_tokens == 0
-        assert expected.usage.input_tokens == sum(answer.usage.input_tokens for answer in given.values())
+    def test_more_candidates_cost_more_tokens(self, settings):
+        few, many = (estimate_cost(VARIANTS["pipeline-bm25"], replace(settings, k=k), 5).usage for k in (5, 15))
+        assert 5 * 15 * 50 < many.input_tokens < 5 * 15 * 110
+        assert few.input_tokens < many.input_tokens
 
-    def test_a_sample_is_scaled_up(self, server, settings):
-        with Workbench(dataset=a_dataset(), settings=settings, models=Models(settings)) as bench:
-            expected = forecast(VARIANTS["pipeline-bm25"], bench, sample=2)
-        assert (expected.asked, expected.sampled, expected.calls) == (5, 2, 5)
+    def test_an_unknown_price_is_not_zero(self, settings):
+        settings = replace(settings, rerank_model="nobody.knows-it")
+        assert estimate_cost(VARIANTS["search-and-pick"], settings, 5).usage.usd is None
 
-    def test_a_price_that_is_not_known_is_not_zero(self, server, settings):
-        settings = replace(settings, rerank_model="nobody.knows-it", encoder="none")
-        with Workbench(dataset=a_dataset(), settings=settings, models=Models(settings)) as bench:
-            assert forecast(VARIANTS["search-and-pick"], bench).due.usd is None
+    def test_a_system_without_an_llm_costs_nothing(self, settings):
+        expected = estimate_cost(VARIANTS["bm25"], settings, 5)
+        assert (expected.calls, expected.usage.usd) == (0, 0)
 
-    def test_what_asks_no_model_costs_nothing(self, settings):
-        with Workbench(dataset=a_dataset(), settings=settings, models=Models(settings)) as bench:
-            expected = forecast(VARIANTS["bm25"], bench)
-        assert (expected.calls, expected.due.usd) == (0, 0)
-
-    def test_it_needs_neither_credentials_nor_bedrock(self, tmp_path):
-        settings = Settings(encoder="none", cache=tmp_path)
-        with Workbench(dataset=a_dataset(), settings=settings, models=Models(settings)) as bench:
-            assert forecast(VARIANTS["full-ctx"], bench).calls == 5
-
-    def test_writing_takes_a_call_for_each_registration(self, server, settings):
-        with Workbench(dataset=a_dataset(), settings=settings, models=Models(settings)) as bench:
-            expected = forecast_writing(bench)
-            assert (expected.calls, expected.kept, expected.model) == (5, 0, settings.writer_model)
-            assert expected.due.output_tokens >= 5 * 300
-            bench.models.writer.describe(bench.dataset.registrations[0])
-            assert forecast_writing(bench).kept == 1
-        assert len(converse(server)) == 1
+    def test_writing_takes_a_call_for_each_registration(self, settings):
+        expected = estimate_writing_cost(settings, 5)
+        assert (expected.calls, expected.model) == (5, settings.writer_model)
+        assert expected.usage.output_tokens >= 5 * 300
 
 
 def test_results_name_the_model_and_count_what_failed(server, settings):
     with Workbench(dataset=a_dataset(), settings=settings, models=Models(settings)) as bench:
-        results = evaluate(bench, VARIANTS["pipeline-hybrid"])
+        results = score(bench, VARIANTS["pipeline-hybrid"])
     assert (results["llm"], results["prompt"]) == (settings.rerank_model, VARIANTS["pipeline-hybrid"].prompt())
     assert (results["failed"], results["calls"], results["replayed"]) == (0, 5, 0)
     assert results["metrics"]["match@1"] == 1.0

@@ -4,27 +4,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mats.adapters.bedrock.converse import ToolCall
 from mats.domain.capability import Id
 from mats.domain.registration import Registration
 from mats.domain.usage import Usage
 from mats.evaluation.data.datasets import JudgedQuery
-from mats.ports import Message, Told, Tool, ToolCall, Turn
+from mats.evaluation.systems.chat_model import Message, ModelTurn, ToolSpec, UserMessage
 from tests.builders import a_registration
 
-Said = Turn | Exception
+Said = ModelTurn | Exception
 
 
-def calls(*made: tuple[str, Any], **more: Any) -> Turn:
+def calls(*made: tuple[str, Any], **more: Any) -> ModelTurn:
     """A turn with these calls, of tool and arguments; 100 tokens in, 10 out, 5 ms."""
-    return Turn(
+    return ModelTurn(
         calls=[ToolCall(f"call-{n}", name, arguments) for n, (name, arguments) in enumerate(made)],
         **{"usage": Usage(input_tokens=100, output_tokens=10, usd=0.01), "took_ms": 5.0, **more},
     )
 
 
-def words(text: str, **more: Any) -> Turn:
+def words(text: str, **more: Any) -> ModelTurn:
     """A turn without a call."""
-    return Turn(text=text, usage=Usage(input_tokens=100, output_tokens=10, usd=0.01), took_ms=5.0, **more)
+    return ModelTurn(text=text, usage=Usage(input_tokens=100, output_tokens=10, usd=0.01), took_ms=5.0, **more)
 
 
 @dataclass(frozen=True)
@@ -33,14 +34,14 @@ class Heard:
 
     system: str
     messages: Sequence[Message]
-    tools: Sequence[Tool]
+    tools: Sequence[ToolSpec]
     must_call: str
 
     @property
     def told(self) -> str:
         """The last it was told: texts and results."""
         last = self.messages[-1]
-        assert isinstance(last, Told)
+        assert isinstance(last, UserMessage)
         return "\n".join([*last.texts, *(text for _, text in last.results)])
 
 
@@ -53,8 +54,8 @@ class ScriptedChat:
     heard: list[Heard] = field(default_factory=list)
 
     def turn(
-        self, system: str, messages: Sequence[Message], tools: Sequence[Tool], *, must_call: str, max_tokens: int
-    ) -> Turn:
+        self, system: str, messages: Sequence[Message], tools: Sequence[ToolSpec], *, must_call: str, max_tokens: int
+    ) -> ModelTurn:
         assert max_tokens > 0
         _assert_every_call_has_its_result(messages)
         number = len(self.heard)
@@ -67,7 +68,7 @@ class ScriptedChat:
 
 
 def _assert_every_call_has_its_result(messages: Sequence[Message]) -> None:
-    assert [isinstance(message, Told) for message in messages] == [n % 2 == 0 for n in range(len(messages))]
+    assert [isinstance(message, UserMessage) for message in messages] == [n % 2 == 0 for n in range(len(messages))]
     for said, told in zip(messages[1::2], messages[2::2], strict=True):
         assert [call.id for call in said.calls] == [id for id, _ in told.results]
         assert told.results or told.texts

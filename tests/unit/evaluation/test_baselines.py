@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.text import LUCENE_STOP_WORDS
+from mats.evaluation.systems.chat_model import ANY, FREE
+from mats.evaluation.systems.conversation import list_line
 from mats.evaluation.systems.full_context import BUDGET, FullContext
-from mats.evaluation.systems.listing import line
 from mats.evaluation.systems.regex import Regex
-from mats.evaluation.systems.search_and_pick import DESCRIBED, PAGE, ROUNDS, SearchAndPick
+from mats.evaluation.systems.search_and_pick import DESCRIPTION_CHARS, PAGE, ROUNDS, SearchAndPick
 from mats.evaluation.systems.trial_and_error import PAGE as LISTED
 from mats.evaluation.systems.trial_and_error import ROUNDS as TRIES
 from mats.evaluation.systems.trial_and_error import TrialAndError
-from mats.ports import ANY, FREE
 from tests.builders import a_registration
 from tests.unit.evaluation.scripted_chat import ScriptedChat, asked, calls, registry, words
 
@@ -63,7 +63,7 @@ class TestFullContext:
         chat = ScriptedChat([calls(("pick", {"line": 3}))])
         answer = FullContext(registry(5), chat)(asked())
         assert answer.ranked == ("n/t002",)
-        assert (answer.failed, answer.unseen, answer.calls, answer.replayed) == ("", 0, 1, 0)
+        assert (answer.failed, answer.unseen, answer.calls, answer.cached) == ("", 0, 1, 0)
         assert (answer.usage.input_tokens, answer.took_ms) == (100, {"llm": 5.0})
         assert answer.retrieved == ("n/t000", "n/t001", "n/t002", "n/t003", "n/t004")
 
@@ -109,8 +109,8 @@ class TestFullContext:
         chat = ScriptedChat([words("")])
         system = FullContext(registry(count), chat, budget=budget)
         answer = system(asked())
-        lines = [line(n + 1, r) for n, r in enumerate(sorted(registry(count), key=lambda r: r.name))]
-        shown = len(system.shown)
+        lines = [list_line(n + 1, r) for n, r in enumerate(sorted(registry(count), key=lambda r: r.name))]
+        shown = len(system.listed_ids)
         assert sum(len(each) + 1 for each in lines[:shown]) <= budget
         assert shown == count or sum(len(each) + 1 for each in lines[: shown + 1]) > budget
         assert shown + answer.unseen == count
@@ -134,8 +134,8 @@ class TestFullContext:
                 system(registry(3), ScriptedChat([NotPermitted("no access")]))(asked())
 
     def test_a_replayed_turn_is_told_from_a_fresh_one(self):
-        answer = FullContext(registry(3), ScriptedChat([calls(("pick", {"line": 1}), replayed=True)]))(asked())
-        assert (answer.calls, answer.replayed, answer.usage.input_tokens) == (1, 1, 100)
+        answer = FullContext(registry(3), ScriptedChat([calls(("pick", {"line": 1}), cached=True)]))(asked())
+        assert (answer.calls, answer.cached, answer.usage.input_tokens) == (1, 1, 100)
 
 
 def search(text="t001 t002"):
@@ -156,7 +156,7 @@ class TestSearchAndPick:
         SearchAndPick(registry(20, "thing " * 100), chat)(asked())
         rows = re.findall(r"^\d+ .*$", chat.heard[1].told, re.MULTILINE)
         assert [int(row.split()[0]) for row in rows] == list(range(1, PAGE + 1))
-        assert {len(json.loads(row.split(" ", 1)[1])) for row in rows} == {len("t000: ") + DESCRIBED}
+        assert {len(json.loads(row.split(" ", 1)[1])) for row in rows} == {len("t000: ") + DESCRIPTION_CHARS}
 
     def test_numbers_stay_the_same_over_several_searches_also_of_one_turn(self):
         both = calls(search("t001"), search("t002"))

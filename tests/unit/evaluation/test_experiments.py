@@ -11,12 +11,12 @@ from mats.domain.capability import Id, Kind
 from mats.evaluation import gate
 from mats.evaluation.data.datasets import Dataset, DatasetInvalid, JudgedQuery
 from mats.evaluation.experiments import enrichment, scale_sweep
-from mats.evaluation.experiments.context import Lab, first, found
+from mats.evaluation.experiments.context import ExperimentContext, first_is_right, has_candidate
 from mats.evaluation.experiments.decomposition import category
 from mats.evaluation.experiments.first_stage import reciprocal_ranks
 from mats.evaluation.experiments.kinds import first_of_kind
 from mats.evaluation.measures import mcnemar
-from mats.evaluation.systems.base import Answer, ask, run_of
+from mats.evaluation.systems.base import SystemAnswer, ask, run_of
 from mats.evaluation.systems.models import Models
 from mats.settings import Settings
 from tests.builders import a_registration
@@ -34,7 +34,7 @@ def a_dataset(size, queries=()):
 
 
 def an_answer(*ranked, retrieved=None):
-    return Answer(ranked=list(map(Id, ranked)), retrieved=list(map(Id, retrieved or ranked)))
+    return SystemAnswer(ranked=list(map(Id, ranked)), retrieved=list(map(Id, retrieved or ranked)))
 
 
 class TestMcNemar:
@@ -62,8 +62,8 @@ class TestAnswers:
     def test_first_and_found_tell_the_ranking_from_its_candidates(self):
         dataset = a_dataset(0, [a_query("q1", "a"), a_query("q2", "b"), a_query("q3", "c")])
         answers = {"q1": an_answer("a", "b"), "q2": an_answer("a", "b"), "q3": an_answer("a")}
-        assert list(first(answers, dataset)) == [1, 0, 0]
-        assert list(found(answers, dataset)) == [1, 1, 0]
+        assert list(first_is_right(answers, dataset)) == [1, 0, 0]
+        assert list(has_candidate(answers, dataset)) == [1, 1, 0]
 
 
 class TestScaleSweep:
@@ -86,7 +86,7 @@ class TestScaleSweep:
         assert {r.id for r in small.registrations} < {r.id for r in large.registrations}
 
     def test_the_slice_leaves_out_queries_whose_gold_is_not_registered(self):
-        asked = scale_sweep.a_slice(a_dataset(3, [a_query("good", "n/t001"), a_query("lost", "n/t999")]))
+        asked = scale_sweep.query_slice(a_dataset(3, [a_query("good", "n/t001"), a_query("lost", "n/t999")]))
         assert [query.id for query in asked] == ["good"]
 
     @pytest.mark.parametrize(
@@ -117,7 +117,10 @@ class TestReciprocalRankFusion:
 
 
 def test_a_folder_without_any_of_the_sets_is_no_laboratory(tmp_path):
-    with pytest.raises(DatasetInvalid, match="holds none of tools"), Lab(data=tmp_path, models=Models(Settings())):
+    with (
+        pytest.raises(DatasetInvalid, match="holds none of tools"),
+        ExperimentContext(data=tmp_path, models=Models(Settings())),
+    ):
         pytest.fail("nothing can be measured there")
 
 
@@ -144,11 +147,11 @@ class TestEnrichment:
     def test_the_pool_keeps_the_queries_it_answers_and_only_the_gold_it_has(self, monkeypatch):
         monkeypatch.setattr(enrichment, "POOL", 1)
         dataset = a_dataset(1, [a_query("q1", "n/t000", "n/t009"), a_query("q2", "n/t009")])
-        assert [(q.id, q.relevant) for q in enrichment.a_pool(dataset).queries] == [("q1", {"n/t000"})]
+        assert [(q.id, q.relevant) for q in enrichment.sample_pool(dataset).queries] == [("q1", {"n/t000"})]
 
 
 def test_the_kind_of_the_first_result_is_counted_and_empty_answers_are_of_none():
-    answers = {"q1": an_answer("a", "b"), "q2": an_answer("b"), "q3": an_answer("b"), "q4": Answer(ranked=[])}
+    answers = {"q1": an_answer("a", "b"), "q2": an_answer("b"), "q3": an_answer("b"), "q4": SystemAnswer(ranked=[])}
     shares = first_of_kind(answers, {Id("a"): Kind.TOOL, Id("b"): Kind.SKILL})
     assert shares == {"model": 0.0, "agent": 0.0, "tool": 0.25, "skill": 0.5}
 

@@ -217,7 +217,7 @@ def test_callers_in_aws_do_not_hear_what_failed_inside():
 
 
 def test_the_function_starts_without_what_only_some_requests_need():
-    at_start = "import sys, functions.discovery.handler, mats.bootstrap.cloud, mats.adapters.bedrock.models"
+    at_start = "import sys, functions.discovery.handler, mats.bootstrap.cloud, mats.adapters.bedrock.factory"
     environment = {name: value for name, value in os.environ.items() if name != "AWS_LAMBDA_FUNCTION_NAME"}
     ran = subprocess.run(
         [sys.executable, "-c", f"{at_start}; print(*sys.modules)"],

@@ -5,13 +5,11 @@ from typing import TYPE_CHECKING
 from mats.adapters.dynamodb.values import to_row as dynamodb_row
 from mats.bootstrap.calibration import RERANKED, Calibration, calibrated
 from mats.bootstrap.models import (
-    PATIENCE,
+    batch_bedrock,
     bedrock,
     encoder,
-    patient_bedrock,
     prices,
     prompt,
-    rehearsal,
     user_cache,
 )
 from mats.bootstrap.system import System
@@ -22,21 +20,19 @@ if TYPE_CHECKING:
     from mats.edge.changes import ChangeProcessor
 
 __all__ = [
-    "PATIENCE",
     "RERANKED",
     "Calibration",
     "System",
     "application",
+    "batch_bedrock",
     "bedrock",
     "calibrated",
     "change_processor",
     "dynamodb_row",
     "encoder",
     "opened",
-    "patient_bedrock",
     "prices",
     "prompt",
-    "rehearsal",
     "user_cache",
 ]
 

@@ -16,7 +16,7 @@ from mats.ports import Encoder, Reranker, Target, Writer
 from mats.settings import Settings, SettingsInvalid
 
 if TYPE_CHECKING:
-    from mats.adapters.bedrock.models import Bedrock
+    from mats.adapters.bedrock.factory import Bedrock
     from mats.adapters.dynamodb.profiles import DynamoProfiles
     from mats.adapters.eventbridge import EventBus
     from mats.adapters.opensearch.generations import OpenSearchGenerations

@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING, Any
 from mats.domain.errors import DependencyFailed
 from mats.domain.prompt import Prompt
 from mats.domain.usage import Prices
-from mats.ports import Encoder, Replies
+from mats.ports import Encoder
 from mats.settings import TITAN, Settings
 from mats.usecases.stages import Budgets
 
 if TYPE_CHECKING:
     from boto3.session import Session
 
-    from mats.adapters.bedrock.models import Bedrock
-    from mats.adapters.bedrock.rehearsal import Answering, Rehearsal
+    from mats.adapters.bedrock.factory import Bedrock
 
 BUDGETS = Budgets()
 
 
-PATIENCE = Budgets(encode_ms=60_000, retrieve_ms=60_000, rerank_ms=120_000)
-"""For who measures what models say: rather wait than lose an answer."""
-_PATIENT_ATTEMPTS = 8
+BATCH_BUDGETS = Budgets(encode_ms=60_000, retrieve_ms=60_000, rerank_ms=120_000)
+"""Timeouts of an evaluation, for which a lost answer is worse than a late one."""
+_BATCH_ATTEMPTS = 8
 
 
 def bedrock(settings: Settings, session: "Session | None" = None) -> "Bedrock | None":
@@ -35,20 +34,13 @@ def bedrock(settings: Settings, session: "Session | None" = None) -> "Bedrock | 
     return _bedrock(settings, BUDGETS, session=session) if settings.bedrock else None
 
 
-def patient_bedrock(settings: Settings, replies: Replies | None = None) -> "Bedrock":
-    """The models on Bedrock for who can wait; what they answer is kept in `replies`, and never asked for again.
+def batch_bedrock(settings: Settings) -> "Bedrock":
+    """The models on Bedrock with long timeouts and many attempts, for an evaluation.
 
     Raises:
         DependencyFailed: boto3 is not installed.
     """
-    return _bedrock(settings, PATIENCE, attempts=_PATIENT_ATTEMPTS, replies=replies)
-
-
-def rehearsal(answering: "Answering") -> "Rehearsal":
-    """The same models, none of which is asked; they are answered for."""
-    from mats.adapters.bedrock.rehearsal import Rehearsal  # noqa: PLC0415 - for forecasts only
-
-    return Rehearsal(prices(), answering)
+    return _bedrock(settings, BATCH_BUDGETS, attempts=_BATCH_ATTEMPTS)
 
 
 def prices() -> Prices:
@@ -58,7 +50,7 @@ def prices() -> Prices:
 
 def _bedrock(settings: Settings, budgets: Budgets, **more: Any) -> "Bedrock":
     try:
-        from mats.adapters.bedrock.models import Bedrock  # noqa: PLC0415 - boto3, for those who use Bedrock
+        from mats.adapters.bedrock.factory import Bedrock  # noqa: PLC0415 - boto3, for those who use Bedrock
     except ModuleNotFoundError as error:
         raise DependencyFailed(
             f"Bedrock needs {error.name}, which is not installed: pip install 'mats[aws]'"
@@ -85,7 +77,7 @@ def bedrock_catalogue(settings: Settings) -> dict[str, Any]:
         raise DependencyFailed(
             f"Bedrock needs {error.name}, which is not installed: pip install 'mats[aws]'"
         ) from error
-    return catalogue.listed(settings.region)
+    return catalogue.list_models(settings.region)
 
 
 def prompt(name: str) -> Prompt:

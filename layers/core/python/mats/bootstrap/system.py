@@ -39,7 +39,7 @@ from mats.usecases.retrieve import Retrieve
 from mats.usecases.stages import Stages
 
 if TYPE_CHECKING:
-    from mats.adapters.bedrock.models import Bedrock
+    from mats.adapters.bedrock.factory import Bedrock
     from mats.edge.changes import ChangeProcessor
     from mats.usecases.backfill import Backfill
     from mats.usecases.enrich import Enrich

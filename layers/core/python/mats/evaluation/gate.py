@@ -15,10 +15,10 @@ from typing import Any
 from mats.domain.errors import Fault, Invalid
 from mats.evaluation.data.datasets import Dataset, load
 from mats.evaluation.data.sample import EXAMPLES, sample
-from mats.evaluation.experiments.context import metrics
-from mats.evaluation.systems.base import Progress, ask, unheard
+from mats.evaluation.systems.base import Progress, ask, no_progress
 from mats.evaluation.systems.catalogue import VARIANTS
 from mats.evaluation.systems.models import Models
+from mats.evaluation.systems.score import metrics_json
 from mats.evaluation.systems.workbench import Workbench
 
 _SHIPPED = "hybrid"
@@ -52,13 +52,13 @@ def read_baseline(path: Path) -> dict[str, Any]:
         BaselineInvalid: it cannot be read or is none.
     """
     try:
-        sets = {name: _set(one) for name, one in json.loads(path.read_text(encoding="utf-8"))["sets"].items()}
+        sets = {name: _parse_set(one) for name, one in json.loads(path.read_text(encoding="utf-8"))["sets"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BaselineInvalid([Fault(str(path), f"is no baseline: {error}")]) from error
     return sets
 
 
-def _set(one: Mapping[str, Any]) -> dict[str, Any]:
+def _parse_set(one: Mapping[str, Any]) -> dict[str, Any]:
     """What a baseline holds of a set.
 
     Raises:
@@ -71,12 +71,12 @@ def _set(one: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def measured(dataset: Dataset, models: Models, *, indexed: Progress = unheard, asked: Progress = unheard) -> Any:
-    """What the first stage as shipped reaches on the queries that something serves, as a baseline has it."""
+def measure(dataset: Dataset, models: Models, *, indexed: Progress = no_progress, asked: Progress = no_progress) -> Any:
+    """The measures of the first stage as shipped on the queries with relevant capabilities, as in a baseline."""
     served = replace(dataset, queries=[query for query in dataset.queries if query.relevant])
     with Workbench(dataset=served, settings=models.settings, models=models, indexed=indexed) as bench:
-        answers = ask(VARIANTS[_SHIPPED].built(bench), served.queries, progress=asked)
-    return {"data_sha256": dataset.digest, "metrics": metrics(answers, served)}
+        answers = ask(VARIANTS[_SHIPPED].build(bench), served.queries, progress=asked)
+    return {"data_sha256": dataset.digest, "metrics": metrics_json(answers, served)}
 
 
 def dataset_of(name: str, data: Path | None) -> Dataset:

@@ -79,7 +79,6 @@ class RerankResult:
     """A reranker's judgement: scores in [0, 1] for a prefix of the candidates, and the capability type it inferred.
 
     `void` says why there are no scores, `clipped` how many were out of range, `cut_off` that the reply ended early.
-    `replayed_ms` is how long the model took for a reply that was kept from an earlier call; None if it was asked now.
     """
 
     scores: tuple[float, ...] = ()
@@ -88,7 +87,6 @@ class RerankResult:
     clipped: int = 0
     cut_off: bool = False
     void: str = ""
-    replayed_ms: float | None = None
 
 
 class Reranker(Protocol):

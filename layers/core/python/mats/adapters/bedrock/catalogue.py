@@ -1,4 +1,4 @@
-"""What Amazon Bedrock offers in a region: its models and inference profiles, as it lists them. None is called."""
+"""Models and inference profiles that Bedrock lists in a region; no model is called."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -9,14 +9,14 @@ from mats.adapters.aws import call, client, unexpected_response
 
 _TIMEOUT_S = 20
 _ATTEMPTS = 3
-_MOST_PAGES = 100
+_MAX_PAGES = 100
 
 
-def listed(region: str) -> dict[str, Any]:
-    """The answers of ListFoundationModels and ListInferenceProfiles as one JSON value, times as ISO 8601.
+def list_models(region: str) -> dict[str, Any]:
+    """The responses of ListFoundationModels and ListInferenceProfiles as one JSON value, times as ISO 8601.
 
     Raises:
-        DependencyFailed: Bedrock did not answer; NotPermitted if an operator has to mend that.
+        DependencyFailed: Bedrock did not answer; NotPermitted if an operator has to act.
     """
     bedrock = client(
         "bedrock", region=region, timeout_s=_TIMEOUT_S, attempts=_ATTEMPTS, connections=1, called="Bedrock"
@@ -24,7 +24,7 @@ def listed(region: str) -> dict[str, Any]:
     models = call("Bedrock's list of models", bedrock.list_foundation_models)
     profiles: list[Any] = []
     cursor: dict[str, str] = {}
-    for _ in range(_MOST_PAGES):
+    for _ in range(_MAX_PAGES):
         page = call(
             "Bedrock's list of inference profiles", partial(bedrock.list_inference_profiles, maxResults=1_000, **cursor)
         )
@@ -44,7 +44,7 @@ def _list(answer: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def _json(value: Any) -> Any:
-    """The value as JSON has it: botocore reads times into objects."""
+    """The value as JSON; botocore parses times into `datetime`."""
     match value:
         case datetime():
             return value.isoformat()

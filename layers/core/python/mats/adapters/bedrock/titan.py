@@ -5,20 +5,22 @@ import sys
 from array import array
 from collections.abc import Sequence
 
-from mats.adapters.bedrock.runtime import Runtime
+from mats.adapters.bedrock.client import BedrockClient
 from mats.adapters.threads import DaemonThreads
 from mats.domain.errors import DependencyFailed
 from mats.ports import Vector
 
-_MOST_BYTES = 8_000
+_MAX_BYTES = 8_000
 """Titan reads 8,192 tokens and 50,000 characters; no tokenizer makes more tokens than bytes."""
 
 
 class TitanEncoder:
-    """Encodes one text a call; documents several at once."""
+    """Encodes one text per call, documents concurrently."""
 
-    def __init__(self, *, model: str, dimension: int, online: Runtime, offline: Runtime, concurrency: int) -> None:
-        """Use `online` for queries and `offline` for documents, of which `concurrency` are encoded at once."""
+    def __init__(
+        self, *, model: str, dimension: int, online: BedrockClient, offline: BedrockClient, concurrency: int
+    ) -> None:
+        """Use `online` for queries and `offline` for documents, `concurrency` at once."""
         self._model, self._dimension = model, dimension
         self._online, self._offline = online, offline
         self._pool = DaemonThreads(concurrency, "titan")
@@ -34,34 +36,24 @@ class TitanEncoder:
         return self._dimension
 
     def encode_query(self, text: str) -> Vector:
-        """The vector of a query.
-
-        Raises:
-            DependencyFailed: there is none, or it is none that could be compared.
-        """
-        return self._encoded(self._online, text)
+        return self._encode(self._online, text)
 
     def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
-        """The vectors of documents, in the order given; None for one that the model did not answer.
-
-        Raises:
-            DependencyFailed: it answered none of them.
-        """
-        results = list(self._pool.map(self._attempted, texts))
+        results = list(self._pool.map(self._encode_or_error, texts))
         failed = [result for result in results if isinstance(result, DependencyFailed)]
         if failed and len(failed) == len(results):
             raise failed[0]
         return [None if isinstance(result, DependencyFailed) else result for result in results]
 
-    def _attempted(self, text: str) -> Vector | DependencyFailed:
+    def _encode_or_error(self, text: str) -> Vector | DependencyFailed:
         try:
-            return self._encoded(self._offline, text)
+            return self._encode(self._offline, text)
         except DependencyFailed as error:
             return error
 
-    def _encoded(self, runtime: Runtime, text: str) -> Vector:
-        body = {"inputText": _clipped(text), "dimensions": self._dimension, "normalize": True}
-        answer = runtime.invoke(self._model, body)
+    def _encode(self, client: BedrockClient, text: str) -> Vector:
+        body = {"inputText": _truncate(text), "dimensions": self._dimension, "normalize": True}
+        answer = client.invoke(self._model, body)
         return self._unit(answer.get("embedding") if isinstance(answer, dict) else None)
 
     def _unit(self, components: object) -> Vector:
@@ -72,22 +64,22 @@ class TitanEncoder:
         """
         if not isinstance(components, list) or len(components) != self._dimension:
             got = f"{len(components)} components" if isinstance(components, list) else "no vector"
-            raise DependencyFailed(f"{self._model} answered {got} instead of {self._dimension}")
+            raise DependencyFailed(f"{self._model} returned {got} instead of {self._dimension}")
         if not all(_is_number(c) for c in components):
-            raise DependencyFailed(f"{self._model} answered a vector with components that are not finite numbers")
+            raise DependencyFailed(f"{self._model} returned a vector with components that are not finite numbers")
         length = math.sqrt(sum(c * c for c in components))
         if length == 0 or not math.isfinite(length):
-            raise DependencyFailed(f"{self._model} answered a vector without direction")
+            raise DependencyFailed(f"{self._model} returned a zero vector")
         return array("f", (c / length for c in components))
 
 
 def _is_number(component: object) -> bool:
-    """Whether it is a finite number that a vector can hold."""
+    """Whether a component is a finite number in the range of a float."""
     if isinstance(component, bool) or not isinstance(component, int | float):
         return False
     return abs(component) <= sys.float_info.max
 
 
-def _clipped(text: str) -> str:
-    """The beginning that Titan can read: what is embedded stands in order of value, so the least telling goes."""
-    return text.encode()[:_MOST_BYTES].decode(errors="ignore")
+def _truncate(text: str) -> str:
+    """The first bytes, which Titan can read; embedded text starts with the most important fields."""
+    return text.encode()[:_MAX_BYTES].decode(errors="ignore")

@@ -25,7 +25,8 @@ from mats.evaluation.data.sample import sample
 from mats.evaluation.data.synthetic import registrations as synthetic
 from mats.evaluation.measures import estimate, per_query
 from mats.evaluation.systems.cached_encoder import cached_encoder
-from mats.evaluation.systems.workbench import registry_of, run_discover
+from mats.evaluation.systems.pipeline import run_discover
+from mats.evaluation.systems.workbench import registry_of
 from mats.ports import Encoder
 from mats.settings import Settings
 from mats.usecases.discover import Discover

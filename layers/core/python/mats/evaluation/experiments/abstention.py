@@ -5,21 +5,21 @@ from typing import Any
 from mats import bootstrap
 from mats.evaluation.calibration.thresholds import THRESHOLDS, below, relevance_scores
 from mats.evaluation.data.datasets import FOUR_KINDS
-from mats.evaluation.experiments.context import Lab
+from mats.evaluation.experiments.context import ExperimentContext
 
 
-def abstention(lab: Lab) -> dict[str, Any]:
+def abstention(context: ExperimentContext) -> dict[str, Any]:
     """False rejects of queries the registry serves; false accepts of those whose gold was taken out, and of gibberish.
 
     Scores are those of a registry without an LLM, on the scale that is shipped.
     """
-    encoder, names = lab.models.encoder, list(FOUR_KINDS.values())
-    index = lab.bench(names[0]).discover.retrieve.index.name
+    encoder, names = context.models.encoder, list(FOUR_KINDS.values())
+    index = context.bench(names[0]).discover.retrieve.index.name
     calibration = bootstrap.calibrated(index, encoder.name if encoder else "none")
     measured = []
     for name in names:
-        lab.tell(f"{name}: without its gold, and gibberish")
-        measured.append(relevance_scores(lab.dataset(name), lab.models.offline, encoder, calibration.scale))
+        context.log(f"{name}: without its gold, and gibberish")
+        measured.append(relevance_scores(context.dataset(name), context.models.offline, encoder, calibration.scale))
     shares = below(measured)
     return {
         "sets": names,

@@ -1,10 +1,10 @@
-"""Where experiments are done: the data sets, their registries, and every answer that was already given."""
+"""The context that experiments share: data sets, their registries, and answers."""
 
 import json
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,24 +12,25 @@ import numpy as np
 
 from mats.domain.errors import Fault
 from mats.evaluation.data.datasets import SETS, Dataset, DatasetInvalid, load
-from mats.evaluation.measures import Estimate, Values, estimate, per_query
-from mats.evaluation.systems.base import Answers, ask, run_of
+from mats.evaluation.measures import Values, estimate
+from mats.evaluation.systems.base import Answers, ask
 from mats.evaluation.systems.catalogue import VARIANTS
-from mats.evaluation.systems.costs import Forecast, forecast
+from mats.evaluation.systems.costs import CostEstimate, estimate_cost
 from mats.evaluation.systems.models import Models
+from mats.evaluation.systems.score import estimate_json
 from mats.evaluation.systems.workbench import Workbench
 from mats.ports import Writer
 
 
 @dataclass(kw_only=True)
-class Lab:
-    """Data sets are read, registries filled and queries answered once, however many experiments need them.
+class ExperimentContext:
+    """Each data set is read, each registry filled and each query answered once, for all experiments.
 
     Args:
         data: The folder of judged data sets.
-        models: What may be asked.
-        sets: Which of the sets; those that are not in the folder are left out, and said so.
-        examples: Where texts of real failures go: they may not be part of the results.
+        models: The models of the systems.
+        sets: Names of data sets; one that is not in the folder is skipped with a warning.
+        examples: The folder for texts of real failures, which may not be part of the results.
     """
 
     data: Path
@@ -42,14 +43,14 @@ class Lab:
     _open: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
-        """Look which of the sets there are.
+        """Drop the sets that are not in the folder.
 
         Raises:
-            DatasetInvalid: none.
+            DatasetInvalid: the folder holds none of them.
         """
         for name in self.sets:
             if not (self.data / name).is_dir():
-                self.tell(f"{self.data} holds no {name}; it is left out")
+                self.log(f"{self.data} holds no {name}: skipped")
         there = tuple(name for name in self.sets if (self.data / name).is_dir())
         if not there:
             raise DatasetInvalid([Fault(str(self.data), f"holds none of {', '.join(self.sets)}")])
@@ -80,19 +81,19 @@ class Lab:
         return Workbench(dataset=dataset, settings=self.models.settings, models=self.models, writer=writer)
 
     def answers(self, name: str, variant: str) -> Answers | str:
-        """What a variant answers to every query of a set, or why it cannot run."""
+        """The answers of a system to every query of a set, or why it cannot run."""
         chosen = VARIANTS[variant]
         if lacking := self.models.lacking(chosen.needs):
             return lacking
         if (name, variant) not in self._answers:
-            self.tell(f"{name}: {variant}")
-            system = chosen.built(self.bench(name))
+            self.log(f"{name}: {variant}")
+            system = chosen.build(self.bench(name))
             at_once = self.models.at_once(chosen.needs)
             self._answers[name, variant] = ask(system, self.dataset(name).queries, at_once=at_once)
         return self._answers[name, variant]
 
-    def used(self) -> dict[str, Any]:
-        """Which models and prompts the variants of these experiments ask, as results have it."""
+    def to_json(self) -> dict[str, Any]:
+        """Models, prompts and data sets, for the results."""
         settings = self.models.settings
         return {
             "encoder": self.models.encoder.name if self.models.encoder else None,
@@ -102,57 +103,47 @@ class Lab:
             "sets": {name: dataset.digest for name, dataset in self._datasets.items()},
         }
 
-    def forecasts(self, bench: Workbench, what: str) -> list[Forecast]:
-        """What every variant that asks a model takes on a workbench; nothing where no model may be asked."""
+    def cost_estimates(self, queries: int, what: str) -> list[CostEstimate]:
+        """The cost of asking every system that has an LLM; empty if no LLM is configured."""
         return [
-            replace(forecast(variant, bench), what=f"{what}: {variant.name}")
+            estimate_cost(variant, self.models.settings, queries, what=f"{what}: {variant.name}")
             for variant in VARIANTS.values()
             if "llm" in variant.needs and not self.models.lacking(variant.needs)
         ]
 
-    def tell(self, text: str) -> None:
-        """One line for who waits."""
+    def log(self, text: str) -> None:
+        """Print a line of progress."""
         sys.stderr.write(f"{text}\n")
 
-    def keep_examples(self, name: str, rows: list[dict[str, Any]]) -> None:
-        """Put real texts where they can be read and are no part of the results."""
+    def write_examples(self, name: str, rows: list[dict[str, Any]]) -> None:
+        """Write real texts to the folder of examples."""
         if self.examples is None:
             return
         self.examples.mkdir(parents=True, exist_ok=True)
         path = self.examples / f"{name}.jsonl"
         path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-        self.tell(f"{len(rows)} examples in {path}")
+        self.log(f"{len(rows)} examples in {path}")
 
 
-def rounded(value: Estimate) -> dict[str, float]:
-    """An estimate as results have it."""
-    return {name: round(number, 4) for name, number in asdict(value).items()}
+def share_json(values: Values) -> dict[str, float] | None:
+    """The mean of per-query values with its interval; None without values."""
+    return estimate_json(estimate(values)) if len(values) else None
 
 
-def share(values: Values) -> dict[str, float] | None:
-    """The mean of per-query values with its interval; None where there are none."""
-    return rounded(estimate(values)) if len(values) else None
-
-
-def metrics(answers: Answers, dataset: Dataset) -> dict[str, dict[str, float]]:
-    """Every measure with its interval."""
-    return {name: rounded(estimate(v)) for name, v in per_query(run_of(answers), dataset.queries).items()}
-
-
-def some(measures: Mapping[str, dict[str, float]], *names: str) -> dict[str, dict[str, float]]:
-    """Only these measures."""
+def select(measures: Mapping[str, dict[str, float]], *names: str) -> dict[str, dict[str, float]]:
+    """The named measures."""
     return {name: measures[name] for name in names}
 
 
-def found(answers: Answers, dataset: Dataset) -> Values:
-    """For every query, whether anything right is among the candidates (1 or 0)."""
+def has_candidate(answers: Answers, dataset: Dataset) -> Values:
+    """For every query, whether a relevant capability is among the candidates (1 or 0)."""
     return np.array(
         [float(any(id in query.relevant for id in answers[query.id].retrieved)) for query in dataset.queries]
     )
 
 
-def first(answers: Answers, dataset: Dataset) -> Values:
-    """For every query, whether the first answer is right (1 or 0)."""
+def first_is_right(answers: Answers, dataset: Dataset) -> Values:
+    """For every query, whether the first result is relevant (1 or 0)."""
     return np.array(
         [float(any(id in query.relevant for id in answers[query.id].ranked[:1])) for query in dataset.queries]
     )

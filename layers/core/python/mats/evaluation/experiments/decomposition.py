@@ -5,43 +5,43 @@ from typing import Any
 
 from mats.domain.capability import Id
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
-from mats.evaluation.experiments.context import Lab, first, found, share
-from mats.evaluation.systems.base import Answer
+from mats.evaluation.experiments.context import ExperimentContext, first_is_right, has_candidate, share_json
+from mats.evaluation.systems.base import SystemAnswer
 from mats.evaluation.systems.catalogue import VARIANTS
-from mats.evaluation.systems.score import sizes
+from mats.evaluation.systems.score import dataset_json
 
 _PICKERS = frozenset({"regex", "full-ctx", "search-and-pick", "trial-and-err"})
 """Systems without a first stage of their own."""
 _SHOWN = 5
 
 
-def decomposition(lab: Lab) -> dict[str, Any]:
+def decomposition(context: ExperimentContext) -> dict[str, Any]:
     """Both factors, and what kinds of misses there are; texts of real misses go to the examples."""
     sets = {}
-    for name in lab.sets:
-        systems = {variant: _one(lab, name, variant) for variant in VARIANTS if variant not in _PICKERS}
-        sets[name] = {**sizes(lab.dataset(name)), "systems": systems}
-    return {"k": lab.models.settings.k, "sets": sets}
+    for name in context.sets:
+        systems = {variant: _one(context, name, variant) for variant in VARIANTS if variant not in _PICKERS}
+        sets[name] = {**dataset_json(context.dataset(name)), "systems": systems}
+    return {"k": context.models.settings.k, "sets": sets}
 
 
-def _one(lab: Lab, name: str, variant: str) -> dict[str, Any]:
-    answers, dataset = lab.answers(name, variant), lab.dataset(name)
+def _one(context: ExperimentContext, name: str, variant: str) -> dict[str, Any]:
+    answers, dataset = context.answers(name, variant), context.dataset(name)
     if isinstance(answers, str):
         return {"not_run": answers}
-    hits, candidates = first(answers, dataset), found(answers, dataset)
+    hits, candidates = first_is_right(answers, dataset), has_candidate(answers, dataset)
     missed = [(query, answers[query.id]) for query, hit in zip(dataset.queries, hits, strict=True) if not hit]
     kinds = [category(query, answer) for query, answer in missed]
-    lab.keep_examples(f"failures-{name}-{variant}", _examples(dataset, missed))
+    context.write_examples(f"failures-{name}-{variant}", _examples(dataset, missed))
     return {
-        "candidates": share(candidates),
-        "conditional": share(hits[candidates > 0]),
-        "match@1": share(hits),
+        "candidates": share_json(candidates),
+        "conditional": share_json(hits[candidates > 0]),
+        "match@1": share_json(hits),
         "misses_at_retrieval": round(kinds.count("retrieval_miss") / len(kinds), 4) if kinds else 0.0,
         "categories": {kind: kinds.count(kind) for kind in ("retrieval_miss", "picked_another", "several_gold")},
     }
 
 
-def category(query: JudgedQuery, answer: Answer) -> str:
+def category(query: JudgedQuery, answer: SystemAnswer) -> str:
     """Which of the paper's failures a miss is, as far as labels can tell.
 
     `retrieval_miss`: nothing right among the candidates. `several_gold`: the query needs several capabilities, and
@@ -52,7 +52,7 @@ def category(query: JudgedQuery, answer: Answer) -> str:
     return "several_gold" if len(query.relevant) > 1 else "picked_another"
 
 
-def _examples(dataset: Dataset, missed: Iterable[tuple[JudgedQuery, Answer]]) -> list[dict[str, Any]]:
+def _examples(dataset: Dataset, missed: Iterable[tuple[JudgedQuery, SystemAnswer]]) -> list[dict[str, Any]]:
     """A few misses of each kind, with what was asked, what was right and what stood first."""
     described = {registration.id: registration.description for registration in dataset.registrations}
     shown: dict[str, list[dict[str, Any]]] = {}

@@ -3,29 +3,29 @@
 from typing import Any
 
 from mats.domain.usage import Usage
-from mats.evaluation.experiments.context import Lab, first
+from mats.evaluation.experiments.context import ExperimentContext, first_is_right
 from mats.evaluation.systems.catalogue import VARIANTS
-from mats.evaluation.systems.costs import forecast
-from mats.evaluation.systems.score import stages
+from mats.evaluation.systems.costs import estimate_cost
+from mats.evaluation.systems.score import stage_percentiles
 
 DATASET = "tools"
 
 
-def efficiency(lab: Lab) -> dict[str, Any]:
+def efficiency(context: ExperimentContext) -> dict[str, Any]:
     """Tokens in and out per query, dollars per 1,000 queries, p50 and p95 of each stage.
 
-    Where no model can be asked, tokens and dollars of systems that need one are forecast from their real prompts, and
-    marked as estimated; their accuracy and their time are not known then.
+    Without an LLM, tokens and dollars of systems that need one are estimates of `systems/costs.py`, and marked so;
+    their accuracy and their latency are unknown.
     """
-    return {"dataset": DATASET, "systems": {variant: _one(lab, variant) for variant in VARIANTS}}
+    return {"dataset": DATASET, "systems": {variant: _one(context, variant) for variant in VARIANTS}}
 
 
-def _one(lab: Lab, variant: str) -> dict[str, Any]:
-    answers, dataset = lab.answers(DATASET, variant), lab.dataset(DATASET)
+def _one(context: ExperimentContext, variant: str) -> dict[str, Any]:
+    answers, dataset = context.answers(DATASET, variant), context.dataset(DATASET)
     if isinstance(answers, str):
         if "llm" not in VARIANTS[variant].needs:
             return {"not_run": answers}
-        expected = forecast(VARIANTS[variant], lab.bench(DATASET))
+        expected = estimate_cost(VARIANTS[variant], context.models.settings, len(dataset.queries))
         return {
             "match@1": None,
             **_per_query(expected.usage, len(dataset.queries)),
@@ -34,9 +34,9 @@ def _one(lab: Lab, variant: str) -> dict[str, Any]:
             "why": answers,
         }
     return {
-        "match@1": round(float(first(answers, dataset).mean()), 4),
+        "match@1": round(float(first_is_right(answers, dataset).mean()), 4),
         **_per_query(Usage.total(answer.usage for answer in answers.values()), len(answers)),
-        "ms": stages([answer.took_ms for answer in answers.values()]),
+        "ms": stage_percentiles([answer.took_ms for answer in answers.values()]),
         "estimated": False,
     }
 

@@ -8,11 +8,12 @@ from typing import Any
 from mats.domain.registration import Registration
 from mats.domain.text import first_sentence
 from mats.evaluation.data.datasets import Dataset
-from mats.evaluation.experiments.context import Lab, first, metrics
+from mats.evaluation.experiments.context import ExperimentContext, first_is_right
 from mats.evaluation.measures import SEED, mcnemar
 from mats.evaluation.systems.base import Answers, ask
 from mats.evaluation.systems.catalogue import VARIANTS
-from mats.evaluation.systems.costs import Forecast, forecast_writing
+from mats.evaluation.systems.costs import CostEstimate, estimate_writing_cost
+from mats.evaluation.systems.score import metrics_json
 from mats.evaluation.systems.workbench import Workbench
 from mats.ports import Writer, Written
 
@@ -68,35 +69,33 @@ class Omitting:
         return replace(written, enrichment=written.enrichment.model_copy(update={self.field: empty}))
 
 
-def enrichment(lab: Lab) -> dict[str, Any]:
+def enrichment(context: ExperimentContext) -> dict[str, Any]:
     """Three levels of the owner's text, raw and enriched; then each part of it, and each written field, left out."""
-    pool = a_pool(lab.dataset(DATASET))
-    levels = {name: _level(lab, _changed(pool, cut)) for name, cut in LEVELS.items()}
-    whole = lab.dataset(DATASET)
-    answers = lab.answers(DATASET, "hybrid")
+    pool = sample_pool(context.dataset(DATASET))
+    levels = {name: _level(context, _changed(pool, cut)) for name, cut in LEVELS.items()}
+    whole = context.dataset(DATASET)
+    answers = context.answers(DATASET, "hybrid")
     return {
         "dataset": DATASET,
         "variant": "hybrid",
         "pool": len(pool.registrations),
         "queries": len(pool.queries),
         "levels": levels,
-        "fields": {} if isinstance(answers, str) else _owners_fields(lab, whole, answers),
-        "written_fields": _written_fields(lab, pool),
+        "fields": {} if isinstance(answers, str) else _owners_fields(context, whole, answers),
+        "written_fields": _written_fields(context, pool),
     }
 
 
-def spends(lab: Lab) -> list[Forecast]:
-    """What describing the pool at every level will take."""
-    if lab.models.lacking({"llm"}):
+def estimate_costs(context: ExperimentContext) -> list[CostEstimate]:
+    """The cost of describing the pool at every level."""
+    if context.models.lacking({"llm"}):
         return []
-    pool = a_pool(lab.dataset(DATASET))
-    return [
-        replace(forecast_writing(lab.bench_of(_changed(pool, cut))), what=f"describing {name} {DATASET}")
-        for name, cut in LEVELS.items()
-    ]
+    pool = sample_pool(context.dataset(DATASET))
+    settings, size = context.models.settings, len(pool.registrations)
+    return [estimate_writing_cost(settings, size, what=f"describing {name} {DATASET}") for name in LEVELS]
 
 
-def a_pool(dataset: Dataset) -> Dataset:
+def sample_pool(dataset: Dataset) -> Dataset:
     """A seeded pool of capabilities with the queries that something in it answers."""
     registrations = random.Random(SEED).sample(list(dataset.registrations), min(POOL, len(dataset.registrations)))
     kept = {registration.id for registration in registrations}
@@ -112,43 +111,43 @@ def _changed(dataset: Dataset, change: Callable[[Registration], Registration]) -
     return replace(dataset, registrations=[change(registration) for registration in dataset.registrations])
 
 
-def _level(lab: Lab, pool: Dataset) -> dict[str, Any]:
-    raw = _answers(lab.bench_of(pool))
-    lacking = lab.models.lacking({"llm"})
+def _level(context: ExperimentContext, pool: Dataset) -> dict[str, Any]:
+    raw = _answers(context.bench_of(pool))
+    lacking = context.models.lacking({"llm"})
     if lacking:
-        return {"raw": metrics(raw, pool), "enriched": {"not_run": lacking}, "mcnemar": None}
-    enriched = _answers(lab.bench_of(pool, writer=lab.models.writer))
+        return {"raw": metrics_json(raw, pool), "enriched": {"not_run": lacking}, "mcnemar": None}
+    enriched = _answers(context.bench_of(pool, writer=context.models.writer))
     return {
-        "raw": metrics(raw, pool),
-        "enriched": metrics(enriched, pool),
-        "mcnemar": asdict(mcnemar(first(raw, pool), first(enriched, pool))),
+        "raw": metrics_json(raw, pool),
+        "enriched": metrics_json(enriched, pool),
+        "mcnemar": asdict(mcnemar(first_is_right(raw, pool), first_is_right(enriched, pool))),
     }
 
 
-def _owners_fields(lab: Lab, whole: Dataset, answers: Answers) -> dict[str, Any]:
+def _owners_fields(context: ExperimentContext, whole: Dataset, answers: Answers) -> dict[str, Any]:
     """The whole set, without each part of what owners write."""
     measured = {}
     for name, change in OWNERS_FIELDS.items():
-        lab.tell(f"{DATASET}: without {name}")
-        less = _answers(lab.bench_of(_changed(whole, change)))
-        paired = mcnemar(first(answers, whole), first(less, whole))
-        measured[name] = {"metrics": metrics(less, whole), "mcnemar": asdict(paired)}
+        context.log(f"{DATASET}: without {name}")
+        less = _answers(context.bench_of(_changed(whole, change)))
+        paired = mcnemar(first_is_right(answers, whole), first_is_right(less, whole))
+        measured[name] = {"metrics": metrics_json(less, whole), "mcnemar": asdict(paired)}
     return measured
 
 
-def _written_fields(lab: Lab, pool: Dataset) -> dict[str, Any]:
+def _written_fields(context: ExperimentContext, pool: Dataset) -> dict[str, Any]:
     """The pool, enriched, without each of the fields a writer fills."""
-    if lacking := lab.models.lacking({"llm"}):
+    if lacking := context.models.lacking({"llm"}):
         return {name: {"not_run": lacking} for name in _WRITTEN}
-    all_of_them = _answers(lab.bench_of(pool, writer=lab.models.writer))
+    all_of_them = _answers(context.bench_of(pool, writer=context.models.writer))
     measured = {}
     for name in _WRITTEN:
-        less = _answers(lab.bench_of(pool, writer=Omitting(lab.models.writer, name)))
-        paired = mcnemar(first(all_of_them, pool), first(less, pool))
-        measured[name] = {"metrics": metrics(less, pool), "mcnemar": asdict(paired)}
+        less = _answers(context.bench_of(pool, writer=Omitting(context.models.writer, name)))
+        paired = mcnemar(first_is_right(all_of_them, pool), first_is_right(less, pool))
+        measured[name] = {"metrics": metrics_json(less, pool), "mcnemar": asdict(paired)}
     return measured
 
 
 def _answers(bench: Workbench) -> Answers:
     with bench:
-        return ask(VARIANTS["hybrid"].built(bench), bench.dataset.queries)
+        return ask(VARIANTS["hybrid"].build(bench), bench.dataset.queries)

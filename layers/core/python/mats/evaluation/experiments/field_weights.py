@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
 from mats.domain.profile import FIELD_WEIGHTS
-from mats.evaluation.experiments.context import Lab, metrics, some
+from mats.evaluation.experiments.context import ExperimentContext, select
 from mats.evaluation.systems.base import ask
-from mats.evaluation.systems.score import sizes
-from mats.evaluation.systems.workbench import asking
+from mats.evaluation.systems.pipeline import shortlist_system
+from mats.evaluation.systems.score import dataset_json, metrics_json
 from mats.ports import SearchIndex
 
 CHANGED: Mapping[str, Mapping[str, float]] = {
@@ -32,22 +32,24 @@ class Weighable(Protocol):
         ...
 
 
-def field_weights(lab: Lab) -> dict[str, Any]:
+def field_weights(context: ExperimentContext) -> dict[str, Any]:
     """The first stage under other weights, on every set."""
-    return {"sets": {name: _one(lab, name) for name in lab.sets}}
+    return {"sets": {name: _one(context, name) for name in context.sets}}
 
 
-def _one(lab: Lab, name: str) -> dict[str, Any]:
-    dataset = lab.dataset(name)
-    if why := lab.models.lacking({"encoder"}):
-        return {**sizes(dataset), "not_run": why}
-    discover = lab.bench(name).discover
+def _one(context: ExperimentContext, name: str) -> dict[str, Any]:
+    dataset = context.dataset(name)
+    if why := context.models.lacking({"encoder"}):
+        return {**dataset_json(dataset), "not_run": why}
+    discover = context.bench(name).discover
     if not isinstance(discover.retrieve.index, Weighable):
         raise TypeError(f"the fields of {discover.retrieve.index.name} cannot be weighed anew")
     measured = {}
     for label, changed in CHANGED.items():
-        lab.tell(f"{name}: {label}")
+        context.log(f"{name}: {label}")
         index = discover.retrieve.index.weighing({**FIELD_WEIGHTS, **changed})
         system = replace(discover, retrieve=replace(discover.retrieve, index=index))
-        measured[label] = some(metrics(ask(asking(system), dataset.queries), dataset), "match@1", "match@15")
-    return {**sizes(dataset), "settings": measured}
+        measured[label] = select(
+            metrics_json(ask(shortlist_system(system), dataset.queries), dataset), "match@1", "match@15"
+        )
+    return {**dataset_json(dataset), "settings": measured}

@@ -12,51 +12,51 @@ from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.ranking import Scale, Scores, best_first, fuse
 from mats.evaluation.data.datasets import Dataset
-from mats.evaluation.experiments.context import Lab, found, metrics, rounded, share, some
+from mats.evaluation.experiments.context import ExperimentContext, has_candidate, select, share_json
 from mats.evaluation.measures import estimate
 from mats.evaluation.systems.base import ask
 from mats.evaluation.systems.catalogue import dense, lexical
 from mats.evaluation.systems.models import PAPER_ENCODERS, Models, PaperEncoder
-from mats.evaluation.systems.score import sizes
-from mats.evaluation.systems.workbench import asking
+from mats.evaluation.systems.pipeline import shortlist_system
+from mats.evaluation.systems.score import dataset_json, estimate_json, metrics_json
 from mats.settings import SettingsInvalid
 from mats.usecases.discover import Discover
 
 KS = (5, 10, 15, 25, 50)
 
 
-def first_stage(lab: Lab) -> dict[str, Any]:
+def first_stage(context: ExperimentContext) -> dict[str, Any]:
     """Every setting changed by itself on every set, recall at each k, the sources of each set, the paper's encoders."""
     return {
-        "sets": {name: _one(lab, name) for name in lab.sets},
-        "encoders": {name: _encoded(lab, encoder) for name, encoder in PAPER_ENCODERS.items()},
+        "sets": {name: _one(context, name) for name in context.sets},
+        "encoders": {name: _encoded(context, encoder) for name, encoder in PAPER_ENCODERS.items()},
     }
 
 
-def _encoded(lab: Lab, wanted: PaperEncoder) -> dict[str, Any]:
+def _encoded(context: ExperimentContext, wanted: PaperEncoder) -> dict[str, Any]:
     """The first stage with one of the paper's encoders on every set, or why its weights cannot be had."""
-    settings = lab.models.settings
+    settings = context.models.settings
     if (wanted.encoder, wanted.query_prefix) == (settings.encoder, settings.query_prefix):
-        return _measured(lab)
+        return _measured(context)
     try:
         models = Models(replace(settings, encoder=wanted.encoder, query_prefix=wanted.query_prefix))
         if models.encoder is None:
             return {"not_run": "there is no such encoder"}
     except (DependencyFailed, SettingsInvalid) as error:
         return {"not_run": str(error)}
-    with Lab(data=lab.data, models=models, sets=lab.sets) as other:
+    with ExperimentContext(data=context.data, models=models, sets=context.sets) as other:
         return _measured(other)
 
 
-def _measured(lab: Lab) -> dict[str, Any]:
-    return {"sets": {name: _plainly(lab, name) for name in lab.sets}}
+def _measured(context: ExperimentContext) -> dict[str, Any]:
+    return {"sets": {name: _plainly(context, name) for name in context.sets}}
 
 
-def _plainly(lab: Lab, name: str) -> dict[str, Any]:
-    answers = lab.answers(name, "hybrid")
+def _plainly(context: ExperimentContext, name: str) -> dict[str, Any]:
+    answers = context.answers(name, "hybrid")
     if isinstance(answers, str):
         return {"not_run": answers}
-    return some(metrics(answers, lab.dataset(name)), "match@1", "match@15")
+    return select(metrics_json(answers, context.dataset(name)), "match@1", "match@15")
 
 
 def settings_of(discover: Discover) -> Mapping[str, Discover]:
@@ -92,48 +92,50 @@ def reciprocal_ranks(lexical: Scores, neural: Scores, *, k: int = 60) -> dict[Id
     return fused
 
 
-def _one(lab: Lab, name: str) -> dict[str, Any]:
-    dataset = lab.dataset(name)
-    if why := lab.models.lacking({"encoder"}):
-        return {**sizes(dataset), "not_run": why}
-    discover = lab.bench(name).discover
+def _one(context: ExperimentContext, name: str) -> dict[str, Any]:
+    dataset = context.dataset(name)
+    if why := context.models.lacking({"encoder"}):
+        return {**dataset_json(dataset), "not_run": why}
+    discover = context.bench(name).discover
     measured = {}
     for label, system in settings_of(discover).items():
-        lab.tell(f"{name}: {label}")
-        measured[label] = some(metrics(ask(asking(system), dataset.queries), dataset), "match@1", "match@15")
+        context.log(f"{name}: {label}")
+        measured[label] = select(
+            metrics_json(ask(shortlist_system(system), dataset.queries), dataset), "match@1", "match@15"
+        )
     return {
-        **sizes(dataset),
+        **dataset_json(dataset),
         "settings": measured,
         "k": {str(k): _at(discover, dataset, k) for k in KS},
-        "sources": sources(lab, name),
+        "sources": sources(context, name),
     }
 
 
 def _at(discover: Discover, dataset: Dataset, k: int) -> dict[str, Any]:
     """How many queries have anything right among k candidates, and which share of what is right is there."""
-    answers = ask(asking(replace(discover, retrieve=replace(discover.retrieve, k=k))), dataset.queries)
+    answers = ask(shortlist_system(replace(discover, retrieve=replace(discover.retrieve, k=k))), dataset.queries)
     recall = np.array(
         [
             len(query.relevant.intersection(answers[query.id].retrieved)) / len(query.relevant)
             for query in dataset.queries
         ]
     )
-    return {"match": share(found(answers, dataset)), "recall": rounded(estimate(recall))}
+    return {"match": share_json(has_candidate(answers, dataset)), "recall": estimate_json(estimate(recall))}
 
 
-def sources(lab: Lab, name: str) -> dict[str, Any]:
+def sources(context: ExperimentContext, name: str) -> dict[str, Any]:
     """Plain BM25 and the first stage as shipped, for each upstream source of a set."""
-    dataset = lab.dataset(name)
+    dataset = context.dataset(name)
     queries = defaultdict(list)
     for query in dataset.queries:
         queries[query.source or name].append(query)
     table: dict[str, Any] = {source: {"queries": len(part)} for source, part in sorted(queries.items())}
     for variant in ("bm25", "hybrid"):
-        answers = lab.answers(name, variant)
+        answers = context.answers(name, variant)
         for source, part in queries.items():
             if isinstance(answers, str):
                 table[source][variant] = {"not_run": answers}
                 continue
             own = {query.id: answers[query.id] for query in part}
-            table[source][variant] = some(metrics(own, replace(dataset, queries=part)), "match@1", "match@15")
+            table[source][variant] = select(metrics_json(own, replace(dataset, queries=part)), "match@1", "match@15")
     return table

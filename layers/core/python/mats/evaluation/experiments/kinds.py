@@ -8,34 +8,38 @@ from typing import Any
 
 from mats.domain.capability import Id, Kind
 from mats.evaluation.data.datasets import FOUR_KINDS, Dataset
-from mats.evaluation.experiments.context import Lab, metrics, some
+from mats.evaluation.experiments.context import ExperimentContext, select
 from mats.evaluation.systems.base import Answers, ask
-from mats.evaluation.systems.workbench import NO_TIMEOUTS, asking, registry_of
+from mats.evaluation.systems.pipeline import shortlist_system
+from mats.evaluation.systems.score import metrics_json
+from mats.evaluation.systems.workbench import NO_TIMEOUTS, registry_of
 from mats.usecases.discover import Discover
 
 
-def kinds(lab: Lab) -> dict[str, Any]:
+def kinds(context: ExperimentContext) -> dict[str, Any]:
     """Every kind's queries asked of the registry of all: without saying which kind is meant, and saying so."""
-    sets = {kind: lab.dataset(name) for kind, name in FOUR_KINDS.items()}
-    with _everything(lab, sets) as (discover, kind_of):
+    sets = {kind: context.dataset(name) for kind, name in FOUR_KINDS.items()}
+    with _everything(context, sets) as (discover, kind_of):
         measured = {}
         for kind, dataset in sets.items():
-            lab.tell(f"all kinds: queries for a {kind}")
-            without = ask(asking(discover), dataset.queries)
-            said = ask(asking(discover, kinds=[kind]), dataset.queries)
+            context.log(f"all kinds: queries for a {kind}")
+            without = ask(shortlist_system(discover), dataset.queries)
+            said = ask(shortlist_system(discover, kinds=[kind]), dataset.queries)
             measured[str(kind)] = {
                 "queries": len(dataset.queries),
-                "without_intent": some(metrics(without, dataset), "match@1", "match@15"),
-                "with_intent": some(metrics(said, dataset), "match@1", "match@15"),
+                "without_intent": select(metrics_json(without, dataset), "match@1", "match@15"),
+                "with_intent": select(metrics_json(said, dataset), "match@1", "match@15"),
                 "first_of_kind": first_of_kind(without, kind_of),
             }
     return {"documents": len(kind_of), "kinds": measured}
 
 
 @contextmanager
-def _everything(lab: Lab, sets: Mapping[Kind, Dataset]) -> Iterator[tuple[Discover, Mapping[Id, Kind]]]:
+def _everything(
+    context: ExperimentContext, sets: Mapping[Kind, Dataset]
+) -> Iterator[tuple[Discover, Mapping[Id, Kind]]]:
     registrations = [registration for dataset in sets.values() for registration in dataset.registrations]
-    with registry_of(registrations, lab.models.offline, encoder=lab.models.encoder) as local:
+    with registry_of(registrations, context.models.offline, encoder=context.models.encoder) as local:
         shipped = local.discover
         stages = replace(shipped.stages, budgets=NO_TIMEOUTS)
         discover = replace(shipped, rerank=replace(shipped.rerank, reranker=None), stages=stages)

@@ -14,11 +14,11 @@ import numpy as np
 from mats.domain.capability import Id
 from mats.domain.registration import Registration
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
-from mats.evaluation.experiments.context import Lab, first, found, share
+from mats.evaluation.experiments.context import ExperimentContext, first_is_right, has_candidate, share_json
 from mats.evaluation.measures import SEED
 from mats.evaluation.systems.base import Answers, ask
 from mats.evaluation.systems.catalogue import VARIANTS
-from mats.evaluation.systems.costs import Forecast
+from mats.evaluation.systems.costs import CostEstimate
 
 DATASET = "tools"
 QUERIES = 100
@@ -27,18 +27,18 @@ SIZES = (10, 25, 50, 100, 250, 500, 1_000, 2_000, 3_000, 4_000, 5_500)
 SINGLE, TWO_STAGE = "full-ctx", "pipeline-bm25"
 
 
-def scale_sweep(lab: Lab) -> dict[str, Any]:
+def scale_sweep(context: ExperimentContext) -> dict[str, Any]:
     """Match@1 and its two factors at every size, for every variant that can run."""
-    dataset = lab.dataset(DATASET)
-    asked = a_slice(dataset)
+    dataset = context.dataset(DATASET)
+    asked = query_slice(dataset)
     gold = {id for query in asked for id in query.relevant}
     sizes = _sizes(dataset)
-    lacking = {name: lab.models.lacking(variant.needs) for name, variant in VARIANTS.items()}
+    lacking = {name: context.models.lacking(variant.needs) for name, variant in VARIANTS.items()}
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name, why in lacking.items() if not why}
     for size in sizes:
-        lab.tell(f"{DATASET}: {size:,} capabilities")
+        context.log(f"{DATASET}: {size:,} capabilities")
         parts = list(registries(dataset, asked, size))
-        for name, measured in _measured(lab, parts, list(rows)).items():
+        for name, measured in _measured(context, parts, list(rows)).items():
             rows[name].append({"size": size, **measured})
     systems = {name: rows.get(name) or {"not_run": why} for name, why in lacking.items()}
     return {
@@ -51,17 +51,13 @@ def scale_sweep(lab: Lab) -> dict[str, Any]:
     }
 
 
-def spends(lab: Lab) -> list[Forecast]:
-    """What the models will take at every size."""
-    if lab.models.lacking({"llm"}):
+def estimate_costs(context: ExperimentContext) -> list[CostEstimate]:
+    """The cost of the LLMs at every size."""
+    if context.models.lacking({"llm"}):
         return []
-    dataset = lab.dataset(DATASET)
-    asked, expected = a_slice(dataset), []
-    for size in _sizes(dataset):
-        for part in registries(dataset, asked, size):
-            with lab.bench_of(part) as bench:
-                expected += lab.forecasts(bench, f"{size:,} of {DATASET}")
-    return expected
+    dataset = context.dataset(DATASET)
+    queries = len(query_slice(dataset))
+    return [one for size in _sizes(dataset) for one in context.cost_estimates(queries, f"{size:,} of {DATASET}")]
 
 
 def _sizes(dataset: Dataset) -> list[int]:
@@ -69,7 +65,7 @@ def _sizes(dataset: Dataset) -> list[int]:
     return [size for size in SIZES if size < total] + [total]
 
 
-def a_slice(dataset: Dataset) -> list[JudgedQuery]:
+def query_slice(dataset: Dataset) -> list[JudgedQuery]:
     """A seeded slice of the queries whose gold is all registered."""
     registered = {registration.id for registration in dataset.registrations}
     queries = [query for query in dataset.queries if query.relevant <= registered]
@@ -105,24 +101,26 @@ def _dealt(queries: Sequence[JudgedQuery], size: int) -> Iterator[list[JudgedQue
     yield part
 
 
-def _measured(lab: Lab, parts: Sequence[Dataset], variants: Sequence[str]) -> dict[str, dict[str, Any]]:
+def _measured(
+    context: ExperimentContext, parts: Sequence[Dataset], variants: Sequence[str]
+) -> dict[str, dict[str, Any]]:
     answers: dict[str, list[tuple[Answers, Dataset]]] = {name: [] for name in variants}
     for part in parts:
-        with lab.bench_of(part) as bench:
+        with context.bench_of(part) as bench:
             for name in variants:
                 needs = VARIANTS[name].needs
-                system = VARIANTS[name].built(bench)
-                answers[name].append((ask(system, part.queries, at_once=lab.models.at_once(needs)), part))
+                system = VARIANTS[name].build(bench)
+                answers[name].append((ask(system, part.queries, at_once=context.models.at_once(needs)), part))
     return {name: _point(each) for name, each in answers.items()}
 
 
 def _point(answers: Sequence[tuple[Answers, Dataset]]) -> dict[str, Any]:
-    hits = np.concatenate([first(given, part) for given, part in answers])
-    candidates = np.concatenate([found(given, part) for given, part in answers])
+    hits = np.concatenate([first_is_right(given, part) for given, part in answers])
+    candidates = np.concatenate([has_candidate(given, part) for given, part in answers])
     return {
-        "match@1": share(hits),
-        "candidates": share(candidates),
-        "conditional": share(hits[candidates > 0]),
+        "match@1": share_json(hits),
+        "candidates": share_json(candidates),
+        "conditional": share_json(hits[candidates > 0]),
         "queries": len(hits),
     }
 

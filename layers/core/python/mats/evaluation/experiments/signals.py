@@ -6,33 +6,33 @@ from typing import Any
 
 from mats.domain.ranking import PAPER_WEIGHTS, Signal, Weights
 from mats.evaluation.data.sample import sample
-from mats.evaluation.experiments.context import Lab, first, metrics
+from mats.evaluation.experiments.context import ExperimentContext, first_is_right
 from mats.evaluation.measures import mcnemar
 from mats.evaluation.systems.base import ask
 from mats.evaluation.systems.catalogue import VARIANTS
-from mats.evaluation.systems.costs import Forecast, forecast
-from mats.evaluation.systems.score import sizes
-from mats.evaluation.systems.workbench import asking
+from mats.evaluation.systems.costs import CostEstimate, estimate_cost
+from mats.evaluation.systems.pipeline import shortlist_system
+from mats.evaluation.systems.score import dataset_json, metrics_json
 from mats.usecases.discover import Discover
 
 PLAIN: Weights = {signal: weight for signal, weight in PAPER_WEIGHTS.items() if signal is not Signal.LLM}
 """The paper's rule to the letter: a signal that is missing drops out, the judge's too, and nothing stands in for it."""
 
 
-def signals(lab: Lab) -> dict[str, Any]:
+def signals(context: ExperimentContext) -> dict[str, Any]:
     """Each signal left out, over the sample registry, which has trust and tags; the two rules over the judged sets.
 
     No public set has trust or type tags: over those, the two signals that are left are all there is.
     """
-    return {"sample": _sample(lab), "sets": {name: _rules(lab, name) for name in lab.sets}}
+    return {"sample": _sample(context), "sets": {name: _rules(context, name) for name in context.sets}}
 
 
-def spends(lab: Lab) -> list[Forecast]:
-    """What judging the sample's queries will take: once, however many signals are left out."""
-    if lab.models.lacking({"llm"}):
+def estimate_costs(context: ExperimentContext) -> list[CostEstimate]:
+    """The cost of reranking the sample's queries once, for all combinations of signals."""
+    if context.models.lacking({"llm"}):
         return []
-    with lab.bench_of(sample()) as bench:
-        return [replace(forecast(VARIANTS["pipeline-hybrid"], bench), what="sample")]
+    queries = len(sample().queries)
+    return [estimate_cost(VARIANTS["pipeline-hybrid"], context.models.settings, queries, what="sample")]
 
 
 def without(weights: Weights, signal: Signal) -> Weights:
@@ -40,14 +40,14 @@ def without(weights: Weights, signal: Signal) -> Weights:
     return {other: weight for other, weight in weights.items() if other is not signal}
 
 
-def _sample(lab: Lab) -> dict[str, Any]:
+def _sample(context: ExperimentContext) -> dict[str, Any]:
     dataset = sample()
     dataset = replace(dataset, queries=[query for query in dataset.queries if query.relevant])
-    lacking = lab.models.lacking({"llm"})
-    with lab.bench_of(dataset) as bench:
+    lacking = context.models.lacking({"llm"})
+    with context.bench_of(dataset) as bench:
         discover = bench.discover
         if not lacking:
-            reranker = lab.models.reranker(lab.models.settings.rerank_model)
+            reranker = context.models.reranker(context.models.settings.rerank_model)
             discover = replace(discover, rerank=replace(discover.rerank, reranker=reranker))
         left_out: Mapping[str, Discover | None] = {
             "nothing": discover,
@@ -60,21 +60,23 @@ def _sample(lab: Lab) -> dict[str, Any]:
             "llm": None if lacking else replace(discover, rerank=replace(discover.rerank, reranker=None)),
         }
         measured = {
-            name: metrics(ask(asking(system), dataset.queries), dataset) if system else {"not_run": lacking}
+            name: metrics_json(ask(shortlist_system(system), dataset.queries), dataset)
+            if system
+            else {"not_run": lacking}
             for name, system in left_out.items()
         }
     return {"queries": len(dataset.queries), "without": measured}
 
 
-def _rules(lab: Lab, name: str) -> dict[str, Any]:
-    dataset, discover = lab.dataset(name), lab.bench(name).discover
-    stand_in = lab.answers(name, "hybrid")
+def _rules(context: ExperimentContext, name: str) -> dict[str, Any]:
+    dataset, discover = context.dataset(name), context.bench(name).discover
+    stand_in = context.answers(name, "hybrid")
     if isinstance(stand_in, str):
-        return {**sizes(dataset), "rules": {"stand-in": {"not_run": stand_in}}, "mcnemar": None}
-    lab.tell(f"{name}: the paper's plain rule")
-    plain = ask(asking(replace(discover, weights=PLAIN)), dataset.queries)
+        return {**dataset_json(dataset), "rules": {"stand-in": {"not_run": stand_in}}, "mcnemar": None}
+    context.log(f"{name}: the paper's plain rule")
+    plain = ask(shortlist_system(replace(discover, weights=PLAIN)), dataset.queries)
     return {
-        **sizes(dataset),
-        "rules": {"stand-in": metrics(stand_in, dataset), "plain": metrics(plain, dataset)},
-        "mcnemar": asdict(mcnemar(first(plain, dataset), first(stand_in, dataset))),
+        **dataset_json(dataset),
+        "rules": {"stand-in": metrics_json(stand_in, dataset), "plain": metrics_json(plain, dataset)},
+        "mcnemar": asdict(mcnemar(first_is_right(plain, dataset), first_is_right(stand_in, dataset))),
     }

@@ -1,8 +1,9 @@
-"""What a system under test gives back, and how it is asked many queries."""
+"""The interface of a system under test, and how it is asked many queries."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from mats.domain.capability import Id
 from mats.domain.usage import Usage
@@ -10,21 +11,22 @@ from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.measures import Run
 
 LONGEST_QUERY = 2_000
-"""Characters: the API's own bound."""
+"""Characters: the limit of the API."""
 
-Progress = Callable[[int], None]
+Progress: TypeAlias = Callable[[int], None]
 
 
-def unheard(count: int) -> None:
-    """Progress nobody listens to."""
+def no_progress(count: int) -> None:
+    """Default: no progress bar."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What a system returned to one query.
+class SystemAnswer:
+    """The result of one query.
 
-    `ranked` is what it stands by, best first; a system that picks returns one id or none. `retrieved` is what its first
-    stage put before whatever chose. `unseen` counts capabilities that did not fit where it looked.
+    `ranked` is best first; a system that picks returns one id or none. `retrieved` are the candidates of its first
+    stage. `unseen` counts capabilities that did not fit into the model's context. `usage` and `took_ms` are those of
+    the original calls, also where `cached` of the `calls` had a reply in the cache and cost nothing.
     """
 
     ranked: Sequence[Id]
@@ -32,18 +34,16 @@ class Answer:
     usage: Usage = field(default_factory=Usage)
     took_ms: Mapping[str, float] = field(default_factory=dict)
     failed: str = ""
-    """Why there is no answer where a model should have given one; it counts as a miss."""
+    """The error of a model call without a usable result; the query counts as a miss."""
     unseen: int = 0
     calls: int = 0
-    """How often a model was asked."""
-    replayed: int = 0
-    """How many of these calls had a reply that was kept: they cost nothing now. Usage and times are the original's."""
+    cached: int = 0
 
 
-System = Callable[[JudgedQuery], Answer]
-"""Safe to call from several threads if it asks a model."""
+RankingSystem: TypeAlias = Callable[[JudgedQuery], SystemAnswer]
+"""Safe to call from several threads if it calls a model."""
 
-Answers = Mapping[str, Answer]
+Answers: TypeAlias = Mapping[str, SystemAnswer]
 """By query id."""
 
 
@@ -52,17 +52,19 @@ def run_of(answers: Answers) -> Run:
     return {query: answer.ranked for query, answer in answers.items()}
 
 
-def ask(system: System, queries: Sequence[JudgedQuery], *, at_once: int = 1, progress: Progress = unheard) -> Answers:
-    """The answer to every query, in their order; so many are asked at once."""
+def ask(
+    system: RankingSystem, queries: Sequence[JudgedQuery], *, at_once: int = 1, progress: Progress = no_progress
+) -> Answers:
+    """The answer to every query, in their order; `at_once` is the number of threads."""
     if at_once == 1:
-        return dict(_told(queries, map(system, queries), progress))
+        return dict(_with_progress(queries, map(system, queries), progress))
     with ThreadPoolExecutor(at_once) as pool:
-        return dict(_told(queries, pool.map(system, queries), progress))
+        return dict(_with_progress(queries, pool.map(system, queries), progress))
 
 
-def _told(
-    queries: Sequence[JudgedQuery], answers: Iterable[Answer], progress: Progress
-) -> Iterable[tuple[str, Answer]]:
+def _with_progress(
+    queries: Sequence[JudgedQuery], answers: Iterable[SystemAnswer], progress: Progress
+) -> Iterable[tuple[str, SystemAnswer]]:
     for query, answer in zip(queries, answers, strict=True):
         progress(1)
         yield query.id, answer

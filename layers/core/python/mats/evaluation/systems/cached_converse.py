@@ -1,72 +1,158 @@
-"""Replies of models kept on disk, so that a run can be resumed and repeated for free."""
+"""A reply cache for Converse on disk, so that a run can be resumed and repeated without cost."""
 
 import hashlib
 import json
 import sqlite3
 import threading
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mats import bootstrap
-from mats.domain.errors import StorageUnusable
-from mats.ports import Kept
+from mats.adapters.bedrock.converse import Converse, ConverseReply, parse_response, token_counts
+from mats.domain.errors import NotPermitted, StorageUnusable
+from mats.domain.usage import Prices
 from mats.settings import Settings
 
-_WAIT_S = 60
-"""For another process that is writing."""
+_BUSY_TIMEOUT_S = 60
 
 
-class SqliteReplies:
-    """Keeps replies in one file by the SHA-256 of the request's JSON. Several processes may share the file."""
+@dataclass(frozen=True, slots=True)
+class CachedResponse:
+    """A Converse response as JSON, and the duration of the original call."""
+
+    response: Mapping[str, Any]
+    took_ms: float
+
+
+class ReplyCache:
+    """One SQLite file, keyed by the SHA-256 of the request's JSON. Safe for several threads and processes."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, or make it.
+        """Open or create the file.
 
         Raises:
-            StorageUnusable: it cannot be opened or is something else.
+            StorageUnusable: it cannot be opened, or is another file.
         """
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._kept = sqlite3.connect(path, isolation_level=None, timeout=_WAIT_S, check_same_thread=False)
-            self._kept.execute(
+            self._connection = sqlite3.connect(
+                path, isolation_level=None, timeout=_BUSY_TIMEOUT_S, check_same_thread=False
+            )
+            self._connection.execute(
                 "CREATE TABLE IF NOT EXISTS replies"
                 " (request BLOB PRIMARY KEY, model TEXT NOT NULL, reply TEXT NOT NULL, took_ms REAL NOT NULL)"
             )
         except (OSError, sqlite3.Error) as error:
             raise StorageUnusable(
-                f"replies cannot be kept in {path}: {error}; move it away or set MATS_CACHE"
+                f"the reply cache {path} cannot be opened: {error}; move it away or set MATS_CACHE"
             ) from error
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
-    def get(self, request: Mapping[str, Any]) -> Kept | None:
-        """What was answered to exactly this request."""
-        with self._turn:
-            row = self._kept.execute(
+    @classmethod
+    def open(cls, settings: Settings) -> "ReplyCache":
+        """The cache in the cache folder of the settings.
+
+        Raises:
+            StorageUnusable: the file cannot be opened.
+        """
+        return cls((settings.cache or bootstrap.user_cache()) / "replies.db")
+
+    def get(self, request: Mapping[str, Any]) -> CachedResponse | None:
+        """The response to exactly this request, which includes the model's id."""
+        with self._lock:
+            row = self._connection.execute(
                 "SELECT reply, took_ms FROM replies WHERE request = ?", (_key(request),)
             ).fetchone()
-        return None if row is None else Kept(json.loads(row[0]), row[1])
+        return None if row is None else CachedResponse(json.loads(row[0]), row[1])
 
-    def keep(self, request: Mapping[str, Any], kept: Kept) -> None:
-        """Written through to the disk before this returns; a reply that is already there stays."""
-        row = (_key(request), str(request["modelId"]), json.dumps(kept.reply), kept.took_ms)
-        with self._turn:
-            self._kept.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?)", row)
+    def put(self, request: Mapping[str, Any], cached: CachedResponse) -> None:
+        """Store durably before returning; the first response to a request stays."""
+        row = (_key(request), str(request["modelId"]), json.dumps(cached.response), cached.took_ms)
+        with self._lock:
+            self._connection.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?)", row)
 
     def close(self) -> None:
-        """Let go of the file."""
-        with self._turn:
-            self._kept.close()
+        """Close the file."""
+        with self._lock:
+            self._connection.close()
 
 
 def _key(request: Mapping[str, Any]) -> bytes:
     return hashlib.sha256(json.dumps(request, sort_keys=True, separators=(",", ":")).encode()).digest()
 
 
-def kept_by(settings: Settings) -> SqliteReplies:
-    """The replies of these settings' cache folder.
+@dataclass(frozen=True, slots=True)
+class TimedReply:
+    """A reply, the milliseconds of its original call, and whether it came from the cache."""
 
-    Raises:
-        StorageUnusable: the file cannot be opened.
-    """
-    return SqliteReplies((settings.cache or bootstrap.user_cache()) / "replies.db")
+    reply: ConverseReply
+    took_ms: float
+    cached: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CachedConverse:
+    """Sends each request once. A failed call is not stored; a cached reply is priced, but not metered."""
+
+    converse: Converse
+    cache: ReplyCache
+    prices: Prices
+
+    def __call__(self, request: Mapping[str, Any]) -> ConverseReply:
+        """The reply, cached or new.
+
+        Raises:
+            DependencyFailed: the model did not answer; NotPermitted if an operator has to act.
+        """
+        return self.timed(request).reply
+
+    def timed(self, request: Mapping[str, Any]) -> TimedReply:
+        """The reply with the duration of its call.
+
+        Raises:
+            DependencyFailed: as for a call.
+        """
+        if known := self.cache.get(request):
+            usage = self.prices.usage(str(request["modelId"]), *token_counts(known.response))
+            return TimedReply(parse_response(known.response, usage), known.took_ms, cached=True)
+        began = time.monotonic()
+        reply = self.converse(request)
+        took_ms = (time.monotonic() - began) * 1_000
+        self.cache.put(request, CachedResponse(_to_response(reply), took_ms))
+        return TimedReply(reply, took_ms, cached=False)
+
+
+def _to_response(reply: ConverseReply) -> dict[str, Any]:
+    """A response as JSON that parses to the same reply."""
+    uses = [{"toolUse": {"toolUseId": c.id, "name": c.tool, "input": c.arguments}} for c in reply.calls]
+    return {
+        "output": {"message": {"content": [*([{"text": reply.text}] if reply.text else []), *uses]}},
+        "stopReason": reply.stop,
+        "usage": {"inputTokens": reply.usage.input_tokens, "outputTokens": reply.usage.output_tokens},
+    }
+
+
+@dataclass(slots=True)
+class RecordedConverse:
+    """Converse for one query: records the calls, and the error that an operator must act on."""
+
+    converse: CachedConverse
+    calls: list[TimedReply] = field(default_factory=list)
+    denied: NotPermitted | None = None
+
+    def __call__(self, request: Mapping[str, Any]) -> ConverseReply:
+        """The reply.
+
+        Raises:
+            DependencyFailed: as for CachedConverse.
+        """
+        try:
+            call = self.converse.timed(request)
+        except NotPermitted as error:
+            self.denied = error
+            raise
+        self.calls.append(call)
+        return call.reply

@@ -1,4 +1,4 @@
-"""How a baseline talks with a model: the prompts of `prompts/`, and a conversation that keeps account."""
+"""One query's conversation between a baseline and a model, with its prompts, tools and cost."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -10,61 +10,81 @@ from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.fence import encoded, visible
 from mats.domain.prompt import Prompt
+from mats.domain.registration import Registration
 from mats.domain.usage import Usage
-from mats.evaluation.systems.base import LONGEST_QUERY, Answer
-from mats.ports import Chat, Message, Told, Tool, Turn
+from mats.evaluation.systems.base import LONGEST_QUERY, SystemAnswer
+from mats.evaluation.systems.chat_model import ChatModel, Message, ModelTurn, ToolSpec, UserMessage
 
 _PROMPTS = Path(__file__).parent / "prompts"
 _REFUSALS = ("content_filtered", "guardrail_intervened")
 
 
 def prompt(name: str) -> Prompt:
-    """A prompt of `evaluation/prompts/`; its `tool` is the one that ends a conversation."""
+    """A prompt of `prompts/`; its `tool` is the one that ends a conversation."""
     return Prompt.parse((_PROMPTS / f"{name}.md").read_text("utf-8"))
 
 
-def tool(text: Prompt, part: str = "") -> Tool:
-    """The tool of a prompt, or the one that another of its sections describes."""
+def tool_spec(text: Prompt, part: str = "") -> ToolSpec:
+    """The tool of a prompt, or the tool in the named section of it."""
     spec: Mapping[str, Any] = text.tool
     if part:
         spec = json.loads(text.parts[part].removeprefix("```json").removesuffix("```"))
-    return Tool(name=spec["name"], description=spec["description"], schema=spec["schema"])
+    return ToolSpec(name=spec["name"], description=spec["description"], schema=spec["schema"])
 
 
-def fenced(query: str) -> str:
-    """A query as a model gets to see it, no longer than the API takes it: JSON that cannot leave its fence."""
+def fence_query(query: str) -> str:
+    """A query for a prompt, truncated to the API's limit: JSON that cannot leave its fence."""
     return encoded(visible(query[:LONGEST_QUERY]))
+
+
+def alphabetical(registrations: Sequence[Registration]) -> list[Registration]:
+    """By name, case ignored; equal names by id."""
+    return sorted(registrations, key=lambda r: (r.name.casefold(), r.id))
+
+
+def list_line(number: int, registration: Registration, *, max_chars: int | None = None) -> str:
+    """A line of a listing: the number, then as a JSON string name and description, whitespace collapsed.
+
+    Args:
+        number: The model refers to the capability by it.
+        registration: The capability.
+        max_chars: Limit of the description; default: none.
+    """
+    name, description = visible(registration.name), visible(registration.description)[:max_chars]
+    return f"{number} {encoded(f'{name}: {description}' if description else name)}"
 
 
 @dataclass(kw_only=True)
 class Conversation:
-    """One query's conversation. What it cost is known at any time, also when the model fails in the middle."""
+    """One query's conversation. Its cost so far is known also when the model fails."""
 
-    chat: Chat
+    chat: ChatModel
     system: str
-    tools: Sequence[Tool]
+    tools: Sequence[ToolSpec]
     max_tokens: int
-    said: list[Message] = field(default_factory=list)
-    turns: list[Turn] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+    turns: list[ModelTurn] = field(default_factory=list)
 
-    def tell(self, *texts: str, results: Sequence[tuple[str, str]] = ()) -> None:
-        """Say something to the model."""
-        self.said.append(Told(texts=texts, results=results))
+    def add(self, *texts: str, results: Sequence[tuple[str, str]] = ()) -> None:
+        """Add a user's message."""
+        self.messages.append(UserMessage(texts=texts, results=results))
 
-    def listen(self, must_call: str) -> Turn:
-        """What it says next.
+    def next_turn(self, must_call: str) -> ModelTurn:
+        """The model's reply to the conversation so far.
 
         Raises:
             DependencyFailed: it did not answer.
         """
-        turn = self.chat.turn(self.system, self.said, self.tools, must_call=must_call, max_tokens=self.max_tokens)
-        self.said.append(turn)
+        turn = self.chat.turn(self.system, self.messages, self.tools, must_call=must_call, max_tokens=self.max_tokens)
+        self.messages.append(turn)
         self.turns.append(turn)
         return turn
 
-    def answer(self, picked: Id | None, *, retrieved: Sequence[Id] = (), failed: str = "", unseen: int = 0) -> Answer:
-        """The answer that comes of it, with all it cost; times and tokens are those of the original calls."""
-        return Answer(
+    def answer(
+        self, picked: Id | None, *, retrieved: Sequence[Id] = (), failed: str = "", unseen: int = 0
+    ) -> SystemAnswer:
+        """The answer with the cost of the whole conversation."""
+        return SystemAnswer(
             ranked=() if picked is None else (picked,),
             retrieved=retrieved,
             usage=Usage.total(turn.usage for turn in self.turns),
@@ -72,39 +92,39 @@ class Conversation:
             failed=failed,
             unseen=unseen,
             calls=len(self.turns),
-            replayed=sum(turn.replayed for turn in self.turns),
+            cached=sum(turn.cached for turn in self.turns),
         )
 
 
-def fault_of(talked: Callable[[], str]) -> str:
-    """What a conversation says went wrong, or why the model failed in the middle of it; empty if all went well.
+def fault_of(converse: Callable[[], str]) -> str:
+    """The fault that a conversation returns, or the error of the model; empty if there is none.
 
     Raises:
-        NotPermitted: nobody will get an answer before an operator has mended something.
+        NotPermitted: an operator has to act before any query can be answered.
     """
     try:
-        return talked()
+        return converse()
     except NotPermitted:
         raise
     except DependencyFailed as error:
         return str(error)
 
 
-def refusal(turn: Turn) -> str:
-    """Why a model would not answer; empty if it did."""
+def refusal(turn: ModelTurn) -> str:
+    """The fault of a refused turn; empty if the model answered."""
     return f"the model refused ({turn.stop})" if turn.stop in _REFUSALS and not turn.calls else ""
 
 
-def results_of(turn: Turn, heard: Callable[[str, Mapping[str, Any]], str]) -> list[tuple[str, str]]:
-    """The result of every call of a turn, in order, as `heard` makes it of tool and arguments."""
+def results_of(turn: ModelTurn, call_tool: Callable[[str, Mapping[str, Any]], str]) -> list[tuple[str, str]]:
+    """Call ids and results of a turn, in order; `call_tool` takes a tool's name and its arguments."""
     return [
-        (call.id, heard(call.tool, call.arguments if isinstance(call.arguments, Mapping) else {}))
+        (call.id, call_tool(call.tool, call.arguments if isinstance(call.arguments, Mapping) else {}))
         for call in turn.calls
     ]
 
 
-def whole(value: object) -> int | None:
-    """A whole number as models write them: also 3.0 and "3"; None if it is none."""
+def parse_int(value: object) -> int | None:
+    """An integer as models write it: also 3.0 and "3"; None for anything else."""
     if isinstance(value, bool):
         return None
     if isinstance(value, str) and value.strip().isdecimal():

@@ -1,4 +1,4 @@
-"""The models an evaluation may ask: the encoder on this machine, and those on Bedrock if they are turned on."""
+"""The models of an evaluation: the encoder, and the LLMs on Bedrock if the settings enable them."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -6,14 +6,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mats import bootstrap
-from mats.domain.usage import Usage
-from mats.evaluation.systems.cached_converse import SqliteReplies, kept_by
+from mats.adapters.bedrock.converse import Converse
+from mats.evaluation.systems.cached_converse import CachedConverse, ReplyCache
 from mats.evaluation.systems.cached_encoder import cached_encoder
-from mats.ports import Chat, Encoder, Reranker, Writer
+from mats.evaluation.systems.chat_model import ChatModel, ConverseChat
+from mats.ports import Encoder, Reranker, Writer
 from mats.settings import DEFAULT_ENCODER, TITAN, Settings
 
 if TYPE_CHECKING:
-    from mats.adapters.bedrock.models import Bedrock
+    from mats.adapters.bedrock.factory import Bedrock
 
 _CALLS_AT_ONCE = 8
 
@@ -27,12 +28,12 @@ PAPER_MODELS: Mapping[str, str] = {
 }
 """The models of the paper's two cross-model tables by their ids for `bedrock-runtime`.
 
-The Claude models are offered through inference profiles only: `us.` stands for the regions of the United States.
+The Claude models are available through inference profiles only; `us.` is the profile of the United States.
 """
 
 
 class PaperEncoder(NamedTuple):
-    """What MATS_ENCODER and MATS_QUERY_PREFIX must be for an encoder of the paper."""
+    """MATS_ENCODER and MATS_QUERY_PREFIX for an encoder of the paper."""
 
     encoder: str
     query_prefix: str = ""
@@ -50,69 +51,75 @@ PAPER_ENCODERS: Mapping[str, PaperEncoder] = {
     ),
     "Titan": PaperEncoder(f"{TITAN}:0", note="on Bedrock"),
 }
-"""By the paper's name. Any other BERT-style encoder is named likewise, by its name on the hub or by its folder."""
+"""By the paper's name. Any BERT-style encoder can be used, by its name on the hub or its folder."""
 
 
 @dataclass(frozen=True)
 class Models:
-    """What there is. Nothing is asked before a variant does."""
+    """The models of these settings, each made at first use; replies of LLMs and document vectors are cached on disk."""
 
     settings: Settings
 
     @cached_property
     def encoder(self) -> Encoder | None:
-        """The encoder of the settings, remembering documents, patient if it is on Bedrock; none if there is none."""
+        """The encoder of the settings; None if they say `none`."""
         return cached_encoder(self.settings, self._bedrock if self.settings.encoder.startswith(TITAN) else None)
 
     @property
     def offline(self) -> Settings:
-        """The settings under which registries are filled: nobody writes or judges."""
+        """The settings under which registries are filled: without writer and reranker."""
         return replace(self.settings, writer_model="none", rerank_model="none")
 
     @cached_property
-    def replies(self) -> SqliteReplies:
-        """What models have answered before, in whatever run.
-
-        Raises:
-            StorageUnusable: the file cannot be opened.
-        """
-        return kept_by(self.settings)
+    def _bedrock(self) -> "Bedrock":
+        return bootstrap.batch_bedrock(self.settings)
 
     @cached_property
-    def _bedrock(self) -> "Bedrock":
-        return bootstrap.patient_bedrock(self.settings, self.replies)
+    def _cache(self) -> ReplyCache:
+        return ReplyCache.open(self.settings)
 
-    def reranker(self, model: str) -> Reranker:
-        """The judge of production, by any Converse model; patient, its replies kept.
-
-        Raises:
-            DependencyFailed: boto3 is not installed; NotPermitted if AWS's own settings cannot be used.
-        """
-        return self._bedrock.reranker(model, bootstrap.prompt("rerank"))
-
-    def chat(self, model: str) -> Chat:
-        """A model that converses; patient, its replies kept.
+    @cached_property
+    def converse(self) -> CachedConverse:
+        """Converse for rerankers and conversations.
 
         Raises:
-            DependencyFailed: as for `reranker`.
+            DependencyFailed: boto3 is not installed; NotPermitted if the AWS configuration cannot be used.
+            StorageUnusable: the reply cache cannot be opened.
         """
-        return self._bedrock.chat(model)
+        return CachedConverse(self._bedrock.online.converse, self._cache, bootstrap.prices())
+
+    def reranker(self, model: str, converse: Converse | None = None) -> Reranker:
+        """The production reranker with any Converse model, through `converse` if given.
+
+        Raises:
+            DependencyFailed: as for `converse`.
+        """
+        from mats.adapters.bedrock.reranker import BedrockReranker  # noqa: PLC0415 - boto3, if Bedrock is enabled
+
+        return BedrockReranker(converse=converse or self.converse, name=model, text=bootstrap.prompt("rerank"))
+
+    def chat(self, model: str) -> ChatModel:
+        """A model that converses.
+
+        Raises:
+            DependencyFailed: as for `converse`.
+        """
+        return ConverseChat(converse=self.converse, model=model)
 
     @cached_property
     def writer(self) -> Writer:
-        """The writer of production, by the model of the settings; patient, its replies kept.
+        """The production writer with the model of the settings.
 
         Raises:
-            DependencyFailed: as for `reranker`.
+            DependencyFailed: as for `converse`.
         """
-        return self._bedrock.writer(self.settings.writer_model, bootstrap.prompt("enrich"))
+        from mats.adapters.bedrock.writer import BedrockWriter  # noqa: PLC0415 - boto3, if Bedrock is enabled
 
-    def spent(self) -> Mapping[str, Usage]:
-        """What was spent in this process by model; what was replayed cost nothing."""
-        return self._bedrock.meter.totals() if "_bedrock" in self.__dict__ else {}
+        converse = CachedConverse(self._bedrock.offline.converse, self._cache, bootstrap.prices())
+        return BedrockWriter(converse=converse, name=self.settings.writer_model, text=bootstrap.prompt("enrich"))
 
     def lacking(self, needs: Collection[str]) -> str:
-        """Why a variant with these needs cannot run, and what to do about it; empty if it can."""
+        """Why a system with these needs cannot run, and what to do; empty if it can."""
         if "llm" in needs and not self.settings.bedrock:
             return "needs an LLM: set MATS_BEDROCK=1 and give AWS credentials"
         if "llm" in needs and self.settings.rerank_model == "none":
@@ -122,11 +129,11 @@ class Models:
         return ""
 
     def at_once(self, needs: Collection[str]) -> int:
-        """How many queries are asked at once: one where time is measured, more where most of it is waiting."""
+        """The number of concurrent queries: one where latency is measured, more where an LLM is waited for."""
         return _CALLS_AT_ONCE if "llm" in needs else 1
 
-    def used(self, needs: Collection[str]) -> dict[str, Any]:
-        """Which models a variant with these needs has asked."""
+    def to_json(self, needs: Collection[str]) -> dict[str, Any]:
+        """The models of a system with these needs."""
         return {
             "encoder": self.encoder.name if "encoder" in needs and self.encoder else None,
             "llm": self.settings.rerank_model if "llm" in needs else None,

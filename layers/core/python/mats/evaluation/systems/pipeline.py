@@ -1,82 +1,95 @@
-"""The whole pipeline as a system under test: the production object over a first stage, with a judge."""
+"""The production pipeline as a system under test, without or with a reranker."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from mats.domain.errors import NotPermitted
-from mats.domain.profile import Profile
+from mats.domain.capability import Id, Kind
 from mats.domain.query import Query
 from mats.domain.ranking import PAPER_WEIGHTS
 from mats.domain.shortlist import Shortlist
 from mats.evaluation.data.datasets import JudgedQuery
-from mats.evaluation.systems.base import LONGEST_QUERY, Answer, System
-from mats.evaluation.systems.workbench import lost
-from mats.ports import Reranker, RerankResult
+from mats.evaluation.measures import Run
+from mats.evaluation.systems.base import LONGEST_QUERY, Progress, RankingSystem, SystemAnswer, no_progress
+from mats.evaluation.systems.cached_converse import RecordedConverse, TimedReply
+from mats.evaluation.systems.models import Models
+from mats.ports import Encoder, Reranker
 from mats.usecases.discover import Discover
 
 
-@dataclass
-class _Listening:
-    """A reranker for one query that remembers what it thought, or why it may not be asked."""
+def shortlist_system(discover: Discover, *, kinds: Sequence[Kind] = ()) -> RankingSystem:
+    """A system that answers with the whole shortlist."""
 
-    reranker: Reranker
-    results: list[RerankResult] = field(default_factory=list)
-    denied: list[NotPermitted] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        """The reranker's own."""
-        return self.reranker.name
-
-    @property
-    def prompt(self) -> str:
-        """The reranker's own."""
-        return self.reranker.prompt
-
-    def rerank(self, query: str, candidates: Sequence[Profile]) -> RerankResult:
-        """The reranker's own result."""
-        try:
-            result = self.reranker.rerank(query, candidates)
-        except NotPermitted as error:
-            self.denied.append(error)
-            raise
-        self.results.append(result)
-        return result
-
-
-def judging(discover: Discover, reranker: Reranker) -> System:
-    """A system that answers with the whole shortlist, judged, by the paper's plain weights.
-
-    Public data has neither trust nor type tags, so that two signals are left of four. What an operator must mend ends
-    the run: thousands of answers without a judge would measure something else.
-    """
-    discover = replace(discover, weights=PAPER_WEIGHTS)
-
-    def answer(query: JudgedQuery) -> Answer:
-        listening = _Listening(reranker)
-        pipeline = replace(discover, rerank=replace(discover.rerank, reranker=listening))
-        shortlist = pipeline(Query(query=query.text[:LONGEST_QUERY]))
-        if listening.denied:
-            raise listening.denied[0]
+    def answer(query: JudgedQuery) -> SystemAnswer:
+        shortlist = discover(Query(query=query.text[:LONGEST_QUERY], kinds=tuple(kinds)))
         ranked = [result.candidate.profile.id for result in shortlist.ranked]
-        return Answer(
+        return SystemAnswer(
             ranked=ranked,
             retrieved=ranked,
             usage=shortlist.trace.usage,
-            took_ms=_took(shortlist, listening.results),
-            failed=lost(shortlist, discover.retrieve.encoder, reranker),
-            calls=len(listening.results),
-            replayed=sum(result.replayed_ms is not None for result in listening.results),
+            took_ms=shortlist.trace.took_ms,
+            failed=_model_fault(shortlist, discover.retrieve.encoder, discover.rerank.reranker),
         )
 
     return answer
 
 
-def _took(shortlist: Shortlist, results: Sequence[RerankResult]) -> dict[str, float]:
-    """Milliseconds of each stage; where a reply was replayed, those of the original call."""
+def reranked_system(discover: Discover, models: Models, model: str) -> RankingSystem:
+    """A system that answers with the whole shortlist, reranked by a Converse model, by the paper's plain weights.
+
+    Public data has neither trust nor type tags, so that two signals are left of four. NotPermitted ends the run:
+    thousands of answers without a reranker would measure another system.
+    """
+    discover = replace(discover, weights=PAPER_WEIGHTS)
+
+    def answer(query: JudgedQuery) -> SystemAnswer:
+        converse = RecordedConverse(models.converse)
+        reranker = models.reranker(model, converse)
+        pipeline = replace(discover, rerank=replace(discover.rerank, reranker=reranker))
+        shortlist = pipeline(Query(query=query.text[:LONGEST_QUERY]))
+        if converse.denied:
+            raise converse.denied
+        ranked = [result.candidate.profile.id for result in shortlist.ranked]
+        return SystemAnswer(
+            ranked=ranked,
+            retrieved=ranked,
+            usage=shortlist.trace.usage,
+            took_ms=_original_times(shortlist, converse.calls),
+            failed=_model_fault(shortlist, discover.retrieve.encoder, reranker),
+            calls=len(converse.calls),
+            cached=sum(call.cached for call in converse.calls),
+        )
+
+    return answer
+
+
+def _original_times(shortlist: Shortlist, calls: Sequence[TimedReply]) -> dict[str, float]:
+    """Milliseconds of each stage; for a cached reply those of the original call."""
     took = dict(shortlist.trace.took_ms)
-    for result in results:
-        if result.replayed_ms is not None and "rerank" in took:
-            took["total"] += result.replayed_ms - took["rerank"]
-            took["rerank"] = result.replayed_ms
+    for call in calls:
+        if call.cached and "rerank" in took:
+            took["total"] += call.took_ms - took["rerank"]
+            took["rerank"] = call.took_ms
     return took
+
+
+def _model_fault(shortlist: Shortlist, encoder: Encoder | None, reranker: Reranker | None) -> str:
+    """The error of a configured model that the answer lacks; empty if it lacks none."""
+    models = {"neural": encoder, "llm": reranker}
+    lacks_one = any(model is not None and part in shortlist.degraded for part, model in models.items())
+    return "; ".join(shortlist.trace.faults) or "a model is missing" if lacks_one else ""
+
+
+def run_discover(
+    discover: Discover,
+    queries: Sequence[JudgedQuery],
+    *,
+    kinds: Sequence[Kind] = (),
+    progress: Progress = no_progress,
+) -> Run:
+    """The run of a pipeline: the whole shortlist of every query, in order."""
+    system = shortlist_system(discover, kinds=kinds)
+    run: dict[str, Sequence[Id]] = {}
+    for query in queries:
+        run[query.id] = system(query).ranked
+        progress(1)
+    return run

@@ -10,7 +10,7 @@ from mats.domain.capability import Id
 from mats.domain.registration import Registration
 from mats.domain.text import LUCENE_STOP_WORDS
 from mats.evaluation.data.datasets import JudgedQuery
-from mats.evaluation.systems.base import Answer
+from mats.evaluation.systems.base import SystemAnswer
 
 _WORD = re.compile(r"\w+")
 
@@ -38,10 +38,10 @@ class Regex:
                 rows[word].append(row)
         self._rows = {word: np.array(holders) for word, holders in rows.items()}
 
-    def __call__(self, query: JudgedQuery) -> Answer:
+    def __call__(self, query: JudgedQuery) -> SystemAnswer:
         """At most k hits."""
         found = self.hits(query.text)[: self._k]
-        return Answer(ranked=found, retrieved=found)
+        return SystemAnswer(ranked=found, retrieved=found)
 
     def hits(self, text: str) -> list[Id]:
         """Everything any word of the text matches."""

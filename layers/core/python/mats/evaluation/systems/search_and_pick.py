@@ -9,24 +9,24 @@ from mats.domain.capability import Id
 from mats.domain.prompt import filled
 from mats.domain.registration import Registration
 from mats.evaluation.data.datasets import JudgedQuery
-from mats.evaluation.systems.base import LONGEST_QUERY, Answer
+from mats.evaluation.systems.base import LONGEST_QUERY, SystemAnswer
+from mats.evaluation.systems.chat_model import ANY, ChatModel
 from mats.evaluation.systems.conversation import (
     Conversation,
     fault_of,
-    fenced,
+    fence_query,
+    list_line,
+    parse_int,
     prompt,
     refusal,
     results_of,
-    tool,
-    whole,
+    tool_spec,
 )
-from mats.evaluation.systems.listing import line
 from mats.evaluation.systems.plain_bm25 import PlainBm25
-from mats.ports import ANY, Chat
 
 PAGE = 15
 """Results of a search: ours, the k of the paper's pipeline."""
-DESCRIBED = 200
+DESCRIPTION_CHARS = 200
 """Characters of each description: ours."""
 ROUNDS = 4
 """Turns of the model, the pick included: ours. The paper's 3,141 tokens in and 48 out are two or three turns."""
@@ -37,83 +37,81 @@ class SearchAndPick:
     """A model searches with plain BM25 as often as it likes within a budget of turns, then picks one result.
 
     The paper says: "LLM with a search tool to narrow candidates before picking". Ours: the search engine, the page, the
-    budget, and that in the last turn a pick is the only thing left to do. Number 0 or null is no answer.
+    budget, and that the last turn allows only a pick. Number 0 or null is no answer.
     """
 
-    def __init__(self, registrations: Sequence[Registration], chat: Chat, *, rounds: int = ROUNDS) -> None:
-        """Let these be searched."""
+    def __init__(self, registrations: Sequence[Registration], chat: ChatModel, *, rounds: int = ROUNDS) -> None:
         self._chat, self._prompt, self._rounds = chat, prompt("search-and-pick"), rounds
-        self._search = _OneAtATime(PlainBm25(registrations))
+        self._search = _LockedSearch(PlainBm25(registrations))
         self._by_id = {registration.id: registration for registration in registrations}
 
-    def __call__(self, query: JudgedQuery) -> Answer:
-        """What it picked; if it never did, or the model failed on the way, the answer says so."""
-        tools = [tool(self._prompt, "search"), tool(self._prompt)]
-        talk = Conversation(chat=self._chat, system=self._prompt.system, tools=tools, max_tokens=_MAX_TOKENS)
-        talk.tell(filled(self._prompt.request, {"query": fenced(query.text)}))
-        desk = _Desk(self._search, self._by_id)
-        failed = fault_of(lambda: self._talked(talk, desk))
-        return talk.answer(desk.picked, retrieved=desk.shown, failed=failed)
+    def __call__(self, query: JudgedQuery) -> SystemAnswer:
+        """The pick; a failure if there is none within the budget, or the model failed."""
+        tools = [tool_spec(self._prompt, "search"), tool_spec(self._prompt)]
+        conversation = Conversation(chat=self._chat, system=self._prompt.system, tools=tools, max_tokens=_MAX_TOKENS)
+        conversation.add(filled(self._prompt.request, {"query": fence_query(query.text)}))
+        session = _SearchSession(self._search, self._by_id)
+        failed = fault_of(lambda: self._converse(conversation, session))
+        return conversation.answer(session.picked, retrieved=session.results, failed=failed)
 
-    def _talked(self, talk: Conversation, desk: "_Desk") -> str:
-        """Let it search until it has picked; what went wrong, if anything did."""
+    def _converse(self, conversation: Conversation, session: "_SearchSession") -> str:
+        """Let the model search until it has picked; the fault, if there is one."""
         for left in range(self._rounds, 0, -1):
-            turn = talk.listen(ANY if left > 1 else "pick")
-            results = results_of(turn, desk.heard)
-            if desk.ended:
+            turn = conversation.next_turn(ANY if left > 1 else "pick")
+            results = results_of(turn, session.call)
+            if session.is_over:
                 return ""
-            if why := refusal(turn):
-                return why
-            talk.tell(*([] if results else ["Call search or pick."]), results=results)
+            if fault := refusal(turn):
+                return fault
+            conversation.add(*([] if results else ["Call search or pick."]), results=results)
         return f"no pick within {self._rounds} turns"
 
 
 @dataclass(frozen=True)
-class _OneAtATime:
-    """Lets one thread search at a time: a stemmer cannot be shared."""
+class _LockedSearch:
+    """Plain BM25 behind a lock: its stemmer is not thread-safe."""
 
     plain: PlainBm25
-    turn: Lock = field(default_factory=Lock)
+    lock: Lock = field(default_factory=Lock)
 
     def search(self, text: str) -> list[Id]:
-        """A page of ids."""
-        with self.turn:
+        with self.lock:
             return self.plain.search(text, PAGE)
 
 
 @dataclass
-class _Desk:
-    """Answers the calls of one conversation."""
+class _SearchSession:
+    """The tools of one conversation."""
 
-    engine: _OneAtATime
+    engine: _LockedSearch
     by_id: Mapping[Id, Registration]
-    shown: list[Id] = field(default_factory=list)
-    """In the order in which they were first shown; the number of each is its place."""
+    results: list[Id] = field(default_factory=list)
+    """In the order of their first appearance; the number of each is its place."""
     picked: Id | None = None
-    ended: bool = False
+    is_over: bool = False
 
-    def heard(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """The result of a call; after a pick nothing counts any more."""
-        if self.ended:
+    def call(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """The result of a call; calls after a pick are ignored."""
+        if self.is_over:
             return "It is over."
         if name == "search":
-            return self._searched(arguments.get("query"))
+            return self._search(arguments.get("query"))
         return self._pick(arguments) if name == "pick" else "There is no such tool: call search or pick."
 
-    def _searched(self, text: object) -> str:
+    def _search(self, text: object) -> str:
         if not isinstance(text, str) or not text.strip():
             return "A search needs a query: keywords as a string."
-        found = self.engine.search(text[:LONGEST_QUERY])
-        self.shown += [id for id in found if id not in self.shown]
-        rows = [line(self.shown.index(id) + 1, self.by_id[id], most=DESCRIBED) for id in found]
+        ids = self.engine.search(text[:LONGEST_QUERY])
+        self.results += [id for id in ids if id not in self.results]
+        rows = [list_line(self.results.index(id) + 1, self.by_id[id], max_chars=DESCRIPTION_CHARS) for id in ids]
         return "<results>\n" + "\n".join(rows) + "\n</results>" if rows else "Nothing was found."
 
     def _pick(self, arguments: Mapping[str, Any]) -> str:
-        number = whole(arguments.get("number"))
+        number = parse_int(arguments.get("number"))
         if number == 0 or ("number" in arguments and arguments["number"] is None):
-            self.ended = True
+            self.is_over = True
             return "Nothing is picked."
-        if number is None or not 0 < number <= len(self.shown):
-            return "No result has this number." if self.shown else "There are no results yet: search first."
-        self.picked, self.ended = self.shown[number - 1], True
+        if number is None or not 0 < number <= len(self.results):
+            return "No result has this number." if self.results else "There are no results yet: search first."
+        self.picked, self.is_over = self.results[number - 1], True
         return "Picked."

@@ -10,7 +10,7 @@ from rich.table import Table
 from mats.domain.errors import DependencyFailed
 from mats.local.cli.console import AsJson, err, exit_codes, out, plain, print_json
 from mats.local.cli.progress import bar
-from mats.local.cli.spending import agree
+from mats.local.cli.spending import confirm_cost
 from mats.settings import Settings
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def evaluate(
     from mats.evaluation.data.datasets import load  # noqa: PLC0415
     from mats.evaluation.data.defects import defects  # noqa: PLC0415
     from mats.evaluation.reporting.provenance import write  # noqa: PLC0415
-    from mats.evaluation.systems.costs import forecast  # noqa: PLC0415 - scipy and friends, for this command only
+    from mats.evaluation.systems.costs import estimate_cost  # noqa: PLC0415 - scipy and friends, for this command only
     from mats.evaluation.systems.models import Models  # noqa: PLC0415
-    from mats.evaluation.systems.score import evaluate as measured  # noqa: PLC0415
+    from mats.evaluation.systems.score import score  # noqa: PLC0415
     from mats.evaluation.systems.workbench import Workbench  # noqa: PLC0415
 
     settings: Settings = context.obj
@@ -70,8 +70,10 @@ def evaluate(
             bar("Asking", len(dataset.queries)) as asked,
             Workbench(dataset=dataset, settings=models.settings, models=models, indexed=indexed) as bench,
         ):
-            agree([forecast(chosen, bench)] if "llm" in chosen.needs else [], yes=yes)
-            results = measured(bench, chosen, asked=asked)
+            confirm_cost(
+                [estimate_cost(chosen, models.settings, len(dataset.queries))] if "llm" in chosen.needs else [], yes=yes
+            )
+            results = score(bench, chosen, progress=asked)
         path = write(f"evaluate-{dataset.name}-{chosen.name}", results)
     if as_json:
         print_json(results)
@@ -97,7 +99,7 @@ def _list(models: Any, as_json: bool) -> None:
     from mats.evaluation.systems.catalogue import VARIANTS  # noqa: PLC0415
 
     rows = [
-        {"name": v.name, "says": v.says, "needs": sorted(v.needs), "lacking": models.lacking(v.needs)}
+        {"name": v.name, "says": v.description, "needs": sorted(v.needs), "lacking": models.lacking(v.needs)}
         for v in VARIANTS.values()
     ]
     if as_json:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mats.local.cli.console import err, exit_codes
-from mats.local.cli.spending import agree
+from mats.local.cli.spending import confirm_cost
 from mats.settings import Settings
 
 
@@ -39,20 +39,23 @@ def experiment(
     figures of the results.
     """
     from mats.evaluation.data.datasets import SETS  # noqa: PLC0415
-    from mats.evaluation.experiments.catalogue import EXPERIMENTS, expected  # noqa: PLC0415 - scipy and friends, when asked
-    from mats.evaluation.experiments.context import Lab  # noqa: PLC0415
+    from mats.evaluation.experiments.catalogue import EXPERIMENTS, estimate_costs  # noqa: PLC0415 - scipy and friends, when asked
+    from mats.evaluation.experiments.context import ExperimentContext  # noqa: PLC0415
     from mats.evaluation.reporting.provenance import write  # noqa: PLC0415
     from mats.evaluation.systems.models import Models  # noqa: PLC0415
 
     settings: Settings = context.obj
     if unknown := set(names or ()) - EXPERIMENTS.keys():
         raise typer.BadParameter(f"no experiment {', '.join(sorted(unknown))}; there are {', '.join(EXPERIMENTS)}")
-    with exit_codes(), Lab(data=data, models=Models(settings), sets=tuple(sets or SETS), examples=examples) as lab:
+    with (
+        exit_codes(),
+        ExperimentContext(data=data, models=Models(settings), sets=tuple(sets or SETS), examples=examples) as shared,
+    ):
         wanted = names or list(EXPERIMENTS)
-        agree(expected(lab, wanted), yes=yes)
+        confirm_cost(estimate_costs(shared, wanted), yes=yes)
         for name in wanted:
             began = time.monotonic()
-            results = EXPERIMENTS[name].run(lab)
+            results = EXPERIMENTS[name].run(shared)
             seconds = round(time.monotonic() - began, 1)
-            path = write(f"experiment-{name}", {**results, "used": lab.used(), "seconds": seconds})
+            path = write(f"experiment-{name}", {**results, "used": shared.to_json(), "seconds": seconds})
             err.print(f"{name}: kept in {path}", style="dim", soft_wrap=True)

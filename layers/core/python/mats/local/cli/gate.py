@@ -35,7 +35,7 @@ def gate(
     A baseline holds what one or more sets reached. The set `examples` has the golden queries: those in examples/,
     judged over the sample registry. Judged queries of your own make a baseline of your own registry.
     """
-    from mats.evaluation.gate import dataset_of, drops, measured, read_baseline  # noqa: PLC0415 - scipy and friends
+    from mats.evaluation.gate import dataset_of, drops, measure, read_baseline  # noqa: PLC0415 - scipy and friends
     from mats.evaluation.systems.models import Models  # noqa: PLC0415
 
     settings: Settings = context.obj
@@ -47,7 +47,7 @@ def gate(
         for name in (sets or ["examples"]) if update else before:
             dataset = dataset_of(name, data)
             with bar(f"Indexing {name}", len(dataset.registrations)) as indexed, bar("Asking", None) as asked:
-                now[name] = measured(dataset, models, indexed=indexed, asked=asked)
+                now[name] = measure(dataset, models, indexed=indexed, asked=asked)
             reached = ", ".join(f"{measure} {100 * m['mean']:.1f}" for measure, m in now[name]["metrics"].items())
             out.print(f"{name}: {reached}")
             fallen += [] if update else list(drops(name, before[name], now[name]))

@@ -11,7 +11,7 @@ from mats.bootstrap import System
 from mats.local.cli.console import Exit, complain, err, out
 
 if TYPE_CHECKING:
-    from mats.evaluation.systems.costs import Forecast
+    from mats.evaluation.systems.costs import CostEstimate
 
 
 def spent_json(system: System) -> dict[str, Any]:
@@ -29,21 +29,23 @@ def show_spent(system: System) -> None:
         out.print(Text(line, style="dim"))
 
 
-def agree(forecasts: "Sequence[Forecast]", *, yes: bool) -> None:
-    """Say what asking models will cost; end the command if that is more than nothing and nobody has agreed to it."""
-    if not forecasts:
+def confirm_cost(estimates: "Sequence[CostEstimate]", *, yes: bool) -> None:
+    """Print cost estimates; end the command if there are any and `--yes` was not given."""
+    if not any(one.calls for one in estimates):
         return
-    for one in forecasts:
-        price = f"${one.due.usd:.2f}" if one.due.usd is not None else "price not known"
+    from mats.evaluation.systems.costs import TOKENIZER  # noqa: PLC0415 - what evaluation needs, when asked
+
+    for one in estimates:
+        price = f"${one.usage.usd:.2f}" if one.usage.usd is not None else "price not known"
         line = (
-            f"{one.what} by {one.model}: at most {one.calls:,} calls, {one.kept:,} of them kept from before; "
-            f"{one.due.input_tokens:,} tokens in, {one.due.output_tokens:,} out, {price}"
+            f"{one.what} by {one.model}: at most {one.calls:,} calls, about {one.usage.input_tokens:,} tokens in, "
+            f"{one.usage.output_tokens:,} out, {price}"
         )
         err.print(Text(line), soft_wrap=True)
-    known = sum(one.due.usd or 0.0 for one in forecasts)
-    unknown = any(one.due.usd is None for one in forecasts)
-    total = f"${known:.2f}" + (" and what models without a known price take" if unknown else "")
-    err.print(Text(f"in all at most {total}, by {forecasts[0].tokenizer}'s count of tokens"), soft_wrap=True)
-    if (known or unknown) and not yes:
-        complain("nothing was asked and nothing spent; add --yes to go on")
+    known = sum(one.usage.usd or 0.0 for one in estimates)
+    unknown = any(one.usage.usd is None for one in estimates)
+    total = f"${known:.2f}" + (" and the cost of models without a known price" if unknown else "")
+    err.print(Text(f"total: about {total} (tokens by {TOKENIZER}); replies in the cache cost nothing"), soft_wrap=True)
+    if not yes:
+        complain("nothing was asked and nothing spent: add --yes to continue")
         raise typer.Exit(Exit.REFUSED)

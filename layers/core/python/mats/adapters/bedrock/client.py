@@ -1,0 +1,117 @@
+"""A metered client of `bedrock-runtime`: Converse and InvokeModel."""
+
+import json
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from boto3.session import Session
+
+from mats.adapters.aws import call, client
+from mats.adapters.bedrock.converse import ConverseReply, nested, parse_response, to_count, token_counts
+from mats.adapters.bedrock.deadline import DeadlineSession
+from mats.domain.errors import DependencyFailed
+from mats.domain.usage import Prices, Usage
+
+T = TypeVar("T")
+
+_DENIED = {
+    "AccessDeniedException": "the cause is the IAM policy of the caller (bedrock:InvokeModel on the model, and "
+    "on its inference profile and every region behind it), a policy of the organisation, or a region where the model "
+    "is not offered or not enabled"
+}
+
+
+class Meter:
+    """Usage of this process by model; safe to use from several threads."""
+
+    def __init__(self, prices: Prices) -> None:
+        self._prices = prices
+        self._totals: dict[str, Usage] = defaultdict(Usage)
+        self._lock = threading.Lock()
+
+    def add(self, model: str, input_tokens: object, output_tokens: object = 0) -> Usage:
+        """Count one call; a value that is not a number of tokens counts as 0."""
+        usage = self._prices.usage(model, to_count(input_tokens), to_count(output_tokens))
+        with self._lock:
+            self._totals[model] = self._totals[model].plus(usage)
+        return usage
+
+    def totals(self) -> dict[str, Usage]:
+        """The usage of every model that was called."""
+        with self._lock:
+            return dict(self._totals)
+
+
+class BedrockClient:
+    """Calls models within a timeout, and counts the tokens of every response."""
+
+    def __init__(
+        self,
+        meter: Meter,
+        *,
+        timeout_s: float,
+        attempts: int = 1,
+        connections: int = 10,
+        region: str = "",
+        session: Session | None = None,
+    ) -> None:
+        """Make the client; no call is made.
+
+        Args:
+            meter: Counts the usage.
+            timeout_s: For the connection, and for the whole response.
+            attempts: Of the SDK; above 1 it backs off in between.
+            connections: Size of the connection pool: the number of concurrent calls.
+            region: Default: the one of the AWS configuration.
+            session: Shared with other clients; default: a new one.
+
+        Raises:
+            DependencyFailed: the AWS configuration cannot be used; the message says what is missing.
+        """
+        self._client: Any = client(
+            "bedrock-runtime",
+            region=region,
+            timeout_s=timeout_s,
+            attempts=attempts,
+            connections=connections,
+            called="Bedrock",
+            session=session,
+        )
+        # botocore has no public way to replace its HTTP session; its other configuration stays in force
+        self._client._endpoint.http_session = DeadlineSession(self._client._endpoint.http_session, timeout_s)
+        self._meter = meter
+
+    @property
+    def region(self) -> str:
+        """The region of the endpoint."""
+        return str(self._client.meta.region_name)
+
+    def converse(self, request: Mapping[str, Any]) -> ConverseReply:
+        """The reply to a Converse request.
+
+        Raises:
+            DependencyFailed: the model did not answer; NotPermitted if an operator has to act.
+        """
+        model = str(request["modelId"])
+        answer = self._call(model, lambda: self._client.converse(**request))
+        usage = self._meter.add(model, *token_counts(answer))
+        if nested(answer, "output") is None:  # botocore's parse of a truncated response
+            raise DependencyFailed(f"{model} returned a truncated response")
+        return parse_response(answer, usage)
+
+    def invoke(self, model: str, body: Mapping[str, Any]) -> Any:
+        """The JSON response of InvokeModel; its input tokens are counted.
+
+        Raises:
+            DependencyFailed: as for `converse`, or the response is not JSON.
+        """
+        answer = self._call(
+            model, lambda: json.loads(self._client.invoke_model(modelId=model, body=json.dumps(body))["body"].read())
+        )
+        self._meter.add(model, nested(answer, "inputTextTokenCount"))
+        return answer
+
+    def _call(self, model: str, operation: Callable[[], T]) -> T:
+        return call(f"{model} in {self.region}", operation, denied=_DENIED)

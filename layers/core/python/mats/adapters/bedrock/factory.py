@@ -1,0 +1,95 @@
+"""Writer, reranker and encoder on Bedrock, each with a client of the right timeout."""
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from boto3.session import Session
+from botocore.exceptions import BotoCoreError
+
+from mats.adapters import aws
+from mats.adapters.bedrock.client import BedrockClient, Meter
+from mats.adapters.bedrock.reranker import BedrockReranker
+from mats.adapters.bedrock.titan import TitanEncoder
+from mats.domain.prompt import Prompt
+from mats.domain.usage import Prices
+
+if TYPE_CHECKING:
+    from mats.adapters.bedrock.writer import BedrockWriter
+
+_CONNECTIONS = 256
+"""The number of concurrent requests of the service."""
+_OFFLINE_TIMEOUT_S = 60
+
+
+class Bedrock:
+    """Makes writer, reranker and encoder, which share a meter. No call is made before one is used."""
+
+    def __init__(
+        self,
+        prices: Prices,
+        *,
+        region: str,
+        rerank_ms: float,
+        encode_ms: float,
+        concurrency: int,
+        attempts: int = 1,
+        session: Session | None = None,
+    ) -> None:
+        """Make no call yet.
+
+        Args:
+            prices: For the cost of usage.
+            region: Empty: the one of the AWS configuration.
+            rerank_ms: Timeout of a rerank call.
+            encode_ms: Timeout of encoding a query.
+            concurrency: Concurrent calls of the writer, and of the encoder for documents.
+            attempts: Of online calls; offline calls have at least two.
+            session: Shared with clients of other services; default: a new one.
+        """
+        self.meter = Meter(prices)
+        self._attempts = attempts
+        self._given_session = session
+        self._region = region
+        self._rerank_ms, self._encode_ms, self._concurrency = rerank_ms, encode_ms, concurrency
+
+    def has_credentials(self) -> bool:
+        """Whether the AWS configuration has credentials; only a call can tell whether they are valid."""
+        try:
+            return Session().get_credentials() is not None
+        except BotoCoreError:
+            return False
+
+    @cached_property
+    def _session(self) -> Session:
+        return self._given_session or aws.session("Bedrock")
+
+    def _client(self, **options: Any) -> BedrockClient:
+        return BedrockClient(self.meter, region=self._region, session=self._session, **options)
+
+    @cached_property
+    def offline(self) -> BedrockClient:
+        """Long timeout, at least two attempts; further retries come from event redelivery."""
+        attempts = max(2, self._attempts)
+        return self._client(timeout_s=_OFFLINE_TIMEOUT_S, attempts=attempts, connections=self._concurrency)
+
+    @cached_property
+    def online(self) -> BedrockClient:
+        """The timeout of a rerank call; in production one attempt."""
+        return self._client(timeout_s=self._rerank_ms / 1000, attempts=self._attempts, connections=_CONNECTIONS)
+
+    def writer(self, model: str, prompt: Prompt) -> "BedrockWriter":
+        """The enrichment LLM."""
+        from mats.adapters.bedrock.writer import BedrockWriter  # noqa: PLC0415 - keeps the cold start of discovery short
+
+        return BedrockWriter(converse=self.offline.converse, name=model, text=prompt)
+
+    def reranker(self, model: str, prompt: Prompt) -> BedrockReranker:
+        """The discovery LLM."""
+        return BedrockReranker(converse=self.online.converse, name=model, text=prompt)
+
+    def encoder(self, model: str, *, dimension: int = 1024) -> TitanEncoder:
+        """Titan, with the timeout of the encoder for queries and the offline client for documents."""
+        online = self._client(timeout_s=self._encode_ms / 1000, attempts=self._attempts, connections=_CONNECTIONS)
+        return TitanEncoder(
+            model=model, dimension=dimension, online=online, offline=self.offline, concurrency=self._concurrency
+        )
