@@ -4,8 +4,11 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from mats.domain.profile import Enrichment, Profile, profile_of
-from mats.domain.ranking import PAPER_WEIGHTS, Scale, Thresholds, VerdictThresholds
+from mats.domain.query import Query
+from mats.domain.ranking import PAPER_WEIGHTS, Scale, Thresholds, Verdict, VerdictThresholds
 from mats.domain.registration import Registration
+from mats.domain.shortlist import Candidate, Result, Shortlist
+from mats.domain.trace import Trace
 from mats.ports import Encoder, Reranker, SearchIndex
 from mats.usecases.circuit_breaker import CircuitBreaker
 from mats.usecases.discover import Discover
@@ -70,3 +73,17 @@ def a_discover(
         ids=CountingIds(),
         gate=gate or nullcontext(),
     )
+
+
+def a_shortlist(*profiles: Profile, shown: int | None = None) -> Shortlist:
+    """An answer that ranks these profiles in this order and shows the first of them, by default all."""
+    ranked = tuple(
+        Result(
+            candidate=Candidate(profile=one, bm25=1.0, cosine=None), score=0.5, signals={}, weights={}, relevance=0.5
+        )
+        for one in profiles
+    )
+    return Shortlist(
+        query_id="q", query=Query(query="refund"), verdict=Verdict.MATCH, intent=None, ranked=ranked,
+        shown=len(ranked) if shown is None else shown, trace=Trace(index="memory"),
+    )  # fmt: skip

@@ -17,13 +17,41 @@ from mats.adapters.opensearch.generations import OpenSearchGenerations
 from mats.adapters.opensearch.index import ALIAS, OpenSearchIndex
 from mats.adapters.opensearch.mapping import index_body, write_alias
 from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.events import SqliteEvents
+from mats.adapters.sqlite.exposure import SqliteExposure
 from mats.adapters.sqlite.generations import SqliteGenerations
 from mats.adapters.sqlite.index import SqliteIndex
+from mats.adapters.sqlite.listing import SqliteListing
 from mats.adapters.sqlite.profiles import SqliteProfiles
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
-from mats.ports import Generations, ProfileStore, Registry, SearchIndex, Stored, Target, TrustBook
+from mats.domain.capability import Id
+from mats.ports import (
+    ConditionalRegistry,
+    DeadLetter,
+    ExposureLog,
+    Generations,
+    Listing,
+    ProfileStore,
+    QueueMonitor,
+    Registry,
+    SearchIndex,
+    Stored,
+    Target,
+    TrustBook,
+)
 from mats.usecases.reindex import Reindex
-from tests.fakes import CountingIds, FakeClock, FakeEncoder, MemoryIndex, MemoryProfiles, MemoryRegistry, MemoryTrust
+from tests.fakes import (
+    CountingIds,
+    FakeClock,
+    FakeEncoder,
+    MemoryExposure,
+    MemoryIndex,
+    MemoryListing,
+    MemoryProfiles,
+    MemoryQueue,
+    MemoryRegistry,
+    MemoryTrust,
+)
 from tests.servers.tables import a_table, credentials
 
 _numbers = itertools.count(1)
@@ -145,3 +173,74 @@ def renewable(request: pytest.FixtureRequest) -> Renewable:
     request.addfinalizer(lambda: domain.drop(f"{ALIAS}-*"))  # noqa: PT021 - sqlite has nothing to drop
     index = OpenSearchIndex(domain, generations.writable, generations.restore, encoder=encoder.name, refresh="true")
     return Renewable(profiles, index, generations)
+
+
+@dataclass(frozen=True)
+class LocalStores:
+    """The ports that only the local system has, with what fills them."""
+
+    registry: ConditionalRegistry
+    profiles: ProfileStore
+    index: SearchIndex
+    listing: Listing
+    queue: QueueMonitor
+    announce: Callable[[Id], None]
+    """Put a change of this capability into the queue."""
+    handle: Callable[[], None]
+    """Empty the queue."""
+    give_up: Callable[[str], None]
+    """Make dead letters of everything in the queue, for this reason."""
+
+    def index_revision(self, stored: Stored) -> None:
+        """What enrichment does: save, index, mark."""
+        assert not self.profiles.save([stored])
+        self.index.put([stored])
+        self.profiles.mark_indexed({stored.profile.id: stored.profile.rev})
+
+
+def _local_in_memory() -> LocalStores:
+    registry, profiles, queue = MemoryRegistry(), MemoryProfiles(), MemoryQueue()
+
+    def give_up(reason: str) -> None:
+        queue.changes = [DeadLetter(change.id, reason) for change in queue.changes]
+
+    return LocalStores(
+        registry, profiles, MemoryIndex(), MemoryListing(registry, profiles, queue), queue,
+        announce=lambda id: queue.changes.append(DeadLetter(id, "")), handle=queue.changes.clear, give_up=give_up,
+    )  # fmt: skip
+
+
+def _local_in_sqlite(database: Database) -> LocalStores:
+    announcer = Announcer(FakeClock(), CountingIds())
+
+    def announce(id: Id) -> None:
+        with database.writing() as connection:
+            announcer(connection, "Registry", "MODIFY", id)
+
+    def execute(statement: str, *values: str) -> None:
+        with database.writing() as connection:
+            connection.execute(statement, values)
+
+    return LocalStores(
+        SqliteRegistry(database, announcer),
+        SqliteProfiles(database),
+        SqliteIndex(database, encoder=FakeEncoder().name),
+        SqliteListing(database, database.watch()),
+        SqliteEvents(database, "1:test"),
+        announce=announce,
+        handle=lambda: execute("DELETE FROM events"),
+        give_up=lambda reason: execute("UPDATE events SET dead = ?", reason),
+    )
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def stores(request: pytest.FixtureRequest) -> LocalStores:
+    return _local_in_memory() if request.param == "memory" else _local_in_sqlite(request.getfixturevalue("database"))
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def exposure_log(request: pytest.FixtureRequest) -> ExposureLog:
+    """A log that keeps the latest five answers."""
+    if request.param == "memory":
+        return MemoryExposure(FakeClock(), latest=5)
+    return SqliteExposure(request.getfixturevalue("database").watch(), FakeClock(), latest=5)

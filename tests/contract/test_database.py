@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.database import SCHEMA_VERSION, Database
 from mats.domain.errors import DependencyFailed, StorageUnusable
 
 
@@ -79,3 +79,26 @@ def test_connections_are_used_again(tmp_path: Path):
             connection.execute("SELECT 1")
     assert len(database._opened) == 1
     database.close()
+
+
+def test_an_older_file_is_migrated_and_keeps_its_rows(tmp_path: Path):
+    Database(tmp_path / "mats.db").close()
+    old = sqlite3.connect(tmp_path / "mats.db", isolation_level=None)
+    old.executescript("DROP TABLE answers; INSERT INTO trust VALUES ('a/b', 1); PRAGMA user_version = 1")
+    old.close()
+    database = Database(tmp_path / "mats.db")
+    with database.reading() as connection:
+        assert connection.execute("SELECT * FROM trust").fetchall() == [("a/b", 1)]
+        assert connection.execute("SELECT count(*) FROM answers").fetchone() == (0,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
+        assert connection.execute("SELECT count(*) FROM counter").fetchone() == (1,)
+    database.close()
+
+
+def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path):
+    newer = sqlite3.connect(tmp_path / "mats.db", isolation_level=None)
+    newer.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    with pytest.raises(StorageUnusable, match="another version"):
+        Database(tmp_path / "mats.db")
+    assert newer.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+    newer.close()

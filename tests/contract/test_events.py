@@ -60,7 +60,7 @@ def test_a_failed_event_comes_again_later_and_is_dead_in_the_end(registry, event
         assert events.take(1) == []
         now[0] += 3_600
     assert events.depth() == (0, 1)
-    assert events.dead() == [(a_registration(name="a").id, "it failed")]
+    assert events.dead_letters() == [(a_registration(name="a").id, "it failed")]
     assert events.redrive() == 1
     assert len(events.take(1)) == 1
 

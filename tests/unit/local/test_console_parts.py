@@ -1,4 +1,4 @@
-"""The console's registry without its service: what is asked for, who is let in, what a row says."""
+"""Parts of the console's registry: parameters, the origin check, preconditions, rows and versions."""
 
 import json
 
@@ -9,26 +9,26 @@ from mats.domain.capability import Kind, Lifecycle
 from mats.domain.errors import RequestInvalid
 from mats.domain.profile import Cause, Enrichment, Profile, Status
 from mats.domain.suspicion import ORDERS
-from mats.local.console.asked import Wanted, decoded, nothing, wanted
-from mats.local.console.conditions import condition
-from mats.local.console.desk import versions
 from mats.local.console.files import headers_of
-from mats.local.console.guard import refusal
-from mats.local.console.rows import Row, lacking, row_of
+from mats.local.console.list_row import ListRow, list_row, sparse_reason
+from mats.local.console.origin_check import registry_problem
+from mats.local.console.parameters import ListQuery, percent_decode, reject_parameters
+from mats.local.console.preconditions import precondition
+from mats.local.console.registry_service import versions_json
 from tests.builders import a_profile
 from tests.conftest import ROOT
 
 HOST = {"host": "127.0.0.1:8080"}
 
 
-def refused(method: str = "GET", **headers: str) -> int | None:
-    answer = refusal(method, "http", Headers({**HOST, **{k.replace("_", "-"): v for k, v in headers.items()}}))
+def status_of(method: str = "GET", **headers: str) -> int | None:
+    answer = registry_problem(method, "http", Headers({**HOST, **{k.replace("_", "-"): v for k, v in headers.items()}}))
     return answer and answer.status
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:1", "localhost:8080", "LOCALHOST", "[::1]", "[::1]:8080"])
-def test_who_asks_this_machine_is_let_in(host: str):
-    assert refused(host=host) is None
+def test_a_loopback_host_passes(host: str):
+    assert status_of(host=host) is None
 
 
 @pytest.mark.parametrize(
@@ -38,14 +38,14 @@ def test_who_asks_this_machine_is_let_in(host: str):
         "localhost:8080@evil.example", "localhost:x", "[::1", "0.0.0.0", "10.0.0.1",
     ],
 )  # fmt: skip
-def test_who_asks_under_another_name_is_not(host: str):
-    assert refused(host=host) == 403
+def test_any_other_host_is_rejected(host: str):
+    assert status_of(host=host) == 403
 
 
-def test_one_host_is_named_not_several():
+def test_a_request_with_no_host_or_several_is_rejected():
     twice = Headers(raw=[(b"host", b"127.0.0.1"), (b"host", b"evil.example")])
     for headers in (twice, Headers({})):
-        answer = refusal("GET", "http", headers)
+        answer = registry_problem("GET", "http", headers)
         assert answer is not None
         assert answer.status == 403
 
@@ -66,9 +66,9 @@ def test_one_host_is_named_not_several():
         ({"sec_fetch_site": "cross-site"}, 403),
     ],
 )
-def test_pages_from_elsewhere_are_not_let_in(headers: dict[str, str], status: int | None):
-    assert refused(**headers) == status
-    assert refused("DELETE", **headers) == status
+def test_requests_of_other_origins_and_sites_are_rejected(headers: dict[str, str], status: int | None):
+    assert status_of(**headers) == status
+    assert status_of("DELETE", **headers) == status
 
 
 @pytest.mark.parametrize(
@@ -78,10 +78,10 @@ def test_pages_from_elsewhere_are_not_let_in(headers: dict[str, str], status: in
         ("application/x-www-form-urlencoded", 415), ("text/plain; application/json", 415), ("application/json-x", 415),
     ],
 )  # fmt: skip
-def test_what_a_plain_form_can_send_is_not_taken(content_type: str, status: int | None):
+def test_content_types_that_a_plain_form_can_send_are_rejected(content_type: str, status: int | None):
     for method in ("PUT", "POST"):
-        assert refused(method, content_type=content_type) == status
-    assert refused("GET", content_type=content_type) is None
+        assert status_of(method, content_type=content_type) == status
+    assert status_of("GET", content_type=content_type) is None
 
 
 @pytest.mark.parametrize(
@@ -100,15 +100,15 @@ def test_what_a_plain_form_can_send_is_not_taken(content_type: str, status: int 
         ('"a"', "*", False, False),
     ],
 )
-def test_conditions_are_those_of_http(if_match, if_none_match, on_a: bool, on_nothing: bool):
-    admits = condition(if_match, if_none_match)
-    assert (admits("a"), admits(None)) == (on_a, on_nothing)
+def test_preconditions_are_those_of_http(if_match, if_none_match, on_a: bool, on_nothing: bool):
+    holds = precondition(if_match, if_none_match)
+    assert (holds("a"), holds(None)) == (on_a, on_nothing)
 
 
-def test_a_page_is_asked_for_by_the_query():
-    asked = wanted(b"show=sparse&kind=tool&kind=agent&q=caf%C3%A9+au%20lait&after=a/b&limit=7")
-    assert asked == Wanted(show="sparse", kind=("tool", "agent"), q="café au lait", after="a/b", limit=7)
-    assert wanted(b"") == wanted(b"&&") == Wanted()
+def test_a_query_string_becomes_a_list_query():
+    asked = ListQuery.parse(b"show=sparse&kind=tool&kind=agent&q=caf%C3%A9+au%20lait&after=a/b&limit=7")
+    assert asked == ListQuery(show="sparse", kind=("tool", "agent"), q="café au lait", after="a/b", limit=7)
+    assert ListQuery.parse(b"") == ListQuery.parse(b"&&") == ListQuery()
 
 
 @pytest.mark.parametrize(
@@ -133,44 +133,44 @@ def test_a_page_is_asked_for_by_the_query():
 )
 def test_a_wrong_query_names_its_field(query: bytes, field: str):
     with pytest.raises(RequestInvalid) as raised:
-        wanted(query)
+        ListQuery.parse(query)
     assert [fault.attribute for fault in raised.value.faults] == [field]
 
 
-def test_where_there_is_nothing_to_choose_nothing_is_taken():
-    nothing(b"")
+def test_a_route_without_parameters_rejects_every_parameter():
+    reject_parameters(b"")
     with pytest.raises(RequestInvalid, match="explain"):
-        nothing(b"explain=true")
+        reject_parameters(b"explain=true")
 
 
 def test_a_path_is_percent_encoded_text():
-    assert decoded(b"com.acme%2Fdocs/read%20file%C3%A9", "id") == "com.acme/docs/read fileé"
+    assert percent_decode(b"com.acme%2Fdocs/read%20file%C3%A9", "id") == "com.acme/docs/read fileé"
     with pytest.raises(RequestInvalid, match="id"):
-        decoded(b"com.acme/%ff", "id")
+        percent_decode(b"com.acme/%ff", "id")
 
 
-def test_a_row_says_what_is_wrong():
+def test_a_row_tells_sparse_rejected_and_not_findable_apart():
     described = "Moves money between the accounts of customers, merchants and banks, in many currencies, at once."
-    good = row_of(a_profile(description=described), indexed=True)
-    assert (good.sparse, good.findable, good.told()["status"]) == ("", True, "active")
-    assert row_of(a_profile(description=""), indexed=True).sparse == "no description"
-    assert lacking("Money.") == "its description has 1 telling word"
-    assert not row_of(a_profile(description=described), indexed=False).findable
-    never = row_of(Profile(namespace="A B", name="", status=Status.REJECTED, error="namespace: no"), indexed=True)
+    good = list_row(a_profile(description=described), indexed=True)
+    assert (good.sparse, good.findable, good.to_json()["status"]) == ("", True, "active")
+    assert list_row(a_profile(description=""), indexed=True).sparse == "no description"
+    assert sparse_reason("Money.") == "its description has 1 content word"
+    assert not list_row(a_profile(description=described), indexed=False).findable
+    never = list_row(Profile(namespace="A B", name="", status=Status.REJECTED, error="namespace: no"), indexed=True)
     assert (never.kind, never.sparse, never.findable) == (None, "", False)
-    assert never.told()["namespace"] == "A B"
+    assert never.to_json()["namespace"] == "A B"
 
 
-def test_a_row_is_short_whatever_the_profile_says():
-    row = row_of(a_profile(description="word " * 4_000).model_copy(update={"error": "x" * 16_000}), indexed=True)
+def test_texts_of_a_row_are_truncated():
+    row = list_row(a_profile(description="word " * 4_000).model_copy(update={"error": "x" * 16_000}), indexed=True)
     assert len(row.summary) <= 200
     assert len(row.error) <= 1_000
 
 
 ROWS = [
-    Row(id="a/one", kind=Kind.TOOL, provider="Straße AG", enriched=True),
-    Row(id="a/two", kind=Kind.AGENT, suspicious=(ORDERS,), lifecycle=Lifecycle.DEPRECATED),
-    Row(id="b/three", kind=None, error="namespace: no", sparse="no description"),
+    ListRow(id="a/one", kind=Kind.TOOL, provider="Straße AG", enriched=True),
+    ListRow(id="a/two", kind=Kind.AGENT, suspicious=(ORDERS,), lifecycle=Lifecycle.DEPRECATED),
+    ListRow(id="b/three", kind=None, error="namespace: no", sparse="no description"),
 ]
 
 
@@ -190,18 +190,18 @@ ROWS = [
         (b"q=a/&show=unenriched&kind=tool", ""),
     ],
 )
-def test_a_list_is_narrowed(query: bytes, ids: str):
-    assert [row.id for row in wanted(query).of(ROWS)] == ids.split()
+def test_a_list_is_filtered(query: bytes, ids: str):
+    assert [row.id for row in ListQuery.parse(query).select(ROWS)] == ids.split()
 
 
-def test_versions_say_what_differs_from_the_one_before():
+def test_versions_name_the_fields_that_changed():
     first = a_profile(description="Money back.").model_copy(update={"rev": 1})
     written = Enrichment(summary="Returns money.", action="Refund")
     second = first.model_copy(
         update={"rev": 2, "enriched": True, "enrichment": written, "cause": Cause(event_id="e", time="t")}
     )
     gone = Profile(namespace=first.namespace, name=first.name, status=Status.DELETED, rev=3)
-    newest, middle, oldest = versions([first, second, gone])
+    newest, middle, oldest = versions_json([first, second, gone])
     assert [one["rev"] for one in (newest, middle, oldest)] == [3, 2, 1]
     assert oldest["changed"] == []
     assert set(middle["changed"]) >= {"enriched", "summary", "action"}

@@ -95,7 +95,7 @@ def test_a_bug_costs_the_one_event_that_meets_it(events):
 
     assert drain(over(events, buggy)) == 1
     assert events.depth().waiting == 1
-    assert events.unfinished(poison)
+    assert events.has_unfinished(poison)
 
 
 def test_everything_is_findable_while_a_writer_takes_its_time(tmp_path):

@@ -7,6 +7,8 @@ from typing import Any
 from mats.adapters.clock import fresh_id
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.events import SqliteEvents
+from mats.adapters.sqlite.exposure import SqliteExposure
+from mats.adapters.sqlite.listing import SqliteListing
 from mats.adapters.sqlite.profiles import SqliteProfiles
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
 from mats.bootstrap.system import System
@@ -40,6 +42,9 @@ class Local(System):
             )
         super().__init__(settings, encoder=encoder, writer=writer, reranker=reranker)
         self.database = Database(settings.home / DATABASE)
+        watch = self.database.watch()
+        self.listing = SqliteListing(self.database, watch)
+        self.exposure = SqliteExposure(watch, self.clock)
         self.events = SqliteEvents(self.database, f"{os.getpid()}:{fresh_id()}")
 
     @property
@@ -84,7 +89,7 @@ class Local(System):
             **self.profiles.counts(),
             "changes": depth._asdict(),
             "vectors": self.profiles.vectors() or "none",
-            "given_up": [f"{id}: {reason}" for id, reason in self.events.dead()],
+            "given_up": [f"{id}: {reason}" for id, reason in self.events.dead_letters()],
             "bytes": sum(file.stat().st_size for file in self.database.path.parent.glob(f"{DATABASE}*")),
             "encoder": self.encoder.name if self.encoder else f"none: {self.without_encoder}",
         }

@@ -5,6 +5,7 @@ CapabilityError
 │   ├── RegistrationInvalid  the owner's mistake
 │   │   └── KindConflict     the id belongs to a capability of another kind
 │   └── RequestInvalid       the caller's mistake
+├── PreconditionFailed       the caller's mistake: what it read has changed since
 ├── CapabilityNotFound       the caller's mistake: no such capability, or not for this caller
 ├── ReplyUnusable            a model's mistake; the pipeline carries on without that reply
 └── DependencyFailed         somebody else's mistake; retry
@@ -53,6 +54,13 @@ class KindConflict(RegistrationInvalid):
 
 class RequestInvalid(Invalid):
     """A caller's request breaks the contract."""
+
+
+class PreconditionFailed(CapabilityError):
+    """A conditional write found another version than the caller expected."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(f"{id} was changed by someone else; reload it and try again")
 
 
 class CapabilityNotFound(CapabilityError):

@@ -19,9 +19,9 @@ from mats.edge.caller import local_caller
 from mats.edge.dispatch import respond, with_error_format
 from mats.local.asgi import METHODS, raw_path, read_body
 from mats.local.console import api, files
-from mats.local.console.desk import Desk
-from mats.local.console.guard import foreign
-from mats.local.console.keeper import Keeper
+from mats.local.console.origin_check import origin_problem
+from mats.local.console.refresh_thread import RefreshThread
+from mats.local.console.registry_service import registry_service
 from mats.local.worker import EnrichmentWorker
 from mats.resources import swagger_ui
 
@@ -40,17 +40,17 @@ LOGGER = logging.getLogger("mats.service")
 
 def application(local: Local) -> Starlette:
     """The ASGI application over one local registry."""
-    app, caller, desk = local.application, local_caller(local.settings), Desk(local)
+    app, caller, registry = local.application, local_caller(local.settings), registry_service(local)
 
     @asynccontextmanager
     async def lifespan(starlette: Starlette) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
-        worker, keeper = EnrichmentWorker(local), Keeper(desk.look)
+        worker, refresh = EnrichmentWorker(local), RefreshThread(registry.refresh)
         worker.start()
-        keeper.start()
-        starlette.state.keeper = keeper
+        refresh.start()
+        starlette.state.refresh = refresh
         yield
-        keeper.stop()
+        refresh.stop()
         worker.stop()
 
     async def public(request: Request) -> Response:
@@ -58,7 +58,7 @@ def application(local: Local) -> Starlette:
             body = await read_body(request, _LONGEST_BODY)
         except ClientDisconnect:
             return Response(status_code=400)
-        if request.url.path != _MCP and (refused := foreign(request.url.scheme, request.headers)):
+        if request.url.path != _MCP and (refused := origin_problem(request.url.scheme, request.headers)):
             return shaped(request, refused)
         parsed = http.Request(
             method=request.method,
@@ -91,7 +91,7 @@ def application(local: Local) -> Starlette:
 
     routes = [
         *files.routes(),
-        *api.routes(desk),
+        *api.routes(registry),
         Route("/docs", lambda request: FileResponse(_PAGES / "docs.html")),
         Mount("/docs/assets", StaticFiles(directory=swagger_ui())),
         Mount("/static", StaticFiles(directory=_PAGES)),

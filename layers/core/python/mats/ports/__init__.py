@@ -1,29 +1,52 @@
 """What the use cases need of the world, in domain words. No implementation."""
 
-from mats.ports.events import Change, Clock, Event, Ids
+from mats.ports.events import Change, Clock, DeadLetter, Event, Ids, QueueDepth, QueueMonitor
+from mats.ports.exposure import Exposure, ExposureLog, ProviderExposure
+from mats.ports.listing import ListedProfile, Listing, ProfileChanges
 from mats.ports.metrics import Measure, Metrics
 from mats.ports.models import Encoder, Reranker, RerankResult, Writer, Written
 from mats.ports.search import Generations, Hit, SearchIndex, Target
-from mats.ports.stores import Item, ProfileStore, Registry, Stored, TrustBook
+from mats.ports.stores import (
+    ConditionalRegistry,
+    Item,
+    Precondition,
+    ProfileStore,
+    Registry,
+    Stored,
+    TaggedItem,
+    TrustBook,
+)
 from mats.ports.vectors import Vector
 
 __all__ = [
     "Change",
     "Clock",
+    "ConditionalRegistry",
+    "DeadLetter",
     "Encoder",
     "Event",
+    "Exposure",
+    "ExposureLog",
     "Generations",
     "Hit",
     "Ids",
     "Item",
+    "ListedProfile",
+    "Listing",
     "Measure",
     "Metrics",
+    "Precondition",
+    "ProfileChanges",
     "ProfileStore",
+    "ProviderExposure",
+    "QueueDepth",
+    "QueueMonitor",
     "Registry",
     "RerankResult",
     "Reranker",
     "SearchIndex",
     "Stored",
+    "TaggedItem",
     "Target",
     "TrustBook",
     "Vector",

@@ -1,5 +1,6 @@
 """Time, names, and what is said to have changed."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -33,6 +34,36 @@ class Change:
 
     id: Id
     cause: Cause
+
+
+class QueueDepth(NamedTuple):
+    """How many changes wait or are being handled, and how many are dead letters."""
+
+    waiting: int
+    dead: int
+
+
+class DeadLetter(NamedTuple):
+    """A change that failed too often, and why."""
+
+    id: Id
+    reason: str
+
+
+class QueueMonitor(Protocol):
+    """What can be read of the event queue."""
+
+    def has_unfinished(self, id: Id) -> bool:
+        """Whether a change of this capability waits, is being handled, or is a dead letter."""
+        ...
+
+    def depth(self) -> QueueDepth:
+        """The length of the queue."""
+        ...
+
+    def dead_letters(self) -> Sequence[DeadLetter]:
+        """Every dead letter, oldest first."""
+        ...
 
 
 class Event(NamedTuple):

@@ -1,8 +1,8 @@
 """Where registrations, trust and profiles are kept."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from mats.domain.capability import Id
 from mats.domain.placement import Placed
@@ -35,6 +35,45 @@ class Registry(Protocol):
 
     def ids(self) -> Iterator[Id]:
         """Every id once, in any order; what is written meanwhile may be missed."""
+        ...
+
+
+class TaggedItem(NamedTuple):
+    """An item as JSON text, and an ETag that changes with it."""
+
+    etag: str
+    text: str
+
+
+Precondition: TypeAlias = Callable[[str | None], bool]
+"""Whether a write may replace the item with this ETag; None stands for no item."""
+
+
+class ConditionalRegistry(Protocol):
+    """Conditional writes to the registry: of two writers that read the same version, the second fails."""
+
+    def get_tagged(self, id: Id) -> TaggedItem | None:
+        """An item with its ETag, if there is one."""
+        ...
+
+    def placement(self, registration: Registration) -> Placed:
+        """What a put would do now."""
+        ...
+
+    def put_if(self, precondition: Precondition, registration: Registration) -> Placed:
+        """Write a registration if the precondition holds; both in one transaction.
+
+        Raises:
+            PreconditionFailed: it does not hold.
+        """
+        ...
+
+    def remove_if(self, precondition: Precondition, id: Id) -> bool:
+        """Remove an item if the precondition holds; whether there was one.
+
+        Raises:
+            PreconditionFailed: there is one, and the precondition does not hold.
+        """
         ...
 
 

@@ -1,7 +1,8 @@
-"""One SQLite file in WAL mode, a connection per task at hand, and errors that say what to do."""
+"""One SQLite file in WAL mode: connections, transactions, migration, and errors that say what to do."""
 
 import queue
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,36 +14,36 @@ from mats.domain.errors import DependencyFailed, StorageUnusable
 _BUSY_MS = 10_000
 _PAUSE_S = 0.01
 _CACHE_KIB = 4_096
-SCHEMA_VERSION = 1
-"""Grows with schema.sql."""
+SCHEMA_VERSION = 2
+"""Of schema.sql, stored in the file as its `user_version`."""
 
 
 class Database:
     """The file and this process's connections to it. Safe to share between threads."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, or make it.
+        """Open the file, create it, or migrate it to this version of the schema.
 
         Raises:
-            StorageUnusable: it cannot be opened, is damaged, or was written by another version.
+            StorageUnusable: it cannot be opened, is damaged, or was written by a newer version of mats.
         """
         self.path = path
         self._opened: list[sqlite3.Connection] = []
         self._idle: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
-        with self.explained():
+        with self.error_translation():
             path.parent.mkdir(parents=True, exist_ok=True)
         with self._borrowed() as connection:
             self._prepare(connection)
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        found = int(connection.execute("PRAGMA user_version").fetchone()[0])
-        if found == 0:
+        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        if version < SCHEMA_VERSION:
             schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
             connection.executescript(f"BEGIN IMMEDIATE;\n{schema}\nPRAGMA user_version = {SCHEMA_VERSION};\nCOMMIT;")
-        elif found != SCHEMA_VERSION:
+        elif version > SCHEMA_VERSION:
             raise StorageUnusable(
-                f"{self.path} was written by another version of mats (schema {found}, this one has {SCHEMA_VERSION}); "
-                "move it away and import again"
+                f"{self.path} was written by another version of mats (schema {version}, this one has "
+                f"{SCHEMA_VERSION}); install that version, or move the file away and import again"
             )
 
     @contextmanager
@@ -50,8 +51,8 @@ class Database:
         """A connection to read with.
 
         Raises:
-            StorageUnusable: the file cannot be used until somebody mends it.
-            DependencyFailed: another process holds it too long; safe to retry.
+            StorageUnusable: an operator has to repair the file or the disk.
+            DependencyFailed: another process holds a lock for too long; safe to retry.
         """
         with self._borrowed() as connection:
             yield connection
@@ -59,29 +60,22 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction: all of it is on disk when the block ends, or none of it. Raises as `reading` does."""
-        with self._borrowed() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+        with self._borrowed() as connection, transaction(connection):
+            yield connection
 
     def connect(self) -> sqlite3.Connection:
-        """A connection of the caller's own; it is closed with the others."""
-        with self.explained():
+        """A connection of the caller's own; `close` closes it, too."""
+        with self.error_translation():
             connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             self._opened.append(connection)
             connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
             _use_wal(connection)
-            connection.execute("PRAGMA synchronous = FULL")  # an acknowledged write survives a power cut, too
+            connection.execute("PRAGMA synchronous = FULL")  # an acknowledged write survives a power cut
             connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         return connection
 
     def watch(self) -> "Watch":
-        """Something that notices when anybody writes."""
+        """A watch over the file, on a connection of its own."""
         return Watch(self, self.connect())
 
     def close(self) -> None:
@@ -92,28 +86,28 @@ class Database:
 
     @contextmanager
     def _borrowed(self) -> Iterator[sqlite3.Connection]:
-        """The connection used last and idle now, so that there are only as many as are needed at once."""
+        """An idle connection, the one used last, or a new one; there are never more than were needed at once."""
         try:
             connection = self._idle.get_nowait()
         except queue.Empty:
             connection = self.connect()
         try:
-            with self.explained():
+            with self.error_translation():
                 yield connection
         finally:
             self._idle.put(connection)
 
     @contextmanager
-    def explained(self) -> Iterator[None]:
-        """Errors of SQLite and the system as errors of ours that say what to do."""
+    def error_translation(self) -> Iterator[None]:
+        """Raise errors of SQLite and the system as errors of ours that say what to do."""
         try:
             yield
         except sqlite3.Error as error:
-            raise self._meaning(error) from error
+            raise self._translate(error) from error
         except OSError as error:
             raise StorageUnusable(f"{self.path.parent} cannot be used: {error.strerror or error}") from error
 
-    def _meaning(self, error: sqlite3.Error) -> DependencyFailed:
+    def _translate(self, error: sqlite3.Error) -> DependencyFailed:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         where = self.path
         match code:
@@ -127,8 +121,8 @@ class Database:
                 return StorageUnusable(f"{where} is read-only; make it writable or choose another MATS_HOME")
             case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
                 return StorageUnusable(
-                    f"{where} cannot grow: the disk is full or failing ({error}); free some space and run again, "
-                    "whatever was acknowledged is safe"
+                    f"{where} cannot grow: the disk is full or failing ({error}); free some space and run again. "
+                    "Every acknowledged write is safe"
                 )
             case sqlite3.SQLITE_CANTOPEN:
                 return StorageUnusable(f"{where} cannot be opened; check the folder's permissions or set MATS_HOME")
@@ -137,7 +131,7 @@ class Database:
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
-    """Switch to WAL mode, and wait for whoever else is switching or leaving: SQLite's own busy timeout does not."""
+    """Switch to WAL mode; retry while another process switches, to which SQLite's own busy timeout does not apply."""
     deadline = time.monotonic() + _BUSY_MS / 1000
     while True:
         try:
@@ -149,13 +143,39 @@ def _use_wal(connection: sqlite3.Connection) -> None:
             time.sleep(_PAUSE_S)
 
 
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Commit what the block writes, or roll it back if it raises."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
 class Watch:
-    """Notices what this process or another has written. Not safe to share between threads without a lock."""
+    """Detects writes of other connections, in this process and others. Safe to share between threads."""
 
     def __init__(self, database: Database, connection: sqlite3.Connection) -> None:
         self._database, self._connection = database, connection
+        self._lock = threading.Lock()
 
     def version(self) -> int:
-        """A number that is another one after every write; next to free to ask for."""
-        with self._database.explained():
-            return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+        """A number that changes with every write, except those through this watch; nearly free to read."""
+        with self.reading() as connection:
+            return int(connection.execute("PRAGMA data_version").fetchone()[0])
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """The connection, to read with. Raises as `Database.reading` does."""
+        with self._lock, self._database.error_translation():
+            yield self._connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that does not change this watch's version. Raises as `Database.reading` does."""
+        with self.reading() as connection, transaction(connection):
+            yield connection

@@ -4,11 +4,10 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from mats.adapters.sqlite.database import Database
 from mats.domain.capability import Id
-from mats.ports import Event
+from mats.ports import DeadLetter, Event, QueueDepth
 
 _LONGEST_WAIT_S = 300
 HELD_S = 300
@@ -18,13 +17,6 @@ MAX_ATTEMPTS = 10
 
 It is kept aside, shown by `mats stats`, and taken up again by `mats reconcile`.
 """
-
-
-class Depth(NamedTuple):
-    """How many events wait, and how many have been given up."""
-
-    waiting: int
-    dead: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +82,14 @@ class SqliteEvents:
                     "UPDATE events SET holder = NULL, due = 0 WHERE holder = ?", [(holder,) for holder in idle]
                 )
 
-    def unfinished(self, id: Id) -> bool:
-        """Whether a change of this capability waits, is being handled, or has been given up."""
+    def has_unfinished(self, id: Id) -> bool:
         with self.database.reading() as connection:
             return connection.execute("SELECT 1 FROM events WHERE id = ? LIMIT 1", (id,)).fetchone() is not None
 
-    def depth(self) -> Depth:
-        """How many events wait or are being handled, and how many are dead."""
+    def depth(self) -> QueueDepth:
         with self.database.reading() as connection:
             row = connection.execute("SELECT count(*) - count(dead), count(dead) FROM events").fetchone()
-        return Depth(*row)
+        return QueueDepth(*row)
 
     def failing(self) -> int:
         """How many were tried and are not done: they wait for another try, or are dead.
@@ -110,10 +100,10 @@ class SqliteEvents:
             query = "SELECT count(*) FROM events WHERE dead IS NOT NULL OR (attempts > 0 AND holder IS NULL)"
             return int(connection.execute(query).fetchone()[0])
 
-    def dead(self) -> Sequence[tuple[str, str]]:
-        """Id and reason of each dead event, oldest first."""
+    def dead_letters(self) -> Sequence[DeadLetter]:
         with self.database.reading() as connection:
-            return connection.execute("SELECT id, dead FROM events WHERE dead IS NOT NULL ORDER BY seq").fetchall()
+            rows = connection.execute("SELECT id, dead FROM events WHERE dead IS NOT NULL ORDER BY seq").fetchall()
+        return [DeadLetter(*row) for row in rows]
 
     def redrive(self) -> int:
         """Let dead events try again; how many there were."""

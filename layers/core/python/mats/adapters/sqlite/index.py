@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from mats.adapters.sqlite.database import SCHEMA_VERSION, Database
+from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.matrix import Mask, Matrix
 from mats.adapters.sqlite.profiles import to_blob
 from mats.adapters.sqlite.registry import IN, as_json
@@ -54,8 +54,8 @@ class SqliteIndex:
 
     @property
     def name(self) -> str:
-        """Engine and version of the schema."""
-        return f"sqlite-fts5-{SCHEMA_VERSION}"
+        """Engine and version of its tables in schema.sql; calibration goes by this name."""
+        return "sqlite-fts5-1"
 
     def put(self, entries: Sequence[Stored]) -> None:
         """Make revisions findable, in one transaction."""

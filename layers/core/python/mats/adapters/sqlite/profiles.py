@@ -72,27 +72,6 @@ class SqliteProfiles:
         with self.database.reading() as connection:
             yield from [Id(row[0]) for row in connection.execute("SELECT id FROM profiles ORDER BY id")]
 
-    def indexed_since(self, change: int) -> tuple[int, Sequence[Id]]:
-        """Those of which a revision went to the index after a change of that number, and the number of the last one.
-
-        Every revision goes there, tombstones and rejected ones included, soon after it is saved.
-        """
-        with self.database.reading() as connection:
-            rows = connection.execute(
-                "SELECT change, id FROM entries WHERE change > ? ORDER BY change", (change,)
-            ).fetchall()
-        return (rows[-1][0], [Id(id) for _, id in rows]) if rows else (change, [])
-
-    def without_vectors(self, ids: Collection[Id]) -> Sequence[tuple[Profile, bool]]:
-        """The current profiles, for those who only read, and whether the index has acknowledged them.
-
-        Their own `indexed_rev` is the one they were saved with.
-        """
-        query = f"SELECT body, rev = indexed_rev FROM profiles WHERE id IN {IN}"
-        with self.database.reading() as connection:
-            rows = connection.execute(query, (as_json(ids),)).fetchall()
-        return [(Profile.model_validate_json(body), bool(indexed)) for body, indexed in rows]
-
     def vectors(self) -> dict[str, int]:
         """How many active profiles have a vector, by the encoder that made it."""
         query = (

@@ -2,15 +2,15 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from mats.adapters.sqlite.database import Database
 from mats.domain.capability import Id
+from mats.domain.errors import PreconditionFailed
 from mats.domain.placement import Placed, Version, place, version_of
 from mats.domain.registration import Registration
-from mats.ports import Clock, Ids, Item
+from mats.ports import Clock, Ids, Item, Precondition, TaggedItem
 
 IN = "(SELECT value FROM json_each(?))"
 """Any number of ids as one parameter; `as_json` makes it."""
@@ -36,16 +36,9 @@ class Announcer:
         )
 
 
-class Written(NamedTuple):
-    """An item as it is kept, as JSON text, and a tag that changes with it."""
-
-    tag: str
-    text: str
-
-
-def _written(connection: sqlite3.Connection, id: Id) -> Written | None:
+def _tagged(connection: sqlite3.Connection, id: Id) -> TaggedItem | None:
     row = connection.execute("SELECT digest, item FROM registry WHERE id = ?", (id,)).fetchone()
-    return row and Written(*row)
+    return row and TaggedItem(*row)
 
 
 def _version(connection: sqlite3.Connection, id: Id) -> Version | None:
@@ -55,7 +48,7 @@ def _version(connection: sqlite3.Connection, id: Id) -> Version | None:
 
 @dataclass(frozen=True, slots=True)
 class SqliteRegistry:
-    """The registry port over SQLite."""
+    """The ports `Registry` and `ConditionalRegistry` over SQLite. The ETag is the fingerprint of the item."""
 
     database: Database
     announce: Announcer
@@ -71,8 +64,7 @@ class SqliteRegistry:
         with self.database.writing() as connection:
             return {registration.id: self._put(connection, registration) for registration in registrations}
 
-    def foreseen(self, registration: Registration) -> Placed:
-        """What would become of a registration if it were put now."""
+    def placement(self, registration: Registration) -> Placed:
         with self.database.reading() as connection:
             return place(_version(connection, registration.id), version_of(registration.item()))
 
@@ -89,32 +81,22 @@ class SqliteRegistry:
         self.announce(connection, "Registry", "MODIFY" if placed is Placed.CHANGED else "INSERT", id)
         return placed
 
-    def written(self, id: Id) -> Written | None:
-        """An item as it is kept, with what tells it from any other; None if there is none."""
+    def get_tagged(self, id: Id) -> TaggedItem | None:
         with self.database.reading() as connection:
-            return _written(connection, id)
+            return _tagged(connection, id)
 
-    def kinds(self, ids: Collection[Id]) -> Mapping[Id, str]:
-        """What each of these was registered as."""
-        with self.database.reading() as connection:
-            query = f"SELECT id, kind FROM registry WHERE id IN {IN}"
-            return dict(connection.execute(query, (as_json(ids),)).fetchall())
-
-    def put_if(self, admits: Callable[[str | None], bool], registration: Registration) -> Placed | None:
-        """Write a registration if the tag of what is there now (None if nothing is) is admitted; else None.
-
-        Looking and writing are one transaction: of two writers that saw the same, one is too late.
-        """
+    def put_if(self, precondition: Precondition, registration: Registration) -> Placed:
         with self.database.writing() as connection:
-            before = _written(connection, registration.id)
-            return self._put(connection, registration) if admits(before and before.tag) else None
+            before = _tagged(connection, registration.id)
+            if not precondition(before and before.etag):
+                raise PreconditionFailed(registration.id)
+            return self._put(connection, registration)
 
-    def remove_if(self, admits: Callable[[str], bool], id: Id) -> bool | None:
-        """Take an item out as `put_if` writes one; False if there is none, None if what is there is not admitted."""
+    def remove_if(self, precondition: Precondition, id: Id) -> bool:
         with self.database.writing() as connection:
-            before = _written(connection, id)
-            if before and not admits(before.tag):
-                return None
+            before = _tagged(connection, id)
+            if before and not precondition(before.etag):
+                raise PreconditionFailed(id)
             return self._remove(connection, id)
 
     def remove(self, id: Id) -> bool:

@@ -85,8 +85,8 @@ def _settle(local: Local, id: Id) -> None:
     """
     waited_s = 0.0  # for others; what is handled here takes the time it takes
     while True:
-        drain(local, stopped=lambda: not local.events.unfinished(id))
-        if not local.events.unfinished(id):
+        drain(local, stopped=lambda: not local.events.has_unfinished(id))
+        if not local.events.has_unfinished(id):
             return
         if waited_s >= _SETTLE_S:
             raise DependencyFailed(f"{id}: the change is safe but not findable yet; `mats reconcile` tries again")

@@ -75,7 +75,7 @@ def _run(local: Local, listener: socket.socket) -> None:
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             greeting, warning = _greeting(local, listener.getsockname()[1]), _warning(local)
-            app.state.keeper.wait(_LIST_S)
+            app.state.refresh.wait(_LIST_S)
             err.print(warning, end="", soft_wrap=True)
             out.print(greeting, soft_wrap=True)
 

@@ -1,1 +1,1 @@
-"""What the service adds for somebody who looks: the console's files, and a registry that can be read and written."""
+"""What the local service serves for people: the console's files, and the registry to read and write."""

@@ -1,4 +1,4 @@
-"""The registry over HTTP, for the console: requests in, JSON out."""
+"""HTTP routes of the registry, for the console."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -13,26 +13,27 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from mats.domain.capability import Id
-from mats.domain.errors import CapabilityError, KindConflict
+from mats.domain.errors import CapabilityError, KindConflict, PreconditionFailed
 from mats.domain.registration import MAX_ITEM_BYTES
 from mats.edge import http
 from mats.local.asgi import METHODS, raw_path, read_body
-from mats.local.console.asked import decoded, nothing, wanted
-from mats.local.console.conditions import condition
-from mats.local.console.desk import Desk, Overtaken
-from mats.local.console.guard import refusal
+from mats.local.console.origin_check import registry_problem
+from mats.local.console.parameters import ListQuery, percent_decode, reject_parameters
+from mats.local.console.preconditions import precondition
+from mats.local.console.registry_service import RegistryService
+from mats.ports import Precondition
 
 MAX_BODY_BYTES = 3 * MAX_ITEM_BYTES
-"""A registration may be written at length: indented, or with every character escaped."""
-_LONGEST_BODY = MAX_BODY_BYTES + 1
+"""An item may be sent indented, or with every character escaped."""
+_READ_BYTES = MAX_BODY_BYTES + 1
 _CAPABILITIES = "/registry/capabilities/"
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 _PREVIEWS = 2
-"""Worked on at the same time; the others wait, and searches do not suffer."""
+"""At once; others wait, so that searches stay fast."""
 
 
-class Asked(NamedTuple):
-    """A request, let in."""
+class RegistryRequest(NamedTuple):
+    """A request that passed the origin check."""
 
     path: str
     query: bytes
@@ -41,25 +42,23 @@ class Asked(NamedTuple):
 
     @property
     def id(self) -> Id:
-        """The id that the path ends with."""
-        return Id(decoded(self.path.removeprefix(_CAPABILITIES).encode("latin-1"), "id"))
+        """The id at the end of the path."""
+        return Id(percent_decode(self.path.removeprefix(_CAPABILITIES).encode("latin-1"), "id"))
 
     @property
     def item(self) -> Any:
-        """The item that was sent."""
         return http.parse_json(self.body, MAX_BODY_BYTES)
 
     @property
-    def condition(self) -> Callable[[str | None], bool]:
-        """Under which condition it is to be written."""
-        return condition(self.headers.get("if-match"), self.headers.get("if-none-match"))
+    def precondition(self) -> Precondition:
+        return precondition(self.headers.get("if-match"), self.headers.get("if-none-match"))
 
 
-Handler = Callable[[Asked], dict[str, Any]]
+Handler = Callable[[RegistryRequest], dict[str, Any]]
 
 
 class _Anything(StringConvertor):
-    """The rest of a path, line breaks and all: whatever is registered can be looked at."""
+    """The rest of a path, slashes and line breaks included: ids may hold them."""
 
     regex = "(?s:.+)"
 
@@ -67,32 +66,30 @@ class _Anything(StringConvertor):
 register_url_convertor("anything", _Anything())
 
 
-def routes(desk: Desk) -> list[BaseRoute]:
-    """Where the registry is served."""
+def routes(service: RegistryService) -> list[BaseRoute]:
+    """The routes under /registry."""
     previews = anyio.CapacityLimiter(_PREVIEWS)
     return [
-        _route("/registry", {"GET": _unasked(desk.overview)}),
-        _route("/registry/capabilities", {"GET": lambda asked: desk.page(wanted(asked.query))}),
-        _route("/registry/exposure", {"GET": _unasked(desk.exposure)}),
-        _route("/registry/check", {"POST": lambda asked: desk.check(asked.item)}),
-        _route("/registry/preview", {"POST": lambda asked: desk.preview(asked.item)}, previews),
+        _route("/registry", {"GET": _without_parameters(service.overview)}),
+        _route("/registry/capabilities", {"GET": lambda request: service.page(ListQuery.parse(request.query))}),
+        _route("/registry/exposure", {"GET": _without_parameters(service.exposure)}),
+        _route("/registry/check", {"POST": lambda request: service.check(request.item)}),
+        _route("/registry/preview", {"POST": lambda request: service.preview(request.item)}, previews),
         _route(
             _CAPABILITIES + "{id:anything}",
             {
-                "GET": lambda asked: desk.one(asked.id),
-                "PUT": lambda asked: desk.put(asked.id, asked.item, asked.condition),
-                "DELETE": lambda asked: desk.remove(asked.id, asked.condition),
+                "GET": lambda request: service.get(request.id),
+                "PUT": lambda request: service.put(request.id, request.item, request.precondition),
+                "DELETE": lambda request: service.remove(request.id, request.precondition),
             },
         ),
         _route("/registry/{rest:anything}", {}),
     ]
 
 
-def _unasked(answer: Callable[[], dict[str, Any]]) -> Handler:
-    """A handler that needs to know nothing."""
-
-    def handle(asked: Asked) -> dict[str, Any]:
-        nothing(asked.query)
+def _without_parameters(answer: Callable[[], dict[str, Any]]) -> Handler:
+    def handle(request: RegistryRequest) -> dict[str, Any]:
+        reject_parameters(request.query)
         return answer()
 
     return handle
@@ -101,32 +98,31 @@ def _unasked(answer: Callable[[], dict[str, Any]]) -> Handler:
 def _route(path: str, handlers: Mapping[str, Handler], limiter: anyio.CapacityLimiter | None = None) -> Route:
     async def endpoint(request: Request) -> Response:
         try:
-            sent = await read_body(request, _LONGEST_BODY)
+            sent = await read_body(request, _READ_BYTES)
         except ClientDisconnect:
             return Response(status_code=400)
-        refused = refusal(request.method, request.url.scheme, request.headers)
-        if refused is None:
-            asked = Asked(raw_path(request), request.scope["query_string"], request.headers, sent)
-            handler = handlers.get("GET" if request.method == "HEAD" else request.method)
-            if handler is not None:
-                return await anyio.to_thread.run_sync(partial(_answered, handler, asked), limiter=limiter)
-            refused = _no_such(handlers)
-        return _response(refused)
+        if problem := registry_problem(request.method, request.url.scheme, request.headers):
+            return _response(problem)
+        handler = handlers.get("GET" if request.method == "HEAD" else request.method)
+        if handler is None:
+            return _response(_routing_problem(handlers))
+        checked = RegistryRequest(raw_path(request), request.scope["query_string"], request.headers, sent)
+        return await anyio.to_thread.run_sync(partial(_handle, handler, checked), limiter=limiter)
 
     return Route(path, endpoint, methods=METHODS)
 
 
-def _no_such(handlers: Mapping[str, Handler]) -> http.Response:
+def _routing_problem(handlers: Mapping[str, Handler]) -> http.Response:
     if not handlers:
         return http.problem(404, "there is nothing at this path of the registry")
     allowed = ", ".join(handlers)
     return http.problem(405, f"use {allowed}", headers={"Allow": allowed})
 
 
-def _answered(handler: Handler, asked: Asked) -> Response:
+def _handle(handler: Handler, request: RegistryRequest) -> Response:
     try:
-        return Response(_json(handler(asked)), headers={**_HEADERS, "Content-Type": "application/json"})
-    except Overtaken as error:
+        return Response(_json(handler(request)), headers={**_HEADERS, "Content-Type": "application/json"})
+    except PreconditionFailed as error:
         return _response(http.problem(412, str(error)))
     except KindConflict as error:
         return _response(http.problem(409, str(error), error.faults))
@@ -135,7 +131,7 @@ def _answered(handler: Handler, asked: Asked) -> Response:
 
 
 def _json(value: dict[str, Any]) -> str:
-    """The JSON of an answer, in ASCII: so it can repeat even halves of characters."""
+    """ASCII JSON, which can hold lone surrogates, too."""
     return json.dumps(value, allow_nan=False)
 
 

@@ -1,4 +1,4 @@
-"""A capability on one line of a list."""
+"""One row of the console's list."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,16 +8,16 @@ from mats.domain.capability import Id, Kind, Lifecycle, parts
 from mats.domain.profile import Profile
 from mats.domain.text import clip
 
-_LONGEST_SUMMARY, _LONGEST_ERROR = 200, 1_000
+_MAX_SUMMARY, _MAX_ERROR = 200, 1_000
 WAITING = "waiting"
-"""The status of what is registered and has no profile yet."""
+"""Status of a registered capability without a profile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """What a list says of a capability.
+class ListRow:
+    """A capability in the list.
 
-    `sparse` says what its description lacks, if it does; `error` why it was rejected, or a change of it given up.
+    `sparse` says what its description lacks; `error` why it was rejected or its last change given up.
     """
 
     id: Id
@@ -33,19 +33,17 @@ class Row:
     suspicious: tuple[str, ...] = ()
     rev: int = 0
     findable: bool = False
-    sought: str = field(init=False, repr=False)
-    """What a search in the list looks through."""
+    search_text: str = field(init=False, repr=False)
+    """Id and provider, case-folded."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sought", f"{self.id}\n{self.provider}".casefold())
+        object.__setattr__(self, "search_text", f"{self.id}\n{self.provider}".casefold())
 
     @property
     def deprecated(self) -> bool:
-        """Whether its owner advises against it."""
         return self.lifecycle == Lifecycle.DEPRECATED
 
-    def told(self) -> dict[str, Any]:
-        """The row as JSON."""
+    def to_json(self) -> dict[str, Any]:
         namespace, name = parts(self.id)
         return {
             "id": self.id,
@@ -65,29 +63,29 @@ class Row:
         }
 
 
-def row_of(profile: Profile, *, indexed: bool) -> Row:
-    """The row of a profile; `indexed` says whether the index has this very revision."""
-    described = profile.source.description if profile.source else ""
-    return Row(
+def list_row(profile: Profile, *, indexed: bool) -> ListRow:
+    """The row of a profile; `indexed` says whether the index has this revision."""
+    description = profile.source.description if profile.source else ""
+    return ListRow(
         id=profile.id,
         kind=profile.kind,
-        summary=clip(profile.enrichment.summary or described, _LONGEST_SUMMARY),
+        summary=clip(profile.enrichment.summary or description, _MAX_SUMMARY),
         provider=profile.provider,
         status=profile.status,
-        error=clip(profile.error, _LONGEST_ERROR),
+        error=clip(profile.error, _MAX_ERROR),
         lifecycle=profile.lifecycle,
         trust=profile.trust,
         enriched=profile.enriched,
-        sparse=lacking(described) if profile.source else "",
+        sparse=sparse_reason(description) if profile.source else "",
         suspicious=profile.suspicious,
         rev=profile.rev,
         findable=indexed and profile.findable,
     )
 
 
-def lacking(description: str) -> str:
-    """What a description lacks, in words; empty if it says enough."""
-    said = len(content_words(description))
-    if said >= SPARSE:
+def sparse_reason(description: str) -> str:
+    """Why a description is sparse; empty if it is not."""
+    count = len(content_words(description))
+    if count >= SPARSE:
         return ""
-    return f"its description has {said} telling word{'' if said == 1 else 's'}" if said else "no description"
+    return f"its description has {count} content word{'' if count == 1 else 's'}" if count else "no description"

@@ -1,0 +1,65 @@
+"""The latest answers in a table, for counting how often each provider is shown."""
+
+import json
+import threading
+from collections import deque
+from collections.abc import Sequence
+from datetime import datetime
+
+from mats.adapters.sqlite.database import Watch
+from mats.domain.errors import DependencyFailed
+from mats.domain.shortlist import Shortlist
+from mats.ports import Clock, Exposure, ProviderExposure
+
+LATEST = 1_000
+"""Answers that are kept; older ones are deleted with every flush."""
+
+_BY_PROVIDER = """
+SELECT entry.value, count(DISTINCT iif(entry.key < shown, answer, NULL)), sum(entry.key = 0 AND shown > 0),
+       sum(entry.key < shown) AS times, count(*)
+FROM answers, json_each(answers.providers) AS entry GROUP BY 1 ORDER BY times DESC, 1
+"""
+
+
+class SqliteExposure:
+    """The port `ExposureLog` over the table `answers`.
+
+    `record` only appends to a buffer, so no answer waits for the disk; `flush` inserts a row per answer in one
+    transaction. Answers not flushed yet are lost in a crash. The table is written through a `Watch`, which ignores its
+    own writes: recording answers does not make the console's list refresh.
+    """
+
+    def __init__(self, watch: Watch, clock: Clock, latest: int = LATEST) -> None:
+        self._watch, self._clock, self._latest = watch, clock, latest
+        self._pending: deque[tuple[str, int, str]] = deque(maxlen=latest)
+        self._flushing = threading.Lock()
+
+    def record(self, shortlist: Shortlist) -> None:
+        at = datetime.fromisoformat(self._clock.now()).isoformat(timespec="seconds")
+        providers = [result.candidate.profile.provider for result in shortlist.ranked]
+        self._pending.append((at, min(shortlist.shown, len(providers)), json.dumps(providers, ensure_ascii=False)))
+
+    def flush(self) -> None:
+        with self._flushing:
+            rows = [self._pending.popleft() for _ in range(len(self._pending))]
+            try:
+                self._store(rows)
+            except DependencyFailed:
+                self._pending.extendleft(reversed(rows))
+                raise
+
+    def _store(self, rows: Sequence[tuple[str, int, str]]) -> None:
+        if not rows:
+            return
+        with self._watch.writing() as connection:
+            connection.executemany("INSERT INTO answers (at, shown, providers) VALUES (?, ?, ?)", rows)
+            connection.execute(
+                "DELETE FROM answers WHERE answer <= (SELECT max(answer) FROM answers) - ?", (self._latest,)
+            )
+
+    def exposure(self) -> Exposure:
+        self.flush()
+        with self._watch.reading() as connection:
+            count, since, until = connection.execute("SELECT count(*), min(at), max(at) FROM answers").fetchone()
+            rows = connection.execute(_BY_PROVIDER).fetchall()
+        return Exposure(count, since, until, [ProviderExposure(*row) for row in rows])

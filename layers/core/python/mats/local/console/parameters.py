@@ -1,0 +1,115 @@
+"""Query strings and ids of requests to the registry."""
+
+import re
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import Annotated, TypeVar
+from urllib.parse import unquote_to_bytes
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from mats.domain.capability import Kind
+from mats.domain.errors import Fault, RequestInvalid
+from mats.domain.faults import faults_of
+from mats.local.console.list_row import ListRow
+
+M = TypeVar("M", bound=BaseModel)
+
+_STRAY_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+_REPEATABLE = ("kind",)
+_MAX_LENGTH = 2_000
+
+
+class Show(StrEnum):
+    """Which capabilities a list shows."""
+
+    ALL = "all"
+    SPARSE = "sparse"
+    REJECTED = "rejected"
+    SUSPICIOUS = "suspicious"
+    DEPRECATED = "deprecated"
+    UNENRICHED = "unenriched"
+
+
+FILTERS: dict[Show, Callable[[ListRow], bool]] = {
+    Show.ALL: lambda row: True,
+    Show.SPARSE: lambda row: bool(row.sparse),
+    Show.REJECTED: lambda row: bool(row.error),
+    Show.SUSPICIOUS: lambda row: bool(row.suspicious),
+    Show.DEPRECATED: lambda row: row.deprecated,
+    Show.UNENRICHED: lambda row: not row.enriched,
+}
+
+
+class ListQuery(BaseModel):
+    """Which page of the list, and of which capabilities."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    show: Show = Show.ALL
+    kind: tuple[Kind, ...] = ()
+    q: Annotated[str, Field(max_length=_MAX_LENGTH)] = ""
+    after: Annotated[str, Field(max_length=_MAX_LENGTH)] = ""
+    limit: Annotated[int, Field(ge=1, le=200)] = 50
+
+    @classmethod
+    def parse(cls, query: bytes) -> "ListQuery":
+        """The query of a query string.
+
+        Raises:
+            RequestInvalid: with every fault.
+        """
+        return _parse(query, cls)
+
+    def select(self, rows: Sequence[ListRow]) -> Sequence[ListRow]:
+        """The rows that match, in their order."""
+        text = self.q.casefold()
+        if self.show is not Show.ALL:
+            rows = list(filter(FILTERS[self.show], rows))
+        if self.kind:
+            rows = [row for row in rows if row.kind in self.kind]
+        return [row for row in rows if text in row.search_text] if text else rows
+
+
+class _NoParameters(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def reject_parameters(query: bytes) -> None:
+    """Check that a query string is empty.
+
+    Raises:
+        RequestInvalid: it is not.
+    """
+    _parse(query, _NoParameters)
+
+
+def _parse(query: bytes, model: type[M]) -> M:
+    """Strict where Starlette's own parser is lenient: invalid encodings and repeated parameters are faults."""
+    values: dict[str, list[str]] = {}
+    for pair in filter(None, query.split(b"&")):
+        name, _, value = pair.replace(b"+", b" ").partition(b"=")
+        key = percent_decode(name, "")
+        values.setdefault(key, []).append(percent_decode(value, key))
+    if repeated := [name for name, texts in values.items() if len(texts) > 1 and name not in _REPEATABLE]:
+        raise RequestInvalid([Fault(name, "is given more than once") for name in sorted(repeated)])
+    try:
+        return model.model_validate(
+            {name: texts if name in _REPEATABLE else texts[0] for name, texts in values.items()}
+        )
+    except ValidationError as error:
+        raise RequestInvalid(faults_of(error, model, {})) from error
+
+
+def percent_decode(text: bytes, field: str) -> str:
+    """Decode percent-encoded UTF-8.
+
+    Raises:
+        RequestInvalid: it is not; the fault names the field.
+    """
+    try:
+        if _STRAY_PERCENT.search(text):
+            raise ValueError
+        return unquote_to_bytes(text).decode()
+    except ValueError as error:
+        raise RequestInvalid([Fault(field, "is not percent-encoded UTF-8; write a % itself as %25")]) from error

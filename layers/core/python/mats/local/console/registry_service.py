@@ -1,0 +1,238 @@
+"""The registry for people at this machine: every capability, whatever its `visible_to` says."""
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from mats.bootstrap.local import Local
+from mats.domain.capability import Id, capability_id
+from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, KindConflict, RegistrationInvalid
+from mats.domain.placement import Placed
+from mats.domain.profile import NOT_TEXT, Profile, Status, same_text
+from mats.domain.registration import Registration
+from mats.local.console.capability_list import CapabilityList
+from mats.local.console.exposure import exposure_json
+from mats.local.console.parameters import ListQuery
+from mats.local.outlook import told
+from mats.ports import ConditionalRegistry, ExposureLog, Listing, Precondition, ProfileStore, QueueMonitor
+from mats.usecases.preview import Outlook, Preview
+
+_TIMEOUT_S, _POLL_S = 5.0, 0.05
+
+
+def registry_service(local: Local) -> "RegistryService":
+    """The service over the local system."""
+
+    def system() -> dict[str, Any]:
+        return {
+            "home": str(local.settings.home),
+            "encoder": local.encoder.name if local.encoder else f"none: {local.without_encoder}",
+            "writer": local.writer.name if local.writer else None,
+        }
+
+    def preview(registration: Registration) -> Outlook:
+        run = Preview(discover=local.discover, enrich=local.enrich, registry=local.registry, trust=local.trust)
+        return run(registration, local.settings.audiences)
+
+    return RegistryService(
+        registry=local.registry,
+        profiles=local.profiles,
+        listing=local.listing,
+        queue=local.events,
+        exposure_log=local.exposure,
+        run_preview=preview,
+        system=system,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegistryService:
+    """Safe to share between threads."""
+
+    registry: ConditionalRegistry
+    profiles: ProfileStore
+    listing: Listing
+    queue: QueueMonitor
+    exposure_log: ExposureLog
+    run_preview: Callable[[Registration], Outlook]
+    system: Callable[[], Mapping[str, Any]]
+    """`home`, `encoder` and `writer` of the overview."""
+    timeout_s: float = _TIMEOUT_S
+    """How long a write waits until the index has it."""
+    _list: CapabilityList = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_list", CapabilityList(self.listing, self.queue))
+
+    def refresh(self) -> None:
+        """Store recorded answers, and read what changed since the last refresh.
+
+        Raises:
+            DependencyFailed: the storage cannot be used.
+        """
+        self.exposure_log.flush()
+        self._list.current()
+
+    def overview(self) -> dict[str, Any]:
+        """Counts of everything."""
+        system, snapshot, depth = self.system(), self._list.current(), self.queue.depth()
+        return {
+            "home": system["home"],
+            "registered": len(snapshot.rows),
+            "findable": snapshot.findable,
+            "kinds": snapshot.kinds,
+            "shows": snapshot.shows,
+            "changes": {"waiting": depth.waiting, "given_up": depth.dead},
+            "providers": sum(1 for provider in snapshot.providers if provider),
+            "encoder": system["encoder"],
+            "writer": system["writer"],
+        }
+
+    def page(self, query: ListQuery) -> dict[str, Any]:
+        """A page of the list."""
+        page = self._list.current().page(query)
+        return {"total": page.total, "capabilities": [row.to_json() for row in page.rows], "following": page.following}
+
+    def get(self, id: Id) -> dict[str, Any]:
+        """A capability: its registration, profile, versions and failed change.
+
+        Raises:
+            CapabilityNotFound: there is neither a registration nor a profile.
+        """
+        item, stored = self.registry.get_tagged(id), self.profiles.get([id]).get(id)
+        if item is None and stored is None:
+            raise CapabilityNotFound(id)
+        profiles = [*self.profiles.versions(id), *([stored.profile] if stored else [])]
+        return {
+            "id": id,
+            "registration": _parse_item(item.text) if item else None,
+            "etag": item.etag if item else "",
+            "profile": stored.profile.model_dump(mode="json") if stored else None,
+            "versions": versions_json(profiles),
+            "given_up": next((letter.reason for letter in self.queue.dead_letters() if letter.id == id), ""),
+        }
+
+    def exposure(self) -> dict[str, Any]:
+        """How often each provider was shown in the latest answers."""
+        return exposure_json(self.exposure_log.exposure(), self._list.current().providers)
+
+    def check(self, item: object) -> dict[str, Any]:
+        """Validate an item; if it is valid, say what a put would do."""
+        try:
+            registration = Registration.parse(item)
+        except RegistrationInvalid as error:
+            errors = [{"field": fault.attribute, "message": fault.message} for fault in error.faults]
+            return {"valid": False, "errors": errors, "id": _id_of(item, error.faults), "placed": None}
+        placed = self.registry.placement(registration)
+        return {"valid": True, "errors": [], "id": registration.id, "placed": placed}
+
+    def preview(self, item: object) -> dict[str, Any]:
+        """The JSON of `mats preview` for an item.
+
+        Raises:
+            RegistrationInvalid: it is not a registration.
+        """
+        return told(self.run_preview(Registration.parse(item)))
+
+    def put(self, id: Id, item: object, precondition: Precondition) -> dict[str, Any]:
+        """Register an item under an id, and wait until the index has it or the timeout is over.
+
+        Once this returns, it is written, findable or not.
+
+        Raises:
+            RegistrationInvalid: it is not a registration, or has another id.
+            PreconditionFailed: the precondition does not hold.
+            KindConflict: another kind has the id.
+        """
+        registration = Registration.parse(item)
+        if registration.id != id:
+            raise RegistrationInvalid([Fault("name", f"makes it {registration.id!r}, and the address is of {id!r}")])
+        placed = self.registry.put_if(precondition, registration)
+        if placed is Placed.OTHER_KIND:
+            raise KindConflict(id)
+        findable = self._wait_for_index(id, lambda profile: _is_made_from(profile, registration))
+        return {"id": id, "placed": placed, "findable": findable}
+
+    def remove(self, id: Id, precondition: Precondition) -> dict[str, Any]:
+        """Remove an item, and wait until the index has dropped it or the timeout is over.
+
+        Only after that may the id be registered as another kind.
+
+        Raises:
+            CapabilityNotFound: there is none.
+            PreconditionFailed: the precondition does not hold.
+        """
+        if not self.registry.remove_if(precondition, id):
+            raise CapabilityNotFound(id)
+        self._wait_for_index(id, lambda profile: profile.status is Status.DELETED)
+        return {"id": id, "removed": True}
+
+    def _wait_for_index(self, id: Id, is_expected: Callable[[Profile], bool]) -> bool:
+        """Whether the index has the expected profile, now or within the timeout."""
+        deadline = time.monotonic() + self.timeout_s
+        with suppress(DependencyFailed):  # the item itself is written
+            while True:
+                waiting = self.queue.has_unfinished(id)
+                if any(indexed and is_expected(profile) for profile, indexed in self.listing.profiles([id])):
+                    return True
+                if not waiting or time.monotonic() > deadline:
+                    return False
+                time.sleep(_POLL_S)
+        return False
+
+
+def _is_made_from(profile: Profile, registration: Registration) -> bool:
+    """Whether a profile was made from this version of a registration."""
+    if profile.status is not Status.ACTIVE or not same_text(profile.origin, registration):
+        return False
+    return all(getattr(profile, name) == getattr(registration, name) for name in NOT_TEXT)
+
+
+def _id_of(item: object, faults: Sequence[Fault]) -> Id | None:
+    """The id of an invalid item, if namespace and name are valid."""
+    if not isinstance(item, Mapping) or {fault.attribute for fault in faults} & {"", "namespace", "name"}:
+        return None
+    return capability_id(item["namespace"].strip(), item["name"].strip())
+
+
+def _parse_item(text: str) -> Any:
+    """An item of the table; None if it is not JSON."""
+    try:
+        return json.loads(text, parse_constant=lambda name: None)
+    except (ValueError, RecursionError):
+        return None
+
+
+def versions_json(profiles: list[Profile]) -> list[dict[str, Any]]:
+    """Revisions (oldest first) as JSON, newest first, each with the fields that differ from the revision before."""
+    before: dict[str, Any] | None = None
+    versions = []
+    for profile in profiles:
+        fields = _fields(profile)
+        names = {**fields, **before} if before else {}
+        changed = [name for name in names if fields.get(name) != (before or {}).get(name)]
+        versions.append(
+            {
+                "rev": profile.rev,
+                "status": profile.status,
+                "enriched": profile.enriched,
+                "origin": profile.origin,
+                "cause": profile.cause.model_dump() if profile.cause else None,
+                "changed": changed,
+            }
+        )
+        before = fields
+    return versions[::-1]
+
+
+_BOOKKEEPING = {"content", "rev", "indexed_rev", "cause"}
+"""Fields that differ between revisions without a change of the capability."""
+
+
+def _fields(profile: Profile) -> dict[str, Any]:
+    """The fields that can change, flat."""
+    fields = profile.model_dump(mode="json", exclude={*_BOOKKEEPING, "enrichment", "source"})
+    return {**fields, **profile.enrichment.model_dump(), **(profile.source.model_dump() if profile.source else {})}

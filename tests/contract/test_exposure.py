@@ -1,0 +1,98 @@
+"""What every exposure log promises."""
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.exposure import SqliteExposure
+from mats.domain.errors import DependencyFailed
+from mats.domain.shortlist import Shortlist
+from mats.ports import ExposureLog
+from tests.builders import a_profile, a_shortlist
+from tests.fakes import FakeClock, MemoryExposure
+
+AT = "2026-01-01T00:00:00+00:00"
+
+
+def answer(*providers: str, shown: int | None = None) -> Shortlist:
+    profiles = [a_profile(name=f"n{n}", provider=provider) for n, provider in enumerate(providers)]
+    return a_shortlist(*profiles, shown=shown)
+
+
+answers = st.lists(
+    st.builds(
+        lambda providers, shown: answer(*providers, shown=min(shown, len(providers))),
+        st.lists(st.sampled_from(["", "Acme", "Bank", "Café"]), max_size=8),
+        st.integers(0, 8),
+    ),
+    max_size=8,
+)
+
+
+def test_no_answers_are_no_exposure(exposure_log: ExposureLog):
+    assert exposure_log.exposure() == (0, None, None, [])
+
+
+def test_an_answer_counts_each_provider_by_what_it_showed(exposure_log: ExposureLog):
+    exposure_log.record(answer("Acme", "Bank", "Acme", "", shown=3))
+    exposure_log.record(answer("Bank", "Acme", shown=1))
+    exposure_log.record(answer())
+    assert exposure_log.exposure() == (
+        3, AT, AT,
+        [("Acme", 1, 1, 2, 3), ("Bank", 2, 1, 2, 2), ("", 0, 0, 0, 1)],
+    )  # fmt: skip
+
+
+def test_only_the_latest_answers_are_kept(exposure_log: ExposureLog):
+    for n in range(12):
+        exposure_log.record(answer(f"p{n:02}"))
+        if n % 4 == 0:
+            exposure_log.flush()
+    count, *_, providers = exposure_log.exposure()
+    assert (count, [one.provider for one in providers]) == (5, ["p07", "p08", "p09", "p10", "p11"])
+
+
+@given(answers)
+@settings(max_examples=40)
+def test_the_table_counts_as_plain_counting_does(recorded: list[Shortlist]):
+    with closing(Database(Path(":memory:"))) as database:
+        table, plain = SqliteExposure(database.watch(), FakeClock()), MemoryExposure(FakeClock())
+        with table._watch.writing() as connection:
+            connection.execute("CREATE TABLE IF NOT EXISTS answers (answer INTEGER PRIMARY KEY, at, shown, providers)")
+        for shortlist in recorded:
+            table.record(shortlist)
+            plain.record(shortlist)
+        assert table.exposure() == plain.exposure()
+
+
+def test_answers_survive_a_restart_once_flushed(database: Database):
+    log = SqliteExposure(database.watch(), FakeClock())
+    log.record(answer("Acme"))
+    log.flush()
+    log.record(answer("Lost"))
+    assert SqliteExposure(database.watch(), FakeClock()).exposure().answers == 1
+
+
+def test_answers_that_could_not_be_stored_wait_for_the_next_flush(database: Database, monkeypatch):
+    monkeypatch.setattr("mats.adapters.sqlite.database._BUSY_MS", 1)
+    log = SqliteExposure(database.watch(), FakeClock())
+    log.record(answer("Acme"))
+    with database.writing(), pytest.raises(DependencyFailed):
+        log.flush()
+    log.record(answer("Bank"))
+    assert [one.provider for one in log.exposure().providers] == ["Acme", "Bank"]
+
+
+def test_recording_answers_does_not_look_like_a_change_of_the_registry(database: Database):
+    watch = database.watch()
+    log, before = SqliteExposure(watch, FakeClock()), watch.version()
+    log.record(answer("Acme"))
+    log.flush()
+    assert watch.version() == before
+    with database.writing() as connection:
+        connection.execute("INSERT INTO trust VALUES ('a/b', 1)")
+    assert watch.version() != before

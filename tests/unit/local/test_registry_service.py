@@ -1,0 +1,240 @@
+"""The registry service over a real file: the list while things change, and what a write promises."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from mats.adapters.sqlite.listing import SqliteListing
+from mats.bootstrap.local import Local
+from mats.domain.capability import Id
+from mats.domain.errors import (
+    CapabilityNotFound,
+    DependencyFailed,
+    KindConflict,
+    PreconditionFailed,
+    RegistrationInvalid,
+    StorageUnusable,
+)
+from mats.domain.placement import Placed
+from mats.local.console import capability_list, files
+from mats.local.console.parameters import ListQuery
+from mats.local.console.preconditions import precondition
+from mats.local.console.refresh_thread import RefreshThread
+from mats.local.console.registry_service import RegistryService, registry_service
+from mats.local.worker import drain
+from mats.settings import Settings
+from tests.builders import a_profile, a_registration, a_shortlist, an_item
+
+ANY = precondition(None, None)
+REFUND = a_registration().id
+
+
+@pytest.fixture
+def local(tmp_path) -> Iterator[Local]:
+    opened = Local(replace(Settings(), home=tmp_path / "home", encoder="none"))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def service(local: Local) -> RegistryService:
+    return replace(registry_service(local), timeout_s=0.0)
+
+
+def only(service: RegistryService) -> dict:
+    (row,) = service.page(ListQuery())["capabilities"]
+    return row
+
+
+def test_a_registration_is_listed_before_it_has_a_profile(local, service):
+    local.registry.put([a_registration()])
+    row = only(service)
+    assert (row["id"], row["kind"], row["status"], row["rev"]) == (REFUND, "tool", "waiting", 0)
+    overview = service.overview()
+    assert (overview["registered"], overview["findable"], overview["changes"]["waiting"]) == (1, 0, 1)
+    drain(local)
+    assert (only(service)["status"], service.overview()["findable"]) == ("active", 1)
+
+
+def test_a_removed_capability_leaves_the_list_at_once_and_comes_back_as_new(local, service):
+    local.registry.put([a_registration()])
+    drain(local)
+    local.registry.remove(REFUND)
+    assert service.page(ListQuery())["total"] == 0
+    drain(local)
+    assert (service.page(ListQuery())["total"], service.overview()["findable"]) == (0, 0)
+    local.registry.put([a_registration(kind="agent")])
+    assert (only(service)["kind"], only(service)["status"]) == ("agent", "waiting")
+    drain(local)
+    assert (only(service)["kind"], only(service)["rev"]) == ("agent", 3)
+
+
+def test_only_changed_profiles_are_read_again(local, service, monkeypatch):
+    local.registry.put([a_registration(name=f"tool-{n}") for n in range(5)])
+    drain(local)
+    service.refresh()
+    read: list[str] = []
+    list_row = capability_list.list_row
+    monkeypatch.setattr(
+        capability_list,
+        "list_row",
+        lambda profile, indexed: read.append(profile.name) or list_row(profile, indexed=indexed),
+    )
+    service.refresh()
+    assert read == []
+    local.trust.put(a_registration(name="tool-3").id, 50)
+    drain(local)
+    assert [one["trust"] for one in service.page(ListQuery())["capabilities"]] == [None, None, None, 50, None]
+    assert read == ["tool-3"]
+
+
+def test_changes_missed_by_a_failed_refresh_are_read_by_the_next(local, service, monkeypatch):
+    def held(listing, ids):
+        raise DependencyFailed("held by another process")
+
+    for name in ("first", "later"):
+        local.registry.put([a_registration(name=name)])
+        drain(local)
+        with monkeypatch.context() as patched:
+            patched.setattr(SqliteListing, "profiles", held)
+            with pytest.raises(DependencyFailed):
+                service.refresh()
+        assert {row["status"] for row in service.page(ListQuery())["capabilities"]} == {"active"}
+
+
+def test_a_late_acknowledgement_of_the_index_is_noticed(local, service):
+    local.registry.put([a_registration()])
+    drain(local)
+    with local.database.writing() as connection:
+        connection.execute("UPDATE profiles SET indexed_rev = 0")
+    assert service.overview()["findable"] == 0
+    local.profiles.mark_indexed({REFUND: 1})
+    assert service.overview()["findable"] == 1
+
+
+def test_a_dead_letter_shows_its_reason(local, service):
+    local.registry.put([a_registration()])
+    with local.database.writing() as connection:
+        connection.execute("UPDATE events SET dead = 'a bug'")
+    assert only(service)["error"] == "its change was given up: a bug"
+    assert service.overview()["shows"]["rejected"] == service.overview()["changes"]["given_up"] == 1
+    assert service.get(REFUND)["given_up"] == "a bug"
+
+
+def test_a_write_returns_although_no_worker_makes_it_findable(local, service):
+    assert service.put(REFUND, an_item(), ANY) == {"id": REFUND, "placed": Placed.NEW, "findable": False}
+    assert local.registry.get([REFUND])[REFUND] == an_item()
+    drain(local)
+    assert service.put(REFUND, an_item(), ANY) == {"id": REFUND, "placed": Placed.UNCHANGED, "findable": True}
+    assert service.put(REFUND, an_item(version="2"), ANY)["findable"] is False  # what is found is the one before
+
+
+def test_a_write_fails_when_its_precondition_does(local, service):
+    with pytest.raises(PreconditionFailed):
+        service.put(REFUND, an_item(), precondition('"seen"', None))
+    assert local.registry.get([REFUND]) == {}
+    service.put(REFUND, an_item(), ANY)
+    with pytest.raises(PreconditionFailed):
+        service.put(REFUND, an_item(version="2"), precondition(None, "*"))
+    with pytest.raises(PreconditionFailed):
+        service.remove(REFUND, precondition('"seen"', None))
+    with pytest.raises(KindConflict):
+        service.put(REFUND, an_item(kind="agent"), ANY)
+    with pytest.raises(RegistrationInvalid, match=r"com\.acme\.pay/other"):
+        service.put(Id("com.acme.pay/other"), an_item(), ANY)
+    assert local.registry.get([REFUND])[REFUND] == an_item()
+    assert service.remove(REFUND, precondition(f'"{service.get(REFUND)["etag"]}"', None))["removed"]
+    with pytest.raises(CapabilityNotFound):
+        service.remove(REFUND, precondition('"seen"', None))
+
+
+@pytest.mark.parametrize(
+    ("item", "id"),
+    [
+        (an_item(kind="robot"), REFUND),
+        (an_item(kind="robot", name=" refund_payment "), REFUND),
+        (an_item(name=""), None),
+        (an_item(namespace=3), None),
+        ({"kind": "tool"}, None),
+        ([], None),
+        (None, None),
+    ],
+)
+def test_a_check_of_an_invalid_item_names_its_id_if_that_is_valid(service, item, id):
+    told = service.check(item)
+    assert (told["valid"], told["id"], told["placed"]) == (False, id, None)
+    assert told["errors"]
+
+
+def test_a_check_and_a_preview_change_nothing(local, service):
+    service.check(an_item())
+    told = service.preview(an_item())
+    assert told["placed"] == "new"
+    json.dumps(told)
+    assert local.counts()["registered"] == local.events.depth().waiting == 0
+
+
+def test_pages_stay_consistent_while_rows_come_and_go(local, service):
+    local.registry.put([a_registration(name=f"tool-{n}") for n in range(6)])
+    first = service.page(ListQuery(limit=2))
+    assert [one["name"] for one in first["capabilities"]] == ["tool-0", "tool-1"]
+    local.registry.remove(Id(first["following"]))
+    second = service.page(ListQuery(limit=2, after=first["following"]))
+    assert [one["name"] for one in second["capabilities"]] == ["tool-2", "tool-3"]
+    last = service.page(ListQuery(limit=2, after=second["following"]))
+    assert ([one["name"] for one in last["capabilities"]], last["following"]) == (["tool-4", "tool-5"], None)
+
+
+def test_exposure_counts_the_answers_recorded_so_far_by_provider(local, service):
+    local.registry.put([a_registration(provider="Acme"), a_registration(name="other", provider="Acme")])
+    drain(local)
+    local.exposure.record(a_shortlist(a_profile(provider="Acme"), a_profile(provider="Bank"), shown=1))
+    exposure = service.exposure()
+    assert exposure["answers"] == 1
+    assert exposure["since"] == exposure["until"]
+    assert exposure["providers"] == [
+        {"provider": "Acme", "answers": 1, "first": 1, "shown": 1, "candidates": 1, "share": 1.0, "registered": 2},
+        {"provider": "Bank", "answers": 0, "first": 0, "shown": 0, "candidates": 1, "share": 0.0, "registered": 0},
+    ]
+
+
+def test_a_refresh_stores_recorded_answers(local, service):
+    local.exposure.record(a_shortlist(a_profile(provider="Acme")))
+    service.refresh()
+    with local.database.reading() as connection:
+        assert connection.execute("SELECT providers FROM answers").fetchall() == [('["Acme"]',)]
+
+
+def test_the_refresh_thread_outlives_a_refresh_that_fails():
+    refreshes: list[int] = []
+
+    def refresh() -> None:
+        refreshes.append(1)
+        raise StorageUnusable("full")
+
+    thread = RefreshThread(refresh)
+    thread.start()
+    thread.wait(10)
+    assert refreshes
+    assert thread.is_alive()
+    thread.stop()
+    assert not thread.is_alive()
+
+
+def test_a_missing_folder_serves_no_files(tmp_path):
+    console = tmp_path / "console"
+    console.mkdir()
+    (console / "headers.json").write_text('{"X-Frame-Options": "DENY"}')
+    client = TestClient(Starlette(routes=files.routes(console, tmp_path / "none")))
+    for path in ("/", "/console/main.js", "/evaluation/report.json", "/evaluation/"):
+        assert client.get(path).status_code == 404
+    (console / "index.html").write_text("<!doctype html>")
+    assert client.get("/").headers["x-frame-options"] == "DENY"
+    (tmp_path / "secret").write_text("not for pages")
+    (console / "leak").symlink_to(tmp_path)
+    assert (console / "leak" / "secret").exists()
+    assert client.get("/console/leak/secret").status_code == 404
