@@ -25,6 +25,10 @@ def ignore_metrics(measures: Mapping[str, Measure]) -> None:
     """Default: emit nothing."""
 
 
+def ignore_exposure(shortlist: Shortlist) -> None:
+    """Default: record nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Application:
     """Discovery as callers may use it: each operation is authorized, logged and measured here and nowhere else.
@@ -37,6 +41,7 @@ class Application:
     log_queries: bool = True
     audiences_of: Callable[[str], frozenset[str]] | None = None
     metrics: Metrics = ignore_metrics
+    record_exposure: Callable[[Shortlist], None] = ignore_exposure
 
     def search(self, caller: Caller, query: Query, scope: Scope = ANYWHERE) -> Shortlist:
         """The shortlist of a query, among what the caller may see.
@@ -58,6 +63,7 @@ class Application:
             shortlist = shortlist.without("audiences", failure)
         log.decided(shortlist, audiences, spell_out=self.log_queries, scope=scope)
         self.metrics(metrics.of_answer(shortlist))
+        self.record_exposure(shortlist)
         return shortlist
 
     def get(self, caller: Caller, id: Id) -> Profile:

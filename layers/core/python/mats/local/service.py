@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -40,7 +41,8 @@ LOGGER = logging.getLogger("mats.service")
 
 def application(local: Local) -> Starlette:
     """The ASGI application over one local registry."""
-    app, caller, registry = local.application, local_caller(local.settings), registry_service(local)
+    app = replace(local.application, record_exposure=local.exposure.record)
+    caller, registry = local_caller(local.settings), registry_service(local)
 
     @asynccontextmanager
     async def lifespan(starlette: Starlette) -> AsyncIterator[None]:
