@@ -14,7 +14,9 @@ from mats.domain.errors import (
     DependencyFailed,
     Fault,
     Invalid,
+    KindConflict,
     NotPermitted,
+    PreconditionFailed,
     RequestInvalid,
     StorageUnusable,
 )
@@ -144,17 +146,17 @@ def _valid_text(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
+_STATUS: Mapping[type[CapabilityError], int] = {
+    BodyTooLarge: 413,
+    BodyUnreadable: 400,
+    KindConflict: 409,
+    Invalid: 422,
+    PreconditionFailed: 412,
+    CapabilityNotFound: 404,
+    DependencyFailed: 503,
+}
+"""By class; a subclass stands before its base."""
+
+
 def _status(error: CapabilityError) -> int:
-    match error:
-        case BodyTooLarge():
-            return 413
-        case BodyUnreadable():
-            return 400
-        case Invalid():
-            return 422
-        case CapabilityNotFound():
-            return 404
-        case DependencyFailed():
-            return 503
-        case _:
-            return 500
+    return next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)

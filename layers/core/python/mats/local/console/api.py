@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from mats.domain.capability import Id
-from mats.domain.errors import CapabilityError, KindConflict, PreconditionFailed
+from mats.domain.errors import CapabilityError
 from mats.domain.registration import MAX_ITEM_BYTES
 from mats.edge import http
 from mats.local.asgi import METHODS, raw_path, read_body
@@ -122,10 +122,6 @@ def _routing_problem(handlers: Mapping[str, Handler]) -> http.Response:
 def _handle(handler: Handler, request: RegistryRequest) -> Response:
     try:
         return Response(_json(handler(request)), headers={**_HEADERS, "Content-Type": "application/json"})
-    except PreconditionFailed as error:
-        return _response(http.problem(412, str(error)))
-    except KindConflict as error:
-        return _response(http.problem(409, str(error), error.faults))
     except CapabilityError as error:
         return _response(http.error_response(error))
 
