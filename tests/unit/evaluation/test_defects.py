@@ -4,7 +4,7 @@ import pytest
 
 from mats.domain.capability import Id
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
-from mats.evaluation.data.defects import defects, embedding_one, largest_group
+from mats.evaluation.data.defects import defects, largest_group, shared_document
 from tests.builders import a_registration
 
 
@@ -56,6 +56,6 @@ def test_a_group_is_two_or_more(documents, size):
 
 
 def test_one_document_for_more_than_half_of_five_labels_or_more():
-    assert embedding_one(dict(enumerate("aaabb"))) == "a"
-    assert embedding_one(dict(enumerate("aaaa"))) is None
-    assert embedding_one(dict(enumerate("aaabbb"))) is None
+    assert shared_document(dict(enumerate("aaabb"))) == "a"
+    assert shared_document(dict(enumerate("aaaa"))) is None
+    assert shared_document(dict(enumerate("aaabbb"))) is None

@@ -1,9 +1,8 @@
-"""The gate: retrieval must not become worse than a baseline says it was.
+"""The gate: fails when a measure has fallen below its baseline.
 
 A baseline is a file: `{"sets": {NAME: {"data_sha256", "metrics": {MEASURE: {"mean", "low", "high"}}}}}`, or the results
-of the main experiment, of which the first stage as shipped counts. The set `examples` is the sample registry with its
-golden queries; any other is a folder of judged data sets. A measure may wander within its bootstrap interval; below
-that it has dropped.
+of the main experiment, of which the system `hybrid` counts. The set `examples` is the sample registry with its golden
+queries; any other is a folder of judged data sets. A measure has dropped if it is below its bootstrap interval.
 """
 
 import json
@@ -25,7 +24,7 @@ _SHIPPED = "hybrid"
 
 
 class BaselineInvalid(Invalid):
-    """The file is no baseline, or not one of this data."""
+    """The file is no baseline, or is one of other data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +45,10 @@ class Drop:
 
 
 def read_baseline(path: Path) -> dict[str, Any]:
-    """The sets of a baseline.
+    """The sets of a baseline file.
 
     Raises:
-        BaselineInvalid: it cannot be read or is none.
+        BaselineInvalid: the file cannot be read or is no baseline.
     """
     try:
         sets = {name: _parse_set(one) for name, one in json.loads(path.read_text(encoding="utf-8"))["sets"].items()}
@@ -59,10 +58,10 @@ def read_baseline(path: Path) -> dict[str, Any]:
 
 
 def _parse_set(one: Mapping[str, Any]) -> dict[str, Any]:
-    """What a baseline holds of a set.
+    """Hash and measures of one set.
 
     Raises:
-        KeyError: something is missing.
+        KeyError: a key is missing.
     """
     metrics = one["systems"][_SHIPPED]["metrics"] if "systems" in one else one["metrics"]
     return {
@@ -80,16 +79,16 @@ def measure(dataset: Dataset, models: Models, *, indexed: Progress = no_progress
 
 
 def dataset_of(name: str, data: Path | None) -> Dataset:
-    """A set of a baseline.
+    """The data set of a baseline by name.
 
     Raises:
-        BaselineInvalid: it needs a folder of data sets and there is none.
+        BaselineInvalid: it needs a folder of data sets, which was not given.
         DatasetInvalid: it is not in the folder.
     """
     if name == EXAMPLES.name:
         return sample()
     if data is None:
-        raise BaselineInvalid([Fault(name, "is a judged data set: say with --data in which folder it is")])
+        raise BaselineInvalid([Fault(name, "is a judged data set: name its folder with --data")])
     return load(data / name)
 
 
@@ -97,10 +96,10 @@ def drops(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> Itera
     """The measures of a set that fell below their interval.
 
     Raises:
-        BaselineInvalid: the two were not measured on the same data.
+        BaselineInvalid: the two belong to different data.
     """
     if before["data_sha256"] != now["data_sha256"]:
-        message = "has changed since the baseline was measured; measure a new one with --update"
+        message = "has changed since the baseline was measured: measure a new one with --update"
         raise BaselineInvalid([Fault(name, message)])
     for measure, was in before["metrics"].items():
         value = now["metrics"][measure]["mean"]

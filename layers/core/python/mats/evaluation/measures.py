@@ -1,4 +1,4 @@
-"""How good a run is. Measures come from ir_measures (trec_eval's definitions), intervals from scipy's bootstrap."""
+"""Measures of a run by ir_measures (trec_eval's definitions), with bootstrap intervals by scipy."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ def per_query(run: Run, queries: Sequence[JudgedQuery]) -> dict[str, Values]:
     """Every measure of every query, in the order of the queries; 0 where nothing was returned."""
     position = {query.id: i for i, query in enumerate(queries)}
     qrels = [ir_measures.Qrel(query.id, id, 1) for query in queries for id in query.relevant]
-    # trec_eval breaks ties its own way; falling integers keep our order
+    # falling integers as scores: trec_eval would break ties in another order
     scored = [
         ir_measures.ScoredDoc(query, id, float(len(ids) - rank))
         for query, ids in run.items()
@@ -68,21 +68,21 @@ def estimate(values: Values) -> Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Paired:
-    """How two systems differ on the same queries: what the second answers and the first does not, and the reverse."""
+class PairedTest:
+    """Queries that only the second of two systems answers (`gained`), and only the first (`lost`)."""
 
     gained: int
     lost: int
     p: float
-    """Two-sided exact McNemar test; 1.0 where they never differ."""
+    """Two-sided exact McNemar test; 1.0 if they never differ."""
 
 
-def mcnemar(before: Values, after: Values) -> Paired:
-    """Hits of two systems on the same queries, in the same order; what counts is above 0 or not.
+def mcnemar(before: Values, after: Values) -> PairedTest:
+    """Compare two systems on the same queries, in the same order; a value above 0 is a hit.
 
     McNemar, "Note on the sampling error of the difference between correlated proportions", Psychometrika 1947, in its
-    exact form: the binomial test of the queries on which the two disagree.
+    exact form: the binomial test over the queries on which the two differ.
     """
     gained, lost = int(((after > 0) & (before <= 0)).sum()), int(((after <= 0) & (before > 0)).sum())
     p = float(binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
-    return Paired(gained, lost, p)
+    return PairedTest(gained, lost, p)

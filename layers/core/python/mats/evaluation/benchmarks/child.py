@@ -1,4 +1,4 @@
-"""The measured half of the scale benchmark: opens a registry, answers queries, reports latency and memory."""
+"""The child process of the scale benchmark: answers queries over a registry, reports latency and memory."""
 
 import json
 import os
@@ -6,15 +6,15 @@ import resource
 import sys
 
 from mats.bootstrap.local import Local
-from mats.evaluation.benchmarks.pipeline import timed
+from mats.evaluation.benchmarks.pipeline import latencies
 from mats.settings import Settings
 
 
 def main() -> None:
-    """Read the queries from standard input, write the figures to standard output."""
+    """Read queries from standard input, write the results to standard output."""
     texts = json.load(sys.stdin)
     local = Local(Settings.from_env(os.environ))
-    figures = timed(local.discover, texts)
+    figures = latencies(local.discover, texts)
     figures["resident_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     json.dump(figures, sys.stdout)
     local.close()

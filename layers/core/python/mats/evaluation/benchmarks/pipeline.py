@@ -35,17 +35,17 @@ _WARM_UP = 50
 
 
 def latency(data: Path, settings: Settings) -> dict[str, Any]:
-    """`discover` inside the process over the tools, one request after the other, encoder included."""
+    """Latency of `discover` over the tools, in process, one query at a time, encoder included."""
     dataset = load(data / "tools")
     with registry_of(dataset.registrations, settings, encoder=cached_encoder(settings)) as local:
         return {
             "documents": len(dataset.registrations),
-            **timed(local.discover, [query.text for query in dataset.queries]),
+            **latencies(local.discover, [query.text for query in dataset.queries]),
         }
 
 
 def scale(data: Path, settings: Settings) -> dict[str, Any]:
-    """100,000 synthetic registrations: latency and resident memory of a process that serves them."""
+    """Latency and resident memory of a process that serves 100,000 synthetic registrations."""
     count, texts = 100_000, [query.text for query in load(data / "tools").queries][:1_000]
     with registry_of(synthetic(count), settings, encoder=cached_encoder(settings)) as built:
         home = built.settings.home
@@ -53,8 +53,8 @@ def scale(data: Path, settings: Settings) -> dict[str, Any]:
 
 
 def _in_child(home: Path, settings: Settings, texts: Sequence[str]) -> dict[str, Any]:
-    """Measure in a process of its own, whose memory holds nothing but the service."""
-    ran = subprocess.run(
+    """Measure in a child process, whose memory holds only the service."""
+    process = subprocess.run(
         [sys.executable, "-m", "mats.evaluation.benchmarks.child"],
         env={**os.environ, **replace(settings, home=home).to_env()},
         input=json.dumps(list(texts)),
@@ -62,12 +62,12 @@ def _in_child(home: Path, settings: Settings, texts: Sequence[str]) -> dict[str,
         text=True,
         check=True,
     )
-    measured: dict[str, Any] = json.loads(ran.stdout)
-    return measured
+    results: dict[str, Any] = json.loads(process.stdout)
+    return results
 
 
-def timed(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
-    """Percentiles of the time a query takes, one after the other, after a warm-up."""
+def latencies(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
+    """Percentiles of the latency of queries, one at a time, after a warm-up."""
     for text in texts[:_WARM_UP]:
         discover(Query(query=text[:2_000]))
     totals: list[float] = []
@@ -86,7 +86,7 @@ def timed(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
 
 
 def import_(data: Path, settings: Settings) -> dict[str, Any]:
-    """Registering and indexing the tools end to end, encoder included and nothing cached."""
+    """Throughput and memory of registering and indexing the tools, encoder included, without a cache."""
     dataset = load(data / "tools")
     encoder = bootstrap.encoder(settings)
     peaks: list[int] = []
@@ -104,7 +104,7 @@ def import_(data: Path, settings: Settings) -> dict[str, Any]:
 
 
 def encoders(data: Path, settings: Settings) -> dict[str, Any]:
-    """The local encoder in both precisions: documents a second, time of a query, closeness to float32."""
+    """The local encoder in both precisions: documents per second, latency of a query, cosine to float32."""
     dataset = load(data / "tools")
     texts = [embedded_text(profile_of(r, trust=None, origin="")) for r in dataset.registrations[::10]]
     queries = [query.text[:2_000] for query in dataset.queries[:200]]
@@ -127,7 +127,7 @@ def encoders(data: Path, settings: Settings) -> dict[str, Any]:
 def _encoder(settings: Settings, precision: str) -> Encoder:
     encoder = bootstrap.encoder(replace(settings, encoder_precision=precision))
     if encoder is None:
-        raise SystemExit("there is no encoder to measure: MATS_ENCODER is none")
+        raise SystemExit("no encoder to measure: unset MATS_ENCODER=none")
     return encoder
 
 
@@ -141,7 +141,7 @@ def _query_ms(encoder: Encoder, queries: Sequence[str]) -> list[float]:
 
 
 def answer(data: Path, settings: Settings) -> dict[str, Any]:
-    """The README's question, asked of the sample registry."""
+    """The answer to the README's query over the sample registry."""
     query = Query(query="turn a street address into coordinates", limit=2, explain=True)
     with _sample_registry(settings, encoder=bootstrap.encoder(settings)) as local:
         local.discover(query)
@@ -150,15 +150,15 @@ def answer(data: Path, settings: Settings) -> dict[str, Any]:
 
 
 def sample_queries(data: Path, settings: Settings) -> dict[str, Any]:
-    """The sample's judged queries: measures, and what becomes of those that nothing serves."""
+    """Measures of the sample's queries, and the verdicts of those with and without relevant capabilities."""
     judged = sample().queries
-    good, foreign = [q for q in judged if q.relevant], [q for q in judged if not q.relevant]
+    served, unserved = [q for q in judged if q.relevant], [q for q in judged if not q.relevant]
     with _sample_registry(settings, encoder=bootstrap.encoder(settings)) as local:
         discover = local.discover
-        values = per_query(run_discover(discover, good), good)
+        values = per_query(run_discover(discover, served), served)
         verdicts = {
             name: Counter(str(discover(Query(query=query.text)).verdict) for query in queries)
-            for name, queries in (("served", good), ("unserved", foreign))
+            for name, queries in (("served", served), ("unserved", unserved))
         }
     return {
         "queries": len(judged),
@@ -169,7 +169,7 @@ def sample_queries(data: Path, settings: Settings) -> dict[str, Any]:
 
 @contextmanager
 def _sample_registry(settings: Settings, *, encoder: Encoder | None) -> Iterator[Local]:
-    """The sample registry in a folder that is gone afterwards."""
+    """The sample registry in a temporary folder."""
     dataset = sample()
     with registry_of(dataset.registrations, settings, encoder=encoder, trust=dataset.trust) as local:
         yield local

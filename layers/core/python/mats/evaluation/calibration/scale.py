@@ -1,10 +1,10 @@
-"""Fit the constants that make raw scores absolute: which of a grid puts gold first often, over all sets alike.
+"""Fit the constants that map raw scores to [0, 1]: a grid search for the best Match@1, the mean over all sets.
 
-The grid is flat near its top, so the plainest of the good ones is taken: of all within half a point of the best
+The grid is flat near its maximum, so the simplest good scale is chosen: of all within half a point of the best
 Match@1, raw cosines before stretched ones, then a lexical share near one half, then the higher Match@1.
 
-Then, how far good and bad mixtures are spread, so that `retrieval` can stand in for a judge beside trust. Trust is
-drawn by chance here: it says nothing of relevance and can only do harm. What keeps most of Match@1 under it is taken.
+A second grid search fits the spread, so that `retrieval` can replace the reranker beside trust. Trust is random there:
+it carries no information on relevance and can only reduce Match@1. The spread that loses least is chosen.
 """
 
 from collections.abc import Sequence
@@ -31,14 +31,14 @@ TRUSTED = {
     "some, any": (0.15, 0.0, 1.0),
     "all, any": (1.0, 0.0, 1.0),
 }
-"""Made-up trust: the share of capabilities that have it, and between what it is drawn."""
+"""Random trust: the share of capabilities that have it, and its range."""
 _AS_GOOD = 0.005
 _WEIGHTS = fallback_weights(PAPER_WEIGHTS)
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateScores:
-    """The candidates of one query: which are gold, and their raw scores."""
+    """Raw scores of one query's candidates, and which of them are gold (1 or 0)."""
 
     gold: Values
     bm25: Values
@@ -47,12 +47,12 @@ class CandidateScores:
 
 
 def candidate_scores(discover: Discover, queries: Sequence[JudgedQuery]) -> list[CandidateScores]:
-    """The candidates of every query, without those of queries that find nothing."""
-    found = []
+    """The candidates of every query that has any."""
+    scores = []
     for query in queries:
         candidates = [result.candidate for result in discover(Query(query=query.text[:2_000])).ranked]
         if candidates:
-            found.append(
+            scores.append(
                 CandidateScores(
                     np.array([c.profile.id in query.relevant for c in candidates], dtype=np.float64),
                     np.array([c.bm25 or 0.0 for c in candidates]),
@@ -60,11 +60,11 @@ def candidate_scores(discover: Discover, queries: Sequence[JudgedQuery]) -> list
                     np.array([c.pairs for c in candidates]),
                 )
             )
-    return found
+    return scores
 
 
 def fit(sets: Sequence[Sequence[CandidateScores]]) -> tuple[Scale, list[dict[str, Any]]]:
-    """The plainest of the scales with a good Match@1, the mean of all sets, and the whole grid."""
+    """The simplest scale with a good Match@1, and the whole grid."""
     grid = [
         (Scale(c=c, lo=lo, hi=hi, lexical_share=share)) for c, share, (lo, hi) in product(C, LEXICAL_SHARES, COSINES)
     ]
@@ -74,23 +74,23 @@ def fit(sets: Sequence[Sequence[CandidateScores]]) -> tuple[Scale, list[dict[str
         for s, value in zip(grid, values, strict=True)
     ]
     good = [(scale, value) for scale, value in zip(grid, values, strict=True) if value >= max(values) - _AS_GOOD]
-    plainest, _ = min(good, key=lambda pair: (pair[0].lo, abs(pair[0].lexical_share - 0.5), -pair[1]))
-    return plainest, table
+    simplest, _ = min(good, key=lambda pair: (pair[0].lo, abs(pair[0].lexical_share - 0.5), -pair[1]))
+    return simplest, table
 
 
 def fit_spread(sets: Sequence[Sequence[CandidateScores]], scale: Scale) -> tuple[Scale, list[dict[str, Any]]]:
-    """The scale that keeps most of Match@1 where some of the candidates are trusted; the whole grid."""
+    """The scale with the spread that loses least of Match@1 under random trust, and the whole grid."""
     table = []
     for even, spread in product(EVENS, SPREADS):
         tried = replace(scale, even=even, spread=spread)
-        kept = {name: _match_at_1(tried, sets, trusted) for name, trusted in TRUSTED.items()}
-        table.append({"even": even, "spread": spread, **{name: round(hits, 4) for name, hits in kept.items()}})
+        hits = {name: _match_at_1(tried, sets, trusted) for name, trusted in TRUSTED.items()}
+        table.append({"even": even, "spread": spread, **{name: round(rate, 4) for name, rate in hits.items()}})
     best = max(table, key=lambda row: sum(row[name] for name in TRUSTED))
     return replace(scale, even=best["even"], spread=best["spread"]), table
 
 
 def _match_at_1(scale: Scale, sets: Sequence[Sequence[CandidateScores]], trusted: tuple[float, float, float]) -> float:
-    """Match@1 under made-up trust, the mean of all sets."""
+    """Match@1 under random trust, the mean over all sets."""
     share, low, high = trusted
     chance = np.random.default_rng(SEED)
     return float(
@@ -110,7 +110,7 @@ def _match_at_1(scale: Scale, sets: Sequence[Sequence[CandidateScores]], trusted
 
 
 def _is_hit(scale: Scale, one: CandidateScores, trust: Values | None = None) -> float:
-    """Whether the best candidate by the answer's own score is gold; trust that is no number is none."""
+    """Whether the candidate with the best score is gold (1 or 0); NaN as trust means none."""
     quality = np.full(len(one.gold), np.nan) if trust is None else trust
     measures = zip(one.bm25, one.cosine, one.pairs, quality, strict=True)
     scores = [_score(scale, bm25, cosine, int(pairs), q) for bm25, cosine, pairs, q in measures]

@@ -16,7 +16,7 @@ from mats.domain.registration import Registration
 from mats.domain.rows import item_of
 
 SETS = ("tools", "models", "skills", "agents", "mcp-tools-closed", "multitool", "sparse-tools", "sparse-rotbench")
-"""The judged sets that everything is measured on, by folder."""
+"""The data sets of all experiments, by folder."""
 FOUR_KINDS = {Kind.TOOL: "tools", Kind.MODEL: "models", Kind.SKILL: "skills", Kind.AGENT: "agents"}
 
 
@@ -26,31 +26,31 @@ class DatasetInvalid(Invalid):
 
 @dataclass(frozen=True, slots=True)
 class JudgedQuery:
-    """A request and the capabilities that serve it."""
+    """A query and its relevant capabilities."""
 
     id: str
     text: str
     relevant: frozenset[Id]
     source: str = ""
-    """Which of the set's upstream sources it comes from."""
+    """The upstream source of the query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Registrations with judged queries. Gold that is not registered stays in the qrels: it counts as missed."""
+    """Registrations with judged queries. Gold that is not registered stays in the qrels and counts as missed."""
 
     name: str
     registrations: Sequence[Registration]
     queries: Sequence[JudgedQuery]
     refused: Mapping[str, str]
     digest: str
-    """SHA-256 over the files, unpacked."""
+    """SHA-256 over the uncompressed files."""
     trust: Mapping[Id, int] = field(default_factory=dict)
-    """What operators think of some of it, where a set has that."""
+    """Trust by id, where the set has any."""
 
     @property
     def unregistered(self) -> dict[Id, str]:
-        """Labels that no capability of the registry has, with the source of a query they belong to."""
+        """Gold that is not registered, with the source of a query it belongs to."""
         registered = {registration.id for registration in self.registrations}
         return {id: query.source for query in self.queries for id in sorted(query.relevant) if id not in registered}
 
@@ -63,33 +63,33 @@ def load(folder: Path) -> Dataset:
     """
     digest = hashlib.sha256()
     rows = list(_json_lines("corpus.jsonl", _text(folder, "corpus.jsonl", digest)))
-    asked = {row["_id"]: row for row in _queries(_text(folder, "queries.jsonl", digest))}
-    ids, registrations, refused = _registered(rows)
+    queries_by_id = {row["_id"]: row for row in _queries(_text(folder, "queries.jsonl", digest))}
+    ids, registrations, refused = _parse_rows(rows)
     gold: dict[str, set[Id]] = {}
     for query, document, grade in _judgements(_text(folder, "qrels.tsv", digest)):
-        if grade > 0 and query in asked:
+        if grade > 0 and query in queries_by_id:
             gold.setdefault(query, set()).add(ids.get(document, Id(document)))
     queries = [
-        JudgedQuery(query, asked[query]["text"], frozenset(relevant), asked[query].get("source", ""))
+        JudgedQuery(query, queries_by_id[query]["text"], frozenset(relevant), queries_by_id[query].get("source", ""))
         for query, relevant in sorted(gold.items())
     ]
     return Dataset(folder.resolve().name, registrations, queries, refused, digest.hexdigest())
 
 
 def sets_in(folder: Path) -> list[str]:
-    """The judged sets of a folder by name: those that everything is measured on, else all it holds, in order.
+    """The names of the data sets in a folder: those of SETS, else all, in order.
 
     Raises:
         DatasetInvalid: it holds none.
     """
-    there = sorted({file.parent.name for file in folder.glob("*/qrels.tsv*")})
-    if not there:
+    names = sorted({file.parent.name for file in folder.glob("*/qrels.tsv*")})
+    if not names:
         raise DatasetInvalid([Fault(str(folder), "holds no folder with corpus.jsonl, queries.jsonl and qrels.tsv")])
-    return [name for name in SETS if name in there] or there
+    return [name for name in SETS if name in names] or names
 
 
-def _registered(rows: Sequence[Any]) -> tuple[dict[str, Id], list[Registration], dict[str, str]]:
-    """Ids by row, registrations, and what was refused and why."""
+def _parse_rows(rows: Sequence[Any]) -> tuple[dict[str, Id], list[Registration], dict[str, str]]:
+    """Ids by row, registrations, and the faults of refused rows."""
     ids: dict[str, Id] = {}
     registrations: list[Registration] = []
     refused: dict[str, str] = {}
@@ -130,12 +130,12 @@ def _json_lines(name: str, text: str) -> Iterator[dict[str, Any]]:
 def _queries(text: str) -> Iterator[dict[str, Any]]:
     for number, row in enumerate(_json_lines("queries.jsonl", text), start=1):
         if not (isinstance(row.get("_id"), str) and isinstance(row.get("text"), str)):
-            raise DatasetInvalid([Fault(f"queries.jsonl, query {number}", "needs `_id` and `text`, both texts")])
+            raise DatasetInvalid([Fault(f"queries.jsonl, query {number}", "needs `_id` and `text` as strings")])
         yield row
 
 
 def _judgements(text: str) -> Iterator[tuple[str, str, int]]:
-    """Query, document and grade of each row behind the heading."""
+    """Query, document and grade of each row after the header."""
     for number, row in enumerate(csv.reader(io.StringIO(text), delimiter="\t"), start=1):
         if number > 1 and row:
             try:

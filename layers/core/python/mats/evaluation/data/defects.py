@@ -1,7 +1,7 @@
-"""What is wrong with a judged set before any system has seen it: labels that nothing in the registry answers to.
+"""Defects of a judged set: labels that are not in its registry, or share one document.
 
 The paper describes one such source ("A broken source"): every label of `ultratool` embeds the same document, so most of
-the tools it refers to are in no registry, and every system scores near zero on it.
+its labels are in no registry, and every system scores near zero on it.
 """
 
 from collections import Counter, defaultdict
@@ -13,45 +13,45 @@ from mats.domain.capability import Id
 from mats.evaluation.data.datasets import Dataset
 
 _FEW = 5
-"""Of fewer labels than this nothing can be said."""
+"""Sources with fewer labels are not judged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defects:
-    """One source of a set; labels are counted once, however many queries have them."""
+    """Counts of one source of a set; each label counts once."""
 
     source: str
     queries: int
     labels: int
     unregistered: int
-    """Labels that no capability of the registry has."""
+    """Labels that are not in the registry."""
     unanswerable: int
-    """Queries all of whose labels are such."""
+    """Queries without a registered label."""
     shared: int
-    """Labels whose capabilities have one name and description: the largest such group, 0 if there is none."""
+    """The largest group of labels with the same name and description; 0 if there is none."""
 
     @property
     def suspicions(self) -> tuple[str, ...]:
-        """Why the source should not be trusted; empty if nothing speaks against it."""
-        said = []
+        """Reasons not to trust the source; empty if there are none."""
+        reasons = []
         if self.labels >= _FEW and 2 * self.shared > self.labels:
-            said.append(f"{self.shared:,} of {self.labels:,} labels share one document")
+            reasons.append(f"{self.shared:,} of {self.labels:,} labels share one document")
         if 2 * self.unregistered > self.labels:
-            said.append(f"{self.unregistered:,} of {self.labels:,} labels are not in the registry")
-        return tuple(said)
+            reasons.append(f"{self.unregistered:,} of {self.labels:,} labels are not in the registry")
+        return tuple(reasons)
 
 
 def defects(dataset: Dataset) -> tuple[Defects, ...]:
-    """Every source of a set, by name."""
+    """The defects of every source, by name."""
     described = {r.id: (r.name, r.description) for r in dataset.registrations}
     queries = defaultdict(list)
     for query in dataset.queries:
         queries[query.source].append(query)
-    made = []
+    counts = []
     for source, part in sorted(queries.items()):
         labels: set[Id] = {id for query in part for id in query.relevant}
         known = {id: described[id] for id in labels if id in described}
-        made.append(
+        counts.append(
             Defects(
                 source=source or dataset.name,
                 queries=len(part),
@@ -61,17 +61,17 @@ def defects(dataset: Dataset) -> tuple[Defects, ...]:
                 shared=largest_group(known.values()),
             )
         )
-    return tuple(made)
+    return tuple(counts)
 
 
 def largest_group(documents: Iterable[Hashable]) -> int:
-    """How many share the commonest document; 0 if no two do."""
+    """The count of the most frequent document; 0 if all are different."""
     commonest = max(Counter(documents).values(), default=0)
     return commonest if commonest > 1 else 0
 
 
-def embedding_one(labels: Mapping[Any, Hashable]) -> Hashable | None:
-    """The document that more than half of a source's labels embed, if there is one and labels are five or more.
+def shared_document(labels: Mapping[Any, Hashable]) -> Hashable | None:
+    """The document that more than half of a source's labels embed; None if there is none, or fewer than five labels.
 
     Args:
         labels: The document of every label of one source, by the label's id.

@@ -1,4 +1,4 @@
-"""The sample registry as it is served: its registrations, the operators' trust, its golden queries."""
+"""The sample registry as a data set: registrations, trust, and golden queries."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ EXAMPLES = resource("examples")
 
 
 def sample() -> Dataset:
-    """The sample as a judged data set; some of its queries are served by nothing."""
+    """The sample; some of its queries have no relevant capability."""
     texts = {name: (EXAMPLES / name).read_text(encoding="utf-8") for name in _FILES}
     registry, trust, queries = (_rows(texts[name]) for name in _FILES)
     return Dataset(

@@ -1,4 +1,4 @@
-"""Made-up registrations for scale: varied enough that no two texts are alike, the same ones every time."""
+"""Synthetic registrations for benchmarks of scale: deterministic, no two texts alike."""
 
 import random
 import zlib
@@ -31,7 +31,7 @@ _MANNERS = "quickly safely in bulk on schedule step by step with approval across
 
 
 def registrations(count: int, *, seed: int = 7) -> Sequence[Registration]:
-    """So many registrations of all four kinds, in namespaces of about a hundred each."""
+    """Registrations of all four kinds, in namespaces of about a hundred each."""
     chance = random.Random(seed)
     return [_registration(chance, number) for number in range(count)]
 
@@ -59,7 +59,7 @@ def _registration(chance: random.Random, number: int) -> Registration:
 
 
 def vector_of(text: str, dimension: int) -> Vector:
-    """A dense vector of length 1: texts that share words are close, as an encoder's are, and no two are alike."""
+    """A vector of length 1; as with an encoder, texts that share words are close, and no two are equal."""
     total = np.sum([_of_word(word, dimension) for word in words(text) or [""]], axis=0) + 0.5 * _of_word(
         text, dimension
     )

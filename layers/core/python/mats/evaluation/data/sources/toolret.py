@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mats.domain.errors import Fault
-from mats.evaluation.data.defects import embedding_one
+from mats.evaluation.data.defects import shared_document
 from mats.evaluation.data.sources.layout import Judged
 from mats.evaluation.data.sources.rows import Row, SourceInvalid, files, rows
 
@@ -219,7 +219,7 @@ def _broken(copy: _Copy) -> dict[str, str]:
     for query, label in copy.labels:
         if label in copy.embedded:
             by_source[copy.queries[query]["source"]][label] = _content(copy.embedded[label])
-    shared = {source: embedding_one(labels) for source, labels in by_source.items()}
+    shared = {source: shared_document(labels) for source, labels in by_source.items()}
     return {source: str(document) for source, document in shared.items() if document is not None}
 
 
