@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -20,6 +21,7 @@ from typing import Any
 from unittest import mock
 
 from mats.adapters.encoder.local import LocalEncoder
+from mats.adapters.sqlite.database import Database
 from mats.local.cli.main import app
 
 ROOT = Path(__file__).parents[1]
@@ -107,6 +109,7 @@ def in_process(
         patched.enter_context(mock.patch.object(sys, "stdin", TextIOWrapper(BytesIO(stdin), "utf-8")))
         patched.enter_context(mock.patch.object(sys, "excepthook", sys.excepthook))
         patched.enter_context(mock.patch.object(LocalEncoder, "load", _loaded))
+        patched.enter_context(_databases_closed())
         patched.enter_context(redirect_stdout(out))
         patched.enter_context(redirect_stderr(err))
         patched.enter_context(_logging_restored())
@@ -128,6 +131,24 @@ _load = LocalEncoder.load
 def _loaded(name: str, **options: Any) -> LocalEncoder:
     """Each encoder is loaded once; a command of its own process pays a second for it."""
     return _load(name, **options)
+
+
+@contextmanager
+def _databases_closed() -> Iterator[None]:
+    """Close what a command leaves to the end of its process."""
+    opened: list[Database] = []
+    connect = Database.connect
+
+    def connect_and_note(database: Database) -> sqlite3.Connection:
+        opened.append(database)
+        return connect(database)
+
+    try:
+        with mock.patch.object(Database, "connect", connect_and_note):
+            yield
+    finally:
+        for database in opened:
+            database.close()
 
 
 @contextmanager
