@@ -40,9 +40,9 @@ $(READY): requirements/lock.txt requirements/assets.txt pyproject.toml
 
 test: check ## Run every check and every test that needs only Python (WORKERS=N, default all cores)
 	@$(PYTEST) --dist worksteal -m "not server"
-	@echo "Not run: tests of the templates, real servers and the browser; make test-servers runs them."
+	@echo "Not run: what needs a server, the CDK, a browser or the judged data sets; make test-servers runs it."
 
-test-servers: setup $(INFRA) ## Run the tests of OpenSearch, DynamoDB, Lambda, the CDK and the browser
+test-servers: setup $(INFRA) ## Run the tests that need OpenSearch, DynamoDB, Lambda, the CDK, a browser or the data sets
 	@$(BIN)/mypy --package infra
 	@$(PYTEST) --dist loadgroup -m server
 

@@ -6,9 +6,12 @@ CDK or a browser run on the same worker (`xdist_group`), so that each of these s
 """
 
 import os
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from botocore.loaders import JSONFileLoader
 from hypothesis import settings
 
 from tests.servers.fixtures import dynamodb_url, opensearch_url  # noqa: F401
@@ -20,8 +23,19 @@ ROOT = Path(__file__).parents[1]
 REQUIRED = os.environ.get("MATS_REQUIRE_SERVERS") == "1"
 DATA = Path(os.environ.get("MATS_DATA") or ROOT.parent / "shared" / "data")
 SERVER_FOLDERS = {"console", "infra", "path"}
-SERVER_FIXTURES = {"dynamodb_url", "opensearch_url"}
+SERVER_FIXTURES = {"data", "dynamodb_url", "opensearch_url"}
 _LACKING = "Skipped: no "
+
+_load_file = JSONFileLoader.load_file
+
+
+@cache
+def _service_model(path: str) -> Any:
+    """A file of botocore, parsed once; a client of a new session parses some megabytes of them."""
+    return _load_file(JSONFileLoader(), path)
+
+
+JSONFileLoader.load_file = lambda self, path: _service_model(path)
 
 
 def skip_or_fail(lacking: str) -> None:
@@ -40,15 +54,15 @@ def data() -> Path:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
     """Mark the server tier, and name the worker that its tests share."""
     for item in items:
         folder = item.path.relative_to(Path(__file__).parent).parts[0]
-        if folder in SERVER_FOLDERS or SERVER_FIXTURES & {*getattr(item, "fixturenames", ())}:
+        if folder in SERVER_FOLDERS or SERVER_FIXTURES & {*item.fixturenames}:
             item.add_marker(pytest.mark.server)
         if item.get_closest_marker("server"):
-            groups = {"console": f"browser-{item.path.stem}", "infra": "cdk"}
-            item.add_marker(pytest.mark.xdist_group(groups.get(folder, "java")))
+            group = f"browser-{item.path.stem}" if folder == "console" else "cdk" if folder == "infra" else "java"
+            item.add_marker(pytest.mark.xdist_group("data" if "data" in item.fixturenames else group))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
+from itertools import product
 from typing import Any
 
 import botocore.session
@@ -30,6 +31,7 @@ from mats.domain.registration import Registration
 from mats.ports import Change, Stored, Target, Written
 from mats.usecases.enrich import Enrich, Outcome
 from tests.builders import a_profile, a_registration, an_item
+from tests.failures import Failures
 from tests.fakes import AtOnce, FakeClock, FakeEncoder, MemoryIndex, MemoryRegistry, MemoryTrust, ScriptedWriter
 from tests.servers.parrot import JSON, Parrot, Saying
 from tests.servers.recorder import Cut, Hook, Recorder, Refuse, Stall, every, nth
@@ -137,11 +139,12 @@ class TestWhatTheServiceRefuses:
             assert code in str(error)
             assert isinstance(error, NotPermitted) is (code in BY_AN_OPERATOR)
 
-    @pytest.mark.parametrize("asked", ASKED)
-    @pytest.mark.parametrize("status", [500, 502, 503, 413, 404])
-    def test_a_bare_status_is_an_error_whatever_was_asked(self, parrot, asked, status):
-        parrot.says(Saying(b"<html>no</html>", status, "text/html"))
-        failure_of(ASKED[asked], asking_once())
+    def test_a_bare_status_is_an_error_whatever_was_asked(self, parrot):
+        with Failures() as failures:
+            for status, (asked, asking) in product((500, 502, 503, 413, 404), ASKED.items()):
+                with failures.of(status, asked):
+                    parrot.says(Saying(b"<html>no</html>", status, "text/html"))
+                    failure_of(asking, asking_once())
 
     def test_credentials_that_ran_out_say_that_they_are_to_be_renewed(self, recorder):
         recorder.play = every(Refuse(400, "ExpiredTokenException"))
@@ -167,11 +170,13 @@ class TestWhatTheServiceRefuses:
 
 
 class TestTheNetwork:
-    @pytest.mark.parametrize("asked", ASKED)
     @pytest.mark.parametrize(("act", "timeout_s"), [(Stall(60), 0.2), (Cut(), 5)], ids=["stalled", "cut"])
-    def test_no_answer_is_an_error_whatever_was_asked(self, recorder, asked, act, timeout_s):
+    def test_no_answer_is_an_error_whatever_was_asked(self, recorder, act, timeout_s):
         recorder.play = every(act)
-        failure_of(ASKED[asked], asking_once(timeout_s))
+        with Failures() as failures:
+            for asked, asking in ASKED.items():
+                with failures.of(asked):
+                    failure_of(asking, asking_once(timeout_s))
 
     def test_nobody_listens(self, monkeypatch):
         credentials(monkeypatch, dynamodb="http://127.0.0.1:1")
@@ -204,11 +209,13 @@ class TestTheNetwork:
             with suppress(DependencyFailed):
                 asking(asking_once())
 
-    @pytest.mark.parametrize("asked", ["registry.get", "registry.ids", "profiles.get", "profiles.ids", "trust.get"])
-    @pytest.mark.parametrize("content", [b"", b"{}", b"<html></html>", b"[]"])
-    def test_an_answer_without_rows_is_not_taken_for_there_are_none(self, parrot, asked, content):
-        parrot.says(Saying(content))
-        failure_of(ASKED[asked], asking_once())
+    def test_an_answer_without_rows_is_not_taken_for_there_are_none(self, parrot):
+        readers = ("registry.get", "registry.ids", "profiles.get", "profiles.ids", "trust.get")
+        with Failures() as failures:
+            for content, asked in product((b"", b"{}", b"<html></html>", b"[]"), readers):
+                with failures.of(content, asked):
+                    parrot.says(Saying(content))
+                    failure_of(ASKED[asked], asking_once())
 
 
 KEY = {"namespace": {"S": "com.acme.pay"}, "name": {"S": "pay"}}
@@ -282,12 +289,12 @@ class TestTwoAtOnce:
         parrot.says(cancelled(reason, "None"))
         assert reason in str(failure_of(ASKED["profiles.save"], asking_once()))
 
-    @pytest.mark.parametrize("code", sorted(ANSWERS))
-    @pytest.mark.parametrize("asked", ASKED)
-    def test_nothing_of_the_sdk_comes_out_wherever_another_is_met(self, recorder, asked, code):
-        recorder.play = every(Refuse(400, code))
-        with suppress(DependencyFailed):
-            ASKED[asked](asking_once())
+    def test_nothing_of_the_sdk_comes_out_wherever_another_is_met(self, recorder):
+        with Failures() as failures:
+            for code, (asked, asking) in product(sorted(ANSWERS), ASKED.items()):
+                with failures.of(code, asked), suppress(DependencyFailed):
+                    recorder.play = every(Refuse(400, code))
+                    asking(asking_once())
 
     def test_a_note_that_meets_another_write_is_left_out(self, recorder):
         recorder.play = every(Refuse(400, "TransactionConflictException"))

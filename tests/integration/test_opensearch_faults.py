@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import product
 
 import pytest
 
@@ -20,6 +21,7 @@ from mats.domain.profile import Status
 from mats.domain.query import Filter
 from mats.ports import Stored, Target
 from tests.builders import a_profile
+from tests.failures import Failures
 from tests.fakes import FakeEncoder
 from tests.servers.parrot import JSON, Parrot, Saying
 from tests.servers.recorder import Cut, Recorder, Refuse, Stall, every, nth
@@ -112,14 +114,15 @@ def echoing(parrot: Parrot) -> Domain:
 
 
 class TestWhatTheDomainRefuses:
-    @pytest.mark.parametrize("asked", ASKED)
-    @pytest.mark.parametrize("status", [400, 401, 403, 413, 429, 500, 502, 503, 504])
-    def test_every_status_is_an_error_whatever_was_asked(self, recorder, domain, asked, status):
-        recorder.play = every(Refuse(status, "some_exception"))
-        error = failure_of(ASKED[asked], domain)
-        assert str(status) in str(error)
-        assert isinstance(error, NotPermitted) is (status in (401, 403))
-        assert not isinstance(error, Missing)
+    def test_every_status_is_an_error_whatever_was_asked(self, recorder, domain):
+        with Failures() as failures:
+            for status, (asked, asking) in product((400, 401, 403, 413, 429, 500, 502, 503, 504), ASKED.items()):
+                with failures.of(status, asked):
+                    recorder.play = every(Refuse(status, "some_exception"))
+                    error = failure_of(asking, domain)
+                    assert str(status) in str(error)
+                    assert isinstance(error, NotPermitted) is (status in (401, 403))
+                    assert not isinstance(error, Missing)
 
     def test_an_error_is_asked_about_once(self, recorder, domain):
         recorder.play = every(Refuse(503, "some_exception"))
@@ -164,10 +167,12 @@ class TestTheNetwork:
         assert isinstance(error, OutOfTime)
         assert len(recorder.calls) == 1
 
-    @pytest.mark.parametrize("asked", ASKED)
-    def test_a_connection_that_is_always_cut_is_an_error(self, recorder, domain, asked):
+    def test_a_connection_that_is_always_cut_is_an_error(self, recorder, domain):
         recorder.play = every(Cut())
-        failure_of(ASKED[asked], domain)
+        with Failures() as failures:
+            for asked, asking in ASKED.items():
+                with failures.of(asked):
+                    failure_of(asking, domain)
 
     def test_nobody_listens(self, monkeypatch):
         credentials(monkeypatch)
