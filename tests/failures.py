@@ -10,7 +10,7 @@ import pytest
 
 @dataclass
 class Failures:
-    """The cases of a rule that failed; `with Failures() as failures`, and within it `with failures.of(case)` for each."""
+    """The cases of a rule that failed: `with Failures() as failures`, then `with failures.of(case)` for each case."""
 
     failed: dict[str, str] = field(default_factory=dict)
 
