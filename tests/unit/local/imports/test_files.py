@@ -14,6 +14,7 @@ from mats.local.imports import files
 from mats.local.imports.files import FileUnreadable, find_files, open_file
 from mats.local.imports.importer import Importer
 from mats.local.imports.lines import read_content
+from mats.local.imports.sources import open_sources
 from tests.fakes import MemoryRegistry
 from tests.unit.local.imports.formats import documents as d
 
@@ -23,8 +24,8 @@ def row(name: str, **about) -> bytes:
 
 
 def imported(name: str, namespace: str = "") -> Importer:
-    importer = Importer(MemoryRegistry(), namespace)
-    importer.import_name(str(name), lambda count: None)
+    importer = Importer(MemoryRegistry())
+    importer.import_sources(open_sources(str(name), namespace))
     return importer
 
 
@@ -205,7 +206,7 @@ def test_what_a_document_changed_is_named(tmp_path):
     for version in ("1", "2"):
         file.write_text(json.dumps({**d.CARD, "version": version}))
         importer = Importer(registry)
-        importer.import_name(str(file), lambda count: None)
+        importer.import_sources(open_sources(str(file)))
     ((id, placed, place),) = importer.report.registered
     assert (id, placed, place.file) == ("com.example/Travel desk", Placed.CHANGED, str(file))
 

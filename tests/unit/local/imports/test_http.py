@@ -5,13 +5,16 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
+import httpcore2
 import pytest
 
 from mats.local.imports import http
 from mats.local.imports.addresses import Unfetchable, redact, without_query
 from mats.local.imports.http import fetch
 from mats.local.imports.importer import Importer
+from mats.local.imports.sources import open_sources
 from tests.fakes import MemoryRegistry
 
 
@@ -52,14 +55,14 @@ def saying(head: str, body: bytes = b"") -> Callable[[socket.socket], None]:
 
 def test_an_address_on_this_machine_is_read_when_it_is_given():
     with answering(saying("200 OK\r\nContent-Length: 2", b"{}")) as url:
-        assert fetch(url).body == b"{}"
+        assert fetch(url) == b"{}"
 
 
 @pytest.mark.parametrize(
     ("head", "body", "said"),
     [
         ("404 Not Found\r\nContent-Length: 0", b"", "status 404"),
-        ("200 OK\r\nContent-Length: 100", b"{}", "broke off"),
+        ("200 OK\r\nContent-Length: 100", b"{}", "truncated"),
         ("200 OK\r\nContent-Encoding: gzip", b"\x1f\x8b", "encoding"),
         ("200 OK", b"x" * 200_000, "more than"),
         ("200 OK\r\nTransfer-Encoding: chunked", b"zz\r\n", "cannot be read"),
@@ -72,11 +75,12 @@ def test_an_address_on_this_machine_is_read_when_it_is_given():
         ("302 Found\r\nLocation: /again", b"", "redirects more than"),
         ("nonsense", b"", "cannot be read"),
         ("200 OK\r\n" + "X: y\r\n" * 200, b"", "cannot be read"),
+        ("200 OK\r\n" + "X: y" * 50_000, b"", "cannot be read"),
     ],
 )
 def test_an_answer_that_is_wrong_or_leads_astray_is_one_clear_sentence(head, body, said):
     with answering(saying(head, body)) as url, pytest.raises(Unfetchable, match=said):
-        fetch(url, most=100_000, timeout_s=10)
+        fetch(url, max_bytes=100_000, timeout_s=10)
 
 
 def drip(connection: socket.socket, head: bytes) -> None:
@@ -120,11 +124,21 @@ def test_no_address_of_a_clouds_metadata_is_asked_by_whatever_name(address, monk
         fetch("http://innocent.example/")
 
 
+def refusing(heard: Callable[[str, float], None], error: type[Exception] = httpcore2.ConnectError) -> Any:
+    """A `connect_tcp` that accepts no connection."""
+
+    async def connect_tcp(self, host: str, port: int, timeout: float, *more: object) -> None:
+        heard(host, timeout)
+        raise error
+
+    return connect_tcp
+
+
 def test_an_address_that_is_translated_is_the_one_it_stands_for(monkeypatch):
     reached: list[str] = []
     monkeypatch.setattr(http.socket, "getaddrinfo", lambda *a, **k: [(0, 0, 0, "", ("64:ff9b::5db8:d822", 80))])
-    monkeypatch.setattr(http.socket, "create_connection", lambda where, timeout: reached.append(where[0]) or 1 / 0)
-    with pytest.raises(ZeroDivisionError):
+    monkeypatch.setattr(httpcore2.AnyIOBackend, "connect_tcp", refusing(lambda host, timeout: reached.append(host)))
+    with pytest.raises(Unfetchable, match="cannot be read"):
         fetch("http://public.example/")
     assert reached == ["64:ff9b::5db8:d822"]
 
@@ -138,13 +152,10 @@ def test_a_name_that_stands_for_this_machine_is_not_asked(monkeypatch):
 def test_addresses_that_take_no_connection_share_the_time(monkeypatch):
     given: list[float] = []
 
-    def silent(address: tuple[str, int], timeout: float) -> None:
-        given.append(timeout)
-        raise TimeoutError
-
     addresses = [(0, 0, 0, "", (f"8.8.8.{n}", 80)) for n in range(9)]
     monkeypatch.setattr(http.socket, "getaddrinfo", lambda *a, **k: addresses)
-    monkeypatch.setattr(http.socket, "create_connection", silent)
+    silent = refusing(lambda host, timeout: given.append(timeout), httpcore2.ConnectTimeout)
+    monkeypatch.setattr(httpcore2.AnyIOBackend, "connect_tcp", silent)
     with pytest.raises(Unfetchable, match="did not answer"):
         fetch("http://slow.example/", timeout_s=8)
     assert given == [2, 2, 2, 2]
@@ -160,9 +171,9 @@ def test_what_may_be_secret_in_an_address_is_not_kept():
 
 def test_what_lies_at_an_address_with_a_key_is_registered_without_it():
     body = b"---\nname: a\ndescription: Does something.\n---\nDo it.\n"
-    importer = Importer(MemoryRegistry(), "com.acme")
+    importer = Importer(MemoryRegistry())
     with answering(saying(f"200 OK\r\nContent-Length: {len(body)}", body)) as url:
-        importer.import_name(f"{url}/SKILL.md?token=s3cr3t", lambda count: None)
+        importer.import_sources(open_sources(f"{url}/SKILL.md?token=s3cr3t", "com.acme"))
     (item,) = importer.registry.items.values()
     assert item["endpoint"] == f"{url}/SKILL.md"
 
@@ -172,6 +183,6 @@ def test_an_archive_at_an_address_is_unpacked_and_a_damaged_one_is_named():
     for body, placed in ((packed, 1), (packed[:20], 0)):
         with answering(saying(f"200 OK\r\nContent-Length: {len(body)}", body)) as url:
             importer = Importer(MemoryRegistry())
-            importer.import_name(f"{url}/rows.jsonl.gz?token=secret", lambda count: None)
+            importer.import_sources(open_sources(f"{url}/rows.jsonl.gz?token=secret"))
         assert len(importer.registry.items) == placed
         assert [bad.place.file for bad in importer.report.rejected] == [f"{url}/rows.jsonl.gz"] * (1 - placed)

@@ -11,7 +11,7 @@ from tests.fakes import MemoryRegistry
 
 
 def import_lines(importer: Importer, name: str, content: bytes, acknowledge=lambda count: None) -> None:
-    importer.import_values(Source(name), read_lines(name, io.BytesIO(content)), acknowledge)
+    importer.import_sources([(Source(name), read_lines(name, io.BytesIO(content)))], acknowledge)
 
 
 def test_batches_are_acknowledged_after_they_are_written(monkeypatch):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from mats.domain.errors import RegistrationInvalid
 from mats.local.imports import lines
+from mats.local.imports.formats import MappedValue
 from mats.local.imports.formats.registrations import parse_row
 from mats.local.imports.lines import parse_line, read_lines
 
@@ -21,7 +22,7 @@ def read(content: bytes) -> list[tuple[int, object]]:
 
 
 def is_overlong(value: object) -> bool:
-    return isinstance(value, RegistrationInvalid) and "longer than" in value.faults[0].message
+    return isinstance(value, MappedValue) and "longer than" in value.faults[0].message
 
 
 def test_blank_lines_are_skipped_and_counted():

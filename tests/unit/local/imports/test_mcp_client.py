@@ -1,5 +1,6 @@
 """Live MCP servers: honest ones of every revision are listed, and whatever the others do ends soon."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,7 +9,8 @@ import time
 
 import pytest
 
-from mats.local.imports.mcp_client import ServerFailed, _Process, listed_by_address, listed_by_command
+from mats.local.imports import mcp_process
+from mats.local.imports.mcp_client import ServerFailed, list_by_address, list_by_command
 from tests.unit.local.imports.test_http import answering, saying
 
 SERVER = """
@@ -33,7 +35,7 @@ def shake():
 
 def listed(script: str, timeout_s: float = 10) -> list[str]:
     command = [sys.executable, "-c", SERVER + textwrap.dedent(script)]
-    return [tool["name"] for tool in listed_by_command(command, timeout_s=timeout_s)["tools"]]
+    return [tool["name"] for tool in list_by_command(command, timeout_s=timeout_s, grace_s=0.1)["tools"]]
 
 
 def test_all_pages_of_a_server_are_listed_and_nothing_is_called():
@@ -99,22 +101,22 @@ def test_a_server_that_dies_hangs_floods_or_lies_ends_in_one_clear_sentence(scri
     assert "\x1b" not in str(raised.value)
 
 
-def test_a_server_that_ended_before_it_was_asked_is_heard_all_the_same(monkeypatch):
-    enter = _Process.__enter__
+def test_last_words_are_reported_of_a_server_that_ended_before_the_first_request(monkeypatch):
+    start = subprocess.Popen
 
-    def late(process):
-        entered = enter(process)
-        entered._process.wait(20)
-        return entered
+    def start_and_wait(*arguments, **options) -> subprocess.Popen:
+        process = start(*arguments, **options)
+        process.wait(20)
+        return process
 
-    monkeypatch.setattr(_Process, "__enter__", late)
+    monkeypatch.setattr(mcp_process.subprocess, "Popen", start_and_wait)
     with pytest.raises(ServerFailed, match="it said: no key given"):
         listed("sys.exit('no key given')")
 
 
 def test_a_command_that_is_not_there_says_so():
     with pytest.raises(ServerFailed, match="cannot be started"):
-        listed_by_command(["/no/such/server"], timeout_s=1)
+        list_by_command(["/no/such/server"], timeout_s=1)
 
 
 def alive(pid: int) -> bool:
@@ -147,7 +149,8 @@ def test_a_server_does_not_outlive_whoever_is_told_to_end(tmp_path):
     note = tmp_path / "pid"
     server = f"import os, time; open({str(note)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
     command = [sys.executable, "-c", server]
-    asks = f"from mats.local.imports.mcp_client import listed_by_command; listed_by_command({command!r}, timeout_s=60)"
+    lists = f"list_by_command({command!r}, timeout_s=60, grace_s=0.1)"
+    asks = f"from mats.local.imports.mcp_client import list_by_command; {lists}"
     process = subprocess.Popen([sys.executable, "-c", asks], stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 20
     while not (note.exists() and note.read_text()) and time.monotonic() < deadline:
@@ -157,16 +160,19 @@ def test_a_server_does_not_outlive_whoever_is_told_to_end(tmp_path):
     assert not alive(int(note.read_text()))
 
 
+REFUSAL = {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "go away"}}
+
+
 @pytest.mark.parametrize(
     ("head", "body", "said"),
     [
-        ("401 Unauthorized\r\nContent-Length: 0", b"", "who asks"),
-        ("200 OK\r\nContent-Type: application/json", b"not json", "no response"),
+        ("401 Unauthorized\r\nContent-Length: 0", b"", "requires authentication"),
+        ("200 OK\r\nContent-Type: application/json", b"not json", "no JSON-RPC response"),
         ("405 Method Not Allowed\r\nContent-Length: 0", b"", "status 405"),
-        ("200 OK\r\nContent-Type: text/event-stream", b'data: {"id": 7}\n\n', "no response"),
-        ("400 Bad\r\nContent-Type: application/json", b'{"error": {"code": -32000, "message": "go away"}}', "go away"),
+        ("200 OK\r\nContent-Type: text/event-stream", b'data: {"id": 7}\n\n', "no JSON-RPC response"),
+        ("400 Bad\r\nContent-Type: application/json", json.dumps(REFUSAL).encode(), "status 400.*go away|go away.*400"),
     ],
 )
 def test_an_address_that_lists_nothing_says_why(head, body, said):
     with answering(saying(head, body)) as url, pytest.raises(ServerFailed, match=said):
-        listed_by_address(url, timeout_s=10)
+        list_by_address(url, timeout_s=10)

@@ -1,7 +1,7 @@
 """`mats import`."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,12 +17,13 @@ from mats.local.cli.console import AsJson, Exit, err, exit_codes, out, plain, pr
 from mats.local.cli.progress import bar
 from mats.local.cli.registry import index
 from mats.local.cli.spending import show_spent, spent_json
-from mats.local.imports import addresses, mcp_client
+from mats.local.imports.addresses import is_address, redact
 from mats.local.imports.dry_run import DryRunRegistry
 from mats.local.imports.dynamodb_files import write_requests
 from mats.local.imports.formats import Source
 from mats.local.imports.importer import Importer
 from mats.local.imports.report import Place, Rejection, Remark, Report
+from mats.local.imports.sources import Stream, live_source, open_sources
 from mats.ports import Item
 from mats.settings import Settings
 
@@ -71,17 +72,13 @@ def import_(
     with exit_codes():
         settings: Settings = context.obj
         _check(namespace)
-        take = _taker(what, settings, timeout)
+        sources = _sources(what, settings, timeout, namespace)
         if dry_run or to_items:
-            report = _dry_run(take, settings, namespace, to_items, table, as_json=as_json)
+            report = _dry_run(sources, settings, to_items, table, as_json=as_json)
         else:
-            report = _run(take, Local(settings), namespace, began, as_json=as_json)
+            report = _run(sources, Local(settings), began, as_json=as_json)
     if report.rejected:
         raise typer.Exit(Exit.REFUSED)
-
-
-_Take = Callable[[Importer, Callable[[int], None]], None]
-"""Has an importer take what was asked for."""
 
 
 def _check(namespace: str) -> None:
@@ -90,40 +87,31 @@ def _check(namespace: str) -> None:
         Registration.parse({"namespace": namespace, "name": "x", "kind": "tool"})
 
 
-def _taker(what: list[str], settings: Settings, timeout_s: float) -> _Take:
-    """What the arguments ask for. A file called `mcp` or `bedrock` is given as ./mcp."""
+def _sources(what: list[str], settings: Settings, timeout_s: float, namespace: str) -> Iterable[tuple[Source, Stream]]:
+    """The sources that the arguments name. A file called `mcp` or `bedrock` is given as ./mcp."""
     match what:
         case ["mcp"]:
             raise RequestInvalid([Fault("mcp", "say which server: `mats import mcp -- COMMAND...`, or its address")])
-        case ["mcp", url] if addresses.is_address(url):
-            return _live(addresses.redact(url), url, lambda: mcp_client.listed_by_address(url, timeout_s=timeout_s))
-        case ["mcp", *command]:
-            return _live(command[0], "", lambda: mcp_client.listed_by_command(command, timeout_s=timeout_s))
+        case ["mcp", *server]:
+            return [_mcp_source(server, timeout_s, namespace)]
         case ["bedrock"]:
-            return _live("bedrock", "", lambda: bedrock_catalogue(settings))
-    return lambda importer, advance: _files(importer, what, advance)
+            return [live_source("bedrock", lambda: bedrock_catalogue(settings), namespace)]
+    return (source for name in what for source in open_sources(name, namespace))
 
 
-def _files(importer: Importer, names: list[str], advance: Callable[[int], None]) -> None:
-    for name in names:
-        importer.import_name(name, advance)
+def _mcp_source(server: list[str], timeout_s: float, namespace: str) -> tuple[Source, Stream]:
+    from mats.local.imports import mcp_client  # noqa: PLC0415 - loads the MCP SDK for those who ask a live server
+
+    if len(server) == 1 and is_address(server[0]):
+        url = server[0]
+        return live_source(redact(url), lambda: mcp_client.list_by_address(url, timeout_s=timeout_s), namespace, url)
+    return live_source(server[0], lambda: mcp_client.list_by_command(server, timeout_s=timeout_s), namespace)
 
 
-def _live(name: str, url: str, asked: Callable[[], Any]) -> _Take:
-    def take(importer: Importer, advance: Callable[[int], None]) -> None:
-        source = Source(name, importer.namespace, server=addresses.without_query(url))
-        if source.server != url:
-            note = Fault("endpoint", "is kept without what stands behind ? or #, which may be a secret")
-            importer.report.noted.append(Remark(Place(name), [note]))
-        importer.import_values(source, iter([(Place(name), asked())]), advance)
-
-    return take
-
-
-def _run(take: _Take, local: Local, namespace: str, began: float, *, as_json: bool) -> Report:
-    importer = Importer(local.registry, namespace)
+def _run(sources: Iterable[tuple[Source, Stream]], local: Local, began: float, *, as_json: bool) -> Report:
+    importer = Importer(local.registry)
     with bar("Registering", None) as advance:
-        take(importer, advance)
+        importer.import_sources(sources, advance)
     indexed = index(local)
     seconds = time.monotonic() - began
     report = importer.report
@@ -139,13 +127,13 @@ def _run(take: _Take, local: Local, namespace: str, began: float, *, as_json: bo
 
 
 def _dry_run(
-    take: _Take, settings: Settings, namespace: str, to_items: Path | None, table: str, *, as_json: bool
+    sources: Iterable[tuple[Source, Stream]], settings: Settings, to_items: Path | None, table: str, *, as_json: bool
 ) -> Report:
     """Do everything but register. A registry that is there is compared with; none is made."""
     there = not settings.in_aws and (settings.home / DATABASE).exists()
     registry = DryRunRegistry(Local(settings).registry if there else None)
-    importer = Importer(registry, namespace)
-    take(importer, lambda count: None)
+    importer = Importer(registry)
+    importer.import_sources(sources)
     report, items = importer.report, list(registry.items.values())
     written = write_requests(items, table, to_items) if to_items else 0
     if as_json:

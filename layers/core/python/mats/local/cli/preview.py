@@ -17,6 +17,7 @@ from mats.local.cli.spending import show_spent, spent_json
 from mats.local.imports import addresses
 from mats.local.imports.dry_run import DryRunRegistry
 from mats.local.imports.importer import Importer
+from mats.local.imports.sources import open_sources
 from mats.local.outlook import told
 from mats.settings import Settings
 from mats.usecases.preview import TWIN_COSINE, TWIN_OVERLAP, Outlook, Preview, Prospect
@@ -73,8 +74,8 @@ def _registrations(item: str, namespace: str, local: Local) -> list[Registration
             raise CapabilityNotFound(item)
         return [Registration.parse(kept)]
     registry = DryRunRegistry()
-    importer = Importer(registry, namespace)
-    importer.import_name(item, lambda count: None)
+    importer = Importer(registry)
+    importer.import_sources(open_sources(item, namespace))
     if not registry.items:
         faults = [
             Fault(":".join(filter(None, (row.place.where, fault.attribute))), fault.message)

@@ -125,10 +125,11 @@ def _lack_of_vectors(local: Local) -> Text:
 
 def _load_sample(local: Local) -> None:
     from mats.local.imports.importer import Importer  # noqa: PLC0415
+    from mats.local.imports.sources import open_sources  # noqa: PLC0415
     from mats.local.worker import drain  # noqa: PLC0415
 
     importer = Importer(local.registry)
-    importer.import_name(str(_SAMPLE / "registry.jsonl"), lambda count: None)
+    importer.import_sources(open_sources(str(_SAMPLE / "registry.jsonl")))
     for line in (_SAMPLE / "trust.jsonl").read_text("utf-8").splitlines():
         entry = json.loads(line)
         local.trust.put(Id(entry["id"]), entry["trust"])

@@ -1,11 +1,11 @@
-"""Addresses: what may be shown and stored of them, and which of them are never connected to (SSRF protection)."""
+"""Addresses: what may be shown and stored of them, and which are never connected to (SSRF protection)."""
 
 import ipaddress
 from urllib.parse import SplitResult, urlsplit
 
 from mats.domain.errors import Fault, Invalid
 
-_NEVER = tuple(
+_BLOCKED = tuple(
     ipaddress.ip_network(network)
     for network in (
         "0.0.0.0/8", "100.100.100.200/32", "169.254.0.0/16", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15",
@@ -13,26 +13,30 @@ _NEVER = tuple(
         "2001::/32", "2002::/16", "fe80::/10", "fd00:ec2::/32", "ff00::/8",
     )
 )  # fmt: skip
-"""Link-local and metadata addresses of clouds, and those that stand for other ones or for nothing."""
+"""Link-local, cloud metadata, multicast, reserved and tunnel addresses."""
 
-_TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
-"""What IPv4 addresses are called in networks that have none (RFC 6052)."""
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+"""IPv4 addresses translated to IPv6 (RFC 6052)."""
 
 
 class Unfetchable(Invalid):
     """An address cannot be read, or must not be."""
 
-    def __init__(self, url: str, why: str) -> None:
-        super().__init__([Fault(redact(url), why)])
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__([Fault(redact(url), reason)])
+
+
+class AddressRefused(Exception):
+    """A host leads to an address that must not be asked; the message says why."""
 
 
 def is_address(text: str) -> bool:
-    """Whether somebody means an address and not a file."""
+    """Whether a name is an address and not a file."""
     return text.lower().startswith(("http://", "https://"))
 
 
 def redact(url: str) -> str:
-    """An address without what may be secret in it."""
+    """An address without user, password, query and fragment, which may be secret."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -43,11 +47,16 @@ def redact(url: str) -> str:
 
 
 def without_query(url: str) -> str:
-    """As much of an address as may be registered for everybody to read: a query often holds a key or a token."""
+    """An address as it is registered, which everyone can read: a query often holds a key or a token."""
     return url.partition("#")[0].partition("?")[0]
 
 
 def split_url(url: str) -> SplitResult:
+    """The parts of an http or https address.
+
+    Raises:
+        Unfetchable: it is none, or holds credentials.
+    """
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -60,20 +69,21 @@ def split_url(url: str) -> SplitResult:
     return parts
 
 
-def port_of(parts: SplitResult) -> int:
-    return 443 if parts.scheme == "https" else 80
+def check_address(address: str, host: str, *, may_be_private: bool) -> None:
+    """Check an IP address that a host name resolved to.
 
-
-def refusal(address: str, host: str, *, given: bool) -> str:
-    """Why this address is not asked; empty if it may be."""
-    ip = _plain(address)
-    if any(ip in network for network in _NEVER if network.version == ip.version):
-        return f"is at {ip}, an address that is never asked: link-local, of a cloud's metadata, or of no host"
-    if ip.is_loopback and not (given and _names_loopback(host)):
-        return f"leads to this machine ({ip}), which is only asked when it is given as localhost or by its address"
-    if is_private(address) and not given:
-        return f"leads into a private network ({ip}) from outside"
-    return ""
+    Raises:
+        AddressRefused: it is blocked, or private without being given, or loopback by another name than its own.
+    """
+    ip = _effective(address)
+    if any(ip in network for network in _BLOCKED if network.version == ip.version):
+        raise AddressRefused(f"is at {ip}, which is never asked: link-local, cloud metadata or no host")
+    if ip.is_loopback and not (may_be_private and _names_loopback(host)):
+        raise AddressRefused(
+            f"leads to this machine ({ip}), which is only asked when it is given as localhost or by its address"
+        )
+    if not may_be_private and is_private(address):
+        raise AddressRefused(f"leads into a private network ({ip}) from outside")
 
 
 def _names_loopback(host: str) -> bool:
@@ -84,12 +94,13 @@ def _names_loopback(host: str) -> bool:
 
 
 def is_private(address: str) -> bool:
-    return not _plain(address).is_global
+    """Whether an IP address is not on the public internet."""
+    return not _effective(address).is_global
 
 
-def _plain(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """The address that is meant: an IPv6 one may hold an IPv4 one, mapped or translated."""
+def _effective(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """The address that is reached: an IPv6 one may hold an IPv4 one, mapped or translated."""
     ip = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(ip, ipaddress.IPv6Address) and ip in _TRANSLATED:
+    if isinstance(ip, ipaddress.IPv6Address) and ip in _NAT64:
         return ipaddress.IPv4Address(int(ip) & 0xFFFF_FFFF)
     return (isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped) or ip

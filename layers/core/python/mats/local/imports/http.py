@@ -1,194 +1,193 @@
-"""Reading an address that somebody gave: http and https only, bounded in time and size, and nowhere it should not go.
+"""Fetch an address: http and https only, bounded in time and size, protected against SSRF.
 
-The address a name stands for is looked at before it is connected to, and it is that address that is connected to, so a
-name that changes its mind leads nowhere else. No proxy is used and nothing is sent that says who asks.
+A host name is resolved once and every address of it is checked; the connection goes to a checked address, so a name
+that resolves differently a moment later (DNS rebinding) leads nowhere else. No proxy, cookie or credential is used.
 """
 
-import http.client
+import os
 import socket
 import ssl
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import NamedTuple
-from urllib.parse import SplitResult, urljoin
+from urllib.parse import urljoin
 
-from mats.local.imports.addresses import Unfetchable, is_private, port_of, refusal, split_url
+import anyio
+import httpcore2
+import httpx2
+
+from mats.local.imports.addresses import AddressRefused, Unfetchable, check_address, is_private, split_url
 
 MAX_BYTES = 20_000_000
 TIMEOUT_S = 30.0
-_REDIRECTS = 5
-_CHUNK = 1 << 16
-_MOST_TRIED = 4
-"""Addresses of one name."""
-_MOVED = (301, 302, 303, 307, 308)
+_MAX_REDIRECTS = 5
+_MAX_ADDRESSES = 4
+"""Addresses of one name that are tried; they share the timeout."""
+_MAX_HEADERS = 100
+_REDIRECTS = (301, 302, 303, 307, 308)
+HEADERS = {"Accept-Encoding": "identity", "User-Agent": "mats"}
+"""Of every request."""
 
 
-class Answer(NamedTuple):
-    """What an address answered."""
-
-    url: str
-    status: int
-    headers: Mapping[str, str]
-    """By their names in lower case."""
-    body: bytes
-
-
-def fetch(url: str, *, timeout_s: float = TIMEOUT_S, most: int = MAX_BYTES) -> Answer:
-    """What an address holds, over at most a few redirects.
+def fetch(url: str, *, timeout_s: float = TIMEOUT_S, max_bytes: int = MAX_BYTES) -> bytes:
+    """The body at an address, over at most five redirects.
 
     Raises:
-        Unfetchable: it cannot be read in time or in size, answers with an error, or must not be asked.
+        Unfetchable: it cannot be read within the timeout and the size, answers with an error, or must not be asked.
     """
-    with Session(url, timeout_s=timeout_s, most=most) as session:
-        for _ in range(_REDIRECTS + 1):
-            answer = session.ask("GET", {"Accept": "application/json, application/yaml, text/*, */*"})
-            location = answer.headers.get("location", "")
-            if answer.status not in _MOVED or not location:
-                if answer.status != 200:
-                    raise Unfetchable(answer.url, f"answers with status {answer.status}")
-                return answer
-            session.move_to(urljoin(answer.url, location))
-    raise Unfetchable(url, f"redirects more than {_REDIRECTS} times")
+    return anyio.run(_fetch, url, timeout_s, max_bytes)
 
 
-@dataclass
-class Session:
-    """Requests to one address, or to where it redirects to, that share a deadline and a size.
+async def _fetch(url: str, timeout_s: float, max_bytes: int) -> bytes:
+    here = url
+    async with BoundedTransport(url, timeout_s=timeout_s, max_bytes=max_bytes) as transport:
+        try:
+            with anyio.fail_after(timeout_s):
+                for _ in range(_MAX_REDIRECTS + 1):
+                    response = await _get(transport, here)
+                    location = response.headers.get("location", "")
+                    if response.status_code not in _REDIRECTS or not location:
+                        if response.status_code != 200:
+                            raise Unfetchable(here, f"answers with status {response.status_code}")
+                        return b"".join([chunk async for chunk in response.aiter_raw()])
+                    await response.aclose()
+                    there = urljoin(here, location)
+                    if here.lower().startswith("https:") and there.lower().startswith("http:"):
+                        raise Unfetchable(here, "redirects from https to http")
+                    here = there
+        except TimeoutError as error:
+            raise Unfetchable(here, timeout_reason(timeout_s)) from error
+    raise Unfetchable(url, f"redirects more than {_MAX_REDIRECTS} times")
 
-    Only an address that was given may be on this machine or in a private network: what redirects from elsewhere may
-    not lead there.
+
+async def _get(transport: "BoundedTransport", url: str) -> httpx2.Response:
+    split_url(url)
+    try:
+        request = httpx2.Request("GET", url, headers={**HEADERS, "Accept": "application/json, application/yaml, */*"})
+    except httpx2.InvalidURL as error:
+        raise Unfetchable(url, "is no address") from error
+    return await transport.handle_async_request(request)
+
+
+def timeout_reason(timeout_s: float) -> str:
+    """The reason of an `Unfetchable` after a timeout."""
+    return f"did not answer within {timeout_s:g} seconds"
+
+
+class _CheckedBackend(httpcore2.AsyncNetworkBackend):
+    """Connects to checked addresses only.
+
+    This machine and private networks may be asked only at the host that was given, not where it redirects to.
     """
 
-    url: str
-    timeout_s: float
-    most: int = MAX_BYTES
-    _given_private: bool = True
-    _expired: bool = False
-    _socket: socket.socket | None = None
-    _read: int = 0
-    _timer: threading.Timer = field(init=False)
+    def __init__(self, host: str, timeout_s: float) -> None:
+        self._host, self._timeout_s = host, timeout_s
+        self._may_be_private = True
+        self._backend = httpcore2.AnyIOBackend()
 
-    def __enter__(self) -> "Session":
-        self._timer = threading.Timer(self.timeout_s, self._expire)
-        self._timer.daemon = True
-        self._timer.start()
-        return self
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """Connect to the first address that accepts, within shares of the timeout."""
+        self._may_be_private = self._may_be_private and host == self._host
+        found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = [str(info[4][0]) for info in found]
+        for address in addresses:
+            check_address(address, host, may_be_private=self._may_be_private)
+        self._may_be_private = self._may_be_private and any(map(is_private, addresses))
+        tried = addresses[:_MAX_ADDRESSES]
+        problem: Exception = OSError("no address")
+        for address in tried:
+            try:
+                return await self._backend.connect_tcp(address, port, self._timeout_s / len(tried))
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+                problem = error
+        raise problem
 
-    def __exit__(self, *exception: object) -> None:
-        self._timer.cancel()
 
-    def move_to(self, url: str) -> None:
-        """Ask another address from now on; one in a private network only from there."""
-        here, there = split_url(self.url), split_url(url)
-        if here.scheme == "https" and there.scheme == "http":
-            raise Unfetchable(self.url, "redirects from https to http")
-        self._given_private = self._given_private and here.hostname == there.hostname
-        self.url = url
+class BoundedTransport(httpx2.AsyncBaseTransport):
+    """Requests to one address and to where it redirects, with one timeout and one limit of bytes for all of them."""
 
-    def ask(self, method: str, headers: Mapping[str, str], body: bytes | None = None) -> Answer:
-        """The answer to one request, with all of its body.
+    def __init__(self, url: str, *, timeout_s: float, max_bytes: int = MAX_BYTES) -> None:
+        self._timeout_s, self._max_bytes, self._left = timeout_s, max_bytes, max_bytes
+        self.failure: Unfetchable | None = None
+        """The first failure, for callers whose library hides it."""
+        backend = _CheckedBackend(split_url(url).hostname or "", timeout_s)
+        self._pool = httpcore2.AsyncConnectionPool(ssl.create_default_context(), network_backend=backend)
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request; the body of the response is read within the limit.
 
         Raises:
-            Unfetchable: there is none in time and size, or the address must not be asked.
+            Unfetchable: there is no response, or the address must not be asked.
         """
-        with self.asked(method, headers, body) as response:
-            content = b"".join(self.chunks(response))
-            return Answer(self.url, response.status, _headers(response), content)
+        url = request.url
+        target = httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
+        sent = httpcore2.Request(request.method, target, headers=request.headers.raw, content=request.stream)
+        with self._translate_errors(str(url)):
+            response = await self._pool.handle_async_request(sent)
+        body = _Body(self._read_body(str(url), response), response)
+        result = httpx2.Response(response.status, headers=response.headers, stream=body, request=request)
+        if len(response.headers) > _MAX_HEADERS:
+            raise self.fail(str(url), f"cannot be read: more than {_MAX_HEADERS} header fields")
+        if result.headers.get("content-encoding", "identity").lower() != "identity":
+            raise self.fail(str(url), "answers in an encoding that was not asked for")
+        return result
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._pool.aclose()
+
+    def fail(self, url: str, reason: str) -> Unfetchable:
+        """The error of an address, kept if it is the first."""
+        error = Unfetchable(url, reason)
+        self.failure = self.failure or error
+        return error
+
+    async def _read_body(self, url: str, response: httpcore2.Response) -> AsyncIterator[bytes]:
+        with self._translate_errors(url, "response truncated or malformed"):
+            async for chunk in response.aiter_stream():
+                self._left -= len(chunk)
+                if self._left < 0:
+                    raise self.fail(url, f"answers with more than {self._max_bytes:,} bytes")
+                yield chunk
 
     @contextmanager
-    def asked(
-        self, method: str, headers: Mapping[str, str], body: bytes | None = None
-    ) -> Iterator[http.client.HTTPResponse]:
-        """The answer to one request, its body still to be read, by `chunks`."""
-        parts = split_url(self.url)
-        connector = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        connection = connector(parts.hostname or "", parts.port or port_of(parts), timeout=self.timeout_s)
-        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    def _translate_errors(self, url: str, protocol_error: str = "no HTTP response") -> Iterator[None]:
         try:
-            connection.sock = self._connected(parts)
-            sent = {"Accept-Encoding": "identity", "User-Agent": "mats", "Connection": "close", **headers}
-            connection.request(method, target, body=body, headers=sent)
-            response = connection.getresponse()
-            if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-                raise Unfetchable(self.url, "answers in an encoding that was not asked for")
-            yield response
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            raise Unfetchable(self.url, self._why(error)) from error
-        finally:
-            connection.close()
-            self._socket = None
+            yield
+        except httpcore2.ProtocolError as error:
+            raise self.fail(url, f"cannot be read: {protocol_error}") from error
+        except (AddressRefused, OSError, ValueError, httpcore2.NetworkError, httpcore2.TimeoutException) as error:
+            raise self.fail(url, self._reason(error)) from error
 
-    def chunks(self, response: http.client.HTTPResponse) -> Iterator[bytes]:
-        """The body as it comes, as long as there is room and time for it."""
-        while not self._expired and (chunk := response.read1(_CHUNK)):
-            self._read += len(chunk)
-            if self._read > self.most:
-                raise Unfetchable(self.url, f"answers with more than {self.most:,} bytes")
-            yield chunk
-        if self._expired:
-            raise Unfetchable(self.url, self._late)
-        if response.length:
-            raise Unfetchable(self.url, "answers with less than it says; it broke off")
-
-    @property
-    def _late(self) -> str:
-        return f"did not answer within {self.timeout_s:g} seconds"
-
-    def _why(self, error: Exception) -> str:
-        if self._expired or isinstance(error, TimeoutError):
-            return self._late
+    def _reason(self, error: BaseException) -> str:
+        """The reason that the innermost error gives: the library wraps it."""
+        if isinstance(error, AddressRefused):
+            return str(error)
+        if isinstance(error, TimeoutError | httpcore2.TimeoutException):
+            return timeout_reason(self._timeout_s)
+        while isinstance(error.__cause__, OSError | httpcore2.NetworkError):
+            error = error.__cause__
         if isinstance(error, ssl.SSLError):
             return f"cannot be asked safely: {error.reason or error}"
-        return f"cannot be read: {getattr(error, 'strerror', None) or type(error).__name__}"
-
-    def _expire(self) -> None:
-        """End whatever is waited for: a server that sends one byte now and then would never be late otherwise."""
-        self._expired = True
-        if self._socket is not None:
-            _shut(self._socket)
-
-    def _connected(self, parts: SplitResult) -> socket.socket:
-        if self._expired:
-            raise TimeoutError
-        host, port = parts.hostname or "", parts.port or port_of(parts)
-        addresses = [info[4][0] for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-        for address in addresses:
-            if why := refusal(str(address), host, given=self._given_private):
-                raise Unfetchable(self.url, why)
-        self._given_private = self._given_private and any(is_private(str(a)) for a in addresses)
-        plain = _first(addresses, port, self.timeout_s)
-        self._socket = plain
-        if parts.scheme == "https":
-            safe = ssl.create_default_context().wrap_socket(plain, server_hostname=host, do_handshake_on_connect=False)
-            self._socket = safe
-            safe.do_handshake()
-        return self._socket
+        errno = error.errno if isinstance(error, OSError) else None
+        text = os.strerror(errno) if errno and errno > 0 else getattr(error, "strerror", None)
+        return f"cannot be read: {text or type(error).__name__}"
 
 
-def _shut(connection: socket.socket) -> None:
-    """Shut a connection that may be shut already."""
-    try:
-        connection.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        return
+class _Body(httpx2.AsyncByteStream):
+    """The body of a response, as the library wants it."""
 
+    def __init__(self, chunks: AsyncIterator[bytes], response: httpcore2.Response) -> None:
+        self._chunks, self._response = chunks, response
 
-def _first(addresses: list[str | int], port: int, timeout_s: float) -> socket.socket:
-    """A connection to the first of these that takes one; those that take none share the time."""
-    problem: OSError = OSError("no address")
-    tried = addresses[:_MOST_TRIED]
-    for address in tried:
-        try:
-            connection = socket.create_connection((str(address), port), timeout=timeout_s / len(tried))
-        except OSError as error:
-            problem = error
-        else:
-            connection.settimeout(timeout_s)
-            return connection
-    raise problem
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._chunks
 
-
-def _headers(response: http.client.HTTPResponse) -> dict[str, str]:
-    return {name.lower(): value for name, value in response.getheaders()}
+    async def aclose(self) -> None:
+        await self._response.aclose()

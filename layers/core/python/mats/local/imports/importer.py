@@ -1,6 +1,6 @@
 """Register values from any source in batches; reject bad ones with every fault. Safe to stop and to run again."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from mats.domain.capability import Id
@@ -12,7 +12,7 @@ from mats.local.imports import formats
 from mats.local.imports.files import FileUnreadable
 from mats.local.imports.formats import MappedValue, Source
 from mats.local.imports.report import Place, Rejection, Remark, Report
-from mats.local.imports.sources import Skipped, Stream, Value, open_sources
+from mats.local.imports.sources import Skipped, Stream, Value
 from mats.ports import Registry
 
 BATCH = 256
@@ -21,29 +21,25 @@ BATCH = 256
 
 @dataclass(slots=True)
 class Importer:
-    """Registers what sources hold, one source after the other; `namespace` overrides what they say."""
+    """Registers what sources hold, one source after the other."""
 
     registry: Registry
-    namespace: str = ""
     report: Report = field(default_factory=Report)
     _first: dict[Id, tuple[Place, str]] = field(default_factory=dict)
     """Place and fingerprint of the first registration under each id."""
 
-    def import_name(self, name: str, acknowledge: Callable[[int], None]) -> None:
-        """Register what a file, folder or address holds; what cannot be read is rejected.
-
-        Raises:
-            StorageUnusable: as `import_values`.
-        """
-        for source, values in open_sources(name, self.namespace):
-            self.import_values(source, values, acknowledge)
-
-    def import_values(self, source: Source, values: Stream, acknowledge: Callable[[int], None]) -> None:
-        """Register what the values of one source map to; `acknowledge` is called with the size of each batch.
+    def import_sources(
+        self, sources: Iterable[tuple[Source, Stream]], acknowledge: Callable[[int], None] = lambda count: None
+    ) -> None:
+        """Register what sources hold; `acknowledge` is called with the size of each batch that is safe.
 
         Raises:
             StorageUnusable: the current batch is not written; everything acknowledged is.
         """
+        for source, values in sources:
+            self._import(source, values, acknowledge)
+
+    def _import(self, source: Source, values: Stream, acknowledge: Callable[[int], None]) -> None:
         batch: list[tuple[Place, Registration]] = []
         pending = 0
         for place, value in values:
@@ -107,7 +103,7 @@ class Importer:
 
 
 def _map(value: Value, source: Source, *, is_line: bool) -> Iterator[MappedValue]:
-    if isinstance(value, RegistrationInvalid):
-        yield MappedValue("", faults=value.faults)
+    if isinstance(value, MappedValue):
+        yield value
     else:
         yield from formats.map_value(value, source, is_line=is_line)

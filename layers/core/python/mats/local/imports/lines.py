@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.local.imports.files import LINE_ENDINGS
-from mats.local.imports.formats import Json
+from mats.local.imports.formats import Json, MappedValue
 from mats.local.imports.formats.decoding import MAX_BYTES
 from mats.local.imports.report import Place
 
@@ -104,8 +104,8 @@ def _read_available(file: IO[bytes], limit: int) -> bytes:
     return cast(bytes, read(limit))
 
 
-def read_lines(name: str, stream: IO[bytes]) -> Iterator[tuple[Place, Json | RegistrationInvalid]]:
-    """The value of each line that is not blank. An overlong line is skipped without keeping it."""
+def read_lines(name: str, stream: IO[bytes]) -> Iterator[tuple[Place, Json | MappedValue]]:
+    """The value of each line that is not blank, or its fault. An overlong line is skipped without keeping it."""
     number = 0
     while line := stream.readline(MAX_LINE_BYTES):
         number += 1
@@ -113,18 +113,18 @@ def read_lines(name: str, stream: IO[bytes]) -> Iterator[tuple[Place, Json | Reg
         while not line.endswith(b"\n") and len(line) == MAX_LINE_BYTES:
             overlong, line = True, stream.readline(MAX_LINE_BYTES)
         if overlong or line.strip():
-            yield Place(name, number), _too_long() if overlong else _parse_or_fault(line)
+            yield Place(name, number), MappedValue("", faults=(_overlong(),)) if overlong else _value_or_fault(line)
 
 
-def _too_long() -> RegistrationInvalid:
-    return RegistrationInvalid([Fault("", f"is longer than {MAX_LINE_BYTES:,} bytes")])
+def _overlong() -> Fault:
+    return Fault("", f"is longer than {MAX_LINE_BYTES:,} bytes")
 
 
-def _parse_or_fault(line: bytes) -> Json | RegistrationInvalid:
+def _value_or_fault(line: bytes) -> Json | MappedValue:
     try:
         return parse_line(line)
     except RegistrationInvalid as error:
-        return error
+        return MappedValue("", faults=error.faults)
 
 
 def parse_line(line: bytes) -> Json:
@@ -133,9 +133,9 @@ def parse_line(line: bytes) -> Json:
     Raises:
         RegistrationInvalid: the line is too long or holds no JSON.
     """
-    if len(line) > MAX_LINE_BYTES:
-        raise _too_long()
     try:
+        if len(line) > MAX_LINE_BYTES:
+            raise RegistrationInvalid([_overlong()])
         return json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise RegistrationInvalid([Fault("", f"is not UTF-8 text (byte {error.start + 1})")]) from error

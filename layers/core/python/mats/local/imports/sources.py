@@ -1,13 +1,13 @@
-"""One stream of values from every source: lines, documents, archives, folders and addresses."""
+"""One stream of values from every source: lines, documents, archives, folders, addresses and live servers."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO, NamedTuple, TypeAlias
 
-from mats.domain.errors import Fault, RegistrationInvalid
+from mats.domain.errors import Fault
 from mats.local.imports import addresses, formats
 from mats.local.imports.files import File, FileUnreadable, decompress, find_files, open_file
-from mats.local.imports.formats import Json, Source, registrations
+from mats.local.imports.formats import Json, MappedValue, Source, registrations
 from mats.local.imports.formats.decoding import Undecodable, decode
 from mats.local.imports.lines import read_content, read_lines
 from mats.local.imports.report import Place
@@ -19,8 +19,8 @@ class Skipped(NamedTuple):
     reason: str
 
 
-Value: TypeAlias = Json | RegistrationInvalid | FileUnreadable | Skipped
-"""A JSON value, or why there is none: a bad line, an unreadable file, a file that is skipped."""
+Value: TypeAlias = Json | MappedValue | FileUnreadable | Skipped
+"""A JSON value; or what stands for one: faults or notes, an unreadable file, a file that is skipped."""
 Stream: TypeAlias = Iterator[tuple[Place, Value]]
 
 
@@ -37,6 +37,19 @@ def open_sources(name: str, namespace: str = "") -> Iterator[tuple[Source, Strea
         yield Source(file.path, namespace, folder=file.folder), _read_file(file)
 
 
+def live_source(name: str, ask: Callable[[], Json], namespace: str, url: str = "") -> tuple[Source, Stream]:
+    """What a live service lists; `url` is its address, if it has one."""
+    source = Source(name, namespace, server=addresses.without_query(url))
+    return source, _ask(source, ask, url)
+
+
+def _ask(source: Source, ask: Callable[[], Json], url: str) -> Stream:
+    if source.server != url:
+        note = Fault("endpoint", "is registered without what follows ? or # in the address, which may be a secret")
+        yield Place(source.name), MappedValue("", notes=(note,))
+    yield Place(source.name), ask()
+
+
 def _read_file(file: File) -> Stream:
     try:
         if file.problem:
@@ -51,7 +64,7 @@ def _read_address(url: str, name: str) -> Stream:
     from mats.local.imports import http  # noqa: PLC0415 - loads the HTTP library for those who import an address
 
     try:
-        with decompress(name, io.BytesIO(http.fetch(url).body)) as stream:
+        with decompress(name, io.BytesIO(http.fetch(url))) as stream:
             yield from read_values(File(name), stream)
     except addresses.Unfetchable as error:
         yield Place(name), FileUnreadable(error.faults)

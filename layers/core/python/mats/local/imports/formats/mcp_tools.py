@@ -103,6 +103,6 @@ def _tool(where: str, tool: Mapping[str, Any], source: Source) -> MappedValue:
     return draft.finish()
 
 
-def listing(pages: list[Mapping[str, Any]]) -> Json:
+def merge_pages(pages: list[Mapping[str, Any]]) -> Json:
     """The pages of a live server as one document."""
     return {"tools": [tool for page in pages for tool in objects(page.get("tools"))]}
