@@ -1,4 +1,4 @@
-"""What can be chosen at deployment: each key with its default and its meaning, checked before anything is made."""
+"""Deployment options (CDK context): each key with its default and its meaning, validated before synthesis."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from infra.models import InferenceProfile, ProfileUnknown
+from infra.inference_profiles import InferenceProfile, ProfileUnknown
 from mats.settings import Settings, parse_value
 
 _ZONE = re.compile(r"[a-z]{2}(-[a-z]+)+-\d[a-z]")
@@ -21,10 +21,10 @@ _EMAIL = re.compile(r"[^@\s,]+@[^@\s,]+\.[^@\s,]+")
 
 
 class ContextInvalid(ValueError):
-    """Something chosen cannot be; the message names every fault."""
+    """Invalid options; the message names every fault."""
 
     def __init__(self, faults: list[str]) -> None:
-        super().__init__("\n".join(["The context cannot be used:", *(f"- {fault}" for fault in faults)]))
+        super().__init__("\n".join(["The context is invalid:", *(f"- {fault}" for fault in faults)]))
         self.faults = faults
 
 
@@ -34,7 +34,7 @@ def _key(default: Any, meaning: str, *, choices: tuple[str, ...] = ()) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What was chosen.
+    """The chosen options.
 
     Raises:
         ContextInvalid: with every fault.
@@ -43,7 +43,7 @@ class Context:
     size: str = _key(
         "trial",
         "`trial`: one small OpenSearch node; `production`: three data nodes in three zones with three dedicated "
-        "masters, higher limits, and stacks protected from being deleted",
+        "masters, higher limits, and stacks with termination protection",
         choices=("trial", "production"),
     )
     network: str = _key(
@@ -58,32 +58,32 @@ class Context:
     waf: bool = _key(False, "`true`: AWS WAF in front of the API")
     auth: str = _key(
         "iam",
-        "`iam`: callers sign with SigV4; `jwt`: callers bear a token of an OpenID Connect issuer",
+        "`iam`: callers sign with SigV4; `jwt`: callers send a bearer token of an OpenID Connect issuer",
         choices=("iam", "jwt"),
     )
     jwt_issuer: str = _key("", "for `auth=jwt`: the issuer, an https address")
     jwt_audience: str = _key("", "for `auth=jwt`: the audience the tokens must name")
-    domain_name: str = _key("", "host name of the API; needs `certificate_arn` and a DNS record of yours")
+    domain_name: str = _key("", "host name of the API; needs `certificate_arn`, and a DNS record that you create")
     certificate_arn: str = _key("", "ACM certificate for `domain_name`, in the region of the stacks")
-    console: bool = _key(False, "`true`: the console, at an address of CloudFront's; needs `auth=jwt`")
+    console: bool = _key(False, "`true`: the console, on a CloudFront domain; needs `auth=jwt`")
     console_client_id: str = _key(
         "",
         "for `console=true`: the issuer's id of the console as a public client (authorization code with PKCE); "
-        "empty: people paste a token",
+        "empty: users paste a token",
     )
     console_token_host: str = _key(
-        "", "for `console_client_id`: the host of the token endpoint, where it is not the issuer's, as with Cognito"
+        "", "for `console_client_id`: the host of the token endpoint, if it differs from the issuer's, as with Cognito"
     )
-    alarm_email: str = _key("", "who is told of alarms; empty: nobody")
-    rerank_model: str = _key(Settings().rerank_model, "Bedrock model that judges candidates, or `none`")
+    alarm_email: str = _key("", "address that alarms are sent to; empty: no alarm is sent")
+    rerank_model: str = _key(Settings().rerank_model, "Bedrock model that reranks candidates, or `none`")
     writer_model: str = _key(Settings().writer_model, "Bedrock model that describes registrations, or `none`")
     inference_profile: str = _key(
         "",
         "cross-region inference of both models: `us`, `eu`, `apac` or `global`, or another geography with the "
-        "regions it may reach, as in `us:us-east-1,us-west-2`; empty: the models of the stacks' own region",
+        "regions it may route to, as in `us:us-east-1,us-west-2`; empty: the models of the stacks' own region",
     )
     audit: bool = _key(
-        False, "`true`: CloudTrail records who wrote into Registry, Trust and Callers, into a bucket of its own"
+        False, "`true`: CloudTrail records who wrote into Registry, Trust and Callers, in a separate bucket"
     )
 
     def __post_init__(self) -> None:
@@ -98,22 +98,22 @@ class Context:
 
     @property
     def production(self) -> bool:
-        """Whether others depend on it."""
+        """Whether the size is `production`."""
         return self.size == "production"
 
     @property
     def issuer_origin(self) -> str:
-        """Where the issuer answers, without the path."""
+        """The issuer's address without its path."""
         return f"https://{urlsplit(self.jwt_issuer).netloc.lower()}"
 
     @property
     def profile(self) -> InferenceProfile | None:
-        """Through which the models are called, if not directly."""
+        """The inference profile that models are called through; none: directly."""
         return InferenceProfile.parse(self.inference_profile) if self.inference_profile else None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Self:
-        """What was chosen on a command line, in cdk.json or in a test; keys of the CDK itself are passed over.
+    def parse(cls, given: Mapping[str, Any]) -> Self:
+        """Parse the values of a command line or of cdk.json; keys of the CDK itself are ignored.
 
         Raises:
             ContextInvalid: with every fault.

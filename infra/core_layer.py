@@ -29,7 +29,7 @@ def copy_core_layer(folder: Path) -> Path:
     """Copy the contents of the layer into a new folder, and return the one that Lambda puts on the path."""
     left_out = {str(SOURCE / "python" / "mats" / path) for path in LEFT_OUT}
 
-    def ignored(parent: str, names: list[str]) -> list[str]:
+    def ignore(parent: str, names: list[str]) -> list[str]:
         return [name for name in names if name == "__pycache__" or f"{parent}/{name}" in left_out]
 
-    return Path(shutil.copytree(SOURCE, folder, ignore=ignored)) / "python"
+    return Path(shutil.copytree(SOURCE, folder, ignore=ignore)) / "python"

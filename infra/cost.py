@@ -1,4 +1,4 @@
-"""What a month in AWS costs, from stated traffic, with every formula shown: `make cost`."""
+"""Estimated cost of a month in AWS for a given traffic, with every formula: `make cost`."""
 
 import argparse
 import json
@@ -22,7 +22,7 @@ SECONDS = HOURS * 3600
 METRICS = 32
 """Custom metrics: 21 of discovery, 9 of enrichment, 2 of the Pipes' state."""
 ALARM_METRICS = 27
-"""An alarm on an expression counts once for each metric in it."""
+"""An alarm on an expression is charged once for each metric in it."""
 TABLES_WITH_STREAM = 2
 INTERFACE_ENDPOINTS = 2
 """Bedrock and EventBridge; DynamoDB's is a gateway, which costs nothing."""
@@ -34,7 +34,7 @@ STREAM_READS = 4 * SECONDS
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One thing that is paid for. `usd` is `quantity` × `price` / `per`."""
+    """One line of the bill. `usd` is `quantity` × `price` / `per`."""
 
     service: str
     quantity: float
@@ -51,7 +51,7 @@ class Line:
 
     @property
     def formula(self) -> str:
-        """How the dollars come about."""
+        """The formula as text."""
         quantity = f"{self.quantity:,.0f}" if self.quantity >= 100 else f"{self.quantity:.3g}"
         price = f"{self.price:.10f}".rstrip("0").rstrip(".")
         return f"{quantity} {self.unit} × ${price}" + (f" / {self.per:,}" if self.per != 1 else "")
@@ -59,15 +59,15 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class PriceList:
-    """What things cost; where the figures are from."""
+    """Prices with their source."""
 
     table: Mapping[str, Any]
     models: Prices
 
     @classmethod
     def load(cls) -> Self:
-        """The prices kept with the code."""
-        return cls(_read(_PRICES), Prices.parse(_read(_MODEL_PRICES)))
+        """Load the prices in the repository."""
+        return cls(_load_json(_PRICES), Prices.parse(_load_json(_MODEL_PRICES)))
 
     def line(self, key: str, quantity: float, why: str, *, fixed: bool = False) -> Line:
         """A line at the price of this key.
@@ -81,7 +81,7 @@ class PriceList:
         return Line(price["service"], quantity, price["unit"], price["usd"], price["per"], why, fixed)
 
     def tokens(self, model: str, calls: int, per_call: tuple[float, float], why: str) -> Iterator[Line]:
-        """Lines for what a model reads and writes."""
+        """Lines for the input and output tokens of a model."""
         names = ("tokens in", "tokens out")
         for name, each, one in zip(names, per_call, ((10**6, 0), (0, 10**6)), strict=True):
             million = self.models.usage(model, *one).usd
@@ -114,7 +114,7 @@ def _domain(traffic: Traffic, prices: PriceList) -> Iterator[Line]:
 
 
 def _standing(traffic: Traffic, prices: PriceList, assumed: Assumptions) -> Iterator[Line]:
-    """What is paid when nobody asks and nothing changes."""
+    """The lines that do not depend on traffic."""
     yield prices.line(
         "snapstart_gb_s", assumed.discovery_gb * SECONDS, f"{assumed.discovery_gb:g} GB × {SECONDS:,} s", fixed=True
     )
@@ -142,18 +142,18 @@ def _standing(traffic: Traffic, prices: PriceList, assumed: Assumptions) -> Iter
 
 
 def _queries(traffic: Traffic, prices: PriceList, assumed: Assumptions) -> Iterator[Line]:
-    asked = traffic.queries
-    count = f"{asked:,} queries"
-    yield prices.line("api_call", asked, count)
-    yield prices.line("lambda_request", asked, count)
+    queries = traffic.queries
+    count = f"{queries:,} queries"
+    yield prices.line("api_call", queries, count)
+    yield prices.line("lambda_request", queries, count)
     yield prices.line(
         "lambda_gb_s",
-        asked * assumed.discovery_gb * assumed.discovery_s,
+        queries * assumed.discovery_gb * assumed.discovery_s,
         f"{count} × {assumed.discovery_gb:g} GB × {assumed.discovery_s:g} s",
     )
-    yield from prices.tokens(TITAN, asked, (assumed.query_tokens, 0), "of a query (assumed)")
-    yield from prices.tokens(traffic.rerank_model, asked, _rerank_tokens(), f"a call (median, {_RERANK.name})")
-    logged = asked * assumed.query_log_kb / 1e6
+    yield from prices.tokens(TITAN, queries, (assumed.query_tokens, 0), "of a query (assumed)")
+    yield from prices.tokens(traffic.rerank_model, queries, _rerank_tokens(), f"a call (median, {_RERANK.name})")
+    logged = queries * assumed.query_log_kb / 1e6
     yield prices.line("log_gb", logged, f"{count} × {assumed.query_log_kb:g} kB")
     if traffic.network == "vpc":
         yield prices.line("endpoint_gb", logged, f"{count} × {assumed.query_log_kb:g} kB, about as much as is logged")
@@ -182,33 +182,33 @@ def _changes(traffic: Traffic, prices: PriceList, assumed: Assumptions) -> Itera
 
 def _rerank_tokens() -> tuple[float, float]:
     """In and out of a call, as `make bench BENCH=rerank` measured them."""
-    measured = _read(_RERANK)
+    measured = _load_json(_RERANK)
     return float(measured["input_tokens"]["p50"]), float(measured["output_tokens"]["p50"])
 
 
-def _read(path: Path) -> Any:
+def _load_json(path: Path) -> Any:
     return json.loads(path.read_text("utf-8"))
 
 
 def report(traffic: Traffic, lines: Sequence[Line], table: Mapping[str, Any]) -> str:
-    """The bill, for reading."""
+    """The bill as text."""
     total = sum(line.usd for line in lines)
     fixed = sum(line.usd for line in lines if line.fixed)
-    told = [f"A month with {', '.join(f'{name}={value}' for name, value in asdict(traffic).items())}:"]
+    text = [f"A month with {', '.join(f'{name}={value}' for name, value in asdict(traffic).items())}:"]
     for heading, chosen in (("Without any traffic", True), ("For the traffic", False)):
-        told += ["", heading]
-        told += [_row(x.usd, f"{x.service}: {x.formula}   [{x.why}]") for x in lines if x.fixed == chosen]
-    told += ["", _row(fixed, "without traffic"), _row(total - fixed, "for traffic"), _row(total, "in all")]
+        text += ["", heading]
+        text += [_row(x.usd, f"{x.service}: {x.formula}   [{x.why}]") for x in lines if x.fixed == chosen]
+    text += ["", _row(fixed, "without traffic"), _row(total - fixed, "for traffic"), _row(total, "in all")]
     if traffic.queries:
-        told.append(_row(1000 * total / traffic.queries, "a thousand queries"))
+        text.append(_row(1000 * total / traffic.queries, "a thousand queries"))
     if not fits(traffic):
-        told += ["", f"{traffic.capabilities:,} capabilities fill more than half of a {traffic.size} domain."]
-    told += [
+        text += ["", f"{traffic.capabilities:,} capabilities fill more than half of a {traffic.size} domain."]
+    text += [
         "",
         f"Prices: {table['what']}; {table['region']}, {table['as_of']}; {table['source']}.",
         "Not counted: data out to the Internet, support, a custom domain, WAF, the console, throttled retries, mail.",
     ]
-    return "\n".join(told)
+    return "\n".join(text)
 
 
 def _row(usd: float, text: str) -> str:
@@ -216,12 +216,12 @@ def _row(usd: float, text: str) -> str:
 
 
 def _count(text: str) -> int:
-    """A number as people write it: 1e6, 100000."""
+    """Parse an integer such as 1e6 or 100000."""
     return int(float(text))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Estimate a month in AWS; say how."""
+    """Estimate the cost of a month in AWS."""
     default = Traffic()
     parser = argparse.ArgumentParser(prog="make cost", description=main.__doc__)
     for name in ("queries", "changes", "capabilities"):
@@ -240,12 +240,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(str(error))
     if as_json:
         listed = [asdict(line) | {"usd": line.usd, "formula": line.formula} for line in lines]
-        told = json.dumps(
+        output = json.dumps(
             {"traffic": asdict(traffic), "lines": listed, "usd": sum(line.usd for line in lines)}, indent=1
         )
     else:
-        told = report(traffic, lines, prices.table)
-    sys.stdout.write(f"{told}\n")
+        output = report(traffic, lines, prices.table)
+    sys.stdout.write(f"{output}\n")
 
 
 if __name__ == "__main__":

@@ -23,13 +23,13 @@ def core_layer(scope: Construct) -> lambda_.LayerVersion:
 
 
 def vendor_layer(scope: Construct) -> lambda_.LayerVersion:
-    """What discovery and enrichment import."""
-    return _layer(scope, "VendorLayer", _built(VENDOR), "mats: third-party packages")
+    """Third-party packages of discovery and enrichment."""
+    return _layer(scope, "VendorLayer", _wheels_code(VENDOR), "mats: third-party packages")
 
 
 def jwt_layer(scope: Construct) -> lambda_.LayerVersion:
-    """What the authorizer imports; it needs this and the core layer, not the vendor layer."""
-    return _layer(scope, "JwtLayer", _built(JWT), "mats: JSON Web Tokens")
+    """Third-party packages of the authorizer, which needs no other layer of packages."""
+    return _layer(scope, "JwtLayer", _wheels_code(JWT), "mats: JSON Web Tokens")
 
 
 def _layer(scope: Construct, id: str, code: lambda_.Code, description: str) -> lambda_.LayerVersion:
@@ -43,7 +43,7 @@ def _layer(scope: Construct, id: str, code: lambda_.Code, description: str) -> l
     )
 
 
-def _built(wheels: Wheels) -> lambda_.Code:
+def _wheels_code(wheels: Wheels) -> lambda_.Code:
     interpreter = vendor.interpreter()
     return lambda_.Code.from_asset(
         str(wheels.lock.parent),
@@ -55,14 +55,14 @@ def _built(wheels: Wheels) -> lambda_.Code:
 
 @jsii.implements(ILocalBundling)
 class _WithUv:
-    """Builds a layer on this machine; the CDK asks when its output has no asset of this fingerprint."""
+    """Builds a layer on this machine; the CDK calls it if its output has no asset of this fingerprint."""
 
     def __init__(self, wheels: Wheels, interpreter: Path | None) -> None:
         self._wheels = wheels
         self._interpreter = interpreter
 
     def try_bundle(self, output_dir: str, *_: object, **__: object) -> bool:
-        """Always built here: where it cannot be, the error says why, and Docker is not tried."""
-        sys.stderr.write(f"Building the layer {self._wheels.name}. {vendor.compiled_with(self._interpreter)}\n")
+        """Build it here. A failure raises instead of falling back to Docker."""
+        sys.stderr.write(f"Building the layer {self._wheels.name}. {vendor.compile_note(self._interpreter)}\n")
         self._wheels.build(Path(output_dir), self._interpreter)
         return True

@@ -1,4 +1,4 @@
-"""One registration through the whole deployed path and out again: `make smoke URL=...`."""
+"""Smoke test of a deployment: put, find and remove one registration (`make smoke URL=...`)."""
 
 import argparse
 import secrets
@@ -12,27 +12,27 @@ from typing import Any, NoReturn
 
 import boto3
 
-from infra.smoke_api import Api, Refused, Unavailable
+from infra.smoke_api import Api, ApiRefused, ApiUnavailable
 from mats.adapters.aws import call, client
 from mats.adapters.dynamodb.values import from_row, to_row
 from mats.domain.errors import DependencyFailed
 
 NAMESPACE = "mats-smoke"
 _LEFT_OVER_S = 3600
-"""Items of runs that were killed are removed when they are older; younger ones may be another run's."""
+"""Items older than this were left by a killed run and are removed; younger ones may belong to another run."""
 _POLL_S = 2.0
 _RUNBOOK = "docs/runbook.md"
 OUTPUTS = {"url": "ApiUrl", "registry_table": "RegistryTable", "profiles_table": "ProfilesTable"}
-"""What the stacks call their outputs, perhaps with the CDK's prefix and suffix around it."""
+"""Part of the key of each stack output; the CDK may add a prefix and a suffix."""
 
 
 class Stuck(Exception):
-    """A part of the path does not work; the message says which and what to look at."""
+    """A part of the path does not work; the message names it and the section of the runbook."""
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How long to wait for each hop, and by which clock."""
+class Timing:
+    """Timeout of each hop, and the clock."""
 
     seconds: float = 300.0
     now: Callable[[], float] = time.time
@@ -41,16 +41,16 @@ class Patience:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Smoke:
-    """Put, wait for the profile, find, remove, wait until gone. Whatever happens, the item is removed."""
+    """Put an item, wait for its profile, find it, remove it, wait until it is gone. The item is always removed."""
 
     dynamodb: Any
     registry_table: str
     profiles_table: str
     api: Api
     tell: Callable[[str], None]
-    patience: Patience = field(default_factory=Patience)
+    timing: Timing = field(default_factory=Timing)
     with_models: bool = True
-    """Whether writer and encoder are to be waited for."""
+    """Whether to wait for writer and encoder."""
 
     def __call__(self) -> None:
         """Run once.
@@ -60,34 +60,34 @@ class Smoke:
         """
         self._remove_left_overs()
         mark = secrets.token_hex(6)
-        key = {"namespace": NAMESPACE, "name": f"probe-{int(self.patience.now())}-{mark}"}
-        with self._removed_at_the_end(key):
+        key = {"namespace": NAMESPACE, "name": f"probe-{int(self.timing.now())}-{mark}"}
+        with self._always_removed(key):
             self._put(key, mark)
-            self._until("profile", lambda: self._profiled(key), _no_profile)
-            self._until("found through the API", lambda: self._found(key, mark), _not_found)
+            self._wait_until("profile", lambda: self._check_profile(key), _explain_no_profile)
+            self._wait_until("found through the API", lambda: self._check_found(key, mark), _explain_not_found)
             if self.with_models:
-                self._until("described by the models", lambda: self._enriched(key), _not_enriched)
-        self._until("profile marked as deleted", lambda: self._forgotten(key), _not_forgotten)
-        self._until("no longer found", lambda: self._lost(key, mark), _not_lost)
+                self._wait_until("described by the models", lambda: self._check_enriched(key), _explain_not_enriched)
+        self._wait_until("profile marked as deleted", lambda: self._check_deleted(key), _explain_not_deleted)
+        self._wait_until("no longer found", lambda: self._check_gone(key, mark), _explain_still_found)
 
     def _put(self, key: dict[str, str], mark: str) -> None:
         item = {**key, "kind": "tool", "description": f"Probe {mark} of a smoke test; finds nothing and does nothing."}
-        self._asked(self.registry_table, "put_item", Item=to_row(item))
+        self._call(self.registry_table, "put_item", Item=to_row(item))
         self.tell(f"put {_id(key)} into {self.registry_table}")
 
     @contextmanager
-    def _removed_at_the_end(self, key: dict[str, str]) -> Iterator[None]:
+    def _always_removed(self, key: dict[str, str]) -> Iterator[None]:
         try:
             yield
         except BaseException:
-            with suppress(Stuck):  # what came first is what to mend
+            with suppress(Stuck):  # the first error is the one to report
                 self._remove(key)
             raise
         self._remove(key)
 
     def _remove(self, key: dict[str, str]) -> None:
         try:
-            self._asked(self.registry_table, "delete_item", Key=to_row(key))
+            self._call(self.registry_table, "delete_item", Key=to_row(key))
         except Stuck:
             self.tell(f"{_id(key)} could not be removed from {self.registry_table}; remove it by hand")
             raise
@@ -96,7 +96,7 @@ class Smoke:
     def _remove_left_overs(self) -> None:
         start: dict[str, Any] = {}
         while True:
-            page = self._asked(
+            page = self._call(
                 self.registry_table,
                 "query",
                 KeyConditionExpression="#ns = :ours",
@@ -116,17 +116,17 @@ class Smoke:
     def _is_old(self, name: str) -> bool:
         word, _, rest = name.partition("-")
         made = rest.partition("-")[0]
-        return word == "probe" and made.isdecimal() and self.patience.now() - int(made) > _LEFT_OVER_S
+        return word == "probe" and made.isdecimal() and self.timing.now() - int(made) > _LEFT_OVER_S
 
     def _row(self, key: dict[str, str]) -> dict[str, Any]:
-        answer = self._asked(self.profiles_table, "get_item", Key=to_row(key), ConsistentRead=True)
+        answer = self._call(self.profiles_table, "get_item", Key=to_row(key), ConsistentRead=True)
         return from_row(answer.get("Item") or {})
 
-    def _enriched(self, key: dict[str, str]) -> tuple[bool, str]:
-        indexed, seen = self._profiled(key)
+    def _check_enriched(self, key: dict[str, str]) -> tuple[bool, str]:
+        indexed, seen = self._check_profile(key)
         return indexed and ", enriched" in seen, seen
 
-    def _profiled(self, key: dict[str, str]) -> tuple[bool, str]:
+    def _check_profile(self, key: dict[str, str]) -> tuple[bool, str]:
         row = self._row(key)
         if row.get("error"):
             raise Stuck(f"Enrichment refused the item: {row['error']}. Is the deployed code of this version?")
@@ -136,41 +136,41 @@ class Smoke:
         state = f"profile of revision {row.get('rev')}, {'' if row.get('enriched') else 'not '}enriched"
         return indexed, f"{state}, {'' if indexed else 'not '}indexed"
 
-    def _forgotten(self, key: dict[str, str]) -> tuple[bool, str]:
+    def _check_deleted(self, key: dict[str, str]) -> tuple[bool, str]:
         row = self._row(key)
         done = not row or (row.get("status") == "deleted" and row.get("indexed_rev") == row.get("rev"))
         return done, f"status {row.get('status', 'none')}, {'' if done else 'not yet '}out of the index"
 
-    def _found(self, key: dict[str, str], mark: str) -> tuple[bool, str]:
+    def _check_found(self, key: dict[str, str], mark: str) -> tuple[bool, str]:
         try:
             found = self.api.discover(f"probe {mark} of a smoke test", NAMESPACE)
-        except Unavailable as error:
+        except ApiUnavailable as error:
             return False, str(error)
-        except Refused as error:
+        except ApiRefused as error:
             raise Stuck(str(error)) from error
         return _id(key) in found, f"the API found {len(found)} of {NAMESPACE}"
 
-    def _lost(self, key: dict[str, str], mark: str) -> tuple[bool, str]:
-        found, seen = self._found(key, mark)
+    def _check_gone(self, key: dict[str, str], mark: str) -> tuple[bool, str]:
+        found, seen = self._check_found(key, mark)
         return not found and seen.startswith("the API found"), seen
 
-    def _until(self, what: str, check: Callable[[], tuple[bool, str]], stuck: Callable[[str], str]) -> None:
-        """Ask again and again, telling each change, until it is so."""
-        begun, told = self.patience.now(), ""
+    def _wait_until(self, what: str, check: Callable[[], tuple[bool, str]], stuck: Callable[[str], str]) -> None:
+        """Poll until the check succeeds, and print each new state."""
+        begun, printed = self.timing.now(), ""
         while True:
             done, seen = check()
-            waited = self.patience.now() - begun
-            if seen != told:
+            waited = self.timing.now() - begun
+            if seen != printed:
                 self.tell(f"  {waited:4.0f} s  {seen}")
-                told = seen
+                printed = seen
             if done:
                 self.tell(f"{what}: yes, after {waited:.0f} s")
                 return
-            if waited >= self.patience.seconds:
+            if waited >= self.timing.seconds:
                 raise Stuck(f"{stuck(seen)} (waited {waited:.0f} s; last seen: {seen})")
-            self.patience.sleep(_POLL_S)
+            self.timing.sleep(_POLL_S)
 
-    def _asked(self, table: str, operation: str, **request: Any) -> dict[str, Any]:
+    def _call(self, table: str, operation: str, **request: Any) -> dict[str, Any]:
         try:
             answer: dict[str, Any] = call(table, lambda: getattr(self.dynamodb, operation)(TableName=table, **request))
         except DependencyFailed as error:
@@ -186,7 +186,7 @@ def _see(*sections: str) -> str:
     return f"See {_RUNBOOK}: {', '.join(sections)}."
 
 
-def _no_profile(seen: str) -> str:
+def _explain_no_profile(seen: str) -> str:
     if seen == "no profile yet":
         return "The item has not come to enrichment: stream, Pipe, bus, rule, queue or function is stuck. " + _see(
             "A Pipe has stopped", "A Pipe fails", "Dead letters", "Enrichment fails"
@@ -197,7 +197,7 @@ def _no_profile(seen: str) -> str:
     )
 
 
-def _not_found(seen: str) -> str:
+def _explain_not_found(seen: str) -> str:
     if seen.startswith("the API found"):
         return (
             "The index has the profile, but discovery does not find it: does the alias `capabilities` name the index "
@@ -206,23 +206,23 @@ def _not_found(seen: str) -> str:
     return "The API does not answer. " + _see("Discovery fails", "The index is red")
 
 
-def _not_enriched(_: str) -> str:
+def _explain_not_enriched(_: str) -> str:
     return (
         "The item is found as its owner wrote it, but the models have not described it: are both turned on for this "
         "account and region, and within their quotas? " + _see("Changes wait", "Dead letters")
     )
 
 
-def _not_forgotten(_: str) -> str:
+def _explain_not_deleted(_: str) -> str:
     return "The removal has not come to enrichment. " + _see("A Pipe has stopped", "Dead letters", "Changes wait")
 
 
-def _not_lost(_: str) -> str:
+def _explain_still_found(_: str) -> str:
     return "What was removed is still found: the index has not taken the tombstone. " + _see("Reconcile")
 
 
 def outputs(cloudformation: Any, stacks: str) -> dict[str, str]:
-    """What the deployed stacks whose names start so say of themselves, by the keys of `OUTPUTS`."""
+    """The outputs of the deployed stacks whose names start with `stacks`, by the keys of `OUTPUTS`."""
     known: dict[str, str] = {}
     for page in call("CloudFormation", lambda: list(cloudformation.get_paginator("describe_stacks").paginate())):
         for stack in page["Stacks"]:
@@ -239,7 +239,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        wired(given)()
+        smoke_of(given)()
     except (Stuck, DependencyFailed, ValueError) as error:
         sys.exit(f"Stuck. {error}")
     except KeyboardInterrupt:
@@ -248,7 +248,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the command understands."""
+    """The options of the command."""
     options = argparse.ArgumentParser(prog="make smoke", description=main.__doc__)
     options.add_argument("--url", help="of the API's stage; default: the stacks' output")
     options.add_argument("--registry-table", help="default: the stacks' output")
@@ -257,7 +257,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--token", default="", help="bearer token, for auth=jwt; default: calls are signed")
     options.add_argument("--region", default="", help="of stacks and tables; default: AWS's own setting")
     options.add_argument("--without-models", action="store_true", help="do not wait for writer and encoder")
-    options.add_argument("--timeout", type=float, default=Patience().seconds, help="seconds to wait for each hop")
+    options.add_argument("--timeout", type=float, default=Timing().seconds, help="seconds to wait for each hop")
     return options
 
 
@@ -265,12 +265,12 @@ def _interrupt(*_: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def wired(given: argparse.Namespace) -> Smoke:
-    """The smoke test of a deployment, as the options and the stacks' outputs describe it.
+def smoke_of(given: argparse.Namespace) -> Smoke:
+    """The smoke test that the options and the stacks' outputs describe.
 
     Raises:
-        Stuck: something is neither given nor said by the stacks.
-        ValueError: the URL is not one, or there is nothing to sign with.
+        Stuck: a value is neither given nor an output of the stacks.
+        ValueError: the URL is invalid, or there are no credentials.
     """
     wanted = {name: getattr(given, name) for name in OUTPUTS}
     if not all(wanted.values()):
@@ -286,7 +286,7 @@ def wired(given: argparse.Namespace) -> Smoke:
         profiles_table=wanted["profiles_table"],
         api=Api.at(wanted["url"], session, token=given.token),
         tell=_say,
-        patience=Patience(given.timeout),
+        timing=Timing(given.timeout),
         with_models=not given.without_models,
     )
 

@@ -1,4 +1,4 @@
-"""The API as an agent calls it: signed, or with a bearer token."""
+"""A small client of the API, with SigV4 or a bearer token."""
 
 import json
 import re
@@ -16,17 +16,17 @@ _OF_GATEWAY = re.compile(r"\.execute-api\.([a-z0-9-]+)\.amazonaws\.com")
 _TIMEOUT_S = 30
 
 
-class Refused(Exception):
-    """The API will not answer this caller; asking again would not help."""
+class ApiRefused(Exception):
+    """The API rejects the call; a retry would not help."""
 
 
-class Unavailable(Exception):
-    """The API does not answer now."""
+class ApiUnavailable(Exception):
+    """The API does not answer; a retry may help."""
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """Where, and as whom."""
+    """The address and the credentials."""
 
     url: str
     region: str
@@ -38,7 +38,7 @@ class Api:
         """The API at the URL of its stage.
 
         Raises:
-            ValueError: the URL is not one, or there is nothing to sign with.
+            ValueError: the URL is invalid, or there are no credentials.
         """
         parts = urlsplit(url)
         loopback = parts.hostname in ("127.0.0.1", "localhost")
@@ -55,8 +55,8 @@ class Api:
         """The ids found in a namespace, best first.
 
         Raises:
-            Refused: it will not answer this caller.
-            Unavailable: it does not answer now.
+            ApiRefused: the call is rejected.
+            ApiUnavailable: the API does not answer.
         """
         body = json.dumps({"query": query, "namespaces": [namespace]})
         request = AWSRequest("POST", f"{self.url}/discover", data=body, headers={"Content-Type": "application/json"})
@@ -64,7 +64,7 @@ class Api:
         try:
             answer = URLLib3Session(timeout=_TIMEOUT_S).send(request.prepare())
         except BotoCoreError as error:
-            raise Unavailable(f"{self.url} does not answer ({type(error).__name__})") from error
+            raise ApiUnavailable(f"{self.url} does not answer ({type(error).__name__})") from error
         return self._ids(answer.status_code, answer.content)
 
     def _sign(self, request: AWSRequest) -> None:
@@ -74,24 +74,24 @@ class Api:
         try:
             SigV4Auth(self.credentials, "execute-api", self.region).add_auth(request)
         except BotoCoreError as error:
-            raise Refused(f"the call cannot be signed: {error}") from error
+            raise ApiRefused(f"the call cannot be signed: {error}") from error
 
     def _ids(self, status: int, body: bytes) -> list[str]:
-        told = body[:300].decode("utf-8", "replace")
+        text = body[:300].decode("utf-8", "replace")
         match status:
             case 200:
                 try:
                     return [str(result["id"]) for result in json.loads(body)["results"]]
                 except (ValueError, KeyError, TypeError) as error:
-                    raise Refused(f"{self.url} answers, but not as discovery does: {told}") from error
+                    raise ApiRefused(f"{self.url} answers, but not as discovery does: {text}") from error
             case 401:
-                raise Refused(f"the API does not accept the token (401: {told}); is it for this issuer and audience?")
+                raise ApiRefused(f"the API rejects the token (401: {text}); is it for this issuer and audience?")
             case 403:
-                raise Refused(
-                    f"the API refuses the caller (403: {told}); it needs the policy for agents, "
+                raise ApiRefused(
+                    f"the API rejects the caller (403: {text}); it needs the policy for agents, "
                     "and with auth=jwt a token (--token)"
                 )
             case _ if 400 <= status < 500 and status != 429:
-                raise Refused(f"the API refuses the question ({status}: {told}); is the URL that of the stage?")
+                raise ApiRefused(f"the API rejects the query ({status}: {text}); is the URL that of the stage?")
             case _:
-                raise Unavailable(f"the API answers {status}: {told}")
+                raise ApiUnavailable(f"the API answers {status}: {text}")

@@ -1,46 +1,46 @@
-"""What is deployed: the tables, which outlive everything, and the system that works on them."""
+"""The two stacks: tables, which are retained, and everything that can be made again from them."""
 
 from aws_cdk import App, Stack, Tags, Validations
 from cdk_nag import AwsSolutionsChecks
 from constructs import Construct
 
+from infra.constructs.access_policies import AccessPolicies
 from infra.constructs.audit import Audit
 from infra.constructs.console import Console
 from infra.constructs.discovery_api import DiscoveryApi
-from infra.constructs.enrichment import TRIES, VISIBILITY, Enrichment
+from infra.constructs.enrichment import MAX_RECEIVES, VISIBILITY, EnrichmentFunction
 from infra.constructs.event_path import EventPath
 from infra.constructs.network import Network
 from infra.constructs.observability import Observability
-from infra.constructs.people import People
 from infra.constructs.search_domain import SearchDomain
-from infra.constructs.tables import Tables
+from infra.constructs.tables import MatsTables
 from infra.context import Context
 
 
-class Data(Stack):
-    """What owners and operators wrote, and what was made of it."""
+class DataStack(Stack):
+    """The tables: registrations, trust, profiles, callers."""
 
     def __init__(self, scope: Construct, id: str, *, context: Context) -> None:
         super().__init__(
             scope, id, description="mats: registrations and profiles", termination_protection=context.production
         )
-        self.tables = Tables(self, "Tables")
+        self.tables = MatsTables(self, "Tables")
         if context.audit:
             Audit(self, "Audit", tables=[self.tables.registry, self.tables.trust, self.tables.callers])
 
 
-class System(Stack):
-    """Both paths, and those who watch and use them."""
+class SystemStack(Stack):
+    """Enrichment, discovery, monitoring, and access policies."""
 
-    def __init__(self, scope: Construct, id: str, *, context: Context, tables: Tables) -> None:
+    def __init__(self, scope: Construct, id: str, *, context: Context, tables: MatsTables) -> None:
         super().__init__(
             scope, id, description="mats: enrichment and discovery", termination_protection=context.production
         )
         network = Network(self, "Network", zones=context.availability_zones) if context.network == "vpc" else None
         self.domain = SearchDomain(self, "Index", size=context.size, network=network)
         streamed = {"Registry": tables.registry, "Trust": tables.trust}
-        self.path = EventPath(self, "EventPath", tables=streamed, visibility=VISIBILITY, tries=TRIES)
-        self.enrichment = Enrichment(
+        self.path = EventPath(self, "EventPath", tables=streamed, visibility=VISIBILITY, max_receives=MAX_RECEIVES)
+        self.enrichment = EnrichmentFunction(
             self,
             "Offline",
             context=context,
@@ -67,7 +67,7 @@ class System(Stack):
             alarm_email=context.alarm_email or None,
             discovery_log=self.discovery.log,
         )
-        People(
+        AccessPolicies(
             self,
             "People",
             context=context,
@@ -80,7 +80,7 @@ class System(Stack):
 
 
 def app() -> App:
-    """What `cdk` deploys.
+    """The CDK app with both stacks.
 
     Raises:
         ContextInvalid: with every fault of the context.
@@ -90,16 +90,16 @@ def app() -> App:
     return whole
 
 
-def add_stacks(app: App) -> tuple[Data, System]:
-    """Everything, as the app's context chooses; a finding of cdk-nag that nobody accepted stops the synthesis.
+def add_stacks(app: App) -> tuple[DataStack, SystemStack]:
+    """Add both stacks, as the app's context chooses; an unacknowledged cdk-nag finding stops the synthesis.
 
     Raises:
         ContextInvalid: with every fault of the context.
     """
     app.node.set_context("@aws-cdk/aws-lambda:recognizeLayerVersion", True)  # our code is in a layer: it makes versions
-    context = Context.of(app.node.get_all_context())
+    context = Context.parse(app.node.get_all_context())
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-    data = Data(app, "mats-data", context=context)
-    system = System(app, "mats", context=context, tables=data.tables)
+    data = DataStack(app, "mats-data", context=context)
+    system = SystemStack(app, "mats", context=context, tables=data.tables)
     Tags.of(app).add("application", "mats")
     return data, system

@@ -1,4 +1,4 @@
-"""What a month is like: how much is asked and changed, on what size of system, and what that is assumed to take."""
+"""A month of traffic: queries and changes, the size of the system, and assumptions about the load they cause."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ class CannotEstimate(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumptions:
-    """What traffic does to the system, where nothing has been measured yet; your dashboard knows better."""
+    """Assumed load per query and per change; replace them by figures of your dashboard."""
 
     discovery_gb: float = 1.0
     discovery_s: float = 1.0
@@ -37,7 +37,7 @@ ASSUMED = Assumptions()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """A domain as the stacks make it, with a zone for each node."""
+    """The size of a domain, with a zone for each node."""
 
     nodes: int
     node: str
@@ -54,7 +54,7 @@ SIZES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
-    """A month.
+    """A month of traffic.
 
     Raises:
         CannotEstimate: with every fault.
@@ -81,7 +81,7 @@ class Traffic:
 
 
 def fits(traffic: Traffic, assumed: Assumptions = ASSUMED) -> bool:
-    """Whether the index leaves half of the domain's storage free, as merging and a reindex need."""
+    """Whether the index leaves half of the domain's storage free, which merges and a reindex need."""
     size = SIZES[traffic.size]
     copies = 2 if size.nodes > 1 else 1
     return traffic.capabilities * assumed.indexed_kb * copies <= size.nodes * size.gb_each * 1e6 / 2

@@ -1,6 +1,6 @@
 """The layers of wheels: installed for the Lambda platform by uv, pruned, byte-compiled; without Docker or the CDK.
 
-Why what is left out is left out: docs/decisions/0011-vendor-layer.md.
+What is pruned, and why: docs/decisions/0011-vendor-layer.md.
 """
 
 import argparse
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 PYTHON = "3.13"
 LAMBDA = "aarch64-manylinux_2_28"
 SERVICES = ("bedrock-runtime", "dynamodb", "events")
-"""What the functions ask of AWS: botocore needs the data of these services and of no other."""
+"""AWS services that the functions call: botocore's data of all others is pruned."""
 LIMIT_MB = 50
 _IN_LAMBDA = "/opt/python"
 
@@ -40,18 +40,18 @@ class Wheels:
         return ROOT / "layers" / self.name / "requirements.txt"
 
     def fingerprint(self, interpreter: Path | None) -> str:
-        """Equal for layers that are equal: the lock, the platform, what is kept, and what compiled it."""
+        """Hash of everything the layer depends on: lock, platform, services, compiler, and this file."""
         compiled = f"cpython-{PYTHON}" if interpreter else "source"
         how = Path(__file__).read_text("utf-8")  # what is pruned, and how it is compiled
-        told = "\n".join((self.lock.read_text("utf-8"), LAMBDA, *SERVICES, compiled, how))
-        return hashlib.sha256(told.encode()).hexdigest()
+        inputs = "\n".join((self.lock.read_text("utf-8"), LAMBDA, *SERVICES, compiled, how))
+        return hashlib.sha256(inputs.encode()).hexdigest()
 
     def build(self, folder: Path, interpreter: Path | None, *, platform: str = LAMBDA) -> Path:
-        """Make `folder/python`, as a layer has it; what was there before is gone.
+        """Build `folder/python`, replacing it.
 
         Args:
-            folder: Where to; made when there is none.
-            interpreter: Compiles the modules; none: they stay source.
+            folder: Created if it does not exist.
+            interpreter: Compiles the modules; none: they are not compiled.
             platform: As uv names it.
 
         Raises:
@@ -72,19 +72,19 @@ JWT = Wheels("jwt")
 
 @cache
 def interpreter() -> Path | None:
-    """A Python of the functions' version on this machine, if it has one.
+    """A Python of the functions' version on this machine, if there is one.
 
-    What is on the PATH may be a shim that runs nothing, so each candidate is asked for its version.
+    A command on the PATH may be a broken shim, so each candidate is run to get its version.
     """
     return next((path for path in _candidates() if _version(path) == PYTHON), None)
 
 
-def compiled_with(found: Path | None) -> str:
-    """What to tell whoever waits for a build."""
+def compile_note(found: Path | None) -> str:
+    """One line about how a build is compiled."""
     if found:
         return f"Byte-compiled with {found}."
     return (
-        f"There is no Python {PYTHON} here, so the layer stays source: it works, but cold starts are seconds slower. "
+        f"There is no Python {PYTHON} here, so the layer is not compiled: cold starts are seconds slower. "
         f"Install one (`uv python install {PYTHON}`) and build again."
     )
 
@@ -98,10 +98,10 @@ def _candidates() -> Iterator[Path]:
     yield Path(sys.executable)
     if found := shutil.which(f"python{PYTHON}"):
         yield Path(found)
-    asked = [[shutil.which("pyenv") or "", "whence", "--path", f"python{PYTHON}"]]
+    commands = [[shutil.which("pyenv") or "", "whence", "--path", f"python{PYTHON}"]]
     if find_spec("uv"):
-        asked.append([*_uv(), "python", "find", "--no-python-downloads", "--managed-python", PYTHON])
-    for command in asked:
+        commands.append([*_uv(), "python", "find", "--no-python-downloads", "--managed-python", PYTHON])
+    for command in commands:
         if command[0]:
             yield from (Path(line) for line in _run(command).stdout.splitlines())
 
@@ -128,7 +128,7 @@ def _install(lock: Path, target: Path, platform: str) -> None:
 
 
 def _prune(target: Path) -> None:
-    """Remove scripts, packages' own tests and the data of services that nobody here calls."""
+    """Remove scripts, packages' own tests and the data of AWS services that are not called."""
     unused = [target / "bin", target / ".lock", *target.glob("**/tests")]
     for library in ("botocore", "boto3"):
         unused += [data for data in (target / library / "data").glob("*/") if data.name not in SERVICES]
@@ -168,7 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         built = Wheels(given.layer).build(given.folder, found)
     except CannotBuild as error:
         sys.exit(str(error))
-    sys.stdout.write(f"{compiled_with(found)}\n")
+    sys.stdout.write(f"{compile_note(found)}\n")
     size = size_mb(built)
     if size > LIMIT_MB:
         sys.exit(f"The layer {given.layer} has {size:.1f} MB, which is more than {LIMIT_MB} MB.")

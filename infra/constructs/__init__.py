@@ -1,1 +1,1 @@
-"""One capability each, with its grants."""
+"""Constructs: one part of the system each, with its grants."""

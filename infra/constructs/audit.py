@@ -1,4 +1,4 @@
-"""Who wrote what: CloudTrail's record of writes into tables that people write."""
+"""A CloudTrail trail of the writes into the tables that owners and operators write."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ _TRAIL = "mats-writes"
 
 
 class Audit(Construct):
-    """A trail of its own, because a stream says what changed but not who changed it."""
+    """A separate trail, because a stream says what changed but not who changed it."""
 
     def __init__(self, scope: Construct, id: str, *, tables: Sequence[dynamodb.ITable]) -> None:
         super().__init__(scope, id)

@@ -1,4 +1,4 @@
-"""The console in a browser: its files in a private bucket, and one address for them and for the API."""
+"""The console on CloudFront: its files in a private bucket, and one address for them and for the API."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,20 +15,20 @@ from aws_cdk import aws_s3_assets as assets
 from aws_cdk import aws_s3_deployment as deployment
 from constructs import Construct
 
-from infra import console
+from infra import console_files
 from infra.constructs.discovery_api import CALLS, wildcard
 from infra.constructs.nag import accept, accept_warning, accept_wildcards
 from infra.context import Context
 
 _ERRORS = (400, 403, 404, 405, 414, 500, 501, 502, 503, 504)
-"""What CloudFront would keep for ten seconds, and give to whoever asks next."""
+"""Statuses that CloudFront would otherwise cache for ten seconds."""
 _COPIER_MB = 512
 _ASSETS = "cdk-hnb659fds-assets-<AWS::AccountId>-<AWS::Region>"
 """The CDK's own bucket, as cdk-nag spells it."""
 
 
 class Console(Construct):
-    """A browser sees one origin, so nothing here is about CORS; who may ask what is for the API to say."""
+    """One origin for files and API, so no CORS; the API authorizes every call."""
 
     def __init__(self, scope: Construct, id: str, *, context: Context, api: apigateway.RestApi) -> None:
         super().__init__(scope, id)
@@ -49,7 +49,7 @@ class Console(Construct):
         self._accept()
 
     def _distribution(self, context: Context, api: apigateway.RestApi) -> cloudfront.Distribution:
-        headers = _headers(self, console.headers(context))
+        headers = _headers(self, console_files.headers(context))
         calls = cloudfront.BehaviorOptions(
             origin=_origin(api, context),
             viewer_protocol_policy=cloudfront.ViewerProtocolPolicy.HTTPS_ONLY,  # a redirect would come after the token
@@ -77,7 +77,7 @@ class Console(Construct):
         )
 
     def _files(self) -> cloudfront.IOrigin:
-        """The bucket, for this distribution alone; who may list it hears 404 of what is not there, not 403."""
+        """The bucket, for this distribution alone; with the right to list, a missing file is 404, not 403."""
         return origins.S3BucketOrigin.with_origin_access_control(
             self.bucket,
             origin_access_control=cloudfront.S3OriginAccessControl(
@@ -88,7 +88,7 @@ class Console(Construct):
 
     def _copy(self, context: Context) -> None:
         with TemporaryDirectory() as folder:
-            for name, content in console.files(context).items():
+            for name, content in console_files.files(context).items():
                 path = Path(folder, name)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
@@ -110,9 +110,9 @@ class Console(Construct):
         copied.node.add_dependency(self.role)
 
     def _copier(self, asset: assets.Asset, log: logs.LogGroup) -> iam.Role:
-        """Of the CDK's function that copies the files at deployment; by itself it would ask for more."""
+        """Role of the CDK's function that copies the files at deployment, with fewer rights than its default."""
         allowed = {
-            # not by its key: the next asset would have another, and a changed policy takes a while to be known
+            # not by its key: the next asset has another key, and a changed policy takes time to take effect
             asset.bucket.arn_for_objects("*"): ["s3:GetObject"],
             self.bucket.bucket_arn: ["s3:ListBucket"],
             self.bucket.arn_for_objects("*"): ["s3:PutObject", "s3:DeleteObject"],
@@ -165,7 +165,7 @@ class Console(Construct):
 
 
 def _origin(api: apigateway.RestApi, context: Context) -> cloudfront.IOrigin:
-    """The API where it answers: under a host name of one's own, there alone and without its stage."""
+    """The API's address: the custom host name if there is one, without a stage, else the stage."""
     if not context.domain_name:
         return origins.RestApiOrigin(api)
     return origins.HttpOrigin(
@@ -176,7 +176,7 @@ def _origin(api: apigateway.RestApi, context: Context) -> cloudfront.IOrigin:
 
 
 def _headers(scope: Construct, headers: Mapping[str, str]) -> cloudfront.ResponseHeadersPolicy:
-    """These headers on every answer. CloudFront takes those about security by their meaning, the rest as they are."""
+    """These headers on every response; CloudFront has typed options for the security headers."""
     rest = dict(headers)
     assert rest.pop("X-Content-Type-Options") == "nosniff"  # noqa: S101 - there is no other value
     referrer = rest.pop("Referrer-Policy").upper().replace("-", "_")

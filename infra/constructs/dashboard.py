@@ -1,4 +1,4 @@
-"""One page that answers: is discovery good today?"""
+"""The CloudWatch dashboard."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from constructs import Construct
 from infra.constructs import metrics
 
 FIRST_PLACES = '"position": 1, "id": "*", "rev": *, "provider": "*"'
-"""How the first candidate reads in the log record of a decision; `*` stands for what Logs Insights takes out."""
+"""The first candidate in a record of the decision log, as a pattern of Logs Insights: `*` is captured."""
 _HALF, _THIRD, _FULL = 12, 8, 24
 _GOOD = (
     "**Is discovery good today?** Yes, if no alarm is red, answers are rarely degraded, the share of `match` is what "
@@ -25,7 +25,7 @@ _GOOD = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """The parts of the system that are looked at; mappings are by the names people know the parts by."""
+    """The monitored parts of the system; mappings are by display name."""
 
     stage: apigateway.Stage
     functions: Mapping[str, lambda_.IFunction]
@@ -37,14 +37,14 @@ class Watched:
 
 
 class Dashboard(Construct):
-    """Answers first, then changes, then the index."""
+    """From top to bottom: answers, changes, index."""
 
     def __init__(self, scope: Construct, id: str, *, watched: Watched, alarms: Sequence[cloudwatch.IAlarm]) -> None:
         super().__init__(scope, id)
         page = cloudwatch.Dashboard(self, "Page", period_override=cloudwatch.PeriodOverride.AUTO)
         page.add_widgets(cloudwatch.TextWidget(markdown=_GOOD, width=_FULL, height=2))
         page.add_widgets(cloudwatch.AlarmStatusWidget(alarms=list(alarms), title="Alarms", width=_FULL, height=3))
-        page.add_widgets(_answers(watched.stage), _verdicts(), _degraded())
+        page.add_widgets(_answers(watched.stage), _verdicts(), _degraded_share())
         page.add_widgets(_latency(), _stages())
         page.add_widgets(_tokens(), _dollars(), _functions(watched.functions))
         if watched.discovery_log:
@@ -81,12 +81,12 @@ def _verdicts() -> cloudwatch.GraphWidget:
     )
 
 
-def _degraded() -> cloudwatch.GraphWidget:
-    lacking = {"degraded": "any"} | {f"degraded{signal}": signal.lower() for signal in metrics.SIGNALS}
+def _degraded_share() -> cloudwatch.GraphWidget:
+    labels = {"degraded": "any"} | {f"degraded{signal}": signal.lower() for signal in metrics.SIGNALS}
     answers = metrics.discovery("Answers")
     shares = [
         metrics.share(name, metrics.discovery(name[0].upper() + name[1:]), answers, label=label)
-        for name, label in lacking.items()
+        for name, label in labels.items()
     ]
     return _graph("Degraded answers by what they lack, %", shares)
 
@@ -150,7 +150,7 @@ def _functions(functions: Mapping[str, lambda_.IFunction]) -> cloudwatch.GraphWi
 
 
 def _exposure(log: logs.ILogGroup) -> cloudwatch.LogQueryWidget:
-    """Who gets the first places: a registry in which one provider takes all is worth a look."""
+    """First places by provider, to see whether one provider takes them all."""
     return cloudwatch.LogQueryWidget(
         title="First places by provider",
         log_group_names=[log.log_group_name],

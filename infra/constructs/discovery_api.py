@@ -1,4 +1,4 @@
-"""From a caller's request to a shortlist: the REST API and the function behind it."""
+"""Discovery: the REST API and the function behind it."""
 
 import re
 from dataclasses import replace
@@ -9,13 +9,13 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from infra.constructs.front_door import custom_domain, firewall
+from infra.constructs.firewall_and_domain import custom_domain, firewall
 from infra.constructs.function import ENCODER, Function, Limits, common, environment
+from infra.constructs.gateway_errors import set_gateway_errors
 from infra.constructs.nag import AWS_POLICIES, accept, accept_each
 from infra.constructs.network import Network
-from infra.constructs.problems import answer_with_problems
 from infra.constructs.search_domain import SEARCH, SearchDomain
-from infra.constructs.tables import Tables
+from infra.constructs.tables import MatsTables
 from infra.context import Context
 from infra.layers import core_layer, jwt_layer, vendor_layer
 from mats.edge.routes import ROUTES
@@ -23,9 +23,9 @@ from mats.settings import Settings
 
 STAGE = "live"
 TIMEOUT_S = 10
-"""Three times what the budgets of an answer add up to: a first call after a restore may be slow."""
+"""Three times the sum of the budgets: the first call after a SnapStart restore may be slow."""
 _MEMORY_MB = 1769
-"""Where Lambda gives a whole core; lexical search and encoding run side by side."""
+"""From this size Lambda gives a whole core; lexical search and encoding run in parallel."""
 CALLS = tuple((method, route.path) for route in ROUTES for method in (route.method, *route.refused_methods))
 """The methods of the API, each with its path."""
 
@@ -44,7 +44,7 @@ class DiscoveryApi(Construct):
         id: str,
         *,
         context: Context,
-        tables: Tables,
+        tables: MatsTables,
         domain: SearchDomain,
         network: Network | None,
     ) -> None:
@@ -72,7 +72,7 @@ class DiscoveryApi(Construct):
         self.api = self._api(context)
         for method, path in CALLS:
             self._resource(path).add_method(method, self._integration())
-        answer_with_problems(self.api, signed=context.auth == "iam")
+        set_gateway_errors(self.api, signed=context.auth == "iam")
         if context.waf:
             firewall(self, self.api)
         address = custom_domain(self, self.api, context) if context.domain_name else self.api.url

@@ -1,4 +1,4 @@
-"""From changes in a queue to profiles in DynamoDB and OpenSearch."""
+"""Enrichment: the function that turns queued changes into profiles in DynamoDB and OpenSearch."""
 
 from dataclasses import replace
 
@@ -10,22 +10,22 @@ from infra.constructs.event_path import EventPath
 from infra.constructs.function import ENCODER, Function, Limits, common, environment
 from infra.constructs.network import Network
 from infra.constructs.search_domain import INDEX, SearchDomain
-from infra.constructs.tables import Tables
+from infra.constructs.tables import MatsTables
 from infra.context import Context
 from infra.layers import core_layer, vendor_layer
 
 TIMEOUT_S = 300
-"""Both tries of the slowest description and of its repair, 60 s each, and the writing after it."""
+"""Two attempts of the slowest writer call and of its repair, 60 s each, and the writes after them."""
 VISIBILITY = Duration.seconds(TIMEOUT_S + 60)
-"""What fails waits this long. The source's own maximum of concurrency keeps batches from being throttled, which is what
-AWS's rule of six times the timeout is for."""
-TRIES = 12
+"""Delay of a retry. AWS's rule of six times the timeout is for throttled batches; the event source's maximum
+concurrency prevents them."""
+MAX_RECEIVES = 12
 _BATCH = 10
-"""As many descriptions are written at once, so a batch takes as long as its slowest."""
+"""All descriptions of a batch are written in parallel, so a batch takes as long as its slowest."""
 
 
-class Enrichment(Construct):
-    """The function behind the queue, with what it may read, write and invoke."""
+class EnrichmentFunction(Construct):
+    """The function that consumes the queue, with its rights."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class Enrichment(Construct):
         id: str,
         *,
         context: Context,
-        tables: Tables,
+        tables: MatsTables,
         path: EventPath,
         domain: SearchDomain,
         network: Network | None,

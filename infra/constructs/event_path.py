@@ -1,4 +1,4 @@
-"""How a changed item reaches enrichment: stream, Pipe, bus, rule, queue, with a dead-letter queue at every hop."""
+"""The event path to enrichment: stream, Pipe, bus, rule, queue, with a dead-letter queue at every hop."""
 
 import json
 from collections.abc import Mapping
@@ -20,9 +20,9 @@ ARCHIVE = "mats-changes"
 SOURCE = "mats.registry"
 CHANGED = "CapabilityChanged"
 _TRIES = 50
-"""With the pauses a Pipe makes in between, long enough for a bus that is away for some hours."""
+"""With the backoff of a Pipe, long enough for a bus that is unavailable for some hours."""
 _PUT_EVENTS = 10
-"""The most events one call to a bus may carry."""
+"""Maximum of events in one PutEvents call."""
 
 
 class EventPath(Construct):
@@ -35,18 +35,18 @@ class EventPath(Construct):
         *,
         tables: Mapping[str, dynamodb.ITable],
         visibility: Duration,
-        tries: int,
+        max_receives: int,
         queue_name: str = "mats-changes",
     ) -> None:
-        """Carry the changes of these tables.
+        """Connect the streams of these tables to the queue.
 
         Args:
-            scope: As constructs have it.
-            id: As constructs have it.
-            tables: Those with a stream, by the name that events call them.
-            visibility: How long a message that was received stays hidden.
-            tries: How often a message is received before it is given up.
-            queue_name: What the queue is called; its dead-letter queue allows only it as a source.
+            scope: The stack.
+            id: Of this construct.
+            tables: Tables with a stream, by their name in events.
+            visibility: Visibility timeout of the queue.
+            max_receives: Receives of a message before it becomes a dead letter.
+            queue_name: Its dead-letter queue allows only this queue as a source.
         """
         super().__init__(scope, id)
         self.bus = events.EventBus(self, "Bus", event_bus_name=BUS)
@@ -67,7 +67,7 @@ class EventPath(Construct):
             enforce_ssl=True,
             retention_period=Duration.days(7),
             visibility_timeout=visibility,
-            dead_letter_queue=sqs.DeadLetterQueue(queue=given_up, max_receive_count=tries),
+            dead_letter_queue=sqs.DeadLetterQueue(queue=given_up, max_receive_count=max_receives),
         )
         self.rule = events.Rule(
             self,
@@ -83,12 +83,12 @@ class EventPath(Construct):
         dead = self.dead_letter_queues[name] = self._dead(name)
         stream = table.table_stream_arn
         assert stream is not None  # noqa: S101 - only tables with a stream are given
-        called = f"mats-{name.lower()}"
+        pipe_name = f"mats-{name.lower()}"
         return pipes.CfnPipe(
             self,
             f"{name}Pipe",
-            name=called,
-            role_arn=self._pipe_role(called, stream, dead).role_arn,
+            name=pipe_name,
+            role_arn=self._pipe_role(pipe_name, stream, dead).role_arn,
             source=stream,
             source_parameters=pipes.CfnPipe.PipeSourceParametersProperty(
                 dynamo_db_stream_parameters=pipes.CfnPipe.PipeSourceDynamoDBStreamParametersProperty(
@@ -111,7 +111,7 @@ class EventPath(Construct):
             log_configuration=pipes.CfnPipe.PipeLogConfigurationProperty(
                 level="ERROR",
                 cloudwatch_logs_log_destination=pipes.CfnPipe.CloudwatchLogsLogDestinationProperty(
-                    log_group_arn=self._log(called).log_group_arn
+                    log_group_arn=self._log(pipe_name).log_group_arn
                 ),
             ),
         )
@@ -146,7 +146,7 @@ class EventPath(Construct):
         )
 
     def _dead(self, hop: str, *, of: sqs.IQueue | None = None) -> sqs.Queue:
-        """Where a hop puts what it gives up; SQS itself may only move messages here from the queue named."""
+        """The dead-letter queue of a hop; SQS itself may only move messages here from queue `of`."""
         allowed = sqs.RedrivePermission.BY_QUEUE if of else sqs.RedrivePermission.DENY_ALL
         queue = sqs.Queue(
             self,

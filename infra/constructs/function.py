@@ -1,4 +1,4 @@
-"""A Lambda function of ours: its layers, log, role and environment."""
+"""A Lambda function: its layers, log, role and environment."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from infra import models
+from infra import inference_profiles
 from infra.constructs.nag import AWS_POLICIES, accept, accept_each, accept_warning
 from infra.constructs.network import Network
 from infra.context import Context
@@ -20,21 +20,21 @@ from mats.settings import Settings
 ENCODER = "amazon.titan-embed-text-v2:0"
 METRICS = "mats"
 _STAND_IN = "https://index.invalid"
-"""For the domain's address while settings are checked: during synthesis it is a placeholder that is no address."""
+"""In place of the domain's address while settings are validated: in a synthesis it is a token, not an address."""
 
 Layer = Callable[[Construct], lambda_.LayerVersion]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a function may take."""
+    """Memory and time of a function."""
 
     memory_mb: int
     timeout_s: int
 
 
 class Function(Construct):
-    """A folder under functions/ on our layers. It starts with the right to write its own log, and no other."""
+    """A folder of functions/ with its layers. Its only right at first is to write its log."""
 
     def __init__(
         self,
@@ -89,10 +89,10 @@ class Function(Construct):
                 },
             )
 
-    def may_invoke(self, model: str, profile: models.InferenceProfile | None) -> None:
-        """Allow a model on Bedrock, and no other."""
+    def may_invoke(self, model: str, profile: inference_profiles.InferenceProfile | None) -> None:
+        """Allow one model on Bedrock."""
         here = {"partition": Aws.PARTITION, "region": Aws.REGION, "account": Aws.ACCOUNT_ID}
-        directly, through = models.arns(model, profile, **here)
+        directly, through = inference_profiles.arns(model, profile, **here)
         if directly:
             self.role.add_to_policy(iam.PolicyStatement(actions=["bedrock:InvokeModel"], resources=directly))
         if through:
@@ -106,23 +106,23 @@ class Function(Construct):
 
 
 def common(context: Context) -> Settings:
-    """What discovery and enrichment have in common, and what was chosen."""
+    """The settings of discovery and enrichment."""
     return Settings(
         bedrock=True,
         encoder=ENCODER,
         metrics=METRICS,
-        rerank_model=models.invoked_as(context.rerank_model, context.profile),
-        writer_model=models.invoked_as(context.writer_model, context.profile),
+        rerank_model=inference_profiles.invoked_as(context.rerank_model, context.profile),
+        writer_model=inference_profiles.invoked_as(context.writer_model, context.profile),
         index_endpoint=_STAND_IN,
     )
 
 
 def environment(settings: Settings, *, endpoint: str = "") -> dict[str, str]:
-    """The variables of a function.
+    """The environment variables of a function.
 
     Args:
-        settings: Checked already, with a stand-in for the domain's address.
-        endpoint: The domain's own host name, which is known only after deployment.
+        settings: Validated, with a placeholder for the domain's address.
+        endpoint: The domain's host name, known only after deployment.
     """
-    told = settings.to_env()
-    return {name: f"https://{endpoint}" if value == _STAND_IN else value for name, value in told.items()}
+    variables = settings.to_env()
+    return {name: f"https://{endpoint}" if value == _STAND_IN else value for name, value in variables.items()}

@@ -1,4 +1,4 @@
-"""Every metric that alarms and the dashboard look at: those the functions write, and those of AWS."""
+"""Metrics of alarms and dashboard: those that the functions write, and those of AWS."""
 
 from collections.abc import Mapping
 
@@ -8,16 +8,16 @@ from aws_cdk import aws_opensearchservice as opensearch
 from aws_cdk import aws_pipes as pipes
 
 NAMESPACE = "mats"
-"""What `Settings.metrics` says in AWS."""
+"""`Settings.metrics` in AWS."""
 FIVE_MINUTES = Duration.minutes(5)
 MINUTE = Duration.minutes(1)
 STAGES = ("Queue", "Encode", "Lexical", "Neural", "Fetch", "Rerank", "Measure")
 """Stages of an answer, each with a metric `<Stage>Ms`."""
 SIGNALS = ("Llm", "Neural", "Lexical", "Bm25")
-"""What an answer can lack, each with a metric `Degraded<Signal>`."""
+"""Signals an answer can lack, each with a metric `Degraded<Signal>`."""
 VERDICTS = ("Match", "Weak", "None")
 OUTCOMES = ("Indexed", "Unchanged", "Deleted", "Superseded", "Waiting", "Rejected")
-"""What becomes of a change."""
+"""Outcomes of a change, each a metric."""
 PIPE_RUNNING = "PipeRunning"
 
 
@@ -45,7 +45,7 @@ def _ours(service: str, name: str, statistic: str, **more: str) -> cloudwatch.Me
 def share(
     name: str, part: cloudwatch.IMetric, whole: cloudwatch.IMetric, *, label: str, at_least: int = 0
 ) -> cloudwatch.IMetric:
-    """Part of whole in percent; 0 where fewer than `at_least` of the part would make a share of chance.
+    """Part of whole in percent; 0 if the part is below `at_least`, which is too few to be significant.
 
     The name is that of the part in the expression: a graph must not use one for two metrics.
     """
@@ -78,13 +78,13 @@ def pipe(of: pipes.CfnPipe, name: str, **more: str) -> cloudwatch.Metric:
 
 
 def pipe_failures(of: pipes.CfnPipe) -> cloudwatch.IMetric:
-    """Executions that did not bring all their changes to the bus."""
+    """Executions that did not deliver all their changes to the bus."""
     failures = ("ExecutionFailed", "ExecutionPartiallyFailed", "ExecutionTimeout", "ExecutionThrottled")
     return total({name[0].lower() + name[1:]: pipe(of, name) for name in failures}, label="failed")
 
 
 def pipe_running(name: str) -> cloudwatch.Metric:
-    """1 while the Pipe of this name runs, 0 while it does not: written by PipeWatch."""
+    """1 if the Pipe of this name runs, else 0: written by PipeWatch."""
     return cloudwatch.Metric(
         namespace=NAMESPACE,
         metric_name=PIPE_RUNNING,

@@ -1,4 +1,4 @@
-"""Findings of cdk-nag that we know of, each with the reason why it stays."""
+"""Acknowledged findings of cdk-nag, each with its reason."""
 
 from collections.abc import Iterable, Mapping
 
@@ -6,9 +6,9 @@ from aws_cdk import Acknowledgment, Validations
 from constructs import IConstruct
 
 HERE = "<AWS::Region>:<AWS::AccountId>"
-"""How cdk-nag spells the region and the account in an ARN that is of no certain ones."""
+"""Region and account in an ARN, as cdk-nag spells them in a template without environment."""
 AWS_POLICIES = "arn:<AWS::Partition>:iam::aws:policy/service-role"
-"""Policies of AWS's own, as cdk-nag spells them."""
+"""Prefix of AWS managed policies, as cdk-nag spells it."""
 
 
 def accept(where: IConstruct, **reasons: str) -> None:
@@ -17,7 +17,7 @@ def accept(where: IConstruct, **reasons: str) -> None:
 
 
 def accept_each(where: IConstruct, reasons: Mapping[str, str]) -> None:
-    """The same, for rules that name what they found, such as `IAM5[Resource::*]`."""
+    """The same, for rules with a parameter, such as `IAM5[Resource::*]`."""
     for rule, reason in reasons.items():
         Validations.of(where).acknowledge(Acknowledgment(id=f"AwsSolutions-{rule}", reason=reason))
 
@@ -28,5 +28,5 @@ def accept_wildcards(where: IConstruct, resources: Iterable[str], reason: str) -
 
 
 def accept_warning(where: IConstruct, warning: str, reason: str) -> None:
-    """Accept a warning of the CDK's own."""
+    """Accept a warning of the CDK."""
     Validations.of(where).acknowledge(Acknowledgment(id=f"Annotation::{warning}", reason=reason))

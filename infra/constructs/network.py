@@ -1,4 +1,4 @@
-"""Private subnets without a way to the Internet, and endpoints to the services that the functions call."""
+"""Private subnets without a route to the Internet, and endpoints of the services that the functions call."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ _HTTPS = ec2.Port.tcp(443)
 
 
 class Network(Construct):
-    """Functions may open connections to the domain and to endpoints; nothing may open one to them."""
+    """Functions may connect to the domain and to endpoints; nothing may connect to them."""
 
     def __init__(self, scope: Construct, id: str, *, zones: Sequence[str]) -> None:
         super().__init__(scope, id)
@@ -61,7 +61,7 @@ class Network(Construct):
 
 
 def _only_from_here(action: str) -> iam.PolicyStatement:
-    """An endpoint serves principals of this account only; what they may do is for their own policies to say."""
+    """Restrict an endpoint to principals of this account; their own policies restrict the rest."""
     return iam.PolicyStatement(
         principals=[iam.AnyPrincipal()],
         actions=[action],

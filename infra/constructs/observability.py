@@ -1,4 +1,4 @@
-"""What is looked at, and when somebody is called."""
+"""Alarms and the dashboard."""
 
 from collections.abc import Mapping
 
@@ -26,7 +26,7 @@ SLOW_MS = 3500
 ERROR_PERCENT = 1
 DEGRADED_PERCENT = 20
 AT_LEAST = 3
-"""Fewer errors or degraded answers in five minutes are chance."""
+"""Fewer errors or degraded answers in five minutes raise no alarm."""
 OLDEST_S = 15 * 60
 LOW_STORAGE_PERCENT = 25
 HIGH_PRESSURE_PERCENT = 95
@@ -40,7 +40,7 @@ _BAD = cloudwatch.TreatMissingData.BREACHING
 class Observability(Construct):
     """Alarms, each with its section in docs/runbook.md, and the dashboard."""
 
-    def __init__(  # noqa: PLR0913 - what is watched
+    def __init__(  # noqa: PLR0913 - one argument for each monitored part
         self,
         scope: Construct,
         id: str,
@@ -55,20 +55,20 @@ class Observability(Construct):
         alarm_email: str | None,
         discovery_log: logs.ILogGroup | None = None,
     ) -> None:
-        """Watch these.
+        """Add the alarms and the dashboard.
 
         Args:
-            scope: As constructs have it.
-            id: As constructs have it.
-            api: Its stage is where callers see errors.
-            discovery: Answers.
-            enrichment: Makes profiles.
+            scope: The stack.
+            id: Of this construct.
+            api: Source of calls, errors and their latency.
+            discovery: The discovery function.
+            enrichment: The enrichment function.
             queue: Changes that wait for enrichment.
-            dead_letter_queues: Where changes end that could not be handled, by the hop that gave up.
-            pipes: By the table that each reads.
-            domain: Where profiles are searched.
-            alarm_email: Who is told, and told again when it is over; nobody if there is none.
-            discovery_log: For exposure by provider on the dashboard; left out if there is none.
+            dead_letter_queues: Failed changes, by the hop that gave up.
+            pipes: By the table that each one reads.
+            domain: The OpenSearch domain.
+            alarm_email: Address that alarms and their end are sent to; none: nothing is sent.
+            discovery_log: Source of the exposure by provider on the dashboard; none: left out.
         """
         super().__init__(scope, id)
         self.topic = self._topic(alarm_email) if alarm_email else None
@@ -229,7 +229,7 @@ class Observability(Construct):
         periods: tuple[int, int] = (1, 1),
         missing: cloudwatch.TreatMissingData = _FINE,
     ) -> None:
-        """An alarm once the metric is over or under its threshold in so many of the last so many periods."""
+        """Add an alarm: the metric is over or under its threshold in `periods[0]` of the last `periods[1]` periods."""
         threshold = over if over is not None else under
         assert threshold is not None  # noqa: S101 - one of the two is given
         alarm = cloudwatch.Alarm(
@@ -249,7 +249,7 @@ class Observability(Construct):
         self.alarms.append(alarm)
 
     def _topic(self, email: str) -> sns.Topic:
-        """Encrypted with a key of its own, because CloudWatch may not use the one that AWS keeps for SNS."""
+        """Encrypted with a customer managed key, because CloudWatch may not use the AWS managed one of SNS."""
         cloudwatch_alarms = iam.ServicePrincipal(
             "cloudwatch.amazonaws.com", conditions={"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
         )

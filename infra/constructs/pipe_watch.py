@@ -1,4 +1,4 @@
-"""Looks every five minutes whether the Pipes run."""
+"""Checks every five minutes whether the Pipes run."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,10 +18,10 @@ from infra.constructs import metrics
 class PipeWatch(Construct):
     """Writes the metric `PipeRunning` for each Pipe.
 
-    A Pipe that meets lasting errors is stopped by AWS, with the reason in its state. There is no metric of that state
-    and no event of its change, and a stopped Pipe has no failures to alarm on, just like one that has nothing to do. So
-    it is asked: an express state machine without code describes each Pipe and writes 1 or 0. Should the watch itself
-    fail, the metric is missing, which its alarm counts as stopped.
+    AWS stops a Pipe that fails for long, with the reason in its state. There is no metric of that state and no event of
+    its change, and a stopped Pipe has no failures to alarm on, like an idle one. So the state is polled: an express
+    state machine without code describes each Pipe and writes 1 or 0. If the state machine fails, the metric is missing,
+    which the alarm treats as stopped.
     """
 
     def __init__(self, scope: Construct, id: str, *, watched: Mapping[str, pipes.CfnPipe]) -> None:

@@ -1,4 +1,4 @@
-"""Where profiles are searched: an OpenSearch domain whose roles are allowed paths, not the whole of it."""
+"""The OpenSearch domain; each role is allowed single paths of it."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,23 +14,23 @@ from infra.constructs.network import Network
 from infra.traffic import SIZES
 
 SEARCH = {"es:ESHttpPost": [f"capabilities*/_{call}" for call in ("search", "msearch", "count", "mget")]}
-"""What discovery may do: queries, which OpenSearch takes as POST."""
+"""Calls of discovery: queries, which OpenSearch takes as POST."""
 INDEX = {
     "es:ESHttpPost": ["capabilities-*/_bulk"],
     "es:ESHttpPut": ["capabilities-*"],
     "es:ESHttpGet": ["_alias/capabilities"],
 }
-"""What enrichment may do: write documents, and make the first index with its alias when there is none."""
+"""Calls of enrichment: write documents, and create the first index with its alias if there is none."""
 
 
 class SearchDomain(Construct):
-    """One small node for trying, or three with dedicated masters. It holds nothing that Profiles does not."""
+    """One small node for a trial, or three with dedicated masters. Its content can be made again from Profiles."""
 
     def __init__(self, scope: Construct, id: str, *, size: str, network: Network | None) -> None:
         super().__init__(scope, id)
         chosen = SIZES[size]
         self.name = "mats-vpc" if network else "mats-public"
-        """Its own for each network, because CloudFormation makes the new domain before it deletes the old one."""
+        """Different for each network, because CloudFormation creates the new domain before it deletes the old one."""
         self.arn = f"arn:{Aws.PARTITION}:es:{Aws.REGION}:{Aws.ACCOUNT_ID}:domain/{self.name}"
         self._callers = iam.PolicyDocument()
         self.domain = opensearch.Domain(
@@ -71,7 +71,7 @@ class SearchDomain(Construct):
         self._accept(size, network)
 
     def allow(self, role: iam.IRole, calls: dict[str, list[str]]) -> None:
-        """Allow a role these methods on these paths, in its own policy and in the domain's."""
+        """Allow a role these methods on these paths, in its policy and in that of the domain."""
         for action, paths in calls.items():
             resources = [f"{self.arn}/{path}" for path in paths]
             role.add_to_principal_policy(iam.PolicyStatement(actions=[action], resources=resources))
@@ -86,7 +86,7 @@ class SearchDomain(Construct):
         accept_wildcards(where, [f"{spelt}/{path}" for path in paths], reason)
 
     def _logging(self) -> opensearch.LoggingOptions:
-        kept = {
+        groups = {
             kind: logs.LogGroup(
                 self,
                 f"{kind.title()}Log",
@@ -96,18 +96,18 @@ class SearchDomain(Construct):
             )
             for kind in ("errors", "searching", "indexing")
         }
-        self._may_log = self._delivery(list(kept.values()))
+        self._may_log = self._delivery(list(groups.values()))
         return opensearch.LoggingOptions(
             app_log_enabled=True,
-            app_log_group=kept["errors"],
+            app_log_group=groups["errors"],
             slow_search_log_enabled=True,
-            slow_search_log_group=kept["searching"],
+            slow_search_log_group=groups["searching"],
             slow_index_log_enabled=True,
-            slow_index_log_group=kept["indexing"],
+            slow_index_log_group=groups["indexing"],
         )
 
     def _delivery(self, groups: Sequence[logs.LogGroup]) -> logs.ResourcePolicy:
-        """The domain may write these logs; the CDK's own way is a function that calls AWS during deployment."""
+        """Let the domain write these logs; the CDK's default is a function that calls AWS during deployment."""
         statement = iam.PolicyStatement(
             principals=[iam.ServicePrincipal("es.amazonaws.com")],
             actions=["logs:CreateLogStream", "logs:PutLogEvents"],

@@ -1,4 +1,4 @@
-"""What is kept: three tables of capabilities and one of callers."""
+"""The DynamoDB tables: Registry, Trust, Profiles, Callers."""
 
 from aws_cdk import CfnOutput, RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
@@ -7,8 +7,8 @@ from constructs import Construct
 _TEXT = dynamodb.AttributeType.STRING
 
 
-class Tables(Construct):
-    """Everything else can be made again from these, so they outlive their stack."""
+class MatsTables(Construct):
+    """Retained when the stack is deleted: everything else can be made again from these tables."""
 
     def __init__(self, scope: Construct, id: str) -> None:
         super().__init__(scope, id)
@@ -21,7 +21,7 @@ class Tables(Construct):
         CfnOutput(self, "CallersName", value=self.callers.table_name).override_logical_id("CallersTable")
 
     def _table(self, name: str, *, key: str | None = None, streamed: bool = False) -> dynamodb.Table:
-        """Keyed by namespace and name, unless it has a key of its own."""
+        """A table keyed by namespace and name, or by `key` alone."""
         return dynamodb.Table(
             self,
             name,

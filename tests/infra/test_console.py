@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra import console
+from infra import console_files
 from infra.constructs.discovery_api import CALLS
 from infra.context import Context
 from infra.vendor import ROOT
@@ -36,7 +36,7 @@ def made() -> Deployment:
 
 
 def test_files_are_where_the_local_service_has_them():
-    found = console.files(Context.of(CONSOLE))
+    found = console_files.files(Context.parse(CONSOLE))
     assert found["index.html"] == (ROOT / "console" / "index.html").read_bytes()
     assert "console/index.html" not in found
     assert json.loads(found["evaluation/report.json"])["sections"]
@@ -50,15 +50,15 @@ def test_files_are_where_the_local_service_has_them():
 
 
 def test_without_a_client_of_the_issuer_tokens_are_pasted():
-    context = Context.of(CONSOLE)
+    context = Context.parse(CONSOLE)
     kept = (ROOT / "console" / "config.json").read_bytes()
-    assert console.files(context)["console/config.json"] == kept
-    assert console.headers(context) == HEADERS
+    assert console_files.files(context)["console/config.json"] == kept
+    assert console_files.headers(context) == HEADERS
 
 
 def test_with_a_client_one_signs_in_at_the_issuer_and_may_speak_to_it_and_to_nobody_else():
-    context = Context.of({**SIGN_IN, "jwt_issuer": "https://issuer.example.com/realms/mats"})
-    assert json.loads(console.files(context)["console/config.json"]) == {
+    context = Context.parse({**SIGN_IN, "jwt_issuer": "https://issuer.example.com/realms/mats"})
+    assert json.loads(console_files.files(context)["console/config.json"]) == {
         "signIn": {
             "issuer": "https://issuer.example.com/realms/mats",
             "clientId": SIGN_IN["console_client_id"],
@@ -66,15 +66,15 @@ def test_with_a_client_one_signs_in_at_the_issuer_and_may_speak_to_it_and_to_nob
         }
     }
     policy = "Content-Security-Policy"
-    allowed = console.headers(context)
+    allowed = console_files.headers(context)
     assert allowed[policy].replace(" https://issuer.example.com", "", 1) == HEADERS[policy]
     assert "connect-src 'self' https://issuer.example.com;" in allowed[policy]
     assert allowed | {policy: HEADERS[policy]} == HEADERS
 
 
 def test_a_token_endpoint_elsewhere_may_be_spoken_to():
-    context = Context.of({**SIGN_IN, "console_token_host": "sign-in.example.com"})
-    policy = console.headers(context)["Content-Security-Policy"]
+    context = Context.parse({**SIGN_IN, "console_token_host": "sign-in.example.com"})
+    policy = console_files.headers(context)["Content-Security-Policy"]
     assert f"connect-src 'self' {context.issuer_origin} https://sign-in.example.com;" in policy
 
 
@@ -133,7 +133,7 @@ def test_every_answer_has_the_headers_of_the_one_file_and_hsts(context: dict[str
         "Referrer-Policy": known["ReferrerPolicy"]["ReferrerPolicy"],
         "X-Frame-Options": known["FrameOptions"]["FrameOption"],
         "X-Content-Type-Options": "nosniff" if known["ContentTypeOptions"] else "",
-    } == console.headers(Context.of(context))
+    } == console_files.headers(Context.parse(context))
     served = distribution(**context)
     for one in (served["DefaultCacheBehavior"], *served["CacheBehaviors"]):
         assert one["ResponseHeadersPolicyId"] == {"Ref": policy.id}

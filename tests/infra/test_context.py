@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import pytest
 
-from infra import models
+from infra import inference_profiles
 from infra.context import Context, ContextInvalid, table
 from infra.vendor import ROOT
 from tests.infra.synth import CONSOLE, HOST, JWT, SIGN_IN, VPC, ZONES
@@ -14,28 +14,28 @@ from tests.infra.synth import CONSOLE, HOST, JWT, SIGN_IN, VPC, ZONES
 
 def faults(**given: object) -> list[str]:
     with pytest.raises(ContextInvalid) as caught:
-        Context.of(given)
+        Context.parse(given)
     return caught.value.faults
 
 
 def test_nothing_has_to_be_chosen():
-    assert Context.of({}) == Context()
+    assert Context.parse({}) == Context()
 
 
 def test_the_defaults_of_cdk_json_are_the_defaults():
-    assert Context.of(json.loads((ROOT / "cdk.json").read_text())["context"]) == Context()
+    assert Context.parse(json.loads((ROOT / "cdk.json").read_text())["context"]) == Context()
 
 
 def test_a_command_line_says_everything_as_text():
-    chosen = Context.of({"waf": "true", "size": "production", "network": "vpc", "availability_zones": ZONES})
+    chosen = Context.parse({"waf": "true", "size": "production", "network": "vpc", "availability_zones": ZONES})
     assert chosen.waf
     assert chosen.production
     assert chosen.availability_zones == tuple(ZONES.split(","))
 
 
 def test_a_file_may_say_it_as_json():
-    chosen = Context.of({"waf": True, "network": "vpc", "availability_zones": ["eu-west-1a"]})
-    assert chosen == Context.of({"waf": "true", **VPC})
+    chosen = Context.parse({"waf": True, "network": "vpc", "availability_zones": ["eu-west-1a"]})
+    assert chosen == Context.parse({"waf": "true", **VPC})
 
 
 def test_every_fault_is_named_at_once():
@@ -47,7 +47,8 @@ def test_every_fault_is_named_at_once():
 
 def test_keys_of_the_cdk_are_passed_over():
     assert (
-        Context.of({"aws:cdk:bundling-stacks": [], "@aws-cdk/core:newStyle": True, "cli/telemetry": False}) == Context()
+        Context.parse({"aws:cdk:bundling-stacks": [], "@aws-cdk/core:newStyle": True, "cli/telemetry": False})
+        == Context()
     )
 
 
@@ -83,9 +84,9 @@ def test_what_cannot_be_is_refused(given: dict[str, object], part: str):
 
 
 def test_a_console_needs_no_client_and_a_client_knows_where_its_issuer_answers():
-    assert Context.of(CONSOLE).console_client_id == ""
+    assert Context.parse(CONSOLE).console_client_id == ""
     issuer = {"jwt_issuer": "https://Issuer.example.com:8443/realms/mats"}
-    assert Context.of({**SIGN_IN, **issuer}).issuer_origin == "https://issuer.example.com:8443"
+    assert Context.parse({**SIGN_IN, **issuer}).issuer_origin == "https://issuer.example.com:8443"
 
 
 def test_the_documentation_shows_the_keys_as_they_are():
@@ -98,22 +99,22 @@ NOVA = "amazon.nova-micro-v1:0"
 
 
 def test_a_model_is_allowed_by_its_one_arn():
-    assert models.arns(NOVA, None, **HERE) == ([f"arn:aws:bedrock:eu-west-1::foundation-model/{NOVA}"], [])
+    assert inference_profiles.arns(NOVA, None, **HERE) == ([f"arn:aws:bedrock:eu-west-1::foundation-model/{NOVA}"], [])
 
 
 def test_no_model_is_allowed_by_none():
-    assert models.arns("none", None, **HERE) == ([], [])
-    assert models.invoked_as("none", models.InferenceProfile.parse("eu")) == "none"
+    assert inference_profiles.arns("none", None, **HERE) == ([], [])
+    assert inference_profiles.invoked_as("none", inference_profiles.InferenceProfile.parse("eu")) == "none"
 
 
 def test_a_profile_needs_its_own_arn_and_those_of_every_region_it_may_end_in():
-    profile = models.InferenceProfile.parse("us:us-east-1,us-west-2")
-    directly, through = models.arns(NOVA, profile, **HERE)
+    profile = inference_profiles.InferenceProfile.parse("us:us-east-1,us-west-2")
+    directly, through = inference_profiles.arns(NOVA, profile, **HERE)
     assert directly == [f"arn:aws:bedrock:eu-west-1:123456789012:inference-profile/us.{NOVA}"]
     assert through == [f"arn:aws:bedrock:{region}::foundation-model/{NOVA}" for region in ("us-east-1", "us-west-2")]
-    assert models.invoked_as(NOVA, profile) == f"us.{NOVA}"
+    assert inference_profiles.invoked_as(NOVA, profile) == f"us.{NOVA}"
 
 
 def test_a_global_profile_ends_here_or_in_no_named_region():
-    _, through = models.arns(NOVA, models.InferenceProfile.parse("global"), **HERE)
+    _, through = inference_profiles.arns(NOVA, inference_profiles.InferenceProfile.parse("global"), **HERE)
     assert through == [f"arn:aws:bedrock:{region}::foundation-model/{NOVA}" for region in ("eu-west-1", "")]

@@ -211,7 +211,7 @@ def test_a_fingerprint_repeats_and_tells_compiled_from_source(wheels):
 
 
 def test_without_the_functions_python_a_build_says_what_that_costs():
-    assert "cold starts are seconds slower" in vendor.compiled_with(None)
+    assert "cold starts are seconds slower" in vendor.compile_note(None)
 
 
 def test_the_size_report_counts_every_file_once(tmp_path):

@@ -17,7 +17,7 @@ from botocore.exceptions import ClientError
 from botocore.validate import ParamValidator
 
 from infra import smoke
-from infra.smoke import NAMESPACE, Patience, Smoke, Stuck
+from infra.smoke import NAMESPACE, Smoke, Stuck, Timing
 from infra.smoke_api import Api
 from infra.vendor import ROOT
 from mats.adapters.dynamodb.tables import Tables
@@ -49,14 +49,14 @@ class Deployment:
         if "path" in self.broken:
             return
         for name in self.registry:
-            self._enriched(name)
+            self._check_enriched(name)
         for name in self.profiles.keys() - self.registry.keys():
             if "removal" not in self.broken:
                 self.profiles[name] |= {"status": "deleted"}
                 if "tombstone" not in self.broken:
                     self.index.discard(name)
 
-    def _enriched(self, name: str) -> None:
+    def _check_enriched(self, name: str) -> None:
         row = self.profiles.setdefault(name, {"rev": 0, "indexed_rev": 0, "status": "active", "enriched": False})
         if "refused" in self.broken:
             row["error"] = "kind: is missing"
@@ -155,7 +155,7 @@ def run(deployment: Deployment, url: str, told: list[str]) -> Smoke:
         profiles_table="profiles",
         api=Api(url, "eu-west-1", Credentials("AKIDEXAMPLE", "secret", "session")),
         tell=told.append,
-        patience=Patience(60, lambda: deployment.now, deployment.sleep),
+        timing=Timing(60, lambda: deployment.now, deployment.sleep),
     )
 
 
@@ -227,8 +227,8 @@ def test_a_broken_part_is_named_and_the_item_removed(run, deployment, broken, sa
 @pytest.mark.parametrize(
     ("status", "says"),
     [
-        (401, "does not accept the token"),
-        (403, "refuses the caller"),
+        (401, "rejects the token"),
+        (403, "rejects the caller"),
         (404, "is the URL that of the stage"),
         (500, "The API does not answer"),
         (503, "The API does not answer"),
@@ -327,7 +327,7 @@ def test_the_region_is_that_of_the_api_whatever_the_caller_has_set():
 
 
 def test_the_command_runs_the_whole_test_and_says_so(run, monkeypatch, capsys):
-    monkeypatch.setattr(smoke, "wired", lambda given: run)
+    monkeypatch.setattr(smoke, "smoke_of", lambda given: run)
     before = signal.getsignal(signal.SIGTERM)
     try:
         smoke.main(["--url", "https://api.example"])
@@ -338,10 +338,10 @@ def test_the_command_runs_the_whole_test_and_says_so(run, monkeypatch, capsys):
 
 def test_the_command_ends_with_one_line_where_it_is_stuck(run, deployment, monkeypatch):
     deployment.status = 403
-    monkeypatch.setattr(smoke, "wired", lambda given: run)
+    monkeypatch.setattr(smoke, "smoke_of", lambda given: run)
     before = signal.getsignal(signal.SIGTERM)
     try:
-        with pytest.raises(SystemExit, match=r"^Stuck\. the API refuses the caller"):
+        with pytest.raises(SystemExit, match=r"^Stuck\. the API rejects the caller"):
             smoke.main([])
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -364,8 +364,8 @@ def test_the_command_as_it_is_wired_works_on_real_tables(deployment, url, told, 
             tables.ask(profiles, "put_item", Item=to_row({"namespace": NAMESPACE, "name": name, **row}))
 
     given = ["--url", url, "--registry-table", registry, "--profiles-table", profiles]
-    wired = smoke.wired(smoke.parser().parse_args(given))
-    replace(wired, tell=told.append, patience=Patience(60, lambda: deployment.now, path))()
+    smoke_of = smoke.smoke_of(smoke.parser().parse_args(given))
+    replace(smoke_of, tell=told.append, timing=Timing(60, lambda: deployment.now, path))()
     assert list(tables.all_rows(registry, "scan")) == []
     assert f"removed {NAMESPACE}/{left['name']} from {registry}" in told
     assert told[-1].startswith("no longer found: yes")

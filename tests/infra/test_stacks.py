@@ -547,7 +547,7 @@ def test_app_py_says_what_is_wrong_in_words(tmp_path: Path):
     templates()
     said = run_app(tmp_path, {"size": "huge", "waf": "perhaps"})
     assert said.returncode == 1
-    assert said.stderr.splitlines()[0] == "The context cannot be used:"
+    assert said.stderr.splitlines()[0] == "The context is invalid:"
     assert len(said.stderr.splitlines()) == 3
 
 

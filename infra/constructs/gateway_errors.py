@@ -1,6 +1,6 @@
-"""What API Gateway itself answers, in the shape of all our errors: RFC 9457 problem JSON.
+"""API Gateway's own errors as RFC 9457 problem JSON, like every other error of the API.
 
-It has one answer for all paths, so those of Agentic Resource Discovery find what they call an error in it as well.
+A gateway response is the same for all paths, so it also has the members of an error of Agentic Resource Discovery.
 """
 
 import json
@@ -15,11 +15,11 @@ _UNKNOWN = "there is nothing at this path and method; see /openapi.json"
 _UNSIGNED = "the request is not signed, or there is nothing at this path and method"
 
 
-def answer_with_problems(api: apigateway.RestApi, *, signed: bool) -> None:
-    """Give every error of the API's own the shape of ours.
+def set_gateway_errors(api: apigateway.RestApi, *, signed: bool) -> None:
+    """Set a problem as the body of every gateway response.
 
     Args:
-        api: Whose errors.
+        api: The API.
         signed: Callers sign with SigV4. Then API Gateway cannot tell an unsigned call from one to an unknown path.
     """
     known = [
@@ -47,12 +47,12 @@ def answer_with_problems(api: apigateway.RestApi, *, signed: bool) -> None:
     others = ((_TYPE.DEFAULT_4_XX, 400, "Bad Request"), (_TYPE.DEFAULT_5_XX, 500, "Internal Server Error"))
     for kind, status, title in others:
         open_ended = json.dumps({"type": "about:blank", "title": title, "errors": [], "errorCode": error_code(status)})
-        said = "$context.error.messageString"
-        _answer(api, kind, f'{open_ended[:-1]}, "detail": {said}, "message": {said}}}')
+        message = "$context.error.messageString"
+        _answer(api, kind, f'{open_ended[:-1]}, "detail": {message}, "message": {message}}}')
 
 
 def _answer(api: apigateway.RestApi, kind: apigateway.ResponseType, body: str, *, status: int | None = None) -> None:
-    """One kind of answer; without a status it keeps the one API Gateway would give."""
+    """Set one gateway response; without a status it keeps its default one."""
     headers = {"Content-Type": "'application/problem+json'", **(_RETRY if status in (429, 503) else {})}
     api.add_gateway_response(
         kind.response_type.title().replace("_", ""),

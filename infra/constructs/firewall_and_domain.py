@@ -1,4 +1,4 @@
-"""What may stand in front of the API: a firewall, and a host name of one's own."""
+"""Optional parts in front of the API: AWS WAF, and a custom host name."""
 
 from typing import Any
 
@@ -11,15 +11,15 @@ from constructs import Construct
 from infra.context import Context
 
 _CALLS_IN_FIVE_MINUTES = 2000
-"""From one address."""
+"""Rate limit of one client address."""
 _READ_AS_TEXT = (
     "SizeRestrictions_BODY", "CrossSiteScripting_BODY", "GenericLFI_BODY", "GenericRFI_BODY", "EC2MetaDataSSRF_BODY",
 )  # fmt: skip
-"""Rules that would block queries about such things. A query is never run, so they only count."""
+"""Rules that would block queries about such topics. A query is never executed, so they only count."""
 
 
 def firewall(scope: Construct, api: apigateway.RestApi) -> wafv2.CfnWebACL:
-    """AWS WAF: its common rules, known bad input, and a limit for each address."""
+    """AWS WAF: common rules, known bad input, and a rate limit per client address."""
     acl = wafv2.CfnWebACL(
         scope,
         "Firewall",
@@ -28,8 +28,8 @@ def firewall(scope: Construct, api: apigateway.RestApi) -> wafv2.CfnWebACL:
         default_action={"allow": {}},
         visibility_config=_visible("mats"),
         rules=[
-            _managed(0, "AWSManagedRulesCommonRuleSet", _READ_AS_TEXT),
-            _managed(1, "AWSManagedRulesKnownBadInputsRuleSet"),
+            _managed_rule(0, "AWSManagedRulesCommonRuleSet", _READ_AS_TEXT),
+            _managed_rule(1, "AWSManagedRulesKnownBadInputsRuleSet"),
             {
                 "name": "rate",
                 "priority": 2,
@@ -46,7 +46,7 @@ def firewall(scope: Construct, api: apigateway.RestApi) -> wafv2.CfnWebACL:
 
 
 def custom_domain(scope: Construct, api: apigateway.RestApi, context: Context) -> str:
-    """The API under a host name of one's own; its address. The DNS record is made by hand, to the target put out."""
+    """Add a custom host name and return the address. The DNS record to the output target is created by hand."""
     domain = apigateway.DomainName(
         scope,
         "DomainName",
@@ -60,7 +60,7 @@ def custom_domain(scope: Construct, api: apigateway.RestApi, context: Context) -
     return f"https://{context.domain_name}/"
 
 
-def _managed(priority: int, name: str, counted: tuple[str, ...] = ()) -> dict[str, Any]:
+def _managed_rule(priority: int, name: str, counted: tuple[str, ...] = ()) -> dict[str, Any]:
     overrides = [{"name": rule, "actionToUse": {"count": {}}} for rule in counted]
     return {
         "name": name,

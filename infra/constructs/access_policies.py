@@ -1,4 +1,4 @@
-"""What people and agents may do, as managed policies to attach: owners, operators, agents."""
+"""Managed policies to attach: owners, operators, agents."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,25 +8,25 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from infra import models
 from infra.constructs.discovery_api import CALLS, STAGE, wildcard
 from infra.constructs.event_path import ARCHIVE, EventPath
 from infra.constructs.function import ENCODER
 from infra.constructs.nag import HERE, accept_wildcards
 from infra.constructs.search_domain import SearchDomain
-from infra.constructs.tables import Tables
+from infra.constructs.tables import MatsTables
 from infra.context import Context
+from infra.inference_profiles import arns
 
 TAGS = ("mats-namespace", *(f"mats-namespace-{n}" for n in range(2, 6)))
 """Principal tags that hold an owner's namespaces, one in each; the first one makes an owner."""
 _NONE = "~"
-"""No namespace can be called so: it stands for a tag that a principal has not."""
+"""Stands for a tag that a principal lacks; no namespace can have this name."""
 _READ = ("GetItem", "BatchGetItem", "Query")
 _WRITE = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem")
 
 
-class People(Construct):
-    """Three policies; who gets them is for the account to say."""
+class AccessPolicies(Construct):
+    """Three policies; the account attaches them to its principals."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class People(Construct):
         id: str,
         *,
         context: Context,
-        tables: Tables,
+        tables: MatsTables,
         path: EventPath,
         domain: SearchDomain,
         enrichment: lambda_.IFunction,
@@ -43,14 +43,14 @@ class People(Construct):
         super().__init__(scope, id)
         self._tables = tables
         self.owners = self._policy("Owners", "Write registrations of their namespaces and read what became of them", [
-            self._of_their_namespaces(tables.registry.table_arn, (*_READ, *_WRITE), _namespaces()),
-            self._of_their_namespaces(tables.profiles.table_arn, _READ, _namespaces()),
+            self._in_namespaces(tables.registry.table_arn, (*_READ, *_WRITE), _namespaces()),
+            self._in_namespaces(tables.profiles.table_arn, _READ, _namespaces()),
         ])  # fmt: skip
         self.operators = self._policy("Operators", "Give trust and audiences, redrive, reindex, reconcile", [
-            *self._keeps(),
+            *self._tables_access(),
             *_repairs(path, domain),
             *_replays(),
-            # whose settings the commands of `mats` take over
+            # the commands of `mats` read its settings
             iam.PolicyStatement(actions=["lambda:GetFunctionConfiguration"], resources=[enrichment.function_arn]),
             *_invokes(context),
         ])  # fmt: skip
@@ -82,7 +82,7 @@ class People(Construct):
         return policy
 
     @staticmethod
-    def _of_their_namespaces(table: str, calls: Sequence[str], keys: Sequence[str]) -> iam.PolicyStatement:
+    def _in_namespaces(table: str, calls: Sequence[str], keys: Sequence[str]) -> iam.PolicyStatement:
         """Without the null guards a call that names no key would pass, and so would a principal without a tag."""
         return iam.PolicyStatement(
             actions=[f"dynamodb:{call}" for call in calls],
@@ -93,7 +93,7 @@ class People(Construct):
             },
         )
 
-    def _keeps(self) -> list[iam.PolicyStatement]:
+    def _tables_access(self) -> list[iam.PolicyStatement]:
         tables = self._tables
         kept = [tables.trust.table_arn, tables.callers.table_arn, tables.profiles.table_arn]
         calls = [f"dynamodb:{call}" for call in (*_READ, "Scan", "DescribeTable")]
@@ -108,7 +108,7 @@ def _namespaces() -> list[str]:
 
 
 def _repairs(path: EventPath, domain: SearchDomain) -> list[iam.PolicyStatement]:
-    """What docs/runbook.md asks for."""
+    """Rights for the procedures in docs/runbook.md."""
     dead = [queue.queue_arn for queue in path.dead_letter_queues.values()]
     running = [pipe.attr_arn for pipe in path.pipes.values()]
     return [
@@ -134,10 +134,11 @@ def _replays() -> list[iam.PolicyStatement]:
 
 
 def _invokes(context: Context) -> list[iam.PolicyStatement]:
-    """The models that `mats backfill` asks."""
+    """The models that `mats backfill` calls."""
     here: Mapping[str, str] = {"partition": Aws.PARTITION, "region": Aws.REGION, "account": Aws.ACCOUNT_ID}
-    chosen = [models.arns(context.writer_model, context.profile, **here), models.arns(ENCODER, None, **here)]
-    resources = [arn for directly, through in chosen for arn in (*directly, *through)]
+    writer = arns(context.writer_model, context.profile, **here)
+    encoder = arns(ENCODER, None, **here)
+    resources = [arn for directly, through in (writer, encoder) for arn in (*directly, *through)]
     return [iam.PolicyStatement(actions=["bedrock:InvokeModel"], resources=resources)]
 
 

@@ -1,4 +1,4 @@
-"""Which models on Bedrock a function may invoke, by their exact ARNs."""
+"""Bedrock inference profiles, and the exact ARNs of the models that a function may invoke."""
 
 import re
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ _REGIONS = {
     "apac": ("ap-northeast-1", "ap-northeast-2", "ap-south-1", "ap-southeast-1", "ap-southeast-2"),
     "global": (),
 }
-"""Where AWS's own profiles for the Nova models send a call; a global one names no region in its ARNs."""
+"""Regions that AWS's profiles for the Nova models route to; a global profile names no region in its ARNs."""
 _EXAMPLE = "us:us-east-1,us-west-2"
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
 
 
 class ProfileUnknown(ValueError):
-    """No such inference profile; the message completes a sentence that names it."""
+    """Unknown inference profile; the message starts after the name of the key."""
 
 
 @dataclass(frozen=True, slots=True)
 class InferenceProfile:
-    """A geography, and the regions a call may end in."""
+    """A geography, and the regions a call may be routed to."""
 
     geography: str
     regions: tuple[str, ...]
@@ -31,7 +31,7 @@ class InferenceProfile:
         """From `us`, or `us:us-east-1,us-west-2`.
 
         Raises:
-            ProfileUnknown: no region is known for it, or what is named is none.
+            ProfileUnknown: the geography or a region is unknown.
         """
         geography, _, named = text.partition(":")
         if not named:
@@ -47,14 +47,14 @@ class InferenceProfile:
 
 
 def invoked_as(model: str, profile: InferenceProfile | None) -> str:
-    """What a function calls the model."""
+    """The model id that a function passes to Bedrock."""
     return model if profile is None or model == "none" else f"{profile.geography}.{model}"
 
 
 def arns(
     model: str, profile: InferenceProfile | None, *, partition: str, region: str, account: str
 ) -> tuple[list[str], list[str]]:
-    """What may be invoked as it is, and what may be invoked only through the profile that is among the former."""
+    """ARNs to invoke directly, and ARNs to invoke only through the profile that is among the former."""
     if model == "none":
         return [], []
     if profile is None:
