@@ -61,8 +61,9 @@ def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
         if folder in SERVER_FOLDERS or SERVER_FIXTURES & {*item.fixturenames}:
             item.add_marker(pytest.mark.server)
         if item.get_closest_marker("server"):
-            group = f"browser-{item.path.stem}" if folder == "console" else "cdk" if folder == "infra" else "java"
-            item.add_marker(pytest.mark.xdist_group("data" if "data" in item.fixturenames else group))
+            groups = {"console": f"browser-{item.path.stem}", "infra": "cdk", "packaging": "packaging"}
+            group = "data" if "data" in item.fixturenames else groups.get(folder, "java")
+            item.add_marker(pytest.mark.xdist_group(group))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
