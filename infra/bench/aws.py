@@ -31,7 +31,7 @@ from mats.evaluation.benchmarks.processes import module_process
 from mats.evaluation.data.datasets import JudgedQuery, load
 from mats.evaluation.data.synthetic import registrations, vector_of
 from mats.evaluation.measures import SEED, estimate, per_query
-from mats.evaluation.reporting.provenance import write
+from mats.evaluation.reporting.results import write_results
 from mats.evaluation.systems.cached_encoder import cached_encoder
 from mats.evaluation.systems.pipeline import run_discover
 from mats.evaluation.systems.workbench import registry_of
@@ -254,7 +254,7 @@ def main() -> None:
     settings = Settings.from_env(os.environ)
     for name in chosen.names or BENCHMARKS:
         results = BENCHMARKS[name](chosen.data, settings)
-        path = write(f"aws-{name}", results)
+        path = write_results(f"aws-{name}", results)
         sys.stdout.write(f"{path.name}: {json.dumps(results)}\n")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mats.evaluation.reporting.provenance import write
+from mats.evaluation.reporting.results import write_results
 
 _SHOWN = 10
 
@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     results = {folder.name: measured(folder / "python") for folder in folders}
     for name, figures in results.items():
         sys.stdout.write(f"{table(name, figures)}\n")
-    write("vendor-layer", {"layers": results})
+    write_results("vendor-layer", {"layers": results})
 
 
 def measured(packages: Path) -> dict[str, Any]:

@@ -5,24 +5,24 @@ from xml.etree import ElementTree
 
 import pytest
 
-from mats.evaluation.reporting.render import report, write
+from mats.evaluation.reporting.render import build_report, write_report
 from mats.evaluation.reporting.style import (
     COLOURS,
     INK,
     INK_ON_DARK,
     PAPER,
     PAPER_ON_DARK,
-    error,
+    error_bars,
     look_of,
-    styled,
+    style_context,
     svg,
 )
 from tests.unit.evaluation.results_builders import all_results, enrichment, first_stage, scale, written
 
 
 def drawings(folder):
-    with styled():
-        return {figure.id: svg(figure.draw()) for figure in report(folder).figures}
+    with style_context():
+        return {figure.id: svg(figure.draw()) for figure in build_report(folder).figures}
 
 
 @pytest.fixture(scope="module")
@@ -69,19 +69,19 @@ def luminance(colour):
 
 @pytest.mark.parametrize("judged", [True, False])
 def test_figures_are_drawn_with_and_without_a_judge(tmp_path, judged):
-    made = report(written(tmp_path, {"enrichment": enrichment(judged), "scale": scale(judged)}))
-    with styled():
+    made = build_report(written(tmp_path, {"enrichment": enrichment(judged), "scale": scale(judged)}))
+    with style_context():
         assert all("<svg" in svg(figure.draw()) for figure in made.figures)
 
 
 def test_two_sources_make_a_figure_and_one_does_not(tmp_path):
-    two, one = (report(written(tmp_path / str(n), {"first-stage": first_stage(sources=n)})) for n in (2, 1))
+    two, one = (build_report(written(tmp_path / str(n), {"first-stage": first_stage(sources=n)})) for n in (2, 1))
     assert [figure.id for figure in two.figures] == ["sources"]
     assert one.figures == ()
 
 
 def test_every_figure_has_a_caption_and_an_alternative_text(tmp_path):
-    for figure in report(written(tmp_path, all_results())).figures:
+    for figure in build_report(written(tmp_path, all_results())).figures:
         assert figure.caption.endswith((".", "shipped ones."))
         assert len(figure.alt) > 40
 
@@ -94,16 +94,16 @@ def test_no_two_systems_look_alike():
 
 
 def test_what_was_not_measured_has_no_bar():
-    means, (below, above) = error([{"mean": 0.5, "low": 0.4, "high": 0.7}, None])
+    means, (below, above) = error_bars([{"mean": 0.5, "low": 0.4, "high": 0.7}, None])
     assert means[0] == 50
     assert means[1] != means[1]
     assert (round(below[0]), round(above[0]), below[1], above[1]) == (10, 20, 0, 0)
 
 
 def test_a_report_is_a_page_a_text_its_data_and_two_files_a_figure(tmp_path):
-    made = report(written(tmp_path / "in", {"enrichment": enrichment()}))
-    names = {path.name for path in write(made, tmp_path / "out")}
+    made = build_report(written(tmp_path / "in", {"enrichment": enrichment()}))
+    names = {path.name for path in write_report(made, tmp_path / "out")}
     assert names == {"report.md", "index.html", "report.json", "sparsity.svg", "sparsity.png"}
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-    write(made, tmp_path / "out")
+    write_report(made, tmp_path / "out")
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before

@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from mats.evaluation.reporting.page import inline
-from mats.evaluation.reporting.render import report, write
+from mats.evaluation.reporting.html_page import inline
+from mats.evaluation.reporting.render import build_report, write_report
 from mats.evaluation.reporting.results import EXPERIMENTS
 from tests.unit.evaluation.results_builders import all_results, main, written
 
@@ -50,7 +50,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
-    write(report(written(folder / "in", all_results())), folder / "out")
+    write_report(build_report(written(folder / "in", all_results())), folder / "out")
     return (folder / "out" / "index.html").read_text(encoding="utf-8")
 
 
@@ -113,7 +113,7 @@ def test_text_of_results_is_never_markup(tmp_path):
     results = main()
     results["sets"][HOSTILE] = results["sets"].pop("models")
     results["sets"][HOSTILE]["systems"]["full-ctx"] = {"not_run": HOSTILE}
-    write(report(written(tmp_path / "in", {"main": results})), tmp_path / "out")
+    write_report(build_report(written(tmp_path / "in", {"main": results})), tmp_path / "out")
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     assert "<script" not in page
     assert "&lt;script&gt;" in page

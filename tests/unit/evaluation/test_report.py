@@ -1,8 +1,8 @@
 """The README says what the results say."""
 
-from mats.evaluation.reporting.readme import README, rendered
+from mats.evaluation.reporting.readme import README, render_readme
 
 
 def test_the_readme_is_as_the_results_have_it():
     readme = README.read_text(encoding="utf-8")
-    assert rendered(readme) == readme, "stale; run `make readme`"
+    assert render_readme(readme) == readme, "stale; run `make readme`"

@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.evaluation.reporting import markdown
-from mats.evaluation.reporting.cells import Section, Table, measure, p_value, paired, percent, points
-from mats.evaluation.reporting.provenance import RESULTS
-from mats.evaluation.reporting.render import TITLE, report
-from mats.evaluation.reporting.results import EXPERIMENTS, ResultsInvalid, paper, reasons
+from mats.evaluation.reporting.cells import Section, Table, gained_lost, measure, p_value, percent, points
+from mats.evaluation.reporting.render import TITLE, build_report
+from mats.evaluation.reporting.results import EXPERIMENTS, RESULTS, ResultsInvalid, not_run_notes, paper
 from tests.unit.evaluation.results_builders import ALL, NO_JUDGE, all_results, nothing_run, written
 
 
@@ -25,62 +24,62 @@ def tables(made):
 
 
 def test_every_experiment_has_its_section_in_order(results):
-    assert [section.id for section in report(results).sections] == [*EXPERIMENTS, "theirs"]
+    assert [section.id for section in build_report(results).sections] == [*EXPERIMENTS, "theirs"]
 
 
 def test_nothing_measured_is_named_and_no_error(tmp_path):
-    made = report(tmp_path)
+    made = build_report(tmp_path)
     assert made.sections == ()
     assert f"Not measured yet: {', '.join(EXPERIMENTS)}." in made.intro
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_one_experiment_makes_a_report_and_the_others_are_named(tmp_path, name):
-    made = report(written(tmp_path, {name: ALL[name]()}))
+    made = build_report(written(tmp_path, {name: ALL[name]()}))
     assert [section.id for section in made.sections] == [name, "theirs"]
     missing = next(line for line in made.intro if line.startswith("Not measured yet"))
     assert name not in missing.removeprefix("Not measured yet: ").rstrip(".").split(", ")
 
 
 def test_what_was_not_run_says_so_and_why_once(tmp_path):
-    table = tables(report(written(tmp_path, all_results(judged=False))))["main-match-1"]
+    table = tables(build_report(written(tmp_path, all_results(judged=False))))["main-match-1"]
     column = table.head.index("full-ctx")
-    assert {row[column] for i, row in enumerate(table.rows) if i not in table.theirs} == {"not run"}
+    assert {row[column] for i, row in enumerate(table.rows) if i not in table.paper_rows} == {"not run"}
     assert sum(NO_JUDGE in note for note in table.notes) == 1
     assert "full-ctx" in next(note for note in table.notes if NO_JUDGE in note)
 
 
 def test_where_nothing_ran_there_are_tables_but_no_figures_of_systems(tmp_path):
-    made = report(written(tmp_path, nothing_run(all_results())))
+    made = build_report(written(tmp_path, nothing_run(all_results())))
     assert {figure.id for figure in made.figures} == {"sparsity", "sources", "abstention"}
     assert made.markdown()
 
 
 def test_a_set_whose_first_stage_did_not_run_is_explained(tmp_path):
     first = {"sets": {"tools": {"documents": 1, "queries": 1, "not_run": "no encoder"}}}
-    made = report(written(tmp_path, {"first-stage": first}))
+    made = build_report(written(tmp_path, {"first-stage": first}))
     assert "Not run (tools): no encoder" in tables(made)["first-stage-settings"].notes
     assert made.figures == ()
 
 
 def test_the_papers_number_stands_below_ours(results):
-    table = tables(report(results))["main-match-1"]
+    table = tables(build_report(results))["main-match-1"]
     ours = next(i for i, row in enumerate(table.rows) if row[0].startswith("tools"))
-    assert ours + 1 in table.theirs
+    assert ours + 1 in table.paper_rows
     assert table.rows[ours + 1][table.head.index("bm25")] == "31.1"
-    assert "other data" in report(results).intro[0]
+    assert "other data" in build_report(results).intro[0]
     assert any("22 of ToolRet's 35 sources" in note for note in table.notes)
 
 
 def test_a_forecast_is_marked_and_its_accuracy_not_run(tmp_path):
-    table = tables(report(written(tmp_path, all_results(judged=False))))["efficiency-cost"]
+    table = tables(build_report(written(tmp_path, all_results(judged=False))))["efficiency-cost"]
     row = next(row for row in table.rows if row[0] == "full-ctx")
     assert row[1:5] == ("not run", "128,067", "8", "4.4800")
     assert row[-1] == "estimated"
 
 
 def test_every_row_has_a_cell_for_every_column(results):
-    for table in tables(report(results)).values():
+    for table in tables(build_report(results)).values():
         assert {len(row) for row in table.rows} <= {len(table.head)}, table.id
 
 
@@ -88,13 +87,15 @@ def test_every_row_has_a_cell_for_every_column(results):
 def test_a_results_file_that_cannot_be_read_is_named(tmp_path, text):
     (tmp_path / "experiment-main.json").write_text(text)
     with pytest.raises(ResultsInvalid, match=r"experiment-main\.json"):
-        report(tmp_path)
+        build_report(tmp_path)
 
 
 def test_results_of_another_shape_are_named(tmp_path):
     (tmp_path / "experiment-scale.json").write_text(json.dumps({"systems": {"bm25": 3}, "sizes": [1]}))
-    with pytest.raises(ResultsInvalid, match=r"experiment-scale\.json: is not as `mats experiment scale` writes it"):
-        report(tmp_path)
+    with pytest.raises(
+        ResultsInvalid, match=r"experiment-scale\.json: has another shape than `mats experiment scale` writes"
+    ):
+        build_report(tmp_path)
 
 
 def test_shares_are_per_cent_with_their_interval():
@@ -105,13 +106,13 @@ def test_shares_are_per_cent_with_their_interval():
 
 
 def test_pairs_say_what_was_gained_lost_and_how_likely():
-    assert paired({"gained": 1_200, "lost": 4, "p": 0.0004}) == "+1,200 / −4, p < 0.001"
-    assert (paired(None), p_value(0.03125), points(0.3, 0.4)) == ("–", "0.031", "−10.0")
+    assert gained_lost({"gained": 1_200, "lost": 4, "p": 0.0004}) == "+1,200 / −4, p < 0.001"
+    assert (gained_lost(None), p_value(0.03125), points(0.3, 0.4)) == ("–", "0.031", "−10.0")
 
 
 def test_reasons_are_listed_once_with_everything_they_kept_from_running():
     said = list(
-        reasons([("a", {"not_run": "x"}), ("b", {"not_run": "x"}), ("c", {"mean": 1}), ("a", {"not_run": "x"})])
+        not_run_notes([("a", {"not_run": "x"}), ("b", {"not_run": "x"}), ("c", {"mean": 1}), ("a", {"not_run": "x"})])
     )
     assert said == ["Not run (a, b): x"]
 
@@ -126,7 +127,7 @@ def test_the_papers_numbers_are_shares_of_every_row_and_set():
 
 def _one_table(cell: str) -> str:
     table = Table(id="t", caption="c", head=("a", "b"), rows=((cell, "1"),))
-    return markdown.document("t", (), [Section(id="s", title="s", says="s", tables=(table,))])
+    return markdown.document("t", (), [Section(id="s", title="s", summary="s", tables=(table,))])
 
 
 @given(st.text(max_size=60))
@@ -142,11 +143,11 @@ def test_markup_in_results_is_text(text):
 
 
 def test_as_json_a_report_says_all_that_its_sections_say(results):
-    made = report(results)
+    made = build_report(results)
     told = json.loads(made.json())
     assert (told["title"], told["intro"]) == (TITLE, list(made.intro))
     assert [(each["id"], each["title"], each["says"]) for each in told["sections"]] == [
-        (each.id, each.title, each.says) for each in made.sections
+        (each.id, each.title, each.summary) for each in made.sections
     ]
     for said, section in zip(told["sections"], made.sections, strict=True):
         assert said["figures"] == [
@@ -160,7 +161,7 @@ def test_as_json_a_report_says_all_that_its_sections_say(results):
                     head=tuple(table["head"]),
                     rows=tuple(map(tuple, table["rows"])),
                     notes=tuple(table["notes"]),
-                    theirs=frozenset(table["theirs"]),
+                    paper_rows=frozenset(table["theirs"]),
                 )
                 == whole
             )
@@ -168,7 +169,7 @@ def test_as_json_a_report_says_all_that_its_sections_say(results):
 
 @pytest.mark.skipif(not (RESULTS / "report" / "report.md").exists(), reason="no report is kept yet")
 def test_the_report_that_is_kept_is_what_the_results_give():
-    made = report(RESULTS)
+    made = build_report(RESULTS)
     for name, text in {"report.md": made.markdown(), "report.json": made.json()}.items():
         kept = (RESULTS / "report" / name).read_text(encoding="utf-8")
         assert text == kept, f"{name} is stale; run `mats report`"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from mats.evaluation.benchmarks import pipeline, reranker
-from mats.evaluation.reporting.provenance import write
+from mats.evaluation.reporting.results import write_results
 from mats.settings import Settings
 
 Benchmark: TypeAlias = Callable[[Path, Settings], dict[str, Any]]
@@ -39,6 +39,6 @@ def main(benchmarks: Mapping[str, Benchmark] = BENCHMARKS) -> None:
     for name in arguments.names or benchmarks:
         began = time.monotonic()
         results = benchmarks[name](arguments.data, Settings.from_env(os.environ))
-        path = write(f"bench-{name}", {**results, "seconds": round(time.monotonic() - began, 1)})
+        path = write_results(f"bench-{name}", {**results, "seconds": round(time.monotonic() - began, 1)})
         sys.stdout.write(json.dumps(results) + "\n")
         sys.stderr.write(f"{name}: results written to {path}\n")

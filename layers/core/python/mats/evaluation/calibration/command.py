@@ -25,7 +25,7 @@ from mats.evaluation.calibration.thresholds import (
     verdict_rates,
 )
 from mats.evaluation.data.datasets import FOUR_KINDS, Dataset, DatasetInvalid, load, sets_in
-from mats.evaluation.reporting.provenance import RESULTS, write
+from mats.evaluation.reporting.results import RESULTS, write_results
 from mats.evaluation.systems.cached_encoder import cached_encoder
 from mats.evaluation.systems.workbench import NO_TIMEOUTS, registry_of
 from mats.ports import Encoder
@@ -63,7 +63,7 @@ def main() -> None:
             "fitted": verdict_rates(fitted, weak, match),
             "tested": verdict_rates(tested, weak, match),
         }
-    write("calibration", {"scale": asdict(scale), "sets": list(datasets), **grids, "verdict": report})
+    write_results("calibration", {"scale": asdict(scale), "sets": list(datasets), **grids, "verdict": report})
     _write_table(_with_opensearch(table))
     sys.stdout.write(json.dumps(report) + "\n")
 

@@ -1,10 +1,10 @@
-"""Values of the report: sections of tables and figures, and numbers as they are printed."""
+"""Sections, tables and figures of the report, and the format of its numbers."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mats.evaluation.reporting.results import reason
+from mats.evaluation.reporting.results import not_run_reason
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -14,23 +14,23 @@ NONE, NOT_RUN = "–", "not run"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table; every cell is plain text and is escaped where it is written."""
+    """A table of plain text, which is escaped at output."""
 
     id: str
     caption: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     labels: int = 1
-    """How many leading columns say what a row is about; the rest are numbers."""
+    """The number of leading columns with text; the rest are numbers."""
     notes: tuple[str, ...] = ()
     """Sentences below it."""
-    theirs: frozenset[int] = frozenset()
-    """Rows that hold the paper's numbers."""
+    paper_rows: frozenset[int] = frozenset()
+    """Indices of rows with the paper's numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A figure: what it shows, for those who see it and for those who do not."""
+    """A figure with its caption and alternative text."""
 
     id: str
     caption: str
@@ -44,7 +44,7 @@ class Section:
 
     id: str
     title: str
-    says: str
+    summary: str
     tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
 
@@ -53,7 +53,7 @@ def percent(value: Any) -> str:
     """A share in per cent, with its 95 % interval if it is an estimate; – if there is none."""
     if value is None:
         return NONE
-    if reason(value):
+    if not_run_reason(value):
         return NOT_RUN
     if not isinstance(value, Mapping):
         return f"{100 * value:.1f}"
@@ -61,12 +61,12 @@ def percent(value: Any) -> str:
 
 
 def measure(metrics: Any, name: str) -> str:
-    """One measure of a system's, or that the system was not run."""
-    return NOT_RUN if reason(metrics) else percent(metrics.get(name))
+    """One measure of a system, or `not run`."""
+    return NOT_RUN if not_run_reason(metrics) else percent(metrics.get(name))
 
 
 def number(value: float | None, digits: int = 0) -> str:
-    """A number with thousands set apart."""
+    """A number with thousands separators."""
     return NONE if value is None else f"{value:,.{digits}f}"
 
 
@@ -75,8 +75,8 @@ def p_value(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def paired(test: Mapping[str, Any] | None) -> str:
-    """What was gained and lost query by query, and the exact McNemar p-value."""
+def gained_lost(test: Mapping[str, Any] | None) -> str:
+    """Queries gained and lost, and the exact McNemar p-value."""
     return NONE if not test else f"+{test['gained']:,} / −{test['lost']:,}, p {p_value(test['p'])}"
 
 
@@ -85,6 +85,6 @@ def points(after: float, before: float) -> str:
     return f"{100 * (after - before):+.1f}".replace("-", "−")
 
 
-def joined(names: Any) -> str:
-    """Words as a list."""
+def comma_list(names: Any) -> str:
+    """Names separated by commas."""
     return ", ".join(str(name) for name in names)

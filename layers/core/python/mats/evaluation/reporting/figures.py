@@ -1,4 +1,4 @@
-"""The figures; each takes results as they are and gives a figure that is not yet saved."""
+"""The figures, made from results; the caller saves them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from mats.evaluation.reporting.results import Json, ran, reason
+from mats.evaluation.reporting.results import Json, measured_only, not_run_reason
 from mats.evaluation.reporting.style import (
     BLUE,
     COLOURS,
@@ -20,27 +20,29 @@ from mats.evaluation.reporting.style import (
     SKY,
     VERMILION,
     WHISKERS,
-    error,
+    error_bars,
     legend_below,
     look_of,
     panels,
 )
 
 _FACTORS_OF = ("pipeline-bm25", "pipeline-hybrid", "hybrid", "lexical", "bm25")
-"""Whose two factors the sweep shows: the first of these that ran; the paper shows its pipeline over BM25."""
+"""The sweep shows the factors of the first of these that was measured; the paper shows its pipeline over BM25."""
 _NO_TIME = 0.01
-"""Milliseconds; results are rounded to it, and a logarithmic axis has no zero."""
+"""Milliseconds, the precision of results; a logarithmic axis has no zero."""
+QUERY_CLASSES = {"bereft": "gold removed", "gibberish": "gibberish"}
+"""Labels of the classes of queries that a results file has."""
 
 
 def sweep(results: Json) -> Figure:
-    """Match@1 against size, one line a system; beside it the two factors of one of them."""
-    systems = ran(results["systems"])
+    """Match@1 against registry size, one line per system; beside it the two factors of one system."""
+    systems = measured_only(results["systems"])
     figure, (left, right) = panels(1, 2, height=5.6 + 0.3 * (len(systems) // 4), sharey=True, width_ratios=(3, 2))
     band = max(0.05, min(0.15, 0.5 / len(systems)))
     for name, look in look_of(list(systems)).items():
         _line(left, systems[name], "match@1", band, label=name, markersize=6, **look)
     chosen = next((name for name in _FACTORS_OF if name in systems), next(iter(systems)))
-    _line(right, systems[chosen], "candidates", 0.15, label="found (candidates)", color=BLUE, marker="o", linestyle="-")
+    _line(right, systems[chosen], "candidates", 0.15, label="relevant candidate", color=BLUE, marker="o", linestyle="-")
     _line(right, systems[chosen], "conditional", 0.15, label="then first", color=VERMILION, marker="s", linestyle="--")
     size = results["crossover"].get("size")
     if size:
@@ -73,7 +75,7 @@ def _line(panel: Axes, points: Sequence[Json], name: str, band: float, **look: A
 
 
 def _sizes(panel: Axes, sizes: Sequence[int]) -> None:
-    """A logarithmic axis with sizes as people write them."""
+    """A logarithmic axis with unabbreviated sizes."""
     panel.set(xscale="log", ylim=(0, 103), xlabel="capabilities (log scale)")
     panel.set_xlim(min(sizes) * 0.85, max(sizes) * 1.18)
     panel.xaxis.set_major_locator(LogLocator(base=10))
@@ -83,8 +85,8 @@ def _sizes(panel: Axes, sizes: Sequence[int]) -> None:
 
 
 def factors(sets: Json) -> Figure:
-    """Two bars for every system of every set: what is found, and what of that comes first."""
-    shown = {name: ran(one["systems"]) for name, one in sets.items() if ran(one["systems"])}
+    """Two bars per system and set: queries with a relevant candidate, and those of them where it is first."""
+    shown = {name: measured_only(one["systems"]) for name, one in sets.items() if measured_only(one["systems"])}
     most = max(len(systems) for systems in shown.values())
     columns = min(2, len(shown))
     rows = -(-len(shown) // columns)
@@ -104,10 +106,10 @@ def factors(sets: Json) -> Figure:
 def _pair(panel: Axes, systems: Json) -> None:
     at = list(range(len(systems)))
     for key, label, shift, colour, hatch in (
-        ("candidates", "found (candidates)", -0.2, SKY, ""),
+        ("candidates", "relevant candidate", -0.2, SKY, ""),
         ("conditional", "then first", 0.2, ORANGE, "///"),
     ):
-        means, bars = error([one[key] for one in systems.values()])
+        means, bars = error_bars([one[key] for one in systems.values()])
         panel.barh(
             [y + shift for y in at], means, 0.38, xerr=bars, color=colour, hatch=hatch, label=label, error_kw=WHISKERS,
             **EDGES,
@@ -124,16 +126,16 @@ def _pair(panel: Axes, systems: Json) -> None:
 
 
 def sparsity(levels: Json, paper: Json) -> Figure:
-    """Raw and enriched by how much the owner wrote; Match@1 and Recall@15 beside each other."""
+    """Raw and enriched profiles by the length of the owner's text: Match@1 and Recall@15."""
     figure, grid = panels(1, 2, height=4.9, sharey=True)
     for panel, (name, title) in zip(grid, (("match@1", "Match@1"), ("recall@15", "Recall@15")), strict=True):
         _arms(panel, levels, paper, name)
         panel.set_title(title)
         panel.set_xticks(range(len(levels)), list(levels))
-        panel.set_xlabel("text that owners wrote")
+        panel.set_xlabel("the owner's text")
         panel.set_ylim(0, 103)
         panel.grid(visible=True, axis="y")
-    grid[0].set_ylabel("queries or right answers, %\n(95 % interval)")
+    grid[0].set_ylabel("queries or relevant capabilities, %\n(95 % interval)")
     legend_below(figure, grid[0], columns=3)
     return figure
 
@@ -141,9 +143,9 @@ def sparsity(levels: Json, paper: Json) -> Figure:
 def _arms(panel: Axes, levels: Json, paper: Json, name: str) -> None:
     for arm, shift, colour, hatch in (("raw", -0.2, SKY, ""), ("enriched", 0.2, ORANGE, "///")):
         at = [i + shift for i in range(len(levels))]
-        values = [None if reason(level[arm]) else level[arm][name] for level in levels.values()]
+        values = [None if not_run_reason(level[arm]) else level[arm][name] for level in levels.values()]
         if any(values):
-            means, bars = error(values)
+            means, bars = error_bars(values)
             panel.bar(
                 at, means, 0.38, yerr=bars, color=colour, hatch=hatch, label=arm, error_kw=WHISKERS, **EDGES
             )  # fmt: skip
@@ -157,13 +159,13 @@ def _arms(panel: Axes, levels: Json, paper: Json, name: str) -> None:
 
 
 def by_source(sources: Json) -> Figure:
-    """Bars by source, the best first; Match@1 and Match@15 beside each other."""
+    """Bars by source, the best first: Match@1 and Match@15."""
     order = sorted(sources, key=lambda each: (-sources[each]["hybrid"]["match@15"]["mean"], each))
     at = list(range(len(order)))
     figure, grid = panels(1, 2, height=1.8 + 0.46 * len(order), sharey=True)
     for panel, name in zip(grid, ("match@1", "match@15"), strict=True):
         for system, shift, colour, hatch in (("bm25", -0.2, SKY, ""), ("hybrid", 0.2, ORANGE, "///")):
-            means, bars = error([sources[each][system][name] for each in order])
+            means, bars = error_bars([sources[each][system][name] for each in order])
             panel.barh(
                 [y + shift for y in at], means, 0.38, xerr=bars, color=colour, hatch=hatch, label=system,
                 error_kw=WHISKERS, **EDGES,
@@ -177,7 +179,7 @@ def by_source(sources: Json) -> Figure:
 
 
 def latency(systems: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
-    """p50 as a mark and p95 as the end of a line, for every stage of every system that takes any time."""
+    """p50 as a marker and p95 as the end of a line, for every stage of every system that is not instantaneous."""
     systems = {
         name: {stage: took for stage, took in times.items() if took["p95"] >= _NO_TIME}
         for name, times in systems.items()
@@ -208,7 +210,7 @@ def latency(systems: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
             [], [], marker=MARKERS[i % len(MARKERS)], color=COLOURS[i % len(COLOURS)], markersize=9, label=stage,
             markeredgecolor=INK, markeredgewidth=0.7,
         )  # fmt: skip
-    panel.set(xscale="log", xlabel="milliseconds (log scale): mark p50, line to p95", ylim=(y - 1.1, -0.8))
+    panel.set(xscale="log", xlabel="milliseconds (log scale): marker p50, line to p95", ylim=(y - 1.1, -0.8))
     low, high = panel.get_xlim()
     panel.xaxis.set_major_locator(LogLocator(base=10, subs=(1.0,) if high / low > 100 else (1.0, 2.0, 5.0)))
     panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
@@ -221,10 +223,11 @@ def latency(systems: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
 
 
 def thresholds(results: Json) -> Figure:
-    """What is refused wrongly and what is accepted wrongly, against the threshold."""
+    """False rejects and false accepts against the threshold."""
     figure, (panel,) = panels(1, 1, height=4.8)
     grid, accepted = results["thresholds"], results["false_accept"]
-    curves = {"wrongly refused": results["false_reject"]} | {f"accepted: {kind}": s for kind, s in accepted.items()}
+    curves = {"false rejects": results["false_reject"]}
+    curves |= {f"false accepts: {QUERY_CLASSES[kind]}": shares for kind, shares in accepted.items()}
     for (label, shares), colour, mark, dash in zip(
         curves.items(), (VERMILION, BLUE, GREEN), ("s", "o", "^"), ("--", "-", "-."), strict=False
     ):

@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from mats.evaluation.reporting.cells import Figure, Section, Table
 
 _SPECIAL = re.compile(r"([\\`*_{}<>#|~&]|\[(?!\d)|\](?=[(\[:]))")
-"""What could be markup; brackets around intervals cannot."""
+"""Characters that could be markup; brackets of intervals cannot."""
 _CODE = re.compile(r"`([\w.+/ -]+)`")
 
 
 def document(title: str, intro: Iterable[str], sections: Iterable[Section]) -> str:
-    """The whole report, with figures as files beside it."""
+    """The report, with figures as files beside it."""
     parts = [f"# {_text(title)}", *(_text(line) for line in intro)]
     for section in sections:
-        parts += [f"## {_text(section.title)}", _text(section.says)]
+        parts += [f"## {_text(section.title)}", _text(section.summary)]
         parts += [_figure(figure) for figure in section.figures]
         parts += [_table(table) for table in section.tables]
     return "\n\n".join(parts) + "\n"
@@ -29,7 +29,7 @@ def _table(table: Table) -> str:
     lines = [_row(table.head), f"|{rule}|"]
     for i, row in enumerate(table.rows):
         cells = [_text(cell) for cell in row]
-        lines.append("| " + " | ".join(f"*{cell}*" if i in table.theirs else cell for cell in cells) + " |")
+        lines.append("| " + " | ".join(f"*{cell}*" if i in table.paper_rows else cell for cell in cells) + " |")
     notes = [f"- {_text(note)}" for note in table.notes]
     return "\n\n".join(filter(None, (f"**{_text(table.caption)}**", "\n".join(lines), "\n".join(notes))))
 
@@ -39,6 +39,6 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _text(text: str) -> str:
-    """Plain text in which nothing is markup, on one line; plain words between backticks are code."""
+    """Escaped text on one line; text between backticks is code."""
     parts = _CODE.split(" ".join(text.split()))
     return "".join(f"`{part}`" if i % 2 else _SPECIAL.sub(r"\\\1", part) for i, part in enumerate(parts))

@@ -1,6 +1,5 @@
-"""Where a number comes from: commit, machine, versions, seed."""
+"""Provenance of results: commit, machine, versions, seed."""
 
-import json
 import os
 import platform
 import subprocess
@@ -11,12 +10,11 @@ from typing import Any
 from mats.evaluation.measures import RESAMPLES, SEED
 from mats.resources import REPOSITORY
 
-RESULTS = REPOSITORY / "evaluation" / "results"
 _LIBRARIES = ("numpy", "onnxruntime", "pydantic", "rank-bm25", "scipy", "tokenizers")
 
 
 def provenance() -> dict[str, Any]:
-    """What a reader needs to repeat a measurement."""
+    """The facts needed to repeat a measurement."""
     return {
         "commit": _git("rev-parse", "--short=12", "HEAD"),
         "changed_files": len(_git("status", "--porcelain", "--untracked-files=no").splitlines()),
@@ -25,14 +23,6 @@ def provenance() -> dict[str, Any]:
         "libraries": {name: version(name) for name in _LIBRARIES},
         "bootstrap": {"resamples": RESAMPLES, "seed": SEED},
     }
-
-
-def write(name: str, results: dict[str, Any]) -> Path:
-    """Keep results under evaluation/results with their provenance; the path."""
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}.json"
-    path.write_text(json.dumps({**results, "provenance": provenance()}, indent=1) + "\n", encoding="utf-8")
-    return path
 
 
 def _git(*arguments: str) -> str:

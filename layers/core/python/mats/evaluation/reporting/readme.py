@@ -1,10 +1,10 @@
-"""Render the README's tables from evaluation/results; nothing is measured here and no number is typed."""
+"""Render the answer and the tables of the README from evaluation/results."""
 
 import json
 import sys
 from typing import Any
 
-from mats.evaluation.reporting.provenance import RESULTS
+from mats.evaluation.reporting.results import RESULTS
 from mats.resources import REPOSITORY
 
 README = REPOSITORY / "README.md"
@@ -13,19 +13,19 @@ _MODEL = "all-MiniLM-L6-v2"
 
 
 def main() -> None:
-    """Bring the README up to date."""
+    """Update the README."""
     before = README.read_text(encoding="utf-8")
-    after = rendered(before)
+    after = render_readme(before)
     README.write_text(after, encoding="utf-8")
-    sys.stderr.write("README.md is up to date\n" if after == before else "README.md rendered anew\n")
+    sys.stderr.write("README.md is up to date\n" if after == before else "README.md updated\n")
 
 
-def rendered(readme: str) -> str:
-    """The README with its answer and its tables as the results have them."""
-    return _placed(_placed(readme, "answer", _answer()), "results", tables())
+def render_readme(readme: str) -> str:
+    """The README with the answer and the tables of the results."""
+    return _replace_block(_replace_block(readme, "answer", _answer()), "results", tables())
 
 
-def _placed(readme: str, name: str, text: str) -> str:
+def _replace_block(readme: str, name: str, text: str) -> str:
     start, end = (mark.format(name=name) for mark in _MARKS)
     head, rest = readme.split(start)
     _, tail = rest.split(end)
@@ -33,27 +33,27 @@ def _placed(readme: str, name: str, text: str) -> str:
 
 
 def _answer() -> str:
-    """The real answer to the README's question, laid out for reading, without what is empty."""
-    answer = _read("bench-answer")["answer"]
+    """The measured answer to the README's query, formatted, without empty attributes."""
+    answer = _load("bench-answer")["answer"]
     answer["results"] = [
         {key: value for key, value in result.items() if value not in ("", None)} for result in answer["results"]
     ]
-    return f"```json\n{_laid_out(answer)}\n```"
+    return f"```json\n{_format_json(answer)}\n```"
 
 
-def _laid_out(value: Any, indent: str = "") -> str:
-    """JSON with a line for each entry of an answer and of a result, and what is inside those on one line."""
+def _format_json(value: Any, indent: str = "") -> str:
+    """JSON with a line per attribute of an answer and of a result, nested values on one line."""
     if isinstance(value, dict) and ("results" in value or "score" in value):
-        entries = (f"{indent}  {json.dumps(key)}: {_laid_out(inner, indent + '  ')}" for key, inner in value.items())
+        entries = (f"{indent}  {json.dumps(key)}: {_format_json(inner, indent + '  ')}" for key, inner in value.items())
         return "{\n" + ",\n".join(entries) + f"\n{indent}}}"
     if isinstance(value, list) and value and isinstance(value[0], dict):
-        return "[" + ", ".join(_laid_out(inner, indent) for inner in value) + "]"
+        return "[" + ", ".join(_format_json(inner, indent) for inner in value) + "]"
     return json.dumps(value, ensure_ascii=False)
 
 
 def tables() -> str:
     """Retrieval, then speed."""
-    return "\n\n".join((_retrieval(_read("experiment-main")), _speed(), _origin()))
+    return "\n\n".join((_retrieval(_load("experiment-main")), _speed(), _origin()))
 
 
 def _retrieval(results: dict[str, Any]) -> str:
@@ -81,8 +81,8 @@ def _points(gain: dict[str, float]) -> str:
 
 
 def _speed() -> str:
-    small, large, taken = _read("bench-latency"), _read("bench-scale"), _read("bench-import")
-    call, load = _read("bench-rerank"), _read("bench-load")
+    small, large, taken = _load("bench-latency"), _load("bench-scale"), _load("bench-import")
+    call, load = _load("bench-rerank"), _load("bench-load")
     memory, crowd = taken["resident_mb"], load["clients"]
     return "\n".join(
         (
@@ -110,8 +110,8 @@ def _speed() -> str:
 
 
 def _console() -> str:
-    """The slowest page of the console, from the link to the picture."""
-    measured = _read("bench-console")
+    """The slowest page of the console."""
+    measured = _load("bench-console")
     name, slowest = max(measured["pages_ms"].items(), key=lambda page: float(page[1]["p50"]))
     return (
         f"| the slowest page of the console over {measured['documents']:,} capabilities ({name}), "
@@ -120,10 +120,10 @@ def _console() -> str:
 
 
 def _in_aws() -> tuple[str, ...]:
-    """What was measured of the AWS side, over a real OpenSearch node and Lambda's own runtime client."""
-    answer, cold, parity = _read("aws-answer"), _read("aws-cold"), _read("aws-parity")
+    """Rows of the AWS benchmarks, over a real OpenSearch node and Lambda's runtime client."""
+    answer, cold, parity = _load("aws-answer"), _load("aws-cold"), _load("aws-parity")
     ours, grown = answer["merged"]["ms"], answer["as_filled"]["ms"]
-    starts, layer = cold["discovery"], _read("vendor-layer")["layers"]["vendor"]
+    starts, layer = cold["discovery"], _load("vendor-layer")["layers"]["vendor"]
     size = f"{answer['documents']:,} capabilities of {answer['dimension']:,} components"
     return (
         f"| our share of an answer over OpenSearch with {size}: all but the reranker's own time "
@@ -140,7 +140,7 @@ def _in_aws() -> tuple[str, ...]:
 
 
 def _origin() -> str:
-    source = _read("experiment-main")["provenance"]
+    source = _load("experiment-main")["provenance"]
     machine = source["machine"]
     return (
         f"Match@k in %, bootstrap 95 % intervals over queries; measured at commit {source['commit']} "
@@ -148,7 +148,7 @@ def _origin() -> str:
     )
 
 
-def _read(name: str) -> dict[str, Any]:
+def _load(name: str) -> dict[str, Any]:
     results: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
     return results
 

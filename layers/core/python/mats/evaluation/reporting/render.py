@@ -1,4 +1,4 @@
-"""Everything at once: results in, a folder with Markdown, JSON, figures and a page out. Nothing is measured."""
+"""Render the results of experiments as a folder with Markdown, JSON, figures and one HTML page."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from mats.domain.errors import Fault
-from mats.evaluation.reporting import data, markdown, page
-from mats.evaluation.reporting.cells import Figure, Section, joined
-from mats.evaluation.reporting.operation import abstention, efficiency, kinds
-from mats.evaluation.reporting.parts import enrichment, field_weights, first_stage, signals
-from mats.evaluation.reporting.results import EXPERIMENTS, Json, ResultsInvalid, paper, read
-from mats.evaluation.reporting.style import png, styled, svg
-from mats.evaluation.reporting.systems import decomposition, main, scale
-from mats.evaluation.reporting.theirs import theirs
+from mats.evaluation.reporting import html_page, json_document, markdown
+from mats.evaluation.reporting.cells import Figure, Section, comma_list
+from mats.evaluation.reporting.component_sections import enrichment, field_weights, first_stage, signals
+from mats.evaluation.reporting.operation_sections import abstention, efficiency, kinds
+from mats.evaluation.reporting.paper_tables import paper_tables
+from mats.evaluation.reporting.results import EXPERIMENTS, Json, ResultsInvalid, load_results, paper
+from mats.evaluation.reporting.style import png, style_context, svg
+from mats.evaluation.reporting.system_sections import decomposition, main, scale
 
 TITLE = "The paper's experiments, measured"
 _SECTIONS: Mapping[str, Callable[[Json, Json], Section]] = {
@@ -31,7 +31,7 @@ _SECTIONS: Mapping[str, Callable[[Json, Json], Section]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ExperimentReport:
     """A report before it is written."""
 
     intro: tuple[str, ...]
@@ -39,27 +39,27 @@ class Report:
 
     @property
     def figures(self) -> tuple[Figure, ...]:
-        """In the order in which they appear."""
+        """In the order of appearance."""
         return tuple(figure for section in self.sections for figure in section.figures)
 
     def markdown(self) -> str:
-        """As Markdown, which is the same for the same results whatever draws the figures."""
+        """As Markdown; independent of the library that draws the figures."""
         return markdown.document(TITLE, self.intro, self.sections)
 
     def json(self) -> str:
-        """As JSON, of which the same is true."""
-        return data.document(TITLE, self.intro, self.sections)
+        """As JSON; independent of the library that draws the figures."""
+        return json_document.document(TITLE, self.intro, self.sections)
 
 
-def report(folder: Path) -> Report:
+def build_report(folder: Path) -> ExperimentReport:
     """The report of the results in a folder.
 
     Raises:
-        ResultsInvalid: a results file is not what its experiment writes.
+        ResultsInvalid: a results file has another shape than its experiment writes.
     """
-    results, known = read(folder), paper()
+    results, known = load_results(folder), paper()
     sections = tuple(_section(folder, name, results[name], known) for name in EXPERIMENTS if name in results)
-    return Report(tuple(_intro(results)), (*sections, theirs(known)) if sections else ())
+    return ExperimentReport(tuple(_intro(results)), (*sections, paper_tables(known)) if sections else ())
 
 
 def _section(folder: Path, name: str, results: Json, known: Json) -> Section:
@@ -67,23 +67,25 @@ def _section(folder: Path, name: str, results: Json, known: Json) -> Section:
         return _SECTIONS[name](results, known)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         path = folder / f"experiment-{name}.json"
-        raise ResultsInvalid([Fault(str(path), f"is not as `mats experiment {name}` writes it: {error!r}")]) from error
+        raise ResultsInvalid(
+            [Fault(str(path), f"has another shape than `mats experiment {name}` writes: {error!r}")]
+        ) from error
 
 
 def _intro(results: Mapping[str, Json]) -> list[str]:
     lines = [
-        "Rendered by `mats report` from results as they are; nothing is measured anew. Shares are in per cent; the "
-        "paper's numbers stand beside ours in italics and come from other data."
+        "Rendered by `mats report` from the results files. Shares are in per cent; the paper's numbers are in italics "
+        "and come from other data."
     ]
     missing = [name for name in EXPERIMENTS if name not in results]
     if missing:
-        lines.append(f"Not measured yet: {joined(missing)}.")
-    lines += [f"{joined(names)}: {origin}." for origin, names in _origins(results).items()]
+        lines.append(f"Not measured yet: {comma_list(missing)}.")
+    lines += [f"{comma_list(names)}: {origin}." for origin, names in _origins(results).items()]
     return lines
 
 
 def _origins(results: Mapping[str, Json]) -> dict[str, list[str]]:
-    """Where numbers come from, and which."""
+    """The experiments by their provenance, as text."""
     origins: dict[str, list[str]] = {}
     for name, one in results.items():
         if isinstance(one.get("provenance"), Mapping):
@@ -102,19 +104,19 @@ def _origin(source: Mapping[str, Any]) -> str:
     )
 
 
-def write(made: Report, out: Path) -> list[Path]:
-    """Write a report into a folder, over whatever report is there; the files written."""
+def write_report(made: ExperimentReport, out: Path) -> list[Path]:
+    """Write a report to a folder, replacing an older one; the paths of the files."""
     out.mkdir(parents=True, exist_ok=True)
     drawings = {}
     written = [out / "report.md", out / "index.html", out / "report.json"]
     for figure in made.figures:
-        with styled():
+        with style_context():
             canvas = figure.draw()
             drawings[figure.id] = svg(canvas)
             (out / f"{figure.id}.png").write_bytes(png(canvas))
         (out / f"{figure.id}.svg").write_text(drawings[figure.id], encoding="utf-8")
         written += [out / f"{figure.id}.svg", out / f"{figure.id}.png"]
-    whole = page.document(TITLE, made.intro, made.sections, drawings)
+    whole = html_page.document(TITLE, made.intro, made.sections, drawings)
     for path, text in zip(written, (made.markdown(), whole, made.json()), strict=False):
         path.write_text(text, encoding="utf-8", errors="replace")
     return written

@@ -1,4 +1,4 @@
-"""How figures look: one palette, marks and hatches besides colour, the same bytes every time."""
+"""Style of the figures: one palette, markers and hatches besides colour, deterministic output."""
 
 import io
 import re
@@ -16,12 +16,12 @@ GRID = "#9a9a9a"
 BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW = (
     "#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#f0e442",
 )  # fmt: skip
-"""Okabe & Ito, Color Universal Design (2008); told apart with any colour vision."""
+"""Okabe & Ito, Color Universal Design (2008); distinguishable with any colour vision."""
 COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, INK)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "*", "p")
 DASHES = ("-", "--", "-.", ":")
 WIDTH = 9.0
-"""Inches; with type of 13 points a figure can be read at half its size."""
+"""Inches; 13 point type stays legible at half the size."""
 _RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 13,
@@ -61,12 +61,12 @@ _DARK = f"""<style type="text/css">@media (prefers-color-scheme: dark) {{
    pattern [fill="{INK}"] {{ fill: {INK} }}
    pattern [stroke="{INK}"] {{ stroke: {INK} }}
   }}</style>"""
-"""Ink and paper by what the reader prefers; hatches stay dark, for what they are on keeps its colour."""
+"""Colours of the dark scheme; hatches stay dark, because the bars keep their colour."""
 
 
 @contextmanager
-def styled() -> Iterator[None]:
-    """Our style and nothing of the user's own."""
+def style_context() -> Iterator[None]:
+    """The style of the report, independent of the user's configuration."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_RC)
@@ -76,7 +76,7 @@ def styled() -> Iterator[None]:
 def svg(figure: Figure) -> str:
     """The figure as SVG for light and dark, type as paths; the same figure gives the same text.
 
-    Styles are attributes, which show under any content policy; only the colours for the dark need a style sheet.
+    Styles are attributes, which any content policy allows; only the dark scheme needs a style sheet.
     """
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
@@ -86,7 +86,7 @@ def svg(figure: Figure) -> str:
 
 
 def _attributes(style: re.Match[str]) -> str:
-    """`fill: none; stroke: #000` as attributes of their own."""
+    """`fill: none; stroke: #000` as attributes."""
     pairs = (part.split(":", 1) for part in style.group(1).split(";") if ":" in part)
     return "".join(f' {name.strip()}="{value.strip()}"' for name, value in pairs)
 
@@ -99,7 +99,7 @@ def png(figure: Figure) -> bytes:
 
 
 def panels(rows: int, columns: int, *, height: float, **options: Any) -> tuple[Figure, list[Axes]]:
-    """A figure of panels that knows no screen, and the panels row by row; height in inches."""
+    """A figure and its panels, row by row; height in inches."""
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False, **options)
     return figure, [panel for row in grid for panel in row]
@@ -112,7 +112,7 @@ def legend_below(figure: Figure, panel: Axes, *, columns: int) -> None:
 
 
 def look_of(names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """A colour, a mark and a dash for each name; no two names share all three."""
+    """A colour, a marker and a dash for each name; no two names share all three."""
     return {
         name: {
             "color": COLOURS[i % len(COLOURS)],
@@ -123,8 +123,8 @@ def look_of(names: Sequence[str]) -> dict[str, dict[str, Any]]:
     }
 
 
-def error(estimates: Sequence[Mapping[str, float] | None]) -> tuple[list[float], list[list[float]]]:
-    """Means and the distances to both ends of their intervals, in per cent; what is absent has no bar."""
+def error_bars(estimates: Sequence[Mapping[str, float] | None]) -> tuple[list[float], list[list[float]]]:
+    """Means and the distances to both ends of their intervals, in per cent; an absent estimate has no bar."""
     means = [100 * e["mean"] if e else float("nan") for e in estimates]
     below = [100 * max(0.0, e["mean"] - e["low"]) if e else 0.0 for e in estimates]
     above = [100 * max(0.0, e["high"] - e["mean"]) if e else 0.0 for e in estimates]

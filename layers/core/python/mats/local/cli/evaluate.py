@@ -47,7 +47,7 @@ def evaluate(
     """
     from mats.evaluation.data.datasets import load  # noqa: PLC0415
     from mats.evaluation.data.defects import defects  # noqa: PLC0415
-    from mats.evaluation.reporting.provenance import write  # noqa: PLC0415
+    from mats.evaluation.reporting.results import write_results  # noqa: PLC0415
     from mats.evaluation.systems.costs import estimate_cost  # noqa: PLC0415 - scipy and friends, for this command only
     from mats.evaluation.systems.models import Models  # noqa: PLC0415
     from mats.evaluation.systems.score import score  # noqa: PLC0415
@@ -74,7 +74,7 @@ def evaluate(
                 [estimate_cost(chosen, models.settings, len(dataset.queries))] if "llm" in chosen.needs else [], yes=yes
             )
             results = score(bench, chosen, progress=asked)
-        path = write(f"evaluate-{dataset.name}-{chosen.name}", results)
+        path = write_results(f"evaluate-{dataset.name}-{chosen.name}", results)
     if as_json:
         print_json(results)
     else:

@@ -41,7 +41,7 @@ def experiment(
     from mats.evaluation.data.datasets import SETS  # noqa: PLC0415
     from mats.evaluation.experiments.catalogue import EXPERIMENTS, estimate_costs  # noqa: PLC0415 - scipy and friends, when asked
     from mats.evaluation.experiments.context import ExperimentContext  # noqa: PLC0415
-    from mats.evaluation.reporting.provenance import write  # noqa: PLC0415
+    from mats.evaluation.reporting.results import write_results  # noqa: PLC0415
     from mats.evaluation.systems.models import Models  # noqa: PLC0415
 
     settings: Settings = context.obj
@@ -57,5 +57,5 @@ def experiment(
             began = time.monotonic()
             results = EXPERIMENTS[name].run(shared)
             seconds = round(time.monotonic() - began, 1)
-            path = write(f"experiment-{name}", {**results, "used": shared.to_json(), "seconds": seconds})
+            path = write_results(f"experiment-{name}", {**results, "used": shared.to_json(), "seconds": seconds})
             err.print(f"{name}: kept in {path}", style="dim", soft_wrap=True)

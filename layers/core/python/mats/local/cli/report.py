@@ -27,13 +27,12 @@ def report(
     Writes report.md, index.html, report.json, which the console shows, and every figure as SVG and PNG. What was not
     measured yet is named.
     """
-    from mats.evaluation.reporting.provenance import RESULTS  # noqa: PLC0415
-    from mats.evaluation.reporting.render import report as made  # noqa: PLC0415 - matplotlib, for this command only
-    from mats.evaluation.reporting.render import write  # noqa: PLC0415
+    from mats.evaluation.reporting.render import build_report, write_report  # noqa: PLC0415 - matplotlib, for this command only
+    from mats.evaluation.reporting.results import RESULTS  # noqa: PLC0415
 
     with exit_codes():
-        found = made(results or RESULTS)
-        written = write(found, to)
-    for line in found.intro[1:]:
+        rendered = build_report(results or RESULTS)
+        paths = write_report(rendered, to)
+    for line in rendered.intro[1:]:
         err.print(plain(line), style="dim", soft_wrap=True)
-    out.print(plain(f"{written[1]} ({len(found.sections)} sections, {len(found.figures)} figures)"), soft_wrap=True)
+    out.print(plain(f"{paths[1]} ({len(rendered.sections)} sections, {len(rendered.figures)} figures)"), soft_wrap=True)

@@ -1,24 +1,28 @@
-"""Sections about whole systems: the main table, the sweep over sizes, and where answers are lost."""
+"""Sections about whole systems: the main table, the size of the registry, and the causes of misses."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mats.evaluation.reporting.cells import NONE, NOT_RUN, Figure, Section, Table, joined, measure, number, percent
+from mats.evaluation.reporting.cells import NONE, NOT_RUN, Figure, Section, Table, comma_list, measure, number, percent
 from mats.evaluation.reporting.figures import factors, sweep
-from mats.evaluation.reporting.results import Json, ran, reason, reasons
+from mats.evaluation.reporting.results import Json, measured_only, not_run_notes, not_run_reason
 
 INTERVALS = "In per cent, with bootstrap 95 % intervals over the queries."
 _OTHERS = ("match@3", "match@5", "match@15", "mrr", "recall@15")
-_MISSES = {"retrieval_miss": "nothing right found", "picked_another": "another picked", "several_gold": "several right"}
+_MISSES = {
+    "retrieval_miss": "no relevant candidate",
+    "picked_another": "another first",
+    "several_gold": "several relevant",
+}
 
 
 def main(results: Json, paper: Json) -> Section:
-    """Match@1 of every system on every set, the paper's below ours; then the other measures."""
+    """Match@1 of every system on every set with the paper's numbers, and the other measures."""
     sets = results["sets"]
     return Section(
         id="main",
         title="Main table",
-        says=f"Every system on every set, {number(results['k'])} candidates to a query. {INTERVALS}",
+        summary=f"Every system on every set, {number(results['k'])} candidates per query. {INTERVALS}",
         tables=(_match_at_1(sets, paper), _others(sets, paper)),
     )
 
@@ -28,7 +32,7 @@ def _match_at_1(sets: Json, paper: Json) -> Table:
     rows: list[tuple[str, ...]] = []
     theirs = set()
     for name, one in sets.items():
-        rows.append((_sized(name, one), *(_system(one["systems"].get(system), "match@1") for system in systems)))
+        rows.append((_set_label(name, one), *(_system(one["systems"].get(system), "match@1") for system in systems)))
         if name in paper["sets"]:
             theirs.add(len(rows))
             row = paper["sets"][name]["row"]
@@ -41,8 +45,8 @@ def _match_at_1(sets: Json, paper: Json) -> Table:
         caption="Match@1 by set and system, % (capabilities / queries)",
         head=("set", *systems),
         rows=tuple(rows),
-        theirs=frozenset(theirs),
-        notes=(*_differences(sets, paper), *_not_run(sets), *_unregistered(sets), *_failed(sets)),
+        paper_rows=frozenset(theirs),
+        notes=(*_differences(sets, paper), *_not_run(sets), *_unregistered_note(sets), *_failure_note(sets)),
     )
 
 
@@ -50,7 +54,7 @@ def _others(sets: Json, paper: Json) -> Table:
     rows: list[tuple[str, ...]] = []
     theirs = set()
     for name, one in sets.items():
-        for system, result in ran(one["systems"]).items():
+        for system, result in measured_only(one["systems"]).items():
             rows.append((name, system, *(measure(result["metrics"], m) for m in _OTHERS)))
             known = _of_paper(paper, name, system)
             if known:
@@ -62,7 +66,7 @@ def _others(sets: Json, paper: Json) -> Table:
         head=("set", "system", *_OTHERS),
         rows=tuple(rows),
         labels=2,
-        theirs=frozenset(theirs),
+        paper_rows=frozenset(theirs),
         notes=(
             "The paper's columns for Match@15 and Recall@15 stand for different systems: retrievers alone have "
             "Match@15, whole pipelines Recall@15.",
@@ -71,7 +75,7 @@ def _others(sets: Json, paper: Json) -> Table:
 
 
 def _of_paper(paper: Json, name: str, system: str) -> dict[str, float]:
-    """What the paper has of a system beyond Match@1."""
+    """The paper's measures of a system beside Match@1."""
     theirs = paper["systems"].get(system, "")
     if name not in paper["sets"] or not theirs:
         return {}
@@ -87,20 +91,20 @@ def _systems(sets: Json) -> tuple[str, ...]:
 def _system(result: Mapping[str, Any] | None, name: str) -> str:
     if result is None:
         return NONE
-    return NOT_RUN if reason(result) else measure(result["metrics"], name)
+    return NOT_RUN if not_run_reason(result) else measure(result["metrics"], name)
 
 
-def _sized(name: str, one: Json) -> str:
+def _set_label(name: str, one: Json) -> str:
     return f"{name} ({one['documents']:,} / {one['queries']:,})"
 
 
 def _differences(sets: Json, paper: Json) -> Iterator[str]:
-    """How our data differ from the paper's, a sentence a set."""
-    said = [paper["sets"][name]["differs"] for name in sets if name in paper["sets"]]
-    if said:
+    """The differences between our data and the paper's, one sentence per set."""
+    differences = [paper["sets"][name]["differs"] for name in sets if name in paper["sets"]]
+    if differences:
         yield (
-            f"The paper's numbers ({paper['main']['table']}) are of its own data, not of ours: compare systems on one "
-            f"set, not a number of ours with one of the paper's. {' '.join(said)}"
+            f"The paper's numbers ({paper['main']['table']}) come from other data: compare systems within a set, not "
+            f"our numbers with the paper's. {' '.join(differences)}"
         )
         yield (
             "The paper's BGE (five fields) stands under `dense`, Ours+BM25 and Ours+BGE under `pipeline-bm25` and "
@@ -109,29 +113,29 @@ def _differences(sets: Json, paper: Json) -> Iterator[str]:
 
 
 def _not_run(sets: Json) -> Iterator[str]:
-    return reasons((system, value) for one in sets.values() for system, value in one["systems"].items())
+    return not_run_notes((system, value) for one in sets.values() for system, value in one["systems"].items())
 
 
-def _unregistered(sets: Json) -> Iterator[str]:
+def _unregistered_note(sets: Json) -> Iterator[str]:
     counts = [f"{name} {one['unregistered_gold']:,}" for name, one in sets.items() if one.get("unregistered_gold")]
     if counts:
-        yield f"Labels that are not in the registry and count as missed: {joined(counts)}."
+        yield f"Labels that are not in the registry and count as missed: {comma_list(counts)}."
 
 
-def _failed(sets: Json) -> Iterator[str]:
+def _failure_note(sets: Json) -> Iterator[str]:
     counts = [
         f"{system} on {name} {result['failed']:,}"
         for name, one in sets.items()
-        for system, result in ran(one["systems"]).items()
+        for system, result in measured_only(one["systems"]).items()
         if result.get("failed")
     ]
     if counts:
-        yield f"Queries that failed and count as missed: {joined(counts)}."
+        yield f"Queries that failed and count as missed: {comma_list(counts)}."
 
 
 def scale(results: Json, paper: Json) -> Section:
     """Accuracy against the size of the registry."""
-    systems, sizes = ran(results["systems"]), results["sizes"]
+    systems, sizes = measured_only(results["systems"]), results["sizes"]
     known = paper["scale"]
     rows = [(name, *_by_size(points, sizes)) for name, points in systems.items()]
     theirs = frozenset(range(len(rows), len(rows) + len(known["systems"])))
@@ -145,28 +149,28 @@ def scale(results: Json, paper: Json) -> Section:
         caption="Match@1 by size of the registry, %",
         head=("system", *(number(size) for size in sizes)),
         rows=tuple(rows),
-        theirs=theirs,
+        paper_rows=theirs,
         notes=(
             f"The paper ({known['table']}) names the ends of its sweep, {known['sizes'][0]:,} and "
             f"{known['sizes'][1]:,} tools of its own data; the latter stands under our largest size.",
             *_crossover(results["crossover"], known["crossover"]),
-            *reasons(results["systems"].items()),
+            *not_run_notes(results["systems"].items()),
         ),
     )
     drawn = (
         Figure(
             id="scale",
             caption=f"Accuracy as the registry grows, {results['queries']:,} queries; bands are 95 % intervals.",
-            alt=f"Match@1 against registry size for {joined(systems)}, and beside it how often something right is "
-            "among the candidates and how often that is then put first.",
+            alt=f"Match@1 against registry size for {comma_list(systems)}, and beside it the share of queries with a "
+            "relevant candidate and the share of those where it is first.",
             draw=lambda: sweep(results),
         ),
     )
     return Section(
         id="scale",
         title="Accuracy against the size of the registry",
-        says=f"{results['queries']:,} queries of `{results['dataset']}`; their {results['gold']:,} right answers are "
-        f"in every registry that can hold them, the rest is filled up with seeded distractors. {INTERVALS}",
+        summary=f"{results['queries']:,} queries of `{results['dataset']}`; their {results['gold']:,} relevant "
+        f"capabilities are in every registry that can hold them; seeded distractors fill the rest. {INTERVALS}",
         tables=(table,),
         figures=drawn if systems else (),
     )
@@ -178,51 +182,51 @@ def _by_size(points: Any, sizes: Any) -> Iterator[str]:
 
 
 def _crossover(found: Json, theirs: int) -> Iterator[str]:
-    if why := reason(found):
+    if why := not_run_reason(found):
         yield f"Crossover not measured: {why}"
     elif found["size"] is None:
-        yield f"{found['two_stage']} never is ahead of {found['single']} for good; the paper crosses at about {theirs}."
+        yield f"{found['two_stage']} never stays ahead of {found['single']}; the paper's crossover is about {theirs}."
     else:
         yield (
             f"{found['two_stage']} is ahead of {found['single']} from {found['size']:,} capabilities on; "
-            f"the paper crosses at about {theirs}."
+            f"the paper's crossover is about {theirs}."
         )
 
 
 def decomposition(results: Json, paper: Json) -> Section:
-    """What is found, and what of that is put first."""
+    """Recall of the first stage, accuracy of the order, and the causes of misses."""
     sets = results["sets"]
     rows = tuple(
         (name, system, *_factors(result))
         for name, one in sets.items()
-        for system, result in ran(one["systems"]).items()
+        for system, result in measured_only(one["systems"]).items()
     )
     known = paper["decomposition"]["misses_at_retrieval"]
-    said = joined(f"{100 * share:.0f} % on {row}" for row, share in known.items())
+    said = comma_list(f"{100 * share:.0f} % on {row}" for row, share in known.items())
     low, high = paper["scale"]["conditional"]
     table = Table(
         id="decomposition-factors",
-        caption="Something right among the candidates × put first if so = Match@1, %; and how misses come about",
-        head=("set", "system", "found", "then first", "Match@1", "misses at retrieval", *_MISSES.values()),
+        caption="A relevant candidate × first if there is one = Match@1, %; and the causes of misses",
+        head=("set", "system", "candidate", "then first", "Match@1", "misses at retrieval", *_MISSES.values()),
         rows=rows,
         labels=2,
         notes=(
-            f"The paper loses {said} of its misses at retrieval, and its reranker puts what was found first "
-            f"{low:.2f} to {high:.2f} of the time.",
+            f"The paper loses {said} of its misses at retrieval, and its reranker ranks a relevant candidate first in "
+            f"{100 * low:.0f} to {100 * high:.0f} % of queries.",
             *_not_run(sets),
         ),
     )
     drawn = Figure(
         id="decomposition",
-        caption="How often something right is found, and how often it is then put first, with 95 % intervals.",
-        alt=f"Paired bars for every system on {joined(sets)}: share of queries with something right among the "
-        "candidates, and share of those where it comes first.",
+        caption="Share of queries with a relevant candidate, and of those where it is first, with 95 % intervals.",
+        alt=f"Paired bars for every system on {comma_list(sets)}: share of queries with a relevant candidate, and "
+        "share of those where it is first.",
         draw=lambda: factors(sets),
     )
     return Section(
         id="decomposition",
-        title="Where answers are lost",
-        says=f"Recall of the first stage at k = {number(results['k'])}, times the accuracy of what orders its "
+        title="Causes of misses",
+        summary=f"Recall of the first stage at k = {number(results['k'])}, times the accuracy of the order of its "
         f"candidates. {INTERVALS}",
         tables=(table,),
         figures=(drawn,) if rows else (),

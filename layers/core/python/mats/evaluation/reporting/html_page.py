@@ -1,4 +1,4 @@
-"""The report as one page: nothing is fetched, no script runs, and its content policy says so."""
+"""The report as one HTML page; its content policy allows no request and no script."""
 
 import base64
 import hashlib
@@ -12,7 +12,7 @@ from mats.evaluation.reporting.style import INK, PAPER
 
 _CSS = Path(__file__).with_name("page.css")
 _LONG = 30
-"""A table of more rows is folded."""
+"""A table with more rows is collapsed."""
 _CODE = re.compile(r"`([\w.+/ -]+)`")
 _ID = re.compile(r'( id="|url\(#|href="#)')
 
@@ -64,7 +64,7 @@ def _section(section: Section, drawings: Mapping[str, str]) -> str:
     id = escape(section.id)
     parts = [
         f'<section aria-labelledby="{id}"><h2 id="{id}">{_text(section.title)}</h2>',
-        f"<p>{_text(section.says)}</p>",
+        f"<p>{_text(section.summary)}</p>",
         *(_figure(figure, drawings[figure.id]) for figure in section.figures),
         *(_table(table) for table in section.tables),
         "</section>",
@@ -81,11 +81,7 @@ def _figure(figure: Figure, drawing: str) -> str:
 
 
 def inline(drawing: str, id: str, alt: str) -> str:
-    """An SVG document as an element of a page.
-
-    Its ids are its own, it has no style sheet (a strict policy allows none), its ink is the page's, and its title is
-    what it shows.
-    """
+    """An SVG document as an element of a page, with unique ids, no style sheet, the page's colours, and a title."""
     body = drawing[drawing.index("<svg") :]
     body = re.sub(r"<(metadata|defs)>\s*<style.*?</\1>|<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
     box = re.search(r'viewBox="[^"]*"', body)
@@ -116,7 +112,7 @@ def _row(table: Table, index: int, row: Iterable[str]) -> str:
         f'<th scope="row" class="label">{_text(cell)}</th>' if i < table.labels else f"<td>{_text(cell)}</td>"
         for i, cell in enumerate(row)
     )
-    return f'<tr class="theirs">{cells}</tr>' if index in table.theirs else f"<tr>{cells}</tr>"
+    return f'<tr class="theirs">{cells}</tr>' if index in table.paper_rows else f"<tr>{cells}</tr>"
 
 
 def _label(table: Table, column: int) -> str:
@@ -124,7 +120,7 @@ def _label(table: Table, column: int) -> str:
 
 
 def _text(text: str) -> str:
-    """Plain text in which nothing is markup; plain words between backticks are code."""
+    """Escaped text; text between backticks is code."""
     return "".join(
         f"<code>{escape(part)}</code>" if i % 2 else escape(part) for i, part in enumerate(_CODE.split(text))
     )

@@ -1,4 +1,4 @@
-"""The paper's tables that no experiment here repeats, so that a reader has them at hand."""
+"""The paper's tables that no experiment here repeats."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -15,13 +15,13 @@ _OTHERS = (
 _SHORT = {"match@1": "Match@1", "match@3": "Match@3", "p50_ms": "p50, ms", "end_to_end": "Match@1, end to end"}
 
 
-def theirs(paper: Json) -> Section:
-    """The paper's own numbers; none of them is ours."""
+def paper_tables(paper: Json) -> Section:
+    """A section with the paper's numbers."""
     tables = (_table(paper[key], id, caption, what) for key, id, caption, what in _OTHERS)
     return Section(
         id="theirs",
         title="The paper's other tables",
-        says="Copied from the paper, on its data and by its models; nothing here was measured with this code. Shares "
+        summary="Copied from the paper, on its data and by its models; not measured with this code. Shares "
         "are in per cent.",
         tables=tuple(tables),
     )
@@ -41,7 +41,7 @@ def _table(known: Json, id: str, caption: str, what: str) -> Table:
         head=("set", what, *(_SHORT.get(column, column) for column in columns)),
         rows=cells,
         labels=2,
-        theirs=frozenset(range(len(cells))),
+        paper_rows=frozenset(range(len(cells))),
     )
 
 

@@ -1,4 +1,4 @@
-"""Sections about parts of the system: enrichment, signals, the first stage."""
+"""Sections about parts of the pipeline: enrichment, signals, the first stage."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,43 +8,43 @@ from mats.evaluation.reporting.cells import (
     Figure,
     Section,
     Table,
-    joined,
+    comma_list,
+    gained_lost,
     measure,
     number,
-    paired,
     percent,
 )
 from mats.evaluation.reporting.figures import by_source, sparsity
-from mats.evaluation.reporting.results import Json, ran, reason, reasons
-from mats.evaluation.reporting.systems import INTERVALS
+from mats.evaluation.reporting.results import Json, measured_only, not_run_notes, not_run_reason
+from mats.evaluation.reporting.system_sections import INTERVALS
 
 _MEASURES = ("match@1", "match@15", "recall@15")
 _MCNEMAR = "Gained and lost are queries whose first result became right or wrong; p is exact McNemar, two-sided."
 
 
 def enrichment(results: Json, paper: Json) -> Section:
-    """Raw against enriched as the owner's text is taken away, and every field left out."""
+    """Raw against enriched profiles with ever less of the owner's text, and without each field."""
     levels = results["levels"]
     tables = [_levels(levels, paper)]
     for key, id, caption in (
-        ("fields", "enrichment-fields", "Without each part of what owners write, %"),
+        ("fields", "enrichment-fields", "Without each part of the registration, %"),
         ("written_fields", "enrichment-written", "Without each field that enrichment writes, %"),
     ):
         if results.get(key):
             tables.append(_without(results[key], id, caption))
     drawn = Figure(
         id="sparsity",
-        caption="Raw and enriched as the owner's text is taken away, with 95 % intervals; diamonds are the paper's.",
+        caption="Raw and enriched with ever less of the owner's text, with 95 % intervals; diamonds are the paper's.",
         alt="Match@1 and Recall@15, raw and enriched, with full descriptions, first sentences and names only.",
         draw=lambda: sparsity(levels, paper["sparsity"]["levels"]),
     )
     return Section(
         id="enrichment",
         title="Enrichment and sparse registrations",
-        says=f"A seeded pool of {results['pool']:,} capabilities of `{results['dataset']}` with the "
-        f"{results['queries']:,} queries it answers. Hint is the first sentence, at most 150 characters. {INTERVALS}",
+        summary=f"A seeded pool of {results['pool']:,} capabilities of `{results['dataset']}` with the "
+        f"{results['queries']:,} queries for them. Hint is the first sentence, at most 150 characters. {INTERVALS}",
         tables=tuple(tables),
-        figures=(drawn,) if any(ran(level) for level in levels.values()) else (),
+        figures=(drawn,) if any(measured_only(level) for level in levels.values()) else (),
     )
 
 
@@ -54,31 +54,31 @@ def _levels(levels: Json, paper: Json) -> Table:
     theirs = set()
     for name, level in levels.items():
         for arm in ("raw", "enriched"):
-            test = paired(level["mcnemar"]) if arm == "enriched" else NONE
+            test = gained_lost(level["mcnemar"]) if arm == "enriched" else NONE
             rows.append((name, arm, *(measure(level[arm], m) for m in _MEASURES), test))
             of_paper = known["levels"].get(name, {}).get(arm, {})
             theirs.add(len(rows))
             rows.append((name, f"paper: {arm}", *(percent(of_paper.get(m)) for m in _MEASURES), NONE))
     return Table(
         id="enrichment-levels",
-        caption="Raw and enriched by what owners wrote, %",
+        caption="Raw and enriched by the owner's text, %",
         head=("text", "profiles", *_MEASURES, "gained / lost"),
         rows=tuple(rows),
         labels=2,
-        theirs=frozenset(theirs),
+        paper_rows=frozenset(theirs),
         notes=(
             f"The paper ({known['table']}) draws its own pool of {known['pool']:,} from ToolRet "
-            f"({known['queries']:,} queries) and ranks with BM25 and a judge; ours is another pool of other data, "
+            f"({known['queries']:,} queries) and ranks with BM25 and a reranker; ours is another pool of other data, "
             "ranked by the first stage as shipped.",
             _MCNEMAR,
-            *reasons((name, level["enriched"]) for name, level in levels.items()),
+            *not_run_notes((name, level["enriched"]) for name, level in levels.items()),
         ),
     )
 
 
 def _without(fields: Json, id: str, caption: str) -> Table:
     rows = tuple(
-        (name, *(measure(one.get("metrics", one), m) for m in _MEASURES), paired(one.get("mcnemar")))
+        (name, *(measure(one.get("metrics", one), m) for m in _MEASURES), gained_lost(one.get("mcnemar")))
         for name, one in fields.items()
     )
     return Table(
@@ -86,35 +86,35 @@ def _without(fields: Json, id: str, caption: str) -> Table:
         caption=caption,
         head=("without", *_MEASURES, "gained / lost"),
         rows=rows,
-        notes=(_MCNEMAR, *reasons(fields.items())),
+        notes=(_MCNEMAR, *not_run_notes(fields.items())),
     )
 
 
 def signals(results: Json, paper: Json) -> Section:
-    """Each signal left out, and what stands in for a judge."""
+    """Each signal left out, and the fallback without a reranker."""
     without = results["sample"]["without"]
     sample = Table(
         id="signals-without",
         caption="Each signal left out, over the sample registry, %",
         head=("without", *_MEASURES),
         rows=tuple((name, *(measure(metrics, m) for m in _MEASURES)) for name, metrics in without.items()),
-        notes=(*_four_signals(paper["signals"]), *reasons(without.items())),
+        notes=(*_four_signals(paper["signals"]), *not_run_notes(without.items())),
     )
     rules = Table(
         id="signals-rules",
-        caption="Without a judge: the stand-in against the paper's plain rule, %",
+        caption="Without a reranker: the fallback (stand-in) against the paper's plain rule, %",
         head=("set", "rule", *_MEASURES, "gained / lost"),
         rows=tuple(_rules(results["sets"])),
         labels=2,
         notes=(
-            "By the paper's rule a missing signal drops out, the judge's too. Gained and lost: by the stand-in.",
-            *reasons((name, rule) for name, one in results["sets"].items() for rule in one["rules"].values()),
+            "By the paper's rule a missing signal drops out, the reranker's too. Gained and lost: by the fallback.",
+            *not_run_notes((name, rule) for name, one in results["sets"].items() for rule in one["rules"].values()),
         ),
     )
     return Section(
         id="signals",
         title="Signals",
-        says=f"{number(results['sample']['queries'])} queries over the sample registry, which has trust and type "
+        summary=f"{number(results['sample']['queries'])} queries over the sample registry, which has trust and type "
         f"tags; no public set has. {INTERVALS}",
         tables=(sample, rules),
     )
@@ -124,39 +124,39 @@ def _four_signals(known: Json) -> Iterator[str]:
     gain = known["four_minus_two"]["match@1"]
     yield (
         f"The paper ({known['table']}) gains {100 * gain:+.1f} pp Match@1 by Quality and Intent over "
-        f"{known['queries']} queries of a registry that is not public: {paired(known)}."
+        f"{known['queries']} queries of a registry that is not public: {gained_lost(known)}."
     )
 
 
 def _rules(sets: Json) -> Iterator[tuple[str, ...]]:
     for name, one in sets.items():
         for rule, metrics in one["rules"].items():
-            test = paired(one.get("mcnemar")) if rule == "stand-in" else NONE
+            test = gained_lost(one.get("mcnemar")) if rule == "stand-in" else NONE
             yield name, rule, *(measure(metrics, m) for m in _MEASURES), test
 
 
 def first_stage(results: Json, paper: Json) -> Section:
-    """Settings one at a time, how many candidates, which sources."""
-    sets = {name: one for name, one in results["sets"].items() if not reason(one)}
-    lacking = tuple(reasons(results["sets"].items()))
+    """Settings one at a time, the number of candidates, and the sources."""
+    sets = {name: one for name, one in results["sets"].items() if not not_run_reason(one)}
+    lacking = tuple(not_run_notes(results["sets"].items()))
     tables = (_settings(sets, lacking), _candidates(sets), _sources(sets, paper))
     return Section(
         id="first-stage",
         title="The first stage",
-        says=f"What retrieval finds before anything judges it. {INTERVALS}",
+        summary=f"Retrieval without a reranker. {INTERVALS}",
         tables=tables,
-        figures=_drawn(sets),
+        figures=_source_figure(sets),
     )
 
 
 def field_weights(results: Json, paper: Json) -> Section:
-    """What a word counts for in each lexical field."""
-    sets = {name: one for name, one in results["sets"].items() if not reason(one)}
-    table = _settings(sets, tuple(reasons(results["sets"].items())), id="field-weights-settings")
+    """Weights of the lexical fields."""
+    sets = {name: one for name, one in results["sets"].items() if not not_run_reason(one)}
+    table = _settings(sets, tuple(not_run_notes(results["sets"].items())), id="field-weights-settings")
     return Section(
         id="field-weights",
         title="Weights of the lexical fields",
-        says=f"The first stage where a word in one field counts for more or less. {INTERVALS}",
+        summary=f"The first stage with other weights of one field. {INTERVALS}",
         tables=(table,),
     )
 
@@ -180,13 +180,13 @@ def _settings(sets: Json, lacking: tuple[str, ...], *, id: str = "first-stage-se
 def _candidates(sets: Json) -> Table:
     ks = tuple(dict.fromkeys(k for one in sets.values() for k in one["k"]))
     rows = tuple(
-        (name, said, *(percent(one["k"].get(k, {}).get(key)) for k in ks))
+        (name, label, *(percent(one["k"].get(k, {}).get(key)) for k in ks))
         for name, one in sets.items()
-        for key, said in (("match", "any right one found"), ("recall", "share of right ones found"))
+        for key, label in (("match", "any relevant one"), ("recall", "share of relevant ones"))
     )
     return Table(
         id="first-stage-k",
-        caption="What k candidates hold, %",
+        caption="Match and recall of k candidates, %",
         head=("set", "measure", *(f"k = {k}" for k in ks)),
         rows=rows,
         labels=2,
@@ -215,9 +215,9 @@ def _sources(sets: Json, paper: Json) -> Table:
         rows=rows,
         labels=2,
         notes=(
-            f"The paper's column ({known['table']}) is its whole pipeline over all of ToolRet, where we have the "
-            "source too: other queries and another registry.",
-            *reasons(
+            f"The paper's column ({known['table']}) is its whole pipeline over all of ToolRet, for the "
+            "sources that we have: other queries and another registry.",
+            *not_run_notes(
                 (system, one.get(system))
                 for part in sets.values()
                 for one in part["sources"].values()
@@ -232,16 +232,20 @@ def _both(one: Json, name: str) -> Iterator[str]:
 
 
 def _source(name: str, source: str, theirs: Mapping[str, Any]) -> str:
-    """The paper's number for a source of its tools; other sets have sources of their own."""
+    """The paper's number for a source; only its set of tools shares sources with ours."""
     if name not in ("tools", "toolret") or source not in theirs:
         return NONE
     return percent(theirs[source]["ours+titan"])
 
 
-def _drawn(sets: Json) -> tuple[Figure, ...]:
-    """The set with the most sources, if it has at least two that were measured."""
+def _source_figure(sets: Json) -> tuple[Figure, ...]:
+    """The figure of the set with the most measured sources, if it has at least two."""
     comparable = {
-        name: {source: s for source, s in one["sources"].items() if not (reason(s["bm25"]) or reason(s["hybrid"]))}
+        name: {
+            source: s
+            for source, s in one["sources"].items()
+            if not (not_run_reason(s["bm25"]) or not_run_reason(s["hybrid"]))
+        }
         for name, one in sets.items()
     }
     name = max(comparable, key=lambda each: len(comparable[each]), default="")
@@ -252,7 +256,7 @@ def _drawn(sets: Json) -> tuple[Figure, ...]:
             id="sources",
             caption=f"Plain BM25 and the first stage as shipped, source by source of `{name}`, with 95 % intervals; "
             "n is the number of queries.",
-            alt=f"Bars of Match@1 and Match@15 for {joined(comparable[name])}, in the order of Match@15 as shipped.",
+            alt=f"Bars of Match@1 and Match@15 for {comma_list(comparable[name])}, by Match@15 of the first stage.",
             draw=lambda: by_source(comparable[name]),
         ),
     )

@@ -1,4 +1,4 @@
-"""The report as JSON, for pages that lay it out themselves."""
+"""The report as JSON, for the console."""
 
 import json
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from mats.evaluation.reporting.cells import Figure, Section, Table
 
 
 def document(title: str, intro: Iterable[str], sections: Iterable[Section]) -> str:
-    """The whole report, with figures as files beside it; plain words between backticks are code."""
+    """The report, with figures as files beside it; text between backticks is code."""
     whole = {"title": title, "intro": list(intro), "sections": [_section(section) for section in sections]}
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 
@@ -17,7 +17,7 @@ def _section(section: Section) -> dict[str, Any]:
     return {
         "id": section.id,
         "title": section.title,
-        "says": section.says,
+        "says": section.summary,
         "figures": [_figure(figure) for figure in section.figures],
         "tables": [_table(table) for table in section.tables],
     }
@@ -34,6 +34,6 @@ def _table(table: Table) -> dict[str, Any]:
         "head": table.head,
         "rows": table.rows,
         "labels": table.labels,
-        "theirs": sorted(table.theirs),
+        "theirs": sorted(table.paper_rows),
         "notes": table.notes,
     }
