@@ -242,7 +242,7 @@ def test_exposure_reads_the_provider_out_of_the_record_of_a_decision(caplog):
     """Logs Insights takes out what stands for each `*`; here a regular expression does the same."""
     index = indexed(a_profile(name="refund", description="give money back", provider="acme"))
     with caplog.at_level(logging.INFO, logger="mats"):
-        log.decided(discover_over(index)(Query(query="give money back")), (), spell_out=True)
+        log.log_answer(discover_over(index)(Query(query="give money back")), (), spell_out=True)
     pattern = re.escape(dashboard.FIRST_PLACES).replace(r"\*", "(.*?)")
     _, _, provider = re.search(pattern, caplog.messages[-1]).groups()
     assert provider == "acme"

@@ -17,11 +17,11 @@ from mats.domain.profile import Cause, Enrichment, Profile
 from mats.domain.query import Scope
 from mats.edge import http, openapi
 from mats.edge.app import Application
-from mats.edge.ard import page_tokens as tokens
+from mats.edge.ard import page_tokens
 from mats.edge.ard.entries import AGENT_CARD, SERVER_CARD, SKILL, ArdEntry, is_address, media_type
 from mats.edge.ard.errors import ard_error
+from mats.edge.ard.filters import list_filter
 from mats.edge.ard.identifiers import identifier
-from mats.edge.ard.requests import Listing
 from mats.local import replay
 from mats.ports import RerankResult, Stored
 from mats.usecases.look_up import LookUp
@@ -364,7 +364,7 @@ def test_a_list_that_cannot_be_given_is_refused_with_a_reason(query):
 @given(st.text())
 def test_any_expression_is_read_or_refused(expression):
     with suppress(RequestInvalid):
-        Listing.parse({"filter": [expression], "other": ["a", "b"]})
+        list_filter(expression)
 
 
 def test_a_page_is_never_more_than_can_be_sent():
@@ -389,21 +389,21 @@ def test_a_page_is_never_more_than_can_be_sent():
 
 @given(st.text(st.characters(exclude_categories=("Cs",))), st.integers(1, 10_000), st.text())
 def test_a_token_gives_back_its_place_and_only_for_what_was_asked(place, offset, asked):
-    assert tokens.place(tokens.written(place, asked), asked) == place
-    assert tokens.offset(tokens.written(offset, asked), asked) == offset
-    for token in (tokens.written(place, asked + "x"), tokens.written(offset, asked)):
+    assert page_tokens.parse_id(page_tokens.make_token(place, asked), asked) == place
+    assert page_tokens.parse_offset(page_tokens.make_token(offset, asked), asked) == offset
+    for token in (page_tokens.make_token(place, asked + "x"), page_tokens.make_token(offset, asked)):
         with pytest.raises(RequestInvalid, match="pageToken"):
-            tokens.place(token, asked)
+            page_tokens.parse_id(token, asked)
 
 
 @given(st.binary(max_size=40) | st.text().map(str.encode), st.integers(0, 200), st.characters())
 def test_a_token_that_was_tampered_with_is_refused(noise, position, character):
-    token = tokens.written("com.acme/refund", "")
+    token = page_tokens.make_token("com.acme/refund", "")
     changed = token[:position] + character + token[position + 1 :]
     for wrong in (base64.urlsafe_b64encode(noise).decode(), noise.decode(errors="replace"), changed):
         if wrong != token:
             with pytest.raises(RequestInvalid, match="pageToken"):
-                tokens.place(wrong, "")
+                page_tokens.parse_id(wrong, "")
 
 
 @pytest.mark.parametrize("value", [None, True, 1.5, [], {}, "x", -1, 0, 10**400])
@@ -412,15 +412,15 @@ def test_a_token_made_by_somebody_else_moves_nothing_but_a_place(value):
         return base64.urlsafe_b64encode(json.dumps([check, value]).encode()).decode().rstrip("=")
 
     with pytest.raises(RequestInvalid):
-        tokens.offset(forged("0" * 16), "")
+        page_tokens.parse_offset(forged("0" * 16), "")
 
 
 def test_a_forged_place_that_is_no_text_is_refused():
-    refused(ask("GET", "/agents", query=f"pageToken={tokens.written(chr(0xD800), '')}"), 400)
+    refused(ask("GET", "/agents", query=f"pageToken={page_tokens.make_token(chr(0xD800), '')}"), 400)
 
 
 def test_a_forged_place_shows_nothing_that_may_not_be_seen():
-    token = tokens.written("com.acme.pay/secre", "")
+    token = page_tokens.make_token("com.acme.pay/secre", "")
     assert "secret" not in names(listed(f"pageToken={token}"))
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mats.domain.capability import Kind, capability_id
 from mats.domain.errors import RequestInvalid
-from mats.edge.ard.identifiers import identifier, named, namespace_of, publisher
+from mats.edge.ard.identifiers import identifier, namespace_of, parse_identifier, publisher
 from tests.ard_models import IDENTIFIER, PROBED
 
 labels = st.text("abcxyz019-", min_size=1, max_size=8) | st.just("localhost")
@@ -45,7 +45,7 @@ def test_every_capability_has_an_identifier_that_leads_back_to_it(kind, namespac
     urn = identifier(kind, namespace, name)
     assert re.fullmatch(IDENTIFIER, urn)
     assert re.fullmatch(PROBED, urn)
-    assert named(urn) == (kind, capability_id(namespace, name))
+    assert parse_identifier(urn) == (kind, capability_id(namespace, name))
 
 
 @given(st.sampled_from(Kind), namespaces, names, st.sampled_from(Kind), namespaces, names)
@@ -72,7 +72,7 @@ def test_a_publisher_is_a_name_with_a_dot_and_leads_back_to_its_namespace(namesp
 )  # fmt: skip
 def test_what_the_specification_does_not_call_an_identifier_is_refused(text):
     with pytest.raises(RequestInvalid, match="identifier"):
-        named(text)
+        parse_identifier(text)
 
 
 @pytest.mark.parametrize(
@@ -94,12 +94,12 @@ def test_what_the_specification_does_not_call_an_identifier_is_refused(text):
     ],
 )
 def test_an_identifier_that_we_would_not_give_names_nothing(text):
-    assert named(text) is None
+    assert parse_identifier(text) is None
 
 
 @given(st.from_regex(IDENTIFIER, fullmatch=True))
 def test_any_identifier_can_be_asked_for_and_has_one_spelling(text):
-    found = named(text)
+    found = parse_identifier(text)
     if found is not None:
         namespace, _, name = found.id.partition("/")
         assert identifier(found.kind, namespace, name) == text
@@ -108,4 +108,4 @@ def test_any_identifier_can_be_asked_for_and_has_one_spelling(text):
 @given(st.text())
 def test_any_text_can_be_asked_for(text):
     with suppress(RequestInvalid):
-        named(text)
+        parse_identifier(text)

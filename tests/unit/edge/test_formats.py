@@ -19,7 +19,7 @@ from mats.domain.errors import RequestInvalid
 from mats.domain.profile import Profile
 from mats.edge.discover_request import DiscoverRequest, Format
 from mats.edge.tools.formats import ReadyMade, estimated_tokens
-from mats.edge.tools.tool import LONGEST_NAME, id_of, tool_name, tool_of
+from mats.edge.tools.tool import MAX_NAME, id_of, tool_name, tool_of
 from tests.builders import a_profile
 from tests.unit.edge.test_openapi import _result, _shortlist
 
@@ -323,7 +323,7 @@ def test_a_name_that_fits_can_be_turned_back(id, name):
 def test_a_name_that_does_not_fit_keeps_what_it_can(id, begins):
     name = tool_name(Id(id))
     assert name.startswith(begins)
-    assert len(name) <= LONGEST_NAME
+    assert len(name) <= MAX_NAME
     assert id_of(name) is None
     assert tool_name(Id(id)) == name
 

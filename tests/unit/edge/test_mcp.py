@@ -18,7 +18,7 @@ from mats.edge.app import Application
 from mats.edge.caller import Caller
 from mats.edge.http import MAX_BODY_BYTES, Response
 from mats.edge.mcp import protocol
-from mats.edge.mcp.tools import Session
+from mats.edge.mcp.tools import McpSession
 from mats.usecases.look_up import LookUp
 from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_profile
@@ -285,7 +285,7 @@ def test_a_request_that_does_not_say_who_asks_is_refused(left_out):
 def test_a_version_that_is_no_text_is_refused():
     meta = {**META, "io.modelcontextprotocol/protocolVersion": 7}
     assert error(stateless("tools/list", meta=meta)) == (400, -32020)
-    session = Session(lambda: APPLICATION, Caller())
+    session = McpSession(lambda: APPLICATION, Caller())
     assert protocol.reply_to(request("tools/list", {"_meta": meta}), session).code == -32602
 
 
@@ -431,7 +431,7 @@ def test_there_is_no_stream_and_no_session():
     for method in ("GET", "DELETE"):
         response = respond_to(proxy_request(method, "/mcp", {}, b"", ()), APPLICATION)
         assert (response.status, response.headers["Allow"]) == (405, "POST")
-    headers = {"Mcp-Session-Id": "x", "Last-Event-ID": "3"}
+    headers = {"Mcp-McpSession-Id": "x", "Last-Event-ID": "3"}
     response = post(request("ping"), headers)
     assert result(response) == {}
     assert response.headers.keys() == {"Content-Type"}

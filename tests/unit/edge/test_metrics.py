@@ -7,7 +7,7 @@ from mats.domain.ranking import Verdict
 from mats.domain.shortlist import Shortlist
 from mats.domain.trace import Trace
 from mats.domain.usage import Usage
-from mats.edge.metrics import FAILED, of_answer, of_batch
+from mats.edge.metrics import FAILED, answer_metrics, batch_metrics
 from mats.ports import Measure
 from mats.usecases.enrich import Outcome
 
@@ -40,13 +40,13 @@ def a_shortlist(
     [(Verdict.MATCH, "VerdictMatch"), (Verdict.WEAK, "VerdictWeak"), (Verdict.NONE, "VerdictNone")],
 )
 def test_an_answer_counts_once_and_under_its_verdict_only(verdict, name):
-    measured = of_answer(a_shortlist(verdict=verdict))
+    measured = answer_metrics(a_shortlist(verdict=verdict))
     assert measured["Answers"] == Measure(1, "Count")
     assert [other for other in measured if other.startswith("Verdict")] == [name]
 
 
 def test_a_full_answer_counts_as_not_degraded_so_that_shares_can_be_drawn():
-    measured = of_answer(a_shortlist())
+    measured = answer_metrics(a_shortlist())
     degraded = {name: measure.value for name, measure in measured.items() if name.startswith("Degraded")}
     assert degraded.keys() >= {"Degraded", "DegradedLlm", "DegradedNeural", "DegradedLexical", "DegradedBm25"}
     assert set(degraded.values()) == {0}
@@ -54,7 +54,7 @@ def test_a_full_answer_counts_as_not_degraded_so_that_shares_can_be_drawn():
 
 
 def test_a_degraded_answer_says_of_what_and_counts_once():
-    measured = of_answer(a_shortlist(degraded=("llm", "neural")))
+    measured = answer_metrics(a_shortlist(degraded=("llm", "neural")))
     assert {name for name, (value, _) in measured.items() if name.startswith("Degraded") and value} == {
         "Degraded", "DegradedLlm", "DegradedNeural",
     }  # fmt: skip
@@ -62,21 +62,21 @@ def test_a_degraded_answer_says_of_what_and_counts_once():
 
 
 def test_every_stage_that_ran_has_its_time():
-    measured = of_answer(a_shortlist(took_ms={"total": 7.5, "rerank": 6.0}))
+    measured = answer_metrics(a_shortlist(took_ms={"total": 7.5, "rerank": 6.0}))
     times = {name: measure for name, measure in measured.items() if name.endswith("Ms")}
     assert times == {"TotalMs": Measure(7.5, "Milliseconds"), "RerankMs": Measure(6.0, "Milliseconds")}
 
 
 def test_what_it_cost_is_told_where_the_price_is_known():
     spent = Usage(input_tokens=900, output_tokens=50, usd=0.00004)
-    measured = of_answer(a_shortlist(usage=spent))
+    measured = answer_metrics(a_shortlist(usage=spent))
     assert (measured["InputTokens"], measured["OutputTokens"]) == (Measure(900, "Count"), Measure(50, "Count"))
     assert measured["Usd"] == Measure(0.00004, "None")
-    assert "Usd" not in of_answer(a_shortlist(usage=Usage(input_tokens=900, usd=None)))
+    assert "Usd" not in answer_metrics(a_shortlist(usage=Usage(input_tokens=900, usd=None)))
 
 
 def test_a_batch_counts_every_outcome_also_those_there_are_none_of():
-    measured = of_batch([Outcome.INDEXED, Outcome.INDEXED, Outcome.DEGRADED], Usage(input_tokens=3))
+    measured = batch_metrics([Outcome.INDEXED, Outcome.INDEXED, Outcome.DEGRADED], Usage(input_tokens=3))
     counts = {name: value for name, (value, unit) in measured.items() if unit == "Count"}
     assert counts == {
         "Indexed": 2, "Waiting": 1, "Unchanged": 0, "Rejected": 0, "Deleted": 0, "Superseded": 0,

@@ -1,1 +1,1 @@
-"""What the handlers share: typed reading of events, one answer shape, one problem shape, one wide log line."""
+"""The application and its interfaces: HTTP, API Gateway, MCP, ARD, SQS; their logs and metrics."""

@@ -1,4 +1,4 @@
-"""The answers of the API, as data: what is written is what /openapi.json promises."""
+"""Response models of the API, which /openapi.json documents."""
 
 import json
 from typing import Any, Self
@@ -12,11 +12,11 @@ from mats.domain.ranking import Signal, Verdict
 from mats.domain.shortlist import Result, Shortlist
 
 
-class _Answer(BaseModel):
+class _ResponseModel(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Why(_Answer):
+class Why(_ResponseModel):
     """Which words of the query stand in which fields."""
 
     matched: list[str]
@@ -27,11 +27,10 @@ class Why(_Answer):
 
     @classmethod
     def of(cls, why: explain.Why) -> Self:
-        """What matched as it is answered."""
         return cls(matched=list(why.matched), fields=list(why.fields), spelled=list(why.spelled))
 
 
-class RankedCapability(_Answer):
+class RankedCapability(_ResponseModel):
     """One result, best first."""
 
     id: str
@@ -53,7 +52,7 @@ class RankedCapability(_Answer):
 
     @classmethod
     def of(cls, result: Result) -> Self:
-        """A result as it is answered; numbers to four places."""
+        """A result; numbers are rounded to four places."""
         profile = result.candidate.profile
         if profile.kind is None:
             raise ValueError(f"{profile.id} is indexed without a kind")
@@ -77,7 +76,7 @@ class RankedCapability(_Answer):
         )
 
 
-class Cost(_Answer):
+class Cost(_ResponseModel):
     """What the reranker's call cost: nothing if no reply came, though it may be billed.
 
     Embedding the query, less than a hundredth of that, is not in it.
@@ -88,7 +87,7 @@ class Cost(_Answer):
     usd: float | None = Field(description="None if the price of the model is not known.")
 
 
-class Versions(_Answer):
+class Versions(_ResponseModel):
     """What gave this answer: `models` names the reranker and the encoder that were used."""
 
     index: str
@@ -96,7 +95,7 @@ class Versions(_Answer):
     models: dict[str, str]
 
 
-class Answer(_Answer):
+class Answer(_ResponseModel):
     """A ranked shortlist."""
 
     query_id: str
@@ -110,7 +109,6 @@ class Answer(_Answer):
 
     @classmethod
     def of(cls, shortlist: Shortlist) -> Self:
-        """A shortlist as it is answered."""
         trace = shortlist.trace
         models = {"rerank": trace.reranker, "embed": trace.encoder}
         return cls(
@@ -129,7 +127,7 @@ class Answer(_Answer):
         )
 
 
-class Capability(_Answer):
+class Capability(_ResponseModel):
     """One capability's profile."""
 
     id: str
@@ -161,7 +159,6 @@ class Capability(_Answer):
 
     @classmethod
     def of(cls, profile: Profile) -> Self:
-        """A profile as it is answered."""
         if profile.kind is None or profile.source is None:
             raise ValueError(f"{profile.id} is indexed without content")
         same: dict[str, Any] = profile.model_dump(include=cls.model_fields.keys() & Profile.model_fields.keys())
@@ -169,14 +166,14 @@ class Capability(_Answer):
         return cls(id=profile.id, description=profile.source.description, **profile.enrichment.model_dump(), **same)
 
 
-class FaultAnswer(_Answer):
+class FaultAnswer(_ResponseModel):
     """One thing wrong with one field."""
 
     field: str
     message: str
 
 
-class Problem(_Answer):
+class Problem(_ResponseModel):
     """What went wrong, as RFC 9457 has it (`application/problem+json`)."""
 
     type: str = "about:blank"
@@ -186,7 +183,7 @@ class Problem(_Answer):
     errors: list[FaultAnswer] = []
 
 
-class Health(_Answer):
+class Health(_ResponseModel):
     """Whether the service can answer."""
 
     status: str

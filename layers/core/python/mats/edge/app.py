@@ -61,8 +61,8 @@ class Application:
             shortlist = self.discover(query, audiences, scope)
         if failure:
             shortlist = shortlist.without("audiences", failure)
-        log.decided(shortlist, audiences, spell_out=self.log_queries, scope=scope)
-        self.metrics(metrics.of_answer(shortlist))
+        log.log_answer(shortlist, audiences, spell_out=self.log_queries, scope=scope)
+        self.metrics(metrics.answer_metrics(shortlist))
         self.record_exposure(shortlist)
         return shortlist
 

@@ -39,7 +39,7 @@ class ChangeProcessor:
             outcomes = self.enrich(list(changes.values()))
         except DependencyFailed as error:
             log.LOGGER.warning("enrichment waits: %s", error)
-            self.metrics(metrics.of_batch([Outcome.DEGRADED] * len(changes), Usage()))
+            self.metrics(metrics.batch_metrics([Outcome.DEGRADED] * len(changes), Usage()))
             return list(changes)
         except Exception:
             if len(changes) == 1:
@@ -47,8 +47,8 @@ class ChangeProcessor:
             log.LOGGER.exception("a bug in a batch of %d changes; each is tried alone", len(changes))
             return [id for message, change in changes.items() for id in self._process_alone(message, change)]
         usage = Usage.total(self.spent().values()).minus(before)
-        log.enriched(outcomes, usage)
-        self.metrics(metrics.of_batch(outcomes.values(), usage))
+        log.log_batch(outcomes, usage)
+        self.metrics(metrics.batch_metrics(outcomes.values(), usage))
         return [message for message, change in changes.items() if not outcomes[change.id].done]
 
     def _process_alone(self, message: str, change: Change) -> list[str]:
@@ -90,33 +90,33 @@ def parse_change(message: Mapping[str, Any]) -> Change:
     """
     try:
         event = json.loads(message["body"])
-        keys = _Detail.model_validate(event["detail"]).keys
+        keys = _EventDetail.model_validate(event["detail"]).keys
         cause = Cause(event_id=event["id"], time=event["time"])
         return Change(capability_id(keys.namespace.S, keys.name.S), cause)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise MessageUnreadable(f"not a change of a capability: {str(message.get('body'))[:200]!r}") from error
 
 
-class _Text(BaseModel):
-    """A string as DynamoDB types it."""
+class _DynamoString(BaseModel):
+    """A string in DynamoDB's JSON."""
 
     model_config = ConfigDict(extra="forbid")
 
     S: Annotated[str, Field(min_length=1)]
 
 
-class _Keys(BaseModel):
-    """The key of the item that changed."""
+class _DynamoKeys(BaseModel):
+    """The key of the changed item."""
 
     model_config = ConfigDict(extra="ignore")
 
-    namespace: _Text
-    name: _Text
+    namespace: _DynamoString
+    name: _DynamoString
 
 
-class _Detail(BaseModel):
-    """What an event must say; what else it says does not matter."""
+class _EventDetail(BaseModel):
+    """The required part of an event's detail."""
 
     model_config = ConfigDict(extra="ignore")
 
-    keys: _Keys
+    keys: _DynamoKeys

@@ -1,4 +1,4 @@
-"""What `POST /discover` may be asked for: a query, and how the answer is to be written."""
+"""The request of `POST /discover`: a query, and the format of the answer."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -35,33 +35,33 @@ class DiscoverRequest(Query):
 
     @field_validator("token_budget")
     @classmethod
-    def _of_something(cls, value: int | None, info: ValidationInfo) -> int | None:
+    def _requires_format(cls, value: int | None, info: ValidationInfo) -> int | None:
         if value is not None and "format" in info.data and info.data["format"] is None:
-            raise ValueError("cuts ready-made tools only; name a `format`, too")
+            raise ValueError("needs a `format`: it limits ready-made tools")
         return value
 
     @classmethod
     def of(cls, body: Any, parameters: Mapping[str, Sequence[str]]) -> Self:
-        """What a body and a query string ask for together.
+        """Parse a body together with a query string.
 
         Raises:
-            RequestInvalid: with every fault of the one or the other.
+            RequestInvalid: with every fault of either.
         """
-        said = _said(parameters)
+        from_query = _parse_parameters(parameters)
         if isinstance(body, dict):
-            twice = sorted(name for name in said if name in body and body[name] != said[name])
-            if twice:
+            conflicts = sorted(name for name in from_query if name in body and body[name] != from_query[name])
+            if conflicts:
                 raise RequestInvalid(
-                    [Fault(name, "is one thing in the body and another in the query") for name in twice]
+                    [Fault(name, "differs between the body and the query string") for name in conflicts]
                 )
-            body = {**said, **body}
+            body = {**from_query, **body}
         return cls.parse(body)
 
 
-def _said(parameters: Mapping[str, Sequence[str]]) -> dict[str, str | int]:
+def _parse_parameters(parameters: Mapping[str, Sequence[str]]) -> dict[str, str | int]:
     faults = [
-        Fault(name, "is given more than once" if name in _PARAMETERS else "is not a parameter of the query; only "
-              "`format` and `token_budget` are, all else belongs in the body")
+        Fault(name, "is given more than once" if name in _PARAMETERS else "is not a query parameter; only "
+              "`format` and `token_budget` are, anything else belongs in the body")
         for name, values in sorted(parameters.items())
         if name not in _PARAMETERS or len(values) != 1
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""One wide record per decision: enough to see exposure by provider and to replay it."""
+"""Wide log records: one for each answer, enough to replay it, and one for each batch of changes."""
 
 import hashlib
 import json
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger("mats")
 
 
-def decided(shortlist: Shortlist, audiences: Collection[str], *, spell_out: bool, scope: Scope = ANYWHERE) -> None:
-    """Log a shortlist; the query by its text or, if that is not to be kept, by its hash."""
+def log_answer(shortlist: Shortlist, audiences: Collection[str], *, spell_out: bool, scope: Scope = ANYWHERE) -> None:
+    """Log a shortlist; without `spell_out`, the query by its hash."""
     record = _record(shortlist, audiences, spell_out=spell_out)
     if scope != ANYWHERE:
         record["scope"] = {
@@ -30,8 +30,8 @@ def decided(shortlist: Shortlist, audiences: Collection[str], *, spell_out: bool
     LOGGER.info("%s", json.dumps(record, ensure_ascii=False))
 
 
-def enriched(outcomes: Mapping[Id, "Outcome"], usage: Usage) -> None:
-    """Log what became of a batch of changes and what it cost; ids only of those that will come again."""
+def log_batch(outcomes: Mapping[Id, "Outcome"], usage: Usage) -> None:
+    """Log the outcomes and the usage of a batch of changes, and the ids of those that will be delivered again."""
     record = {
         "event": "enriched",
         "outcomes": Counter(outcomes.values()),

@@ -1,4 +1,4 @@
-"""What is measured of an answer and of a batch, under the names that alarms and dashboards use."""
+"""Metrics of an answer and of a batch, under the names that alarms and dashboards use."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -12,36 +12,34 @@ if TYPE_CHECKING:
     from mats.usecases.enrich import Outcome
 
 FAILED: Mapping[str, Measure] = {"Failed": Measure(1, "Count")}
-"""A request that got no answer for a reason of ours."""
-_PARTS = ("llm", "neural", "lexical", "bm25", "audiences")
+"""One request that failed on our side."""
+_STAGES = ("llm", "neural", "lexical", "bm25", "audiences")
 
 
-def of_answer(shortlist: Shortlist) -> dict[str, Measure]:
-    """The measures of one answer."""
+def answer_metrics(shortlist: Shortlist) -> dict[str, Measure]:
     degraded = frozenset(shortlist.degraded)
     return {
         "Answers": Measure(1, "Count"),
         "Failed": Measure(0, "Count"),
         "Degraded": Measure(bool(degraded), "Count"),
-        **{f"Degraded{part.capitalize()}": Measure(part in degraded, "Count") for part in _PARTS},
+        **{f"Degraded{part.capitalize()}": Measure(part in degraded, "Count") for part in _STAGES},
         f"Verdict{shortlist.verdict.capitalize()}": Measure(1, "Count"),
         **{f"{stage.capitalize()}Ms": Measure(ms, "Milliseconds") for stage, ms in shortlist.trace.took_ms.items()},
-        **_of_usage(shortlist.trace.usage),
+        **_usage_metrics(shortlist.trace.usage),
     }
 
 
-def of_batch(outcomes: Iterable["Outcome"], usage: Usage) -> dict[str, Measure]:
-    """The measures of one batch of changes."""
+def batch_metrics(outcomes: Iterable["Outcome"], usage: Usage) -> dict[str, Measure]:
     from mats.usecases.enrich import Outcome  # noqa: PLC0415 - not for discovery, whose start counts
 
     counts, names = Counter(outcomes), {Outcome.DEGRADED: "Waiting"}
     return {
         **{names.get(what, what.capitalize()): Measure(counts[what], "Count") for what in Outcome},
-        **_of_usage(usage),
+        **_usage_metrics(usage),
     }
 
 
-def _of_usage(usage: Usage) -> dict[str, Measure]:
+def _usage_metrics(usage: Usage) -> dict[str, Measure]:
     tokens = {
         "InputTokens": Measure(usage.input_tokens, "Count"),
         "OutputTokens": Measure(usage.output_tokens, "Count"),

@@ -11,7 +11,7 @@ from pydantic.json_schema import models_json_schema
 from mats import __version__
 from mats.edge.app import Application
 from mats.edge.http import Request, Response
-from mats.edge.route import Content, Route
+from mats.edge.route import BodySpec, Route
 from mats.edge.routes import ROUTES
 
 _REF = "#/components/schemas/{model}"
@@ -56,11 +56,11 @@ def _operation(route: Route) -> dict[str, Any]:
     }
 
 
-def _response(content: Content) -> dict[str, Any]:
+def _response(content: BodySpec) -> dict[str, Any]:
     return {"description": content.description, **({"content": _content(content)} if content.media_type else {})}
 
 
-def _content(content: Content) -> dict[str, Any]:
+def _content(content: BodySpec) -> dict[str, Any]:
     schemas = [{"$ref": _REF.format(model=_model(name).__name__)} for name in content.models] or [{"type": "object"}]
     return {content.media_type: {"schema": schemas[0] if len(schemas) == 1 else {"anyOf": schemas}}}
 

@@ -1,4 +1,4 @@
-"""What an endpoint is declared by: dispatch, /openapi.json and API Gateway's methods derive from these values."""
+"""The declaration of an endpoint, from which dispatch, /openapi.json and the methods of API Gateway derive."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,8 +22,8 @@ class Errors(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
-    """A documented body: why it is sent, and any of these models, each as `module.Class` below `mats.edge`.
+class BodySpec:
+    """A documented body: its description and alternative models, each as `module.Class` below `mats.edge`.
 
     Without a model it is any JSON object; without a media type there is no body.
     """
@@ -38,7 +38,7 @@ class Route:
     """An endpoint.
 
     `path` is spelled as in API Gateway: `{name+}` stands for the rest of the path, slashes included.
-    `refused_methods` are those that API Gateway passes on to be answered with 405; all others it answers with 403.
+    `refused_methods` are methods that API Gateway forwards, to be answered with 405; it answers all others with 403.
     The rest is documentation. Routes without an `operation_id` are not documented.
     """
 
@@ -52,8 +52,8 @@ class Route:
     summary: str = ""
     description: str = ""
     parameters: Sequence[Mapping[str, Any]] = ()
-    request: Content | None = None
-    responses: Mapping[int, Content] = field(default_factory=dict)
+    request: BodySpec | None = None
+    responses: Mapping[int, BodySpec] = field(default_factory=dict)
 
     def matches(self, path: str) -> bool:
         """Whether a percent-decoded path is this endpoint's."""

@@ -1,7 +1,7 @@
 """All endpoints."""
 
 from mats.edge import endpoints
-from mats.edge.route import Content, Errors, Route, late, parameter, path_parameter
+from mats.edge.route import BodySpec, Errors, Route, late, parameter, path_parameter
 
 _PROBLEMS = {
     400: "The body is not JSON.",
@@ -22,16 +22,16 @@ _ARD_ERRORS = {
     503: "Retrieval cannot be done now; see Retry-After.",
 }
 _ARD_ALWAYS = (401, 403, 429, 500, 503)
-_NOT_MODIFIED = {304: Content("The entry the caller has is still good.", media_type="")}
+_NOT_MODIFIED = {304: BodySpec("The entry the caller has is still good.", media_type="")}
 _ARD = "Agentic Resource Discovery"
 
 
-def _problems(*statuses: int) -> dict[int, Content]:
-    return {s: Content(_PROBLEMS[s], ("answer.Problem",), "application/problem+json") for s in statuses}
+def _problems(*statuses: int) -> dict[int, BodySpec]:
+    return {s: BodySpec(_PROBLEMS[s], ("answer.Problem",), "application/problem+json") for s in statuses}
 
 
-def _ard_errors(*statuses: int) -> dict[int, Content]:
-    return {s: Content(_ARD_ERRORS[s], ("ard.entries.ArdError",)) for s in sorted({*statuses, *_ARD_ALWAYS})}
+def _ard_errors(*statuses: int) -> dict[int, BodySpec]:
+    return {s: BodySpec(_ARD_ERRORS[s], ("ard.entries.ArdError",)) for s in sorted({*statuses, *_ARD_ALWAYS})}
 
 
 ROUTES = (
@@ -45,9 +45,9 @@ ROUTES = (
             parameter("format", "As in the body.", {"$ref": "#/components/schemas/Format"}),
             parameter("token_budget", "As in the body.", {"type": "integer", "minimum": 1}),
         ),
-        request=Content("", ("discover_request.DiscoverRequest",)),
+        request=BodySpec("", ("discover_request.DiscoverRequest",)),
         responses={
-            200: Content(
+            200: BodySpec(
                 "A ranked shortlist; with a `format`, the tools to pass on.",
                 ("answer.Answer", "tools.formats.ReadyMade"),
             ),
@@ -61,7 +61,7 @@ ROUTES = (
         operation_id="getCapability",
         summary="Show one capability",
         parameters=(path_parameter("id", "`namespace/name`; slashes may be written as they are or as %2F."),),
-        responses={200: Content("Its profile.", ("answer.Capability",)), **_problems(404, 429, 503)},
+        responses={200: BodySpec("Its profile.", ("answer.Capability",)), **_problems(404, 429, 503)},
     ),
     Route(
         method="POST",
@@ -71,15 +71,15 @@ ROUTES = (
         operation_id="mcp",
         summary="Speak MCP: streamable HTTP, without sessions or streams",
         description="One JSON-RPC message of the Model Context Protocol, 2026-07-28 or older.",
-        request=Content(""),
+        request=BodySpec(""),
         responses={
-            200: Content("The reply to a request."),
-            202: Content("A notification was taken.", media_type=""),
-            400: Content("The message, its version or its headers cannot be taken; the JSON-RPC error says why."),
-            403: Content("A page of another origin asks."),
-            404: Content("There is no such method, in 2026-07-28."),
-            406: Content("The client does not take JSON."),
-            413: Content("The message is too large."),
+            200: BodySpec("The reply to a request."),
+            202: BodySpec("A notification was taken.", media_type=""),
+            400: BodySpec("The message, its version or its headers cannot be taken; the JSON-RPC error says why."),
+            403: BodySpec("A page of another origin asks."),
+            404: BodySpec("There is no such method, in 2026-07-28."),
+            406: BodySpec("The client does not take JSON."),
+            413: BodySpec("The message is too large."),
             **_problems(429),
         },
     ),
@@ -90,7 +90,7 @@ ROUTES = (
         operation_id="health",
         tag="operation",
         summary="Whether the service can answer",
-        responses={200: Content("It can.", ("answer.Health",)), **_problems(503)},
+        responses={200: BodySpec("It can.", ("answer.Health",)), **_problems(503)},
     ),
     Route(method="GET", path="/openapi.json", handler=late("openapi", "respond")),
     Route(
@@ -101,8 +101,8 @@ ROUTES = (
         operation_id="ardSearch",
         tag=_ARD,
         summary="Find entries, most relevant first",
-        request=Content("", ("ard.requests.ArdSearch",)),
-        responses={200: Content("What was found.", ("ard.entries.ArdSearchAnswer",)), **_ard_errors(400, 413)},
+        request=BodySpec("", ("ard.requests.ArdSearch",)),
+        responses={200: BodySpec("What was found.", ("ard.entries.ArdSearchAnswer",)), **_ard_errors(400, 413)},
     ),
     Route(
         method="POST",
@@ -112,7 +112,7 @@ ROUTES = (
         operation_id="ardExplore",
         tag=_ARD,
         summary="Not here",
-        responses={501: Content("Exploring is optional, and not here.", ("ard.entries.ArdError",))},
+        responses={501: BodySpec("Exploring is optional, and not here.", ("ard.entries.ArdError",))},
     ),
     Route(
         method="GET",
@@ -127,7 +127,7 @@ ROUTES = (
             parameter("pageSize", "", {"type": "integer", "minimum": 1, "maximum": 100, "default": 20}),
             parameter("pageToken", "What the page before gave."),
         ),
-        responses={200: Content("A page.", ("ard.entries.ArdList",)), **_ard_errors(400), **_NOT_MODIFIED},
+        responses={200: BodySpec("A page.", ("ard.entries.ArdList",)), **_ard_errors(400), **_NOT_MODIFIED},
     ),
     Route(
         method="GET",
@@ -137,7 +137,7 @@ ROUTES = (
         operation_id="ardManifest",
         tag=_ARD,
         summary="Say where the registry is",
-        responses={200: Content("The manifest.", ("ard.entries.ArdManifest",)), **_ard_errors(), **_NOT_MODIFIED},
+        responses={200: BodySpec("The manifest.", ("ard.entries.ArdManifest",)), **_ard_errors(), **_NOT_MODIFIED},
     ),
     Route(
         method="GET",
@@ -154,6 +154,6 @@ ROUTES = (
                 pattern=r"^urn:air:[a-zA-Z0-9.-]+(:[a-zA-Z0-9._-]+)+$",
             ),
         ),
-        responses={200: Content("The entry.", ("ard.entries.ArdEntry",)), **_ard_errors(400, 404), **_NOT_MODIFIED},
+        responses={200: BodySpec("The entry.", ("ard.entries.ArdEntry",)), **_ard_errors(400, 404), **_NOT_MODIFIED},
     ),
 )

@@ -1,4 +1,4 @@
-"""The endpoints of Agentic Resource Discovery (v0.91): docs/ard.md says how the specification is read."""
+"""The endpoints of Agentic Resource Discovery."""
 
 import hashlib
 import ipaddress
@@ -24,81 +24,82 @@ from mats.edge.ard.entries import (
     ArdSearchAnswer,
     relevance,
 )
-from mats.edge.ard.identifiers import named
-from mats.edge.ard.requests import ArdSearch, Listing, wanted_by
+from mats.edge.ard.filters import list_filter, search_filter
+from mats.edge.ard.identifiers import parse_identifier
+from mats.edge.ard.requests import ArdListRequest, ArdSearch
 from mats.edge.http import Request, Response, problem
 
 _ENTRY = "/agents/"
 _PRIVATE = "private, max-age=60"
-"""An answer is for its caller alone."""
+"""Responses depend on the caller's audiences."""
 _PUBLIC = "public, max-age=3600"
-_MOST_BYTES = 4_000_000
-"""Of one page; Lambda answers with at most 6 MB."""
+_MAX_PAGE_BYTES = 4_000_000
+"""Bytes of a page. Lambda's responses are limited to 6 MB."""
 _HOST = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 def search(application: Application, request: Request) -> Response:
-    """`POST /search`: what is relevant, most relevant first."""
-    asked = ArdSearch.parse(request.json())
-    wanted = wanted_by(asked.query)
-    same = json.dumps([asked.query.text, asked.query.filter])
-    begin = page_tokens.offset(asked.page_token, same) if asked.page_token else 0
-    found: list[Result] = []
-    if not wanted.nothing:
-        shortlist = application.search(request.caller, wanted.asking(asked.query.text), wanted.scope)
-        found = [result for result in shortlist.results if wanted.admits(result.candidate.profile)]
-    found.sort(key=relevance, reverse=True)
-    end = begin + asked.page_size
-    base = base_of(request)
+    """`POST /search`: matching entries, most relevant first."""
+    body = ArdSearch.parse(request.json())
+    entries = search_filter(body.query)
+    same = json.dumps([body.query.text, body.query.filter])
+    begin = page_tokens.parse_offset(body.page_token, same) if body.page_token else 0
+    results: list[Result] = []
+    if not entries.matches_nothing:
+        shortlist = application.search(request.caller, entries.to_query(body.query.text), entries.scope)
+        results = [result for result in shortlist.results if entries.accepts(result.candidate.profile)]
+    results.sort(key=relevance, reverse=True)
+    end = begin + body.page_size
+    base = base_address(request)
     answer = ArdSearchAnswer(
-        results=[ArdResult.found(result, base) for result in found[begin:end]],
-        referrals=[] if asked.federation == "referrals" else None,
-        page_token=page_tokens.written(end, same) if end < len(found) else None,
+        results=[ArdResult.of_result(result, base) for result in results[begin:end]],
+        referrals=[] if body.federation == "referrals" else None,
+        page_token=page_tokens.make_token(end, same) if end < len(results) else None,
     )
     return Response(200, _json(answer), {"Content-Type": "application/json"})
 
 
 def list_entries(application: Application, request: Request) -> Response:
-    """`GET /agents`: everything, in order of id."""
-    asked = Listing.parse(request.query)
-    after = Id(page_tokens.place(asked.page_token, asked.filter)) if asked.page_token else None
-    wanted, base = asked.wanted, base_of(request)
-    if wanted.nothing:
-        return _cached(request, ArdList(items=[]), _PRIVATE)
-    admitted = Filter(kinds=wanted.kinds, scope=wanted.scope)
-    page = application.browse(request.caller, admitted, wanted.admits, after=after, limit=asked.page_size)
+    """`GET /agents`: all entries in order of id."""
+    wish = ArdListRequest.parse(request.query)
+    entries, base = list_filter(wish.filter), base_address(request)
+    after = Id(page_tokens.parse_id(wish.page_token, wish.filter)) if wish.page_token else None
+    if entries.matches_nothing:
+        return _cacheable(request, ArdList(items=[]), _PRIVATE)
+    admitted = Filter(kinds=entries.kinds, scope=entries.scope)
+    page = application.browse(request.caller, admitted, entries.accepts, after=after, limit=wish.page_size)
     items: list[ArdEntry] = []
     following, size = page.following, 0
     for profile in page.profiles:
         entry = ArdEntry.of(profile, base)
         size += len(_json(entry).encode())
-        if items and size > _MOST_BYTES:
+        if items and size > _MAX_PAGE_BYTES:
             following = page.profiles[len(items) - 1].id
             break
         items.append(entry)
-    token = None if following is None else page_tokens.written(following, asked.filter)
-    return _cached(request, ArdList(items=items, page_token=token), _PRIVATE)
+    token = None if following is None else page_tokens.make_token(following, wish.filter)
+    return _cacheable(request, ArdList(items=items, page_token=token), _PRIVATE)
 
 
 def get_entry(application: Application, request: Request) -> Response:
-    """`GET /agents/{identifier}`: one entry, by its exact identifier."""
+    """`GET /agents/{identifier}`: one entry."""
     identifier = _identifier(request)
-    meant = named(identifier)
-    if meant is None:
+    name = parse_identifier(identifier)
+    if name is None:
         raise CapabilityNotFound(identifier)
     try:
-        profile = application.get(request.caller, meant.id)
+        profile = application.get(request.caller, name.id)
     except CapabilityNotFound as error:
         raise CapabilityNotFound(identifier) from error
-    if profile.kind is not meant.kind:
+    if profile.kind is not name.kind:
         raise CapabilityNotFound(identifier)
-    return _cached(request, ArdEntry.of(profile, base_of(request)), _PRIVATE)
+    return _cacheable(request, ArdEntry.of(profile, base_address(request)), _PRIVATE)
 
 
 def manifest(application: Application, request: Request) -> Response:
-    """`GET /.well-known/ard.json`: where this registry is."""
-    base = base_of(request)
+    """`GET /.well-known/ard.json`: the address of this registry."""
+    base = base_address(request)
     entry = ArdEntry(
         identifier=f"urn:air:{_publisher(base)}:registry:mats",
         display_name="mats",
@@ -111,19 +112,19 @@ def manifest(application: Application, request: Request) -> Response:
             "is there a model or a skill for this kind of work?",
         ],
     )
-    return _cached(request, ArdManifest(entries=[entry]), _PUBLIC)
+    return _cacheable(request, ArdManifest(entries=[entry]), _PUBLIC)
 
 
 def explore(application: Application, request: Request) -> Response:
-    """`POST /explore`: optional, and not here."""
-    return problem(501, "exploring is optional, and this registry has it not; use /search or /agents")
+    """`POST /explore`: optional, and not implemented."""
+    return problem(501, "this registry does not implement /explore, which is optional; use /search or /agents")
 
 
-def base_of(request: Request) -> str:
-    """The address of this registry as its caller knows it, with a slash at the end.
+def base_address(request: Request) -> str:
+    """The address under which the caller reached this registry, with a trailing slash.
 
-    API Gateway says its host and what comes before the path. Elsewhere it is the Host header's, which only its own
-    sender gets to see.
+    Behind API Gateway it is the domain and the path prefix of the stage; elsewhere it comes from the `Host` header, and
+    only the sender of that header sees the result.
     """
     if request.domain:
         return f"https://{request.domain}{request.prefix}/"
@@ -133,7 +134,7 @@ def base_of(request: Request) -> str:
 
 
 def _publisher(base: str) -> str:
-    """The host of an address, if it is a fully qualified name; else one that is reserved."""
+    """The host of an address if it is a fully qualified domain name, else a reserved one."""
     host = base.partition("://")[2].partition("/")[0].rpartition("@")[2].lower()
     name = host.partition(":")[0].rstrip(".")
     try:
@@ -145,22 +146,22 @@ def _publisher(base: str) -> str:
 
 
 def _identifier(request: Request) -> str:
-    """The identifier in the path, decoded exactly once."""
+    """The identifier in the path, percent-decoded once."""
     written = request.path.removeprefix(_ENTRY) if request.path.startswith(_ENTRY) else ""
     if _BROKEN_ESCAPE.search(written):
-        _unreadable()
+        _reject_encoding()
     try:
         return unquote(written, errors="strict")
     except UnicodeDecodeError:
-        _unreadable()
+        _reject_encoding()
 
 
-def _unreadable() -> NoReturn:
+def _reject_encoding() -> NoReturn:
     raise RequestInvalid([Fault("identifier", "is not percent-encoded UTF-8")])
 
 
-def _cached(request: Request, answer: BaseModel, control: str) -> Response:
-    """The answer; or that the one the caller has is still good."""
+def _cacheable(request: Request, answer: BaseModel, control: str) -> Response:
+    """The response with an ETag, or 304 if the caller has it already."""
     body = _json(answer)
     tag = f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"'
     headers = {"Cache-Control": control, "ETag": tag}

@@ -1,4 +1,4 @@
-"""What Agentic Resource Discovery answers, as data, and how a capability of ours looks in it."""
+"""Response models of Agentic Resource Discovery, and their construction from profiles."""
 
 import re
 from datetime import UTC, datetime
@@ -25,15 +25,15 @@ PROTOCOLS = {
     Kind.AGENT: (AGENT_CARD, frozenset({A2A, A2A.upper()})),
     Kind.SKILL: (SKILL, frozenset[str]()),
 }
-"""The type that ARD has for a kind, and the tags by which an owner says that it is of that protocol."""
+"""ARD's media type for a kind, and the tags by which an owner declares that protocol."""
 
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]+", re.IGNORECASE)
-_MOST_QUERIES = 5
-_DESCRIPTION = 1_000
+_MAX_QUERIES = 5
+_MAX_DESCRIPTION = 1_000
 
 
 class _Terms(BaseModel):
-    """Named as the specification names them; a term that is not known is left out."""
+    """Attribute names follow the specification; unknown terms are left out."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
 
@@ -55,7 +55,7 @@ class ArdEntry(_Terms):
 
     @classmethod
     def of(cls, profile: Profile, base: str) -> Self:
-        """A profile as an entry of the registry at this address."""
+        """The entry of a profile in the registry at this address."""
         return cls(**_terms(profile, base), representative_queries=_queries(profile), metadata=_metadata(profile))
 
 
@@ -68,8 +68,8 @@ class ArdResult(ArdEntry):
     source: str = Field(description="The registry that has this entry.")
 
     @classmethod
-    def found(cls, result: Result, base: str) -> Self:
-        """A result of the shortlist."""
+    def of_result(cls, result: Result, base: str) -> Self:
+        """The entry of a search result in the registry at this address."""
         profile = result.candidate.profile
         metadata = {**_metadata(profile), "blendedScore": round(result.score, 4)}
         if result.suspicious:
@@ -106,17 +106,17 @@ class ArdError(_Terms):
 
 
 def relevance(result: Result) -> int:
-    """Relevance in whole hundredths."""
+    """Relevance as a percentage, rounded."""
     return round(100 * min(max(result.relevance, 0.0), 1.0))
 
 
 def own_type(kind: Kind) -> str:
-    """The media type of our own document about a capability of this kind."""
+    """The media type of our own profile document for this kind."""
     return f"application/vnd.mats.{kind}+json"
 
 
 def media_type(profile: Profile) -> str:
-    """ARD's type where the owner gave an address and named the protocol; else that of our own document."""
+    """ARD's media type if the owner gave an address and declared the protocol, else `own_type`."""
     kind = _kind(profile)
     known, tags = PROTOCOLS.get(kind, ("", frozenset[str]()))
     if known and is_address(profile.endpoint) and (not tags or not tags.isdisjoint(profile.tags)):
@@ -125,15 +125,15 @@ def media_type(profile: Profile) -> str:
 
 
 def is_address(endpoint: str) -> bool:
-    """Whether an endpoint is an absolute http address, spelt as one has to be."""
+    """Whether an endpoint is a valid absolute http or https URL."""
     try:
         return bool(_ADDRESS.fullmatch(endpoint) and urlsplit(endpoint).hostname)
     except ValueError:
         return False
 
 
-def updated(profile: Profile) -> datetime | None:
-    """When this revision came about; None if that is not known."""
+def last_updated(profile: Profile) -> datetime | None:
+    """The time of this revision; None if unknown."""
     try:
         time = datetime.fromisoformat(profile.cause.time) if profile.cause else None
     except ValueError:
@@ -142,14 +142,14 @@ def updated(profile: Profile) -> datetime | None:
 
 
 def _terms(profile: Profile, base: str) -> dict[str, Any]:
-    kind, type_, time = _kind(profile), media_type(profile), updated(profile)
-    said = profile.enrichment.summary or (profile.source.description if profile.source else "")
+    kind, type_, time = _kind(profile), media_type(profile), last_updated(profile)
+    description = profile.enrichment.summary or (profile.source.description if profile.source else "")
     return {
         "identifier": identifier(kind, profile.namespace, profile.name),
         "display_name": profile.name,
         "type": type_,
         "url": f"{base}capabilities/{quote(profile.id)}" if type_ == own_type(kind) else profile.endpoint,
-        "description": clip(said, _DESCRIPTION) or None,
+        "description": clip(description, _MAX_DESCRIPTION) or None,
         "tags": list(profile.tags) or None,
         "capabilities": list(profile.type_tags) or None,
         "version": profile.version or None,
@@ -158,16 +158,16 @@ def _terms(profile: Profile, base: str) -> dict[str, Any]:
 
 
 def _queries(profile: Profile) -> list[str] | None:
-    return list(profile.enrichment.positive_examples[:_MOST_QUERIES]) or None
+    return list(profile.enrichment.positive_examples[:_MAX_QUERIES]) or None
 
 
 def _metadata(profile: Profile) -> dict[str, str | float | bool]:
     known: dict[str, str | float | bool] = {
         "id": profile.id, "kind": str(profile.kind), "lifecycle": str(profile.lifecycle), "enriched": profile.enriched,
     }  # fmt: skip
-    endpoint = profile.endpoint if media_type(profile) == own_type(_kind(profile)) else ""  # else it is the `url`
-    said = {"provider": profile.provider, "endpoint": endpoint, "suspicious": "; ".join(profile.suspicious)}
-    return known | {name: value for name, value in said.items() if value}
+    endpoint = profile.endpoint if media_type(profile) == own_type(_kind(profile)) else ""  # otherwise it is the `url`
+    optional = {"provider": profile.provider, "endpoint": endpoint, "suspicious": "; ".join(profile.suspicious)}
+    return known | {name: value for name, value in optional.items() if value}
 
 
 def _kind(profile: Profile) -> Kind:

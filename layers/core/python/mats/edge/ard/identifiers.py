@@ -1,8 +1,8 @@
-"""Identifiers of Agentic Resource Discovery: `urn:air:<publisher>:<kind>:<name>`, made of our ids and read again.
+"""Identifiers of Agentic Resource Discovery: `urn:air:<publisher>:<kind>:<name>`, formatted from our ids and parsed.
 
-The publisher is the namespace as a host name, `com.acme.pay` as `pay.acme.com`; the specification wants a fully
-qualified one, so a namespace of a single label gets the reserved `.localhost` behind it. In the name, a slash between
-two other characters is a colon, and what the specification does not allow is its code point, `_x20_`.
+The publisher is the namespace as a host name, `com.acme.pay` as `pay.acme.com`. The specification requires a fully
+qualified name, so a namespace of a single label gets the reserved suffix `.localhost`. In the name, a slash between two
+other characters becomes a colon, and characters that the specification does not allow are escaped, as in `_x20_`.
 """
 
 import re
@@ -12,11 +12,11 @@ from mats.domain.capability import Id, Kind, capability_id
 from mats.domain.errors import Fault, RequestInvalid
 
 PATTERN = r"^urn:air:[a-zA-Z0-9.-]+(:[a-zA-Z0-9._-]+)+$"
-"""As the specification has it: no percent-encoding in an identifier."""
+"""From the specification, which has no percent-encoding in an identifier."""
 _SYNTAX = re.compile(PATTERN.removesuffix("$") + r"\Z")
 _RESERVED = ".localhost"
 _LONGEST = 8_000
-"""Characters; the longest identifier of ours is below 3,000."""
+"""Characters. Our longest identifier has less than 3,000."""
 
 _TO_ESCAPE = re.compile(
     r"(?P<slash>(?<=[^/])/(?=[^/]))"
@@ -26,23 +26,23 @@ _TO_ESCAPE = re.compile(
 _ESCAPED = re.compile(r":|_x([0-9a-f]{1,6})_")
 
 
-class Named(NamedTuple):
-    """What an identifier names, whether it is there or not."""
+class ArdName(NamedTuple):
+    """The kind and id in an identifier; the capability need not exist."""
 
     kind: Kind
     id: Id
 
 
 def identifier(kind: Kind, namespace: str, name: str) -> str:
-    """The identifier of a capability; different capabilities have different ones."""
+    """The identifier of a capability; distinct capabilities have distinct identifiers."""
     return f"urn:air:{publisher(namespace)}:{kind}:{_TO_ESCAPE.sub(_escape, name)}"
 
 
-def named(text: str) -> Named | None:
-    """What an identifier names; None if it is a valid one, but none that we would give.
+def parse_identifier(text: str) -> ArdName | None:
+    """The kind and id in an identifier; None if it is valid but not one that `identifier` returns.
 
     Raises:
-        RequestInvalid: this is no identifier of the specification.
+        RequestInvalid: it breaks the specification.
     """
     if len(text) > _LONGEST or not _SYNTAX.match(text):
         raise RequestInvalid([Fault("identifier", "is not of the form urn:air:<publisher>:<namespace>:<name>")])
@@ -50,20 +50,20 @@ def named(text: str) -> Named | None:
     namespace = namespace_of(domain)
     if namespace is None or len(segments) < 2 or segments[0] not in set(Kind):
         return None
-    name = _read(segments[1])
+    name = _unescape(segments[1])
     if name is None or identifier(Kind(segments[0]), namespace, name) != text:
         return None
-    return Named(Kind(segments[0]), capability_id(namespace, name))
+    return ArdName(Kind(segments[0]), capability_id(namespace, name))
 
 
 def publisher(namespace: str) -> str:
-    """The host name that stands for a namespace."""
+    """The namespace as a host name."""
     host = ".".join(reversed(namespace.split(".")))
     return host + _RESERVED if "." not in host or host.endswith(_RESERVED) else host
 
 
 def namespace_of(domain: str) -> str | None:
-    """The namespace that a host name stands for; None if it stands for none."""
+    """The namespace of a publisher; None if `publisher` never returns this host name."""
     namespace = ".".join(reversed(domain.removesuffix(_RESERVED).split(".")))
     return namespace if publisher(namespace) == domain else None
 
@@ -72,8 +72,8 @@ def _escape(found: re.Match[str]) -> str:
     return ":" if found["slash"] else f"_x{ord(found[0]):x}_"
 
 
-def _read(text: str) -> str | None:
-    """The name behind an escaped one; None if an escape is of no character."""
+def _unescape(text: str) -> str | None:
+    """The unescaped name; None if an escape is no valid character."""
     try:
         name = _ESCAPED.sub(lambda found: "/" if found[0] == ":" else chr(int(found[1], 16)), text)
         name.encode()

@@ -1,6 +1,6 @@
-"""Page tokens: where a page begins, in a form that nobody has to read, and that fits the one request it was given for.
+"""Opaque page tokens: the position where a page begins, bound to the request they were issued for.
 
-They carry no right: what a caller may see is asked anew for each page.
+They authorize nothing: each page is filtered by the audiences of its caller.
 """
 
 import base64
@@ -12,51 +12,51 @@ from typing import NoReturn
 from mats.domain.errors import Fault, RequestInvalid
 
 _LONGEST = 8_000
-"""Characters; a token of the longest id is well below."""
+"""Characters. The token of the longest id has fewer."""
 
 
-def written(position: str | int, asked: str) -> str:
-    """The token of the page that begins here, for what was asked."""
-    content = json.dumps([_check(position, asked), position], separators=(",", ":"))
+def make_token(position: str | int, request: str) -> str:
+    """The token of the page that begins at a position: an id, or a number of results."""
+    content = json.dumps([_checksum(position, request), position], separators=(",", ":"))
     return base64.urlsafe_b64encode(content.encode()).decode().rstrip("=")
 
 
-def place(token: str, asked: str) -> str:
-    """The id behind which a page begins.
+def parse_id(token: str, request: str) -> str:
+    """The last id of the page before.
 
     Raises:
-        RequestInvalid: this token was not given for what is asked.
+        RequestInvalid: the token was not issued for this request.
     """
-    position = _read(token, asked)
-    if not isinstance(position, str) or not _is_text(position):
-        _refuse()
+    position = _decode(token, request)
+    if not isinstance(position, str) or not _is_encodable(position):
+        _reject()
     return position
 
 
-def offset(token: str, asked: str) -> int:
-    """The number of results before a page. Raises as `place` does."""
-    position = _read(token, asked)
+def parse_offset(token: str, request: str) -> int:
+    """The number of results on earlier pages. Raises as `parse_id` does."""
+    position = _decode(token, request)
     if not isinstance(position, int) or position < 1:
-        _refuse()
+        _reject()
     return position
 
 
-def _read(token: str, asked: str) -> str | int:
+def _decode(token: str, request: str) -> str | int:
     try:
         padded = token + "=" * (-len(token) % 4)
         content = base64.b64decode(padded, altchars=b"-_", validate=True) if len(token) <= _LONGEST else b""
-        check, position = json.loads(content)
+        checksum, position = json.loads(content)
     except (ValueError, TypeError, binascii.Error, RecursionError):
-        _refuse()
-    if not isinstance(position, str | int) or isinstance(position, bool) or check != _check(position, asked):
-        _refuse()
-    if token != written(position, asked):  # the same in another spelling
-        _refuse()
+        _reject()
+    if not isinstance(position, str | int) or isinstance(position, bool) or checksum != _checksum(position, request):
+        _reject()
+    if token != make_token(position, request):  # another encoding of the same content
+        _reject()
     return position
 
 
-def _is_text(position: str) -> bool:
-    """Whether a place could be an id: JSON may hold halves of characters, which no index can be asked for."""
+def _is_encodable(position: str) -> bool:
+    """Whether a position has no lone surrogates, which JSON can carry and no index can look up."""
     try:
         position.encode()
     except UnicodeEncodeError:
@@ -64,9 +64,9 @@ def _is_text(position: str) -> bool:
     return True
 
 
-def _refuse() -> NoReturn:
-    raise RequestInvalid([Fault("pageToken", "was not given for this request; leave it out to begin anew")])
+def _reject() -> NoReturn:
+    raise RequestInvalid([Fault("pageToken", "was not issued for this request; leave it out to start anew")])
 
 
-def _check(position: str | int, asked: str) -> str:
-    return hashlib.sha256(json.dumps([asked, position]).encode()).hexdigest()[:16]
+def _checksum(position: str | int, request: str) -> str:
+    return hashlib.sha256(json.dumps([request, position]).encode()).hexdigest()[:16]

@@ -15,16 +15,16 @@ from mats.edge.mcp.protocol import (
     METHOD_NOT_FOUND,
     PARSE_ERROR,
     UNSUPPORTED_VERSION,
-    Envelope,
-    Reply,
+    MirroredHeaders,
+    RpcReply,
     replies_to,
     reply_to,
 )
-from mats.edge.mcp.tools import Session
+from mats.edge.mcp.tools import McpSession
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _WITH_BATCHES = (None, "2025-03-26", "2024-11-05")
-"""Versions by their header; clients that send none were written before there was one."""
+"""Versions by their header. Clients without the header are older than it."""
 _STATUS = {
     PARSE_ERROR: 400, INVALID_REQUEST: 400, INVALID_PARAMS: 400, HEADER_MISMATCH: 400, UNSUPPORTED_VERSION: 400,
     METHOD_NOT_FOUND: 404,
@@ -33,45 +33,45 @@ _ENCODED = ("=?base64?", "?=")
 
 
 def respond(application: Application, request: Request) -> Response:
-    """The response to one POST."""
-    if not _from_here(request):
-        return _refused(403, INVALID_REQUEST, "pages of other origins may not ask here")
-    if not _takes_json(request.header("Accept")):
-        return _refused(406, INVALID_REQUEST, "the answer is application/json; accept it")
+    """`POST /mcp`."""
+    if not _is_allowed_origin(request):
+        return _error(403, INVALID_REQUEST, "requests from pages of other origins are not allowed")
+    if not _accepts_json(request.header("Accept")):
+        return _error(406, INVALID_REQUEST, "responses are application/json; accept that")
     try:
-        return _answered(request.json(), request, Session(lambda: application, request.caller))
+        return _reply(request.json(), request, McpSession(lambda: application, request.caller))
     except BodyTooLarge as error:
-        return _refused(413, INVALID_REQUEST, str(error))
+        return _error(413, INVALID_REQUEST, str(error))
     except BodyUnreadable as error:
-        return _refused(400, PARSE_ERROR, str(error))
+        return _error(400, PARSE_ERROR, str(error))
 
 
-def _answered(message: object, request: Request, session: Session) -> Response:
+def _reply(message: object, request: Request, session: McpSession) -> Response:
     version = request.header("MCP-Protocol-Version")
     if isinstance(message, list):
-        return _to_batch(message, version, session)
-    name = _decoded(request.header("Mcp-Name"))
-    reply = reply_to(message, session, Envelope(version, request.header("Mcp-Method"), name))
+        return _reply_to_batch(message, version, session)
+    name = _decode_header(request.header("Mcp-Name"))
+    reply = reply_to(message, session, MirroredHeaders(version, request.header("Mcp-Method"), name))
     if reply is None:
         return Response(202, "")
     shows_error = reply.stateless or reply.id is None
     return _json(_STATUS.get(reply.code, 200) if shows_error else 200, reply.to_json())
 
 
-def _to_batch(messages: list[object], version: str | None, session: Session) -> Response:
+def _reply_to_batch(messages: list[object], version: str | None, session: McpSession) -> Response:
     if version not in _WITH_BATCHES:
-        return _refused(400, INVALID_REQUEST, "one message a request: this version has no batches")
+        return _error(400, INVALID_REQUEST, "this version has no batches; send one message per request")
     if not 0 < len(messages) <= MAX_BATCH:
-        return _refused(400, INVALID_REQUEST, f"a batch holds 1 to {MAX_BATCH} messages")
+        return _error(400, INVALID_REQUEST, f"a batch holds 1 to {MAX_BATCH} messages")
     replies = replies_to(messages, session)
     return _json(200, [reply.to_json() for reply in replies]) if replies else Response(202, "")
 
 
-def _from_here(request: Request) -> bool:
-    """Whether no page of a stranger's sends this: a browser names its page's origin, other clients name none.
+def _is_allowed_origin(request: Request) -> bool:
+    """Whether the request comes from no page, or from one of our own origin.
 
-    On loopback only pages of this machine may ask, whatever name they reached it by: DNS can be rebound. API Gateway
-    says which domain it answers for.
+    Browsers send `Origin`, other clients do not. Behind API Gateway its host must be the domain of the API. On loopback
+    it must be a loopback name, because DNS can be rebound.
     """
     origin = request.header("Origin")
     if origin is None:
@@ -83,13 +83,13 @@ def _from_here(request: Request) -> bool:
     return host == request.domain if request.domain else host in _LOOPBACK
 
 
-def _takes_json(accept: str | None) -> bool:
+def _accepts_json(accept: str | None) -> bool:
     kinds = {part.partition(";")[0].strip().lower() for part in (accept or "*/*").split(",")}
     return not kinds.isdisjoint({"application/json", "application/*", "*/*"})
 
 
-def _decoded(value: str | None) -> str | None:
-    """A header's value as it was before a client made it fit for a header; None if it did not."""
+def _decode_header(value: str | None) -> str | None:
+    """The value of a header that may be base64-encoded, as MCP specifies; None if that encoding is broken."""
     begin, end = _ENCODED
     if value is None or not (value.startswith(begin) and value.endswith(end)):
         return value
@@ -99,8 +99,8 @@ def _decoded(value: str | None) -> str | None:
         return None
 
 
-def _refused(status: int, code: int, message: str) -> Response:
-    return _json(status, Reply(None, code=code, message=message).to_json())
+def _error(status: int, code: int, message: str) -> Response:
+    return _json(status, RpcReply(None, code=code, message=message).to_json())
 
 
 def _json(status: int, body: object) -> Response:

@@ -1,7 +1,7 @@
-"""The Model Context Protocol, as far as a server needs it that keeps nothing between two messages.
+"""The Model Context Protocol for a stateless server, independent of the transport.
 
-Spoken are 2026-07-28, where every request says its version and its client, and the versions before it, where
-`initialize` agreed on one: https://modelcontextprotocol.io/specification. What carries the messages is not known here.
+Supported are 2026-07-28, where each request carries its version and its client, and the versions before it, which
+negotiate one by `initialize`: https://modelcontextprotocol.io/specification.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,11 +10,11 @@ from typing import Any
 
 from mats import __version__
 from mats.edge.mcp import tools
-from mats.edge.mcp.tools import Session, UnknownTool
+from mats.edge.mcp.tools import McpSession, UnknownTool
 
 CURRENT = "2026-07-28"
 WITH_HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
-"""The versions that `initialize` agrees on, newest first."""
+"""The versions that `initialize` can negotiate, newest first."""
 SUPPORTED = (CURRENT, *WITH_HANDSHAKE)
 
 MAX_BATCH = 16
@@ -26,19 +26,19 @@ HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
 _VERSION = "io.modelcontextprotocol/protocolVersion"
 _CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 _SERVER = {"name": "mats", "title": "mats: capability discovery", "version": __version__}
-_OFFERS: Mapping[str, Any] = {"tools": {}}
-_FRESH_MS = 3_600_000
-"""How long a client may keep the list of tools, which changes with releases only."""
-_LONGEST_ECHO = 100
+_SERVER_CAPABILITIES: Mapping[str, Any] = {"tools": {}}
+_TOOLS_TTL_MS = 3_600_000
+"""How long a client may cache the list of tools, which changes with releases only."""
+_MAX_ECHO = 100
 
 Message = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """What answers one request: a result, or an error with one of the codes above. No id: the request's was unreadable.
+class RpcReply:
+    """The reply to a request: a result, or an error with one of the codes above. `id` is None if it could not be read.
 
-    `stateless` tells a reply to 2026-07-28, whose transport shows an error in its status, too.
+    `stateless` marks a reply to 2026-07-28, whose HTTP transport maps errors to statuses, too.
     """
 
     id: str | int | None
@@ -57,8 +57,8 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Envelope:
-    """What a transport says of a message beside it: the version, the method and the name that its headers claim."""
+class MirroredHeaders:
+    """The version, method and tool name of a message, as its HTTP headers repeat them."""
 
     version: str | None
     method: str | None
@@ -71,36 +71,36 @@ class _Request:
     method: str
     params: Message = field(default_factory=dict)
 
-    def error(self, code: int, message: str, data: Message | None = None, *, stateless: bool = False) -> Reply:
-        return Reply(self.id, code=code, message=message, data=data, stateless=stateless)
+    def error(self, code: int, message: str, data: Message | None = None, *, stateless: bool = False) -> RpcReply:
+        return RpcReply(self.id, code=code, message=message, data=data, stateless=stateless)
 
 
-def reply_to(message: object, session: Session, envelope: Envelope | None = None) -> Reply | None:
-    """The reply to one message; None where none is due: to a notification, or to a reply of the client's.
+def reply_to(message: object, session: McpSession, headers: MirroredHeaders | None = None) -> RpcReply | None:
+    """The reply to a message; None if it is a notification, or itself a reply.
 
     Args:
-        message: Decoded JSON, whatever it is.
+        message: Any parsed JSON.
         session: The application and the caller.
-        envelope: What the transport's headers say; None where it has none.
+        headers: None where the transport has no headers.
     """
-    if fault := _fault(message):
-        return Reply(None, code=INVALID_REQUEST, message=fault)
-    assert isinstance(message, dict)  # noqa: S101 - or it were at fault
+    if fault := _invalid_reason(message):
+        return RpcReply(None, code=INVALID_REQUEST, message=fault)
+    assert isinstance(message, dict)  # noqa: S101 - checked by _invalid_reason
     if "method" not in message:
         return None
-    version = envelope.version if envelope else None
+    version = headers.version if headers else None
     if "id" not in message:
-        return None if version in (None, *SUPPORTED) else _refused_version(None, version)
+        return None if version in (None, *SUPPORTED) else _unsupported_version(None, version)
     request = _Request(message["id"], message["method"], message.get("params", {}))
     if not isinstance(request.params, dict):
         return request.error(INVALID_PARAMS, "`params` must be an object")
     if _is_stateless(message) or version not in (None, *WITH_HANDSHAKE):
-        return _stateless(request, session, envelope)
-    return _dispatched(request, session, _AFTER_HANDSHAKE)
+        return _reply_stateless(request, session, headers)
+    return _dispatch(request, session, _METHODS_AFTER_HANDSHAKE)
 
 
-def _fault(message: object) -> str:
-    """Why something is no message; empty if it is one."""
+def _invalid_reason(message: object) -> str:
+    """Why this is no JSON-RPC message; empty if it is one."""
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
         return "not a JSON-RPC 2.0 message"
     if "method" not in message and not message.keys().isdisjoint(("result", "error")):
@@ -119,125 +119,125 @@ def _is_stateless(message: Mapping[str, Any]) -> bool:
     return isinstance(meta, dict) and _VERSION in meta
 
 
-def replies_to(messages: list[object], session: Session) -> list[Reply]:
-    """The replies to a batch, which 2025-03-26 allows."""
-    return [reply for message in messages if (reply := _in_batch(message, session))]
+def replies_to(messages: list[object], session: McpSession) -> list[RpcReply]:
+    """The replies to a batch, as 2025-03-26 allows it."""
+    return [reply for message in messages if (reply := _reply_in_batch(message, session))]
 
 
-def _in_batch(message: object, session: Session) -> Reply | None:
+def _reply_in_batch(message: object, session: McpSession) -> RpcReply | None:
     if isinstance(message, dict) and (message.get("method") == "initialize" or _is_stateless(message)):
-        return Reply(None, code=INVALID_REQUEST, message="this message cannot be part of a batch")
+        return RpcReply(None, code=INVALID_REQUEST, message="this message cannot be part of a batch")
     return reply_to(message, session)
 
 
-def _stateless(request: _Request, session: Session, envelope: Envelope | None) -> Reply:
-    """The reply to a request that says by itself what there is to know."""
-    version = envelope.version if envelope else None
+def _reply_stateless(request: _Request, session: McpSession, headers: MirroredHeaders | None) -> RpcReply:
+    """The reply to a request of 2026-07-28, which carries its version and client."""
+    version = headers.version if headers else None
     meta = _meta(request)
     missing = [key for key in (_VERSION, _CAPABILITIES) if key not in meta]
     if missing and version not in (None, *SUPPORTED):
-        return _refused_version(request.id, version)
+        return _unsupported_version(request.id, version)
     if missing:
         text = f"`params._meta` lacks {', '.join(missing)}"
         return request.error(INVALID_PARAMS, text, stateless=True)
-    said = meta[_VERSION]
-    if envelope and (mismatch := _mismatch(request, said, envelope)):
+    requested = meta[_VERSION]
+    if headers and (mismatch := _mismatch(request, requested, headers)):
         return request.error(HEADER_MISMATCH, mismatch, stateless=True)
-    if not isinstance(said, str):
+    if not isinstance(requested, str):
         return request.error(INVALID_PARAMS, f"{_VERSION} must be a string", stateless=True)
-    if said != CURRENT:
-        return _refused_version(request.id, said)
-    return _dispatched(request, session, _STATELESS, stateless=True)
+    if requested != CURRENT:
+        return _unsupported_version(request.id, requested)
+    return _dispatch(request, session, _STATELESS_METHODS, stateless=True)
 
 
-def _mismatch(request: _Request, version: object, envelope: Envelope) -> str:
-    """How the headers differ from what they mirror; empty if they do not."""
-    if envelope.version != version:
+def _mismatch(request: _Request, version: object, headers: MirroredHeaders) -> str:
+    """How the headers differ from the message; empty if they do not."""
+    if headers.version != version:
         return "the header MCP-Protocol-Version is not the version of the request"
-    if envelope.method != request.method:
+    if headers.method != request.method:
         return "the header Mcp-Method is not the method of the request"
-    if request.method == "tools/call" and envelope.name != request.params.get("name"):
+    if request.method == "tools/call" and headers.name != request.params.get("name"):
         return "the header Mcp-Name is not the name of the tool"
     return ""
 
 
-def _refused_version(id: str | int | None, version: object) -> Reply:
-    asked = str(version)[:_LONGEST_ECHO]
-    return Reply(
+def _unsupported_version(id: str | int | None, version: object) -> RpcReply:
+    requested = str(version)[:_MAX_ECHO]
+    return RpcReply(
         id,
         code=UNSUPPORTED_VERSION,
-        message=f"Unsupported protocol version {asked!r}; supported are {', '.join(SUPPORTED)}",
-        data={"supported": list(SUPPORTED), "requested": asked},
+        message=f"Unsupported protocol version {requested!r}; supported are {', '.join(SUPPORTED)}",
+        data={"supported": list(SUPPORTED), "requested": requested},
         stateless=True,
     )
 
 
-_Answered = Callable[[_Request, Session], Mapping[str, Any] | Reply]
+_Method = Callable[[_Request, McpSession], Mapping[str, Any] | RpcReply]
 
 
-def _dispatched(
-    request: _Request, session: Session, methods: Mapping[str, _Answered], *, stateless: bool = False
-) -> Reply:
-    answer = methods.get(request.method)
-    if answer is None:
-        text = f"Method not found: {request.method[:_LONGEST_ECHO]!r}"
+def _dispatch(
+    request: _Request, session: McpSession, methods: Mapping[str, _Method], *, stateless: bool = False
+) -> RpcReply:
+    method = methods.get(request.method)
+    if method is None:
+        text = f"Method not found: {request.method[:_MAX_ECHO]!r}"
         return request.error(METHOD_NOT_FOUND, text, stateless=stateless)
-    result = answer(request, session)
-    if isinstance(result, Reply):
-        return Reply(request.id, code=result.code, message=result.message, stateless=stateless)
-    about = {"resultType": "complete", "_meta": {"io.modelcontextprotocol/serverInfo": _SERVER}} if stateless else {}
-    return Reply(request.id, {**about, **result}, stateless=stateless)
+    result = method(request, session)
+    if isinstance(result, RpcReply):
+        return RpcReply(request.id, code=result.code, message=result.message, stateless=stateless)
+    preamble = {"resultType": "complete", "_meta": {"io.modelcontextprotocol/serverInfo": _SERVER}} if stateless else {}
+    return RpcReply(request.id, {**preamble, **result}, stateless=stateless)
 
 
-def _initialized(request: _Request, session: Session) -> Mapping[str, Any] | Reply:
-    asked = request.params.get("protocolVersion")
-    if not isinstance(asked, str):
+def _initialize(request: _Request, session: McpSession) -> Mapping[str, Any] | RpcReply:
+    requested = request.params.get("protocolVersion")
+    if not isinstance(requested, str):
         return request.error(INVALID_PARAMS, "`protocolVersion` must be a string")
-    agreed = asked if asked in WITH_HANDSHAKE else WITH_HANDSHAKE[0]
+    agreed = requested if requested in WITH_HANDSHAKE else WITH_HANDSHAKE[0]
     return {
-        "protocolVersion": agreed, "capabilities": _OFFERS, "serverInfo": _SERVER,
+        "protocolVersion": agreed, "capabilities": _SERVER_CAPABILITIES, "serverInfo": _SERVER,
         "instructions": tools.INSTRUCTIONS,
     }  # fmt: skip
 
 
-def _discovered(request: _Request, session: Session) -> Mapping[str, Any]:
+def _discover_server(request: _Request, session: McpSession) -> Mapping[str, Any]:
     return {
-        "supportedVersions": list(SUPPORTED), "capabilities": _OFFERS, "instructions": tools.INSTRUCTIONS,
-        **_KEEPS,
+        "supportedVersions": list(SUPPORTED), "capabilities": _SERVER_CAPABILITIES, "instructions": tools.INSTRUCTIONS,
+        **_CACHING,
     }  # fmt: skip
 
 
-def _listed(request: _Request, session: Session) -> Mapping[str, Any] | Reply:
+def _list_tools(request: _Request, session: McpSession) -> Mapping[str, Any] | RpcReply:
     if request.params.get("cursor") is not None:
-        return request.error(INVALID_PARAMS, "there is one page of tools; no cursor leads on from it")
+        return request.error(INVALID_PARAMS, "there is only one page of tools; leave out `cursor`")
     return {"tools": tools.definitions()}
 
 
-def _listed_to_keep(request: _Request, session: Session) -> Mapping[str, Any] | Reply:
-    result = _listed(request, session)
-    return result if isinstance(result, Reply) else {**result, **_KEEPS}
+def _list_tools_with_ttl(request: _Request, session: McpSession) -> Mapping[str, Any] | RpcReply:
+    result = _list_tools(request, session)
+    return result if isinstance(result, RpcReply) else {**result, **_CACHING}
 
 
-def _called(request: _Request, session: Session) -> Mapping[str, Any] | Reply:
+def _call_tool(request: _Request, session: McpSession) -> Mapping[str, Any] | RpcReply:
     name, arguments = request.params.get("name"), request.params.get("arguments")
     if not isinstance(name, str) or not isinstance(arguments, dict | None):
         return request.error(INVALID_PARAMS, "`name` must be a string and `arguments` an object")
     try:
         return tools.call(name, arguments or {}, session)
     except UnknownTool:
-        return request.error(INVALID_PARAMS, f"Unknown tool: {name[:_LONGEST_ECHO]!r}")
+        return request.error(INVALID_PARAMS, f"Unknown tool: {name[:_MAX_ECHO]!r}")
 
 
-def _pinged(request: _Request, session: Session) -> Mapping[str, Any]:
+def _ping(request: _Request, session: McpSession) -> Mapping[str, Any]:
     return {}
 
 
-_KEEPS: Mapping[str, Any] = {"ttlMs": _FRESH_MS, "cacheScope": "public"}
-_AFTER_HANDSHAKE: Mapping[str, _Answered] = {
-    "initialize": _initialized, "ping": _pinged, "tools/list": _listed, "tools/call": _called,
+_CACHING: Mapping[str, Any] = {"ttlMs": _TOOLS_TTL_MS, "cacheScope": "public"}
+_METHODS_AFTER_HANDSHAKE: Mapping[str, _Method] = {
+    "initialize": _initialize, "ping": _ping, "tools/list": _list_tools, "tools/call": _call_tool,
 }  # fmt: skip
-_STATELESS: Mapping[str, _Answered] = {
-    "server/discover": _discovered, "tools/list": _listed_to_keep, "tools/call": _called,
+_STATELESS_METHODS: Mapping[str, _Method] = {
+    "server/discover": _discover_server, "tools/list": _list_tools_with_ttl, "tools/call": _call_tool,
 }  # fmt: skip
 
 

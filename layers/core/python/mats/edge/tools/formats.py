@@ -1,4 +1,4 @@
-"""A shortlist as a model's API takes it: tools to pass on as they are, cut to a budget of tokens."""
+"""Shortlists as ready-made tools for the APIs of models, within a token budget."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mats.domain.ranking import Verdict
 from mats.domain.shortlist import Result, Shortlist
 from mats.edge.discover_request import Format
-from mats.edge.tools.tool import Tool, tool_of
+from mats.edge.tools.tool import ToolDefinition, tool_of
 
 
 class LeftOut(BaseModel):
@@ -50,16 +50,16 @@ class ReadyMade(BaseModel):
 
     @classmethod
     def of(cls, shortlist: Shortlist, format: Format, token_budget: int | None) -> Self:
-        """The tools of a shortlist: best first, whatever fits."""
-        target = _TARGETS[format]
-        kept, left_out, tokens = _cut(shortlist.results, target, token_budget)
+        """The tools of a shortlist that fit the budget, best first."""
+        tool_format = _TOOL_FORMATS[format]
+        kept, left_out, tokens = _fit_budget(shortlist.results, tool_format, token_budget)
         return cls(
             query_id=shortlist.query_id,
             verdict=shortlist.verdict,
             degraded=list(shortlist.degraded),
             format=format,
-            output=target.output(kept),
-            definitions=[target.definition(tool) for tool in kept] if target.deferred else None,
+            output=tool_format.output(kept),
+            definitions=[tool_format.definition(tool) for tool in kept] if tool_format.deferred else None,
             names={tool.name: tool.id for tool in kept},
             left_out=left_out,
             tokens=tokens,
@@ -67,45 +67,50 @@ class ReadyMade(BaseModel):
 
 
 def estimated_tokens(value: Any) -> int:
-    """Tokens of a value's JSON: one for every two bytes.
+    """An upper estimate of the tokens of a value's JSON: one for every two bytes.
 
-    That is more than even WordPiece makes of it, which takes every bracket and quote for a token: at most one for 2.16
-    bytes of 3,000 tools as they are registered. The tokenizers of today's models make one of 3 to 4.
+    WordPiece, where every bracket and quote is a token, has at most one for 2.16 bytes over 3,000 registered tools. The
+    tokenizers of current models have one for 3 to 4.
     """
     return -(-len(json.dumps(value, ensure_ascii=False).encode(errors="replace")) // 2)
 
 
 @dataclass(frozen=True, slots=True)
-class _Target:
-    """How tools are written for one API; those of a `deferred` one are defined apart from its output.
+class _ToolFormat:
+    """The tool format of one API.
 
-    A `plain` one takes no tool without a plain schema.
+    With `deferred`, tools are defined apart from the output. With `plain`, every tool needs a plain schema.
     """
 
-    definition: Callable[[Tool], dict[str, Any]]
-    output: Callable[[Sequence[Tool]], list[dict[str, Any]] | dict[str, Any] | None]
+    definition: Callable[[ToolDefinition], dict[str, Any]]
+    output: Callable[[Sequence[ToolDefinition]], list[dict[str, Any]] | dict[str, Any] | None]
     deferred: bool = False
     plain: bool = False
 
-    def tokens(self, tool: Tool) -> int:
-        """What one takes: its output and, where that is apart, the definition that it makes a model read."""
+    def tokens(self, tool: ToolDefinition) -> int:
+        """The tokens of a tool: its output, and its definition if that is apart."""
         return estimated_tokens(self.output([tool])) + (
             estimated_tokens([self.definition(tool)]) if self.deferred else 0
         )
 
 
-def _cut(results: Iterable[Result], target: _Target, budget: int | None) -> tuple[list[Tool], list[LeftOut], int]:
-    """The tools that fit, those left out, and what the former take; a smaller one behind a larger may still fit."""
-    kept: list[Tool] = []
+def _fit_budget(
+    results: Iterable[Result], tool_format: _ToolFormat, budget: int | None
+) -> tuple[list[ToolDefinition], list[LeftOut], int]:
+    """The tools that fit, those left out, and the tokens of the former.
+
+    A smaller tool may fit after a larger one did not.
+    """
+    kept: list[ToolDefinition] = []
     left_out: list[LeftOut] = []
     tokens = 0
     for result in results:
         profile = result.candidate.profile
         tool = tool_of(profile)
-        alone = target.tokens(tool)
+        alone = tool_format.tokens(tool)
         if profile.suspicious:
             left_out.append(LeftOut(id=tool.id, reason="suspicious", tokens=alone))
-        elif target.plain and tool.plain_schema is None:
+        elif tool_format.plain and tool.plain_schema is None:
             left_out.append(LeftOut(id=tool.id, reason="property_names", tokens=alone))
         elif budget is not None and tokens + alone > budget:
             left_out.append(LeftOut(id=tool.id, reason="token_budget", tokens=alone))
@@ -115,39 +120,39 @@ def _cut(results: Iterable[Result], target: _Target, budget: int | None) -> tupl
     return kept, left_out, tokens
 
 
-def _mcp(tool: Tool) -> dict[str, Any]:
+def _mcp(tool: ToolDefinition) -> dict[str, Any]:
     return {
         "name": tool.name, "title": tool.title, "description": tool.description, "inputSchema": tool.schema,
         "_meta": {"mats/id": tool.id, "mats/kind": tool.kind},
     }  # fmt: skip
 
 
-def _bedrock(tool: Tool) -> dict[str, Any]:
+def _bedrock(tool: ToolDefinition) -> dict[str, Any]:
     spec = {"name": tool.name, "description": tool.description, "inputSchema": {"json": tool.plain_schema}}
     return {"toolSpec": spec}
 
 
-def _claude(tool: Tool) -> dict[str, Any]:
+def _claude(tool: ToolDefinition) -> dict[str, Any]:
     return {
         "name": tool.name, "description": tool.description, "input_schema": tool.plain_schema, "defer_loading": True,
     }  # fmt: skip
 
 
-def _openai(tool: Tool) -> dict[str, Any]:
+def _openai(tool: ToolDefinition) -> dict[str, Any]:
     function = {"name": tool.name, "description": tool.description, "parameters": tool.flat_schema}
     return {"type": "function", "function": function}
 
 
-_TARGETS: Mapping[Format, _Target] = {
-    Format.MCP_TOOLS: _Target(_mcp, lambda tools: [_mcp(tool) for tool in tools]),
-    Format.BEDROCK_TOOL_CONFIG: _Target(
+_TOOL_FORMATS: Mapping[Format, _ToolFormat] = {
+    Format.MCP_TOOLS: _ToolFormat(_mcp, lambda tools: [_mcp(tool) for tool in tools]),
+    Format.BEDROCK_TOOL_CONFIG: _ToolFormat(
         _bedrock, lambda tools: {"tools": [_bedrock(tool) for tool in tools]} if tools else None, plain=True
     ),
-    Format.CLAUDE_TOOL_REFERENCE: _Target(
+    Format.CLAUDE_TOOL_REFERENCE: _ToolFormat(
         _claude,
         lambda tools: [{"type": "tool_reference", "tool_name": tool.name} for tool in tools],
         deferred=True,
         plain=True,
     ),
-    Format.OPENAI_TOOLS: _Target(_openai, lambda tools: [_openai(tool) for tool in tools]),
+    Format.OPENAI_TOOLS: _ToolFormat(_openai, lambda tools: [_openai(tool) for tool in tools]),
 }

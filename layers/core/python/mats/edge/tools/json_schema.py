@@ -1,7 +1,7 @@
-"""Schemas as owners write them, made such as APIs take them: one that breaks JSON Schema 2020-12 is refused with all.
+"""Repair of owners' JSON Schemas: APIs reject all tools of a request if one schema breaks JSON Schema 2020-12.
 
-https://json-schema.org/draft/2020-12/schema says what each keyword may hold. What holds something else is left out, so
-that a schema allows no less than it did; keywords that are not known are annotations, and stay.
+https://json-schema.org/draft/2020-12/schema defines the values of each keyword. Keywords with other values are dropped,
+so that a schema accepts no less than before. Unknown keywords are annotations, and stay.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,54 +10,54 @@ from typing import Any
 _TYPES = frozenset("array boolean integer null number object string".split())
 
 
-def valid(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema without what JSON Schema 2020-12 does not allow in it, at any depth."""
-    read = {keyword: _READERS.get(keyword, _as_it_is)(value) for keyword, value in schema.items()}
-    return {keyword: value for keyword, value in read.items() if value is not _WRONG}
+def drop_invalid_keywords(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema without keywords whose values are invalid, at any depth."""
+    checked = {keyword: _CHECKS.get(keyword, _unchanged)(value) for keyword, value in schema.items()}
+    return {keyword: value for keyword, value in checked.items() if value is not _INVALID}
 
 
-_WRONG: Any = object()
-"""Stands for what a keyword must not hold; None would be a value."""
+_INVALID: Any = object()
+"""Marks an invalid value; None can be a valid one."""
 
 
-def _as_it_is(value: Any) -> Any:
+def _unchanged(value: Any) -> Any:
     return value
 
 
 def _if(allowed: Callable[[Any], bool]) -> Callable[[Any], Any]:
-    return lambda value: value if allowed(value) else _WRONG
+    return lambda value: value if allowed(value) else _INVALID
 
 
 def _schema(value: Any) -> Any:
-    return valid(value) if isinstance(value, dict) else value if isinstance(value, bool) else _WRONG
+    return drop_invalid_keywords(value) if isinstance(value, dict) else value if isinstance(value, bool) else _INVALID
 
 
-def _whole(reader: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """For what would allow less if something were left out in it."""
+def _whole(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """For keywords that would accept less if a part of their value were dropped."""
 
-    def read(value: Any) -> Any:
-        return value if reader(value) == value else _WRONG
+    def check_whole(value: Any) -> Any:
+        return value if check(value) == value else _INVALID
 
-    return read
+    return check_whole
 
 
 def _schemas(value: Any) -> Any:
     read = [_schema(entry) for entry in value] if isinstance(value, list) else []
-    return read if read and not any(entry is _WRONG for entry in read) else _WRONG
+    return read if read and not any(entry is _INVALID for entry in read) else _INVALID
 
 
 def _named_schemas(value: Any) -> Any:
     if not isinstance(value, dict):
-        return _WRONG
+        return _INVALID
     read = {name: _schema(entry) for name, entry in value.items()}
-    return {name: entry for name, entry in read.items() if entry is not _WRONG}
+    return {name: entry for name, entry in read.items() if entry is not _INVALID}
 
 
 def _type(value: Any) -> Any:
     named = value if isinstance(value, list) else [value]
     known = [name for name in dict.fromkeys(n for n in named if isinstance(n, str)) if name in _TYPES]
     if not known or len(known) < len(set(map(str, named))):
-        return _WRONG  # the others may stand for anything
+        return _INVALID  # unknown names may mean any type
     return known if isinstance(value, list) else value
 
 
@@ -74,21 +74,21 @@ def _are_names(value: Any) -> bool:
 
 
 def _dependent(value: Any) -> Any:
-    return {k: v for k, v in value.items() if _are_names(v)} if isinstance(value, dict) else _WRONG
+    return {k: v for k, v in value.items() if _are_names(v)} if isinstance(value, dict) else _INVALID
 
 
 def _dependencies(value: Any) -> Any:
     if not isinstance(value, dict):
-        return _WRONG
+        return _INVALID
     read = {name: entry if _are_names(entry) else _schema(entry) for name, entry in value.items()}
-    return {name: entry for name, entry in read.items() if entry is not _WRONG}
+    return {name: entry for name, entry in read.items() if entry is not _INVALID}
 
 
 def _each(keywords: str, reader: Callable[[Any], Any]) -> dict[str, Callable[[Any], Any]]:
     return dict.fromkeys(keywords.split(), reader)
 
 
-_READERS: Mapping[str, Callable[[Any], Any]] = {
+_CHECKS: Mapping[str, Callable[[Any], Any]] = {
     **_each(
         "additionalProperties unevaluatedProperties unevaluatedItems items propertyNames then else contentSchema",
         _schema,
@@ -107,11 +107,11 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
         _if(lambda value: isinstance(value, str)),
     ),
     **_each("enum examples", _if(lambda value: isinstance(value, list))),
-    **_each("$id $anchor $dynamicAnchor $vocabulary", lambda value: _WRONG),
+    **_each("$id $anchor $dynamicAnchor $vocabulary", lambda value: _INVALID),
     "type": _type,
     "multipleOf": _if(lambda value: _is_number(value) and value > 0),
     "required": _if(_are_names),
     "dependentRequired": _dependent,
     "dependencies": _dependencies,
 }
-"""What each keyword may hold. Names of schemas themselves are left out: within a list of tools they may clash."""
+"""Each returns the valid part of a keyword's value. Names of schemas are dropped: they may clash in a list of tools."""

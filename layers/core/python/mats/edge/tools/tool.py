@@ -1,4 +1,4 @@
-"""A capability as a tool that a model may call, whatever API the model has."""
+"""Capabilities as tool definitions, independent of the API of a model."""
 
 import hashlib
 import json
@@ -12,32 +12,33 @@ from mats.domain.capability import Id, Kind, Lifecycle, parts
 from mats.domain.fence import visible
 from mats.domain.profile import Profile, SourceText
 from mats.domain.text import clip, split_identifier
-from mats.edge.tools.json_schema import valid
+from mats.edge.tools.json_schema import drop_invalid_keywords
 
-LONGEST_NAME = 64
-_LONGEST_DESCRIPTION = 1_024
-"""Characters; the least of what the APIs take."""
-_LEGAL = re.compile(r"[A-Za-z0-9_-]+")
-_LEGAL_PROPERTY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-"""What Claude takes for the name of a property at the top, on Bedrock, too; any other spoils the whole request."""
-_ILLEGAL = re.compile(r"[^A-Za-z0-9-]+")
+MAX_NAME = 64
+_MAX_DESCRIPTION = 1_024
+"""Characters; the smallest limit of the supported APIs."""
+_VALID_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_VALID_PROPERTY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+"""Names of top-level properties that Claude accepts, also on Bedrock; with any other it rejects the whole request."""
+_INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9-]+")
 _DIGEST = 16
-_EITHER = ("anyOf", "oneOf", "allOf")
-_REFUSED_AT_THE_TOP = (*_EITHER, "$ref", "not", "enum", "const", "if", "then", "else")
-_MOST_STEPS = 8
-"""From one reference to the next; they may lead in a circle."""
+_ALTERNATIVES = ("anyOf", "oneOf", "allOf")
+_NOT_AT_THE_TOP = (*_ALTERNATIVES, "$ref", "not", "enum", "const", "if", "then", "else")
+_MAX_REFERENCES = 8
+"""Chained references to follow; they may be circular."""
 
 _MESSAGE = {"type": "string", "description": "What to say to it, in full."}
-_ASKED: Mapping[Kind, dict[str, Any]] = {
+_DEFAULT_SCHEMAS: Mapping[Kind, dict[str, Any]] = {
     kind: {"type": "object", "properties": {"message": _MESSAGE}, "required": ["message"]}
     for kind in (Kind.AGENT, Kind.MODEL)
 }
-"""Those that are spoken to, where they say nothing else of their input."""
+"""The input of agents and models that declare none."""
+_NO_PROPERTIES: dict[str, Any] = {"type": "object", "properties": {}}
 
 
 @dataclass(frozen=True)
-class Tool:
-    """What a model is told of a capability. The name is legal everywhere and stands for the id alone."""
+class ToolDefinition:
+    """A capability as a tool. The name is valid in every API and unique to the id."""
 
     id: Id
     kind: Kind
@@ -48,81 +49,83 @@ class Tool:
 
     @cached_property
     def flat_schema(self) -> dict[str, Any]:
-        """The schema for those who take no alternatives at its top: all of their properties, none required more.
+        """The schema for APIs that take no alternatives at its top: the properties of all, none of them required.
 
-        It allows whatever the original allows, and breaks JSON Schema 2020-12 nowhere.
+        It accepts everything that the original accepts, and is valid JSON Schema 2020-12.
         """
-        whole = valid(self.schema)
-        flat = {key: value for key, value in whole.items() if key not in _REFUSED_AT_THE_TOP}
+        whole = drop_invalid_keywords(self.schema)
+        flat = {key: value for key, value in whole.items() if key not in _NOT_AT_THE_TOP}
         offered: dict[str, list[Any]] = {}
-        options = [option for word in _EITHER for option in _list(self.schema.get(word), of=dict)]
-        for option in (whole, *map(valid, options)):
-            for name, schema in _properties(_referred(option, whole).get("properties")).items():
+        options = [option for word in _ALTERNATIVES for option in _list(self.schema.get(word), of=dict)]
+        for option in (whole, *map(drop_invalid_keywords, options)):
+            for name, schema in _properties(_resolve_reference(option, whole).get("properties")).items():
                 offered.setdefault(name, []).append(schema)
         merged = {name: _any_of(schemas) for name, schemas in offered.items()}
         return {**flat, "properties": {**merged, **whole["properties"]}}
 
     @cached_property
     def plain_schema(self) -> dict[str, Any] | None:
-        """The flat schema without properties whose names not everybody takes; None where one of them is required."""
+        """The flat schema without properties whose names some API rejects; None if one of them is required."""
         properties = self.flat_schema["properties"]
-        plain = {name: schema for name, schema in properties.items() if _LEGAL_PROPERTY.fullmatch(name)}
+        plain = {name: schema for name, schema in properties.items() if _VALID_PROPERTY.fullmatch(name)}
         lacking = properties.keys() - plain.keys()
         if not lacking.isdisjoint(self.flat_schema.get("required", ())):
             return None
         return {**self.flat_schema, "properties": plain} if lacking else self.flat_schema
 
 
-def tool_of(profile: Profile) -> Tool:
-    """The tool that a capability is to a model.
+def tool_of(profile: Profile) -> ToolDefinition:
+    """The tool definition of a capability.
 
-    A tool takes what its schema says, anything if it has none. An agent or a model without a schema takes a message.
-    A skill takes nothing: to call it is to ask for its instructions.
+    Without a schema, a tool takes anything, an agent or a model takes a message. A skill takes nothing: calling it asks
+    for its instructions.
     """
     if profile.kind is None:
         raise ValueError(f"{profile.id} is indexed without a kind")
-    return Tool(
+    return ToolDefinition(
         id=profile.id,
         kind=profile.kind,
         name=tool_name(profile.id),
         title=visible(profile.name),
         description=_description(profile, profile.kind),
-        schema=_schema(profile.input_schema) or _ASKED.get(profile.kind) or {"type": "object", "properties": {}},
+        schema=_schema(profile.input_schema)
+        or _DEFAULT_SCHEMAS.get(profile.kind)
+        or {"type": "object", "properties": {}},
     )
 
 
 def tool_name(id: Id) -> str:
-    """The one name of a capability that every API takes: letters, digits, `_` and `-`, at most 64.
+    """The name of a capability in every API: at most 64 letters, digits, `_` and `-`.
 
-    `com.acme/refund` is `com_acme__refund`, which `id_of` turns back. An id that does not fit keeps what it can of its
-    last part, and 64 bits of its hash tell it from all others.
+    `com.acme/refund` becomes `com_acme__refund`, which `id_of` reverses. An id that does not fit is shortened to its
+    name and 64 bits of its hash.
     """
     namespace, name = parts(id)
-    spelt = f"{namespace.replace('.', '_')}__{name}"
-    if len(spelt) <= LONGEST_NAME and _LEGAL.fullmatch(spelt) and id_of(spelt) == id:
-        return spelt
+    readable = f"{namespace.replace('.', '_')}__{name}"
+    if len(readable) <= MAX_NAME and _VALID_NAME.fullmatch(readable) and id_of(readable) == id:
+        return readable
     digest = hashlib.sha256(id.encode(errors="surrogatepass")).hexdigest()[:_DIGEST]
-    kept = _ILLEGAL.sub("_", name).strip("_-")[: LONGEST_NAME - _DIGEST - 1].strip("_-")
+    kept = _INVALID_CHARACTERS.sub("_", name).strip("_-")[: MAX_NAME - _DIGEST - 1].strip("_-")
     return f"{kept or 'capability'}-{digest}"
 
 
 def id_of(tool_name: str) -> Id | None:
-    """The id behind a name of a tool; None where the name does not hold it."""
+    """The id in a tool name; None if the name holds only its hash."""
     namespace, separator, name = tool_name.partition("__")
     return Id(f"{namespace.replace('_', '.')}/{name}") if separator and name else None
 
 
 def _description(profile: Profile, kind: Kind) -> str:
     source = profile.source or SourceText()
-    said = source.description or profile.enrichment.summary or split_identifier(profile.name) or profile.name
+    text = source.description or profile.enrichment.summary or split_identifier(profile.name) or profile.name
     marks = [kind.value] if kind is not Kind.TOOL else []
     marks += ["deprecated"] if profile.lifecycle is Lifecycle.DEPRECATED else []
-    shown = visible(said) or kind.value  # of a text of nothing but what nobody sees, nothing remains
-    return clip(f"({', '.join(marks)}) {shown}" if marks else shown, _LONGEST_DESCRIPTION)
+    shown = visible(text) or kind.value  # of only hidden characters, nothing remains
+    return clip(f"({', '.join(marks)}) {shown}" if marks else shown, _MAX_DESCRIPTION)
 
 
 def _schema(text: str) -> dict[str, Any] | None:
-    """A schema as its owner wrote it, so far as it is one of an object; one bad entry must not spoil a whole list."""
+    """The owner's schema if it describes an object, without invalid entries, which would break a whole list."""
     written = json.loads(text) if text else None
     if not isinstance(written, dict) or "object" not in _list(written.get("type", "object")):
         return None
@@ -138,7 +141,7 @@ def _schema(text: str) -> dict[str, Any] | None:
 
 
 def _properties(written: object) -> dict[str, Any]:
-    """What is a schema among these; `true` allows anything, `false` nothing, so that there is no such property."""
+    """The valid property schemas. `true` accepts anything; `false` accepts nothing, so that property is dropped."""
     if not isinstance(written, dict):
         return {}
     return {name: schema or {} for name, schema in written.items() if isinstance(schema, dict)} | {
@@ -146,9 +149,9 @@ def _properties(written: object) -> dict[str, Any]:
     }
 
 
-def _referred(schema: dict[str, Any], whole: dict[str, Any]) -> dict[str, Any]:
-    """What a schema refers to within the whole; nothing if that is not there."""
-    for _ in range(_MOST_STEPS):
+def _resolve_reference(schema: dict[str, Any], whole: dict[str, Any]) -> dict[str, Any]:
+    """The target of a schema's reference within the whole; empty if there is none."""
+    for _ in range(_MAX_REFERENCES):
         reference = schema.get("$ref")
         if not isinstance(reference, str):
             return schema
@@ -160,12 +163,12 @@ def _referred(schema: dict[str, Any], whole: dict[str, Any]) -> dict[str, Any]:
 
 
 def _any_of(schemas: list[Any]) -> Any:
-    """One schema that allows what any of these does."""
+    """One schema that accepts what any of these accepts."""
     different = [schema for position, schema in enumerate(schemas) if schema not in schemas[:position]]
     return different[0] if len(different) == 1 else {"anyOf": different}
 
 
 def _list(value: object, *, of: type = object) -> list[Any]:
-    """The members of this type, of a list or of the one value there is."""
+    """The members of this type in a list, or in a list of this one value."""
     members = value if isinstance(value, list) else [] if value is None else [value]
     return [member for member in members if isinstance(member, of)]

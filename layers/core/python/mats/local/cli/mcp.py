@@ -15,8 +15,8 @@ from mats.edge import log
 from mats.edge.app import Application
 from mats.edge.caller import local_caller
 from mats.edge.http import MAX_BODY_BYTES, parse_json
-from mats.edge.mcp.protocol import INVALID_REQUEST, MAX_BATCH, PARSE_ERROR, Reply, replies_to, reply_to
-from mats.edge.mcp.tools import Session
+from mats.edge.mcp.protocol import INVALID_REQUEST, MAX_BATCH, PARSE_ERROR, RpcReply, replies_to, reply_to
+from mats.edge.mcp.tools import McpSession
 from mats.local.cli.console import exit_codes
 from mats.settings import Settings
 
@@ -34,12 +34,12 @@ def mcp(context: typer.Context) -> None:
         logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
         logging.getLogger("mats").setLevel(logging.INFO)
         try:
-            serve(sys.stdin.buffer, sys.stdout.buffer, Session(lambda: _application(local), local_caller(settings)))
+            serve(sys.stdin.buffer, sys.stdout.buffer, McpSession(lambda: _application(local), local_caller(settings)))
         finally:
             local.close()
 
 
-def serve(lines: BinaryIO, out: BinaryIO, session: Session) -> None:
+def serve(lines: BinaryIO, out: BinaryIO, session: McpSession) -> None:
     """Answer every line until there are no more."""
     for line in _lines(lines):
         answer = _answer(line, session)
@@ -67,16 +67,16 @@ def _lines(stream: BinaryIO) -> Iterator[bytes]:
             yield line
 
 
-def _answer(line: bytes, session: Session) -> object:
+def _answer(line: bytes, session: McpSession) -> object:
     """What goes back for a line, if anything does."""
     try:
         message = parse_json(line.rstrip(b"\r\n"))
     except RequestInvalid as error:
-        return Reply(None, code=PARSE_ERROR, message=str(error)).to_json()
+        return RpcReply(None, code=PARSE_ERROR, message=str(error)).to_json()
     if not isinstance(message, list):
         reply = reply_to(message, session)
         return reply and reply.to_json()
     if not 0 < len(message) <= MAX_BATCH:
         text = f"a batch holds 1 to {MAX_BATCH} messages"
-        return Reply(None, code=INVALID_REQUEST, message=text).to_json()
+        return RpcReply(None, code=INVALID_REQUEST, message=text).to_json()
     return [reply.to_json() for reply in replies_to(message, session)] or None
