@@ -63,6 +63,20 @@ class Database:
         with self._borrowed() as connection, transaction(connection):
             yield connection
 
+    @contextmanager
+    def rolled_back(self) -> Iterator["Transaction"]:
+        """A transaction that is never committed: no other connection sees its writes, and a crash leaves none.
+
+        It holds the write lock; writers wait for it as for any other. Raises as `reading` does.
+        """
+        with self._borrowed() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            transaction = Transaction(connection)
+            try:
+                yield transaction
+            finally:
+                transaction.end()
+
     def connect(self) -> sqlite3.Connection:
         """A connection of the caller's own; `close` closes it, too."""
         with self.error_translation():
@@ -128,6 +142,34 @@ class Database:
                 return StorageUnusable(f"{where} cannot be opened; check the folder's permissions or set MATS_HOME")
             case _:
                 return StorageUnusable(f"{where}: {error}")
+
+
+class Transaction:
+    """One open transaction, read as a database is. Threads take turns on its connection."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._ended = False
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Its connection, with everything written in the transaction.
+
+        Raises:
+            DependencyFailed: the transaction has ended, for example while a late search was still waiting.
+        """
+        with self._lock:
+            if self._ended:
+                raise DependencyFailed("the transaction has ended")
+            yield self._connection
+
+    def end(self) -> None:
+        """Roll back."""
+        with self._lock:
+            self._ended = True
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:

@@ -4,18 +4,21 @@ import json
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import replace
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.database import Database, Transaction
 from mats.adapters.sqlite.matrix import Mask, Matrix
 from mats.adapters.sqlite.profiles import to_blob
 from mats.adapters.sqlite.registry import IN, as_json
 from mats.domain.capability import Id, Kind
 from mats.domain.profile import FIELD_WEIGHTS, Profile, lexical_fields
 from mats.domain.query import Filter
-from mats.ports import Hit, Stored, Vector
+from mats.ports import Hit, SearchIndex, Stored, Vector
 
 _COLUMNS = ", ".join(FIELD_WEIGHTS)
 _INSERT_TEXT = f"INSERT INTO lexical (rowid, {_COLUMNS}) VALUES (?, {', '.join('?' * len(FIELD_WEIGHTS))})"
@@ -42,7 +45,8 @@ class SqliteIndex:
         self._score = f"-bm25(lexical, {', '.join(str(float(weights[name])) for name in FIELD_WEIGHTS)})"
         self._matrix = Matrix()
         self._lock = threading.RLock()
-        self._watch = database.watch()
+        self._reading = database.reading
+        self._data_version = database.watch().version
         self._version = -1
         self._change = 0
         self._purge = 0
@@ -63,6 +67,35 @@ class SqliteIndex:
             for entry in entries:
                 write(connection, entry)
 
+    @contextmanager
+    def with_candidate(self, entry: Stored) -> Iterator[SearchIndex]:
+        """The index as it would be with this entry, in place of the one under its id; nothing is kept.
+
+        The entry is written in a transaction that is rolled back, so scores are those that registering would give.
+        Writers wait for the end of the block; other readers never see the entry.
+
+        Raises:
+            DependencyFailed: another process holds the write lock too long.
+        """
+        with self._database.rolled_back() as transaction:
+            with transaction.reading() as connection:
+                before = connection.execute("SELECT rev FROM entries WHERE id = ?", (entry.profile.id,)).fetchone()
+                rev = (before[0] if before else 0) + 1
+                write(connection, replace(entry, profile=entry.profile.model_copy(update={"rev": rev})))
+            yield self._fork(transaction)
+
+    def _fork(self, transaction: Transaction) -> "SqliteIndex":
+        """The same index over an open transaction; its matrix takes over what the transaction wrote."""
+        fork = copy(self)
+        fork._lock = threading.RLock()
+        with self._lock:
+            self._catch_up()
+            fork._matrix = self._matrix.copy()
+            fork._change, fork._purge = self._change, self._purge
+        fork._reading, fork._data_version, fork._version = transaction.reading, lambda: 0, -1
+        fork._catch_up()
+        return fork
+
     def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
         """At most `depth` hits by BM25; the cut among equals at the end is by age."""
         if not terms:
@@ -70,7 +103,7 @@ class SqliteIndex:
         mask, everything = self._admitted(admitted)
         where = "lexical MATCH ?" if everything else "lexical MATCH ? AND admitted(rowid)"
         query = f"SELECT rowid, {self._score} AS score FROM lexical WHERE {where} ORDER BY score DESC, rowid LIMIT ?"
-        with self._database.reading() as connection:
+        with self._reading() as connection:
             if not everything:
                 connection.create_function("admitted", 1, _reader(mask))
             rows = connection.execute(query, (_any_of(terms), depth)).fetchall()
@@ -92,7 +125,7 @@ class SqliteIndex:
         scores = dict.fromkeys(rows.values(), 0.0)
         if terms and rows:
             query = f"SELECT rowid, {self._score} FROM lexical WHERE lexical MATCH ? AND rowid IN {IN}"
-            with self._database.reading() as connection:
+            with self._reading() as connection:
                 found = connection.execute(query, (_any_of(terms), json.dumps(list(rows)))).fetchall()
             scores |= {rows[row]: score for row, score in found}
         return scores
@@ -106,7 +139,7 @@ class SqliteIndex:
     def fetch(self, ids: Collection[Id]) -> Mapping[Id, Profile]:
         """The indexed profiles of those that are findable."""
         query = f"SELECT id, profile FROM entries WHERE findable AND id IN {IN}"
-        with self._database.reading() as connection:
+        with self._reading() as connection:
             rows = connection.execute(query, (as_json(ids),)).fetchall()
         return {id: Profile.model_validate_json(profile) for id, profile in rows}
 
@@ -114,14 +147,14 @@ class SqliteIndex:
         """At most `limit` ids that the filter admits, in order of id."""
         mask, _ = self._admitted(admitted)
         query = "SELECT id FROM entries WHERE id > ? AND admitted(row) ORDER BY id LIMIT ?"
-        with self._database.reading() as connection:
+        with self._reading() as connection:
             connection.create_function("admitted", 1, _reader(mask))
             rows = connection.execute(query, (after or "", limit)).fetchall()
         return [Id(id) for (id,) in rows]
 
     def revisions(self) -> Iterator[tuple[Id, int, bool]]:
         """Every entry's id, revision and whether it is findable, in order of id."""
-        with self._database.reading() as connection:
+        with self._reading() as connection:
             rows = connection.execute("SELECT id, rev, findable FROM entries ORDER BY id").fetchall()
         yield from ((Id(id), rev, bool(findable)) for id, rev, findable in rows)
 
@@ -142,10 +175,10 @@ class SqliteIndex:
     def _catch_up(self) -> None:
         """Take over what was written since, by this process or another; next to nothing when nothing was."""
         with self._lock:
-            version = self._watch.version()
+            version = self._data_version()
             if version == self._version:
                 return
-            with self._database.reading() as connection:
+            with self._reading() as connection:
                 purge = connection.execute("SELECT purge FROM counter").fetchone()[0]
                 if purge != self._purge:
                     self._matrix, self._change, self._purge = Matrix(), 0, purge

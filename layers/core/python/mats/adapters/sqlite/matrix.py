@@ -27,6 +27,12 @@ class Column(Generic[V]):
         self._rows = _with_room(self._rows, row)
         self._rows[row] = self._codes.setdefault(value, len(self._codes))
 
+    def copy(self) -> "Column[V]":
+        """A column that can be changed on its own."""
+        other: Column[V] = Column()
+        other._codes, other._rows = dict(self._codes), self._rows.copy()
+        return other
+
     def where(self, admits: Callable[[V], bool], size: int) -> Mask:
         """Which of the first `size` rows hold a value that is admitted."""
         table = np.fromiter((admits(value) for value in self._codes), np.bool_, len(self._codes))
@@ -71,6 +77,18 @@ class Matrix:
             self._vectors = _with_room(self._vectors, row)
             self._vectors[row] = vector
         self._encoded[row], self._findable[row] = vector is not None, True
+
+    def copy(self) -> "Matrix":
+        """A matrix that can be changed on its own, with room for one more row."""
+        other = Matrix()
+        other._row_of, other._id_of, other._size = dict(self._row_of), dict(self._id_of), self._size
+        if self._vectors.size:
+            other._vectors = np.zeros((self._size + 1, self._vectors.shape[1]), np.float32)
+            other._vectors[: self._size] = self._vectors[: self._size]
+        other._findable, other._encoded = self._findable.copy(), self._encoded.copy()
+        other._kinds, other._namespaces = self._kinds.copy(), self._namespaces.copy()
+        other._tags, other._audiences = self._tags.copy(), self._audiences.copy()
+        return other
 
     def drop(self, row: int, id: Id) -> None:
         """Make a row unfindable."""
