@@ -7,6 +7,7 @@ from array import array
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -246,6 +247,12 @@ class MemoryIndex:
             before = self.entries.get(entry.profile.id)
             if before is None or before.profile.rev < entry.profile.rev:
                 self.entries[entry.profile.id] = entry
+
+    @contextmanager
+    def with_candidate(self, entry: Stored) -> "Iterator[MemoryIndex]":
+        other = MemoryIndex()
+        other.entries = {**self.entries, entry.profile.id: entry}
+        yield other
 
     def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
         scores = {id: self._score(terms, entry) for id, entry in self._admitted(admitted).items()}

@@ -12,7 +12,7 @@ from mats.adapters.sqlite.listing import SqliteListing
 from mats.adapters.sqlite.profiles import SqliteProfiles
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
 from mats.bootstrap.system import System
-from mats.ports import Encoder, Generations, Reranker, SearchIndex, Writer
+from mats.ports import CandidateIndex, Encoder, Generations, Reranker, Writer
 from mats.settings import Settings, SettingsInvalid
 
 DATABASE = "mats.db"
@@ -67,7 +67,7 @@ class Local(System):
         return SqliteProfiles(self.database)
 
     @cached_property
-    def index(self) -> SearchIndex:
+    def index(self) -> CandidateIndex:
         """What searches it."""
         from mats.adapters.sqlite.index import SqliteIndex  # noqa: PLC0415 - numpy, for commands that search
 

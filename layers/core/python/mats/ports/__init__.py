@@ -5,7 +5,7 @@ from mats.ports.exposure import Exposure, ExposureLog, ProviderExposure
 from mats.ports.listing import ListedProfile, Listing, ProfileChanges
 from mats.ports.metrics import Measure, Metrics
 from mats.ports.models import Encoder, Reranker, RerankResult, Writer, Written
-from mats.ports.search import Generations, Hit, SearchIndex, Target
+from mats.ports.search import CandidateIndex, Generations, Hit, SearchIndex, Target
 from mats.ports.stores import (
     ConditionalRegistry,
     Item,
@@ -19,6 +19,7 @@ from mats.ports.stores import (
 from mats.ports.vectors import Vector
 
 __all__ = [
+    "CandidateIndex",
     "Change",
     "Clock",
     "ConditionalRegistry",

@@ -1,6 +1,7 @@
 """What searches, and how one index follows another."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -68,6 +69,21 @@ class SearchIndex(Protocol):
 
     def purge(self, ids: Collection[Id]) -> None:
         """Forget the tombstones among these; whatever is findable stays."""
+        ...
+
+
+class CandidateIndex(SearchIndex, Protocol):
+    """A search index that can be searched as if one more profile were registered."""
+
+    def with_candidate(self, entry: Stored) -> AbstractContextManager[SearchIndex]:
+        """The index with this entry in it, in place of the one under its id, for the length of a `with` block.
+
+        Results are those that registering it would give. Other readers never see it, writers may have to wait, and
+        nothing of it is kept. Write into this index, not into the one given.
+
+        Raises:
+            DependencyFailed: the index cannot be locked; safe to retry.
+        """
         ...
 
 

@@ -69,13 +69,18 @@ class Database:
 
         It holds the write lock; writers wait for it as for any other. Raises as `reading` does.
         """
-        with self._borrowed() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            transaction = Transaction(connection)
-            try:
-                yield transaction
-            finally:
-                transaction.end()
+        connection = self.connect()
+        try:
+            with self.explained():
+                connection.execute("BEGIN IMMEDIATE")
+                transaction = Transaction(connection)
+                try:
+                    yield transaction
+                finally:
+                    transaction.end()
+        finally:
+            connection.close()
+            self._opened.remove(connection)
 
     def connect(self) -> sqlite3.Connection:
         """A connection of the caller's own; `close` closes it, too."""

@@ -1,5 +1,6 @@
 """The search index over SQLite: FTS5 for BM25, a matrix in memory for exact cosine."""
 
+import itertools
 import json
 import sqlite3
 import threading
@@ -47,6 +48,7 @@ class SqliteIndex:
         self._lock = threading.RLock()
         self._reading = database.reading
         self._data_version = database.watch().version
+        self._filter_names: Iterator[str] = itertools.repeat("admitted")
         self._version = -1
         self._change = 0
         self._purge = 0
@@ -93,6 +95,8 @@ class SqliteIndex:
             fork._matrix = self._matrix.copy()
             fork._change, fork._purge = self._change, self._purge
         fork._reading, fork._data_version, fork._version = transaction.reading, lambda: 0, -1
+        # FTS5 keeps a statement active in a transaction, and then no function can be replaced: each has its own name
+        fork._filter_names = map("admitted{}".format, itertools.count())
         fork._catch_up()
         return fork
 
@@ -101,11 +105,12 @@ class SqliteIndex:
         if not terms:
             return []
         mask, everything = self._admitted(admitted)
-        where = "lexical MATCH ?" if everything else "lexical MATCH ? AND admitted(rowid)"
-        query = f"SELECT rowid, {self._score} AS score FROM lexical WHERE {where} ORDER BY score DESC, rowid LIMIT ?"
         with self._reading() as connection:
-            if not everything:
-                connection.create_function("admitted", 1, _reader(mask))
+            only = "" if everything else f"AND {self._filter(connection, mask)}(rowid)"
+            query = (
+                f"SELECT rowid, {self._score} AS score FROM lexical WHERE lexical MATCH ? {only} "
+                "ORDER BY score DESC, rowid LIMIT ?"
+            )
             rows = connection.execute(query, (_any_of(terms), depth)).fetchall()
         with self._lock:
             hits = [Hit(id, score) for row, score in rows if (id := self._matrix.id_of(row)) is not None]
@@ -146,9 +151,8 @@ class SqliteIndex:
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
         """At most `limit` ids that the filter admits, in order of id."""
         mask, _ = self._admitted(admitted)
-        query = "SELECT id FROM entries WHERE id > ? AND admitted(row) ORDER BY id LIMIT ?"
         with self._reading() as connection:
-            connection.create_function("admitted", 1, _reader(mask))
+            query = f"SELECT id FROM entries WHERE id > ? AND {self._filter(connection, mask)}(row) ORDER BY id LIMIT ?"
             rows = connection.execute(query, (after or "", limit)).fetchall()
         return [Id(id) for (id,) in rows]
 
@@ -164,6 +168,12 @@ class SqliteIndex:
         with self._database.writing() as connection:
             if connection.execute(query, (as_json(ids),)).rowcount:
                 connection.execute("UPDATE counter SET purge = purge + 1")
+
+    def _filter(self, connection: sqlite3.Connection, mask: Mask) -> str:
+        """The name of an SQL function that tells rows of the mask."""
+        name = next(self._filter_names)
+        connection.create_function(name, 1, _reader(mask))
+        return name
 
     def _admitted(self, wanted: Filter) -> tuple[Mask, bool]:
         """Which rows pass the filter, and whether those are all there are."""

@@ -8,7 +8,6 @@ from rich.table import Table
 from rich.text import Text
 
 from mats.bootstrap.local import Local
-from mats.domain.advice import Advice, Weight
 from mats.domain.capability import Id
 from mats.domain.errors import CapabilityNotFound, Fault, RequestInvalid
 from mats.domain.registration import Registration
@@ -18,9 +17,11 @@ from mats.local.imports import addresses
 from mats.local.imports.dry_run import DryRunRegistry
 from mats.local.imports.importer import Importer
 from mats.local.imports.sources import open_sources
-from mats.local.outlook import told
+from mats.local.preview.advice import Advice, Weight
+from mats.local.preview.competitors import DUPLICATE_COSINE, DUPLICATE_OVERLAP
+from mats.local.preview.report import Preview, PreviewReport, QueryPreview
+from mats.local.preview.report_json import to_json
 from mats.settings import Settings
-from mats.usecases.preview import TWIN_COSINE, TWIN_OVERLAP, Outlook, Preview, Prospect
 
 _STYLES = {Weight.MUST: "bold red", Weight.SHOULD: "yellow", Weight.COULD: "dim"}
 
@@ -33,42 +34,45 @@ def add_to(app: typer.Typer) -> None:
 def preview(
     context: typer.Context,
     item: Annotated[str, typer.Argument(help="A file of any format, an address, - for standard input, or an ID.")],
-    name: Annotated[str, typer.Option(help="Which one, if the file holds several.", show_default=False)] = "",
+    name: Annotated[
+        str, typer.Option(help="The name of one registration, if the file holds several.", show_default=False)
+    ] = "",
     namespace: Annotated[
-        str, typer.Option(help="The namespace it would be under, whatever the file says.", show_default=False)
+        str, typer.Option(help="The namespace to register it under, instead of the file's.", show_default=False)
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show what would become of a registration, and what to mend before it is made. Nothing is kept.
+    """Show what saving a registration would change, and how to improve it first. Nothing is saved.
 
-    The profile it would get; the queries that would find it, from its own examples or derived from its text, and at
-    which place; who stands before it and why; what is much like it; and what to do. The judge is not asked.
+    Shows the profile it would get; its place in the answers to queries, which are its own examples or derived from its
+    text; the capabilities that outrank it and why; near-duplicates; and advice. The reranker is not asked.
     """
     with exit_codes():
         settings: Settings = context.obj
         local = Local(settings)
         registration = _chosen(_registrations(item, namespace, local), name)
-        discover, enrich = local.discover, local.enrich
-        previewed = Preview(discover=discover, enrich=enrich, registry=local.registry, trust=local.trust)
-        outlook = previewed(registration, settings.audiences)
+        previewed = Preview(
+            discover=local.discover, index=local.index, enrich=local.enrich, registry=local.registry, trust=local.trust
+        )
+        report = previewed(registration, settings.audiences)
         if as_json:
-            print_json({**told(outlook), **spent_json(local)})
+            print_json({**to_json(report), **spent_json(local)})
         else:
-            _show(outlook)
+            _show(report)
             show_spent(local)
-    if any(one.weight is Weight.MUST for one in outlook.advice):
+    if any(one.weight is Weight.MUST for one in report.advice):
         raise typer.Exit(Exit.REFUSED)
 
 
 def _registrations(item: str, namespace: str, local: Local) -> list[Registration]:
-    """What a file, an address or standard input holds, or what is registered under an id.
+    """The registrations in a file, at an address or in standard input, or the one under an id.
 
     Raises:
-        RequestInvalid: it holds none that can be registered; every reason is named.
+        RequestInvalid: it holds no valid one; every reason is named.
         CapabilityNotFound: it is neither a file nor an id.
-        RegistrationInvalid: what is registered under the id breaks the contract.
+        RegistrationInvalid: the item under the id is invalid.
     """
-    if item != "-" and not addresses.is_address(item) and not _is_there(item):
+    if item != "-" and not addresses.is_address(item) and not _exists(item):
         kept = local.registry.get([Id(item)]).get(Id(item))
         if kept is None:
             raise CapabilityNotFound(item)
@@ -82,11 +86,11 @@ def _registrations(item: str, namespace: str, local: Local) -> list[Registration
             for row in importer.report.rejected
             for fault in row.faults
         ]
-        raise RequestInvalid(faults or [Fault(item, "holds nothing that could be registered")])
+        raise RequestInvalid(faults or [Fault(item, "holds no registration")])
     return [Registration.parse(kept) for kept in registry.items.values()]
 
 
-def _is_there(item: str) -> bool:
+def _exists(item: str) -> bool:
     try:
         return Path(item).exists()
     except (OSError, ValueError):
@@ -99,45 +103,45 @@ def _chosen(registrations: list[Registration], name: str) -> Registration:
         return wanted[0]
     names = ", ".join(r.name for r in registrations[:20]) + (" …" if len(registrations) > 20 else "")
     problem = "holds several" if wanted else f"holds no {name!r}"
-    raise RequestInvalid([Fault("--name", f"the file {problem}: say which one of {names}")])
+    raise RequestInvalid([Fault("--name", f"the file {problem}: pass one of {names}")])
 
 
-def _show(outlook: Outlook) -> None:
-    profile = outlook.profile
-    out.print(plain(f"{profile.id}  {profile.kind}, would be {outlook.placed}"), style="bold cyan")
-    _show_profile(outlook)
-    for one in outlook.prospects:
-        _show_prospect(one)
-    if not outlook.prospects:
-        out.print("No query to try: it has no examples, and says nothing that one could be made of.", style="yellow")
-    if outlook.twins:
-        limits = f"cosine of {TWIN_COSINE} or {TWIN_OVERLAP:.0%} of the words"
-        out.print(f"Much like it (from a {limits}):", style="bold")
-        for twin in outlook.twins:
-            near = "" if twin.cosine is None else f"cosine {twin.cosine:.2f}, "
-            out.print(plain(f"  {twin.id}: {near}{twin.overlap:.0%} of the words"), soft_wrap=True)
-    out.print("To mend:" if outlook.advice else "Nothing to mend.", style="bold")
-    for one_advice in outlook.advice:
-        out.print(_advised(one_advice), soft_wrap=True)
-    for reason in outlook.without:
+def _show(report: PreviewReport) -> None:
+    profile = report.profile
+    out.print(plain(f"{profile.id}  {profile.kind}, would be {report.placed}"), style="bold cyan")
+    _show_profile(report)
+    for one in report.queries:
+        _show_query(one)
+    if not report.queries:
+        out.print("No queries to try: add examples or a description.", style="yellow")
+    if report.duplicates:
+        limits = f"cosine of {DUPLICATE_COSINE} or {DUPLICATE_OVERLAP:.0%} of the words"
+        out.print(f"Near-duplicates (from a {limits}):", style="bold")
+        for duplicate in report.duplicates:
+            near = "" if duplicate.cosine is None else f"cosine {duplicate.cosine:.2f}, "
+            out.print(plain(f"  {duplicate.id}: {near}{duplicate.overlap:.0%} of the words"), soft_wrap=True)
+    out.print("To improve:" if report.advice else "Nothing to improve.", style="bold")
+    for advice in report.advice:
+        out.print(_advice_line(advice), soft_wrap=True)
+    for reason in report.without:
         out.print(plain(f"Without {reason}"), style="dim", soft_wrap=True)
 
 
-def _show_profile(outlook: Outlook) -> None:
-    written = outlook.profile.enrichment
+def _show_profile(report: PreviewReport) -> None:
+    written = report.profile.enrichment
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="dim")
     table.add_column(overflow="fold")
-    table.add_row("described by", plain(outlook.described_by))
+    table.add_row("described by", plain(report.described_by))
     for key, value in written.model_dump().items():
         text = value if isinstance(value, str) else "\n".join(value)
         if text:
             table.add_row(key.replace("_", " "), plain(text))
-    table.add_row("trust", "none given" if outlook.profile.trust is None else str(outlook.profile.trust))
+    table.add_row("trust", "none" if report.profile.trust is None else str(report.profile.trust))
     out.print(table)
 
 
-def _show_prospect(one: Prospect) -> None:
+def _show_query(one: QueryPreview) -> None:
     place = f"place {one.place} of {one.looked_at}" if one.place else f"not among the first {one.looked_at}"
     if one.unaided != one.place:
         place += f", {one.unaided or 'none'} without this example"
@@ -145,9 +149,11 @@ def _show_prospect(one: Prospect) -> None:
     out.print(
         Text(f"{place}  ", style=style) + plain(one.query) + Text(f"  ({one.origin})", style="dim"), soft_wrap=True
     )
-    for rival in one.rivals:
-        out.print(plain(f"  {rival.place}. {rival.id}: {'; '.join(rival.why)}"), style="dim", soft_wrap=True)
+    for competitor in one.competitors:
+        out.print(
+            plain(f"  {competitor.place}. {competitor.id}: {'; '.join(competitor.why)}"), style="dim", soft_wrap=True
+        )
 
 
-def _advised(one: Advice) -> Text:
+def _advice_line(one: Advice) -> Text:
     return Text(f"  {one.flag}: ", style=_STYLES[one.weight]) + plain(f"{one.what}; {one.fix}")

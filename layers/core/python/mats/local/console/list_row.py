@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from mats.domain.advice import SPARSE, content_words
 from mats.domain.capability import Id, Kind, Lifecycle, parts
 from mats.domain.profile import Profile
 from mats.domain.text import clip
+from mats.local.preview.advice import SPARSE, content_words
 
 _MAX_SUMMARY, _MAX_ERROR = 200, 1_000
 WAITING = "waiting"

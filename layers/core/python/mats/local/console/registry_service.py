@@ -16,9 +16,9 @@ from mats.domain.registration import Registration
 from mats.local.console.capability_list import CapabilityList
 from mats.local.console.exposure import exposure_json
 from mats.local.console.parameters import ListQuery
-from mats.local.outlook import told
+from mats.local.preview.report import Preview, PreviewReport
+from mats.local.preview.report_json import to_json
 from mats.ports import ConditionalRegistry, ExposureLog, Listing, Precondition, ProfileStore, QueueMonitor
-from mats.usecases.preview import Outlook, Preview
 
 _TIMEOUT_S, _POLL_S = 5.0, 0.05
 
@@ -33,8 +33,10 @@ def registry_service(local: Local) -> "RegistryService":
             "writer": local.writer.name if local.writer else None,
         }
 
-    def preview(registration: Registration) -> Outlook:
-        run = Preview(discover=local.discover, enrich=local.enrich, registry=local.registry, trust=local.trust)
+    def preview(registration: Registration) -> PreviewReport:
+        run = Preview(
+            discover=local.discover, index=local.index, enrich=local.enrich, registry=local.registry, trust=local.trust
+        )
         return run(registration, local.settings.audiences)
 
     return RegistryService(
@@ -57,7 +59,7 @@ class RegistryService:
     listing: Listing
     queue: QueueMonitor
     exposure_log: ExposureLog
-    run_preview: Callable[[Registration], Outlook]
+    run_preview: Callable[[Registration], PreviewReport]
     system: Callable[[], Mapping[str, Any]]
     """`home`, `encoder` and `writer` of the overview."""
     timeout_s: float = _TIMEOUT_S
@@ -135,7 +137,7 @@ class RegistryService:
         Raises:
             RegistrationInvalid: it is not a registration.
         """
-        return told(self.run_preview(Registration.parse(item)))
+        return to_json(self.run_preview(Registration.parse(item)))
 
     def put(self, id: Id, item: object, precondition: Precondition) -> dict[str, Any]:
         """Register an item under an id, and wait until the index has it or the timeout is over.

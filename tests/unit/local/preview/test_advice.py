@@ -2,8 +2,8 @@
 
 import pytest
 
-from mats.domain.advice import advice, overlap, undescribed
 from mats.domain.profile import profile_of
+from mats.local.preview.advice import advice, overlap, undescribed
 from tests.builders import a_registration
 
 GOOD = {

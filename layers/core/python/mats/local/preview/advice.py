@@ -1,14 +1,19 @@
-"""What an owner could do better about a registration, in plain words: what is lacking, why it matters, what to do."""
+"""Advice to an owner about a registration: what is lacking, why it matters, what to do."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mats.domain.capability import Kind
+from mats.domain.placement import Placed
 from mats.domain.profile import Profile
 from mats.domain.registration import Registration
 from mats.domain.suspicion import LONG as TOO_LONG
-from mats.domain.text import STOP_WORDS, split_identifier, stem, words
+from mats.domain.text import STOP_WORDS, clip, query_terms, split_identifier, stem, words
+
+if TYPE_CHECKING:
+    from mats.local.preview.competitors import NearDuplicate
+    from mats.local.preview.report import QueryPreview
 
 SPARSE = 8
 """Content words of a description below which it says little."""
@@ -16,20 +21,21 @@ LONG = 1_500
 """Characters of a description from which on an encoder does not read to the end (docs/decisions/0003)."""
 EXAMPLES = 2
 _FEW = 4
+_NEAR_TOP = 3
 
 
 class Weight(StrEnum):
     """How much it matters."""
 
     MUST = "must"
-    """It will be refused, or looked at with suspicion."""
+    """It will be rejected, or flagged as suspicious."""
     SHOULD = "should"
     """It will be found less often."""
     COULD = "could"
 
 
 class Advice(NamedTuple):
-    """One thing to mend."""
+    """One thing to improve."""
 
     flag: str
     weight: Weight
@@ -38,7 +44,7 @@ class Advice(NamedTuple):
 
 
 def advice(registration: Registration, profile: Profile) -> tuple[Advice, ...]:
-    """What there is to mend, weightiest first."""
+    """What to improve, most important first."""
     found = [*_suspicious(profile), *_described(registration, profile), *_called(registration)]
     return tuple(sorted(found, key=lambda one: list(Weight).index(one.weight)))
 
@@ -48,7 +54,7 @@ def _suspicious(profile: Profile) -> Iterator[Advice]:
         if reason == TOO_LONG:
             yield Advice(
                 "very long", Weight.SHOULD, f"all its text together {reason}",
-                "cut what nobody searches for: answers with it carry a warning, and judges see only its beginning",
+                "shorten it: answers with it carry a warning, and the reranker reads only its beginning",
             )  # fmt: skip
             continue
         yield Advice(
@@ -110,13 +116,54 @@ def _called(registration: Registration) -> Iterator[Advice]:
         )
 
 
+def about_id(placed: Placed, registration: Registration) -> Iterator[Advice]:
+    """Advice where the id is in use."""
+    if placed is Placed.OTHER_KIND:
+        yield Advice(
+            "taken id", Weight.MUST, f"{registration.id} is registered as another kind",
+            "choose another name, or remove it first",
+        )  # fmt: skip
+    elif placed is Placed.CHANGED:
+        yield Advice(
+            "replaces", Weight.COULD, f"{registration.id} is registered and would be replaced",
+            "make sure that it is yours",
+        )  # fmt: skip
+
+
+def about_places(queries: Iterable["QueryPreview"]) -> Iterator[Advice]:
+    """Advice about queries in which the candidate is not first without their help."""
+    for one in queries:
+        if one.unaided == 1:
+            continue
+        where = f"at place {one.unaided}" if one.unaided else f"not among the first {one.looked_at}"
+        aided = ", unless it contains the query word for word" if one.place != one.unaided else ""
+        lacking = [word for word in query_terms(one.query) if word not in one.matched]
+        fix = f"say {', '.join(lacking[:5])} in its description" if lacking else "say how it differs from the others"
+        weight = Weight.COULD if one.unaided and one.unaided <= _NEAR_TOP else Weight.SHOULD
+        yield Advice("outranked", weight, f"{clip(one.query, 80)!r} finds it {where}{aided}", fix)
+
+
+def about_duplicates(duplicates: Iterable["NearDuplicate"]) -> Iterator[Advice]:
+    """Advice about capabilities that are much like the candidate."""
+    for one in duplicates:
+        if one.same_owner:
+            fix = "register one of the two, or say in both what the other is for"
+        else:
+            fix = "if it is the same thing, register it once; if not, say how it differs"
+        near = "" if one.cosine is None else f"cosine {one.cosine:.2f}, "
+        what = f"it is similar to {one.id} ({near}{one.overlap:.0%} of the words in common)"
+        yield Advice("near-duplicate", Weight.SHOULD, what, fix)
+
+
 def undescribed(schema: Mapping[str, Any]) -> Sequence[str]:
     """Properties of a schema that have neither a description nor choices nor properties of their own."""
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
         return []
-    told = ("description", "title", "enum", "examples", "const", "properties")
-    return [str(n) for n, p in properties.items() if not (isinstance(p, Mapping) and any(key in p for key in told))]
+    explaining = ("description", "title", "enum", "examples", "const", "properties")
+    return [
+        str(n) for n, p in properties.items() if not (isinstance(p, Mapping) and any(key in p for key in explaining))
+    ]
 
 
 def content_words(text: str) -> list[str]:

@@ -1,0 +1,44 @@
+"""The queries a preview tries: examples, or else what the registration's own text would be asked for with."""
+
+from typing import NamedTuple
+
+from mats.domain.descriptors import A2A, MCP
+from mats.domain.profile import Profile
+from mats.domain.registration import Registration
+from mats.domain.text import clip, first_sentence, split_identifier
+from mats.local.preview.advice import content_words
+
+_MAX_QUERIES = 5
+
+
+class TriedQuery(NamedTuple):
+    """A query, and where it is from: the owner's or the writer's examples, or derived from the text."""
+
+    text: str
+    origin: str
+
+
+def choose_queries(registration: Registration, profile: Profile) -> list[TriedQuery]:
+    """The owner's examples, else the writer's, else the description, the name and the tags."""
+    for texts, origin in (
+        (registration.examples, "its examples"),
+        (profile.enrichment.positive_examples, "the writer's examples"),
+    ):
+        if texts:
+            return [TriedQuery(clip(text, 2_000), origin) for text in texts[:_MAX_QUERIES]]
+    description = first_sentence(profile.source.description, 200) if profile.source else ""
+    tags = " ".join(tag for tag in registration.tags if tag not in (MCP, A2A))
+    derived = [
+        TriedQuery(description, "derived from its description"),
+        TriedQuery(clip(split_identifier(registration.name), 200), "derived from its name"),
+        TriedQuery(clip(tags, 200), "derived from its tags"),
+    ]
+    return [query for query in derived if content_words(query.text)]
+
+
+def without_example(profile: Profile, example: str) -> Profile:
+    """The profile as it would be without one of its positive examples."""
+    others = tuple(text for text in profile.enrichment.positive_examples if text != example)
+    return profile.model_copy(
+        update={"enrichment": profile.enrichment.model_copy(update={"positive_examples": others})}
+    )

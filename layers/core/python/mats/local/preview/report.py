@@ -1,0 +1,222 @@
+"""What saving a registration would change: its profile, who finds it, what outranks it and why.
+
+The real discovery searches the real index with the candidate in it, in a transaction that is rolled back. The reranker
+is not asked, because it costs a call for each query: places are those of an answer without it.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mats.domain.errors import DependencyFailed, ReplyUnusable
+from mats.domain.explain import explain
+from mats.domain.placement import Placed, place, version_of
+from mats.domain.profile import Profile, Recipe, embedded_text, profile_of
+from mats.domain.query import Filter, Query
+from mats.domain.ranking import Signal, Verdict
+from mats.domain.registration import Registration
+from mats.domain.shortlist import Result, Shortlist
+from mats.domain.text import query_terms
+from mats.local.preview.advice import Advice, Weight, about_duplicates, about_id, about_places, advice
+from mats.local.preview.competitors import Competitor, NearDuplicate, competitors, near_duplicates
+from mats.local.preview.queries import TriedQuery, choose_queries, without_example
+from mats.ports import CandidateIndex, Encoder, Registry, SearchIndex, Stored, TrustBook, Vector
+from mats.usecases.circuit_breaker import CircuitBreaker
+from mats.usecases.discover import Discover
+from mats.usecases.enrich import Enrich
+from mats.usecases.rerank import Rerank
+from mats.usecases.stages import Budgets
+
+_BUDGETS = Budgets(retrieve_ms=20_000)
+"""No caller waits online."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryPreview:
+    """The answer to a query: the candidate's place in it, counted from 1, if it is there.
+
+    An owner's example finds the candidate by its own words; `unaided` is the place without that example in the
+    profile, which is how another request of the kind would fare. Words matched and competitors are those of that case.
+    """
+
+    query: str
+    origin: str
+    place: int | None
+    unaided: int | None
+    looked_at: int
+    verdict: Verdict
+    score: float | None
+    signals: Mapping[Signal, float]
+    matched: tuple[str, ...]
+    competitors: tuple[Competitor, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreviewReport:
+    """The preview of a registration."""
+
+    profile: Profile
+    placed: Placed
+    described_by: str
+    encoded: str
+    """The text an encoder reads."""
+    queries: tuple[QueryPreview, ...]
+    duplicates: tuple[NearDuplicate, ...]
+    advice: tuple[Advice, ...]
+    without: tuple[str, ...]
+    """The models that were missing or failed, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _EncodedQueries:
+    """An encoder that knows the vectors of some queries: none is waited for while the write lock is held."""
+
+    encoder: Encoder
+    vectors: Mapping[str, Vector]
+
+    @property
+    def name(self) -> str:
+        return self.encoder.name
+
+    @property
+    def dimension(self) -> int:
+        return self.encoder.dimension
+
+    def encode_query(self, text: str) -> Vector:
+        if text not in self.vectors:
+            raise DependencyFailed("the encoder did not answer")
+        return self.vectors[text]
+
+    def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
+        return [self.vectors.get(text) for text in texts]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """Preview registrations. Competitors are those that the caller may see; the candidate is seen by its owner."""
+
+    discover: Discover
+    index: CandidateIndex
+    enrich: Enrich
+    registry: Registry
+    trust: TrustBook
+
+    def __call__(self, registration: Registration, audiences: Collection[str] = ()) -> PreviewReport:
+        """The preview of a registration for a caller who belongs to these audiences.
+
+        Raises:
+            DependencyFailed: the index or a store did not answer.
+        """
+        without: list[str] = []
+        profile, described_by = self._profile(registration, without)
+        candidate = self._candidate(profile.model_copy(update={"visible_to": None}), without)
+        queries = self._queries(choose_queries(registration, profile), candidate, audiences)
+        before = self.registry.get([registration.id]).get(registration.id)
+        placed = place(version_of(before) if before else None, version_of(registration.item()))
+        admitted = Filter(audiences=frozenset(audiences))
+        duplicates = near_duplicates(self.index, candidate.profile, candidate.vector, admitted)
+        found = (
+            *about_id(placed, registration),
+            *advice(registration, profile),
+            *about_places(queries),
+            *about_duplicates(duplicates),
+        )
+        return PreviewReport(
+            profile=profile,
+            placed=placed,
+            described_by=described_by,
+            encoded=embedded_text(profile),
+            queries=queries,
+            duplicates=duplicates,
+            advice=tuple(sorted(found, key=lambda one: list(Weight).index(one.weight))),
+            without=tuple(without),
+        )
+
+    def _profile(self, registration: Registration, without: list[str]) -> tuple[Profile, str]:
+        """The profile as the writer would make it, if there is one that answers, else as its owner wrote it."""
+        trust = self.trust.get([registration.id]).get(registration.id)
+        encoder = self.discover.retrieve.encoder
+        raw = profile_of(
+            registration, trust=trust, origin=Recipe(encoder=encoder.name if encoder else "").origin(registration)
+        )
+        if self.enrich.writer is None:
+            return raw, "its owner"
+        try:
+            written = self.enrich.preview(registration)[1]
+        except (DependencyFailed, ReplyUnusable) as error:
+            without.append(f"the writer: {error}")
+            return raw, "its owner"
+        return written.model_copy(update={"trust": trust}), self.enrich.writer.name
+
+    def _candidate(self, profile: Profile, without: list[str]) -> Stored:
+        """The profile with its vector, if there is an encoder that answers."""
+        encoder = self.discover.retrieve.encoder
+        if encoder is None:
+            without.append("the encoder: there is none, so only words are compared")
+            return Stored(profile)
+        try:
+            [vector] = encoder.encode_documents([embedded_text(profile)])
+        except DependencyFailed as error:
+            without.append(f"the encoder: {error}")
+            return Stored(profile)
+        return Stored(profile.model_copy(update={"encoder": encoder.name}), vector)
+
+    def _queries(
+        self, queries: Sequence[TriedQuery], candidate: Stored, audiences: Collection[str]
+    ) -> tuple[QueryPreview, ...]:
+        """Each query asked with the candidate in the index, and with one that lacks the query as an example."""
+        discover = self._prepared(queries)
+        bare = {query: without_example(candidate.profile, query.text) for query in queries}
+        bare_candidates = {
+            query: self._candidate(profile, []) for query, profile in bare.items() if profile != candidate.profile
+        }
+        with self.index.with_candidate(candidate) as index:
+            answers = {query: _ask(discover, index, query, audiences) for query in queries}
+        unaided = dict(answers)
+        for query, bare_candidate in bare_candidates.items():
+            with self.index.with_candidate(bare_candidate) as index:
+                unaided[query] = _ask(discover, index, query, audiences)
+        return tuple(_query_preview(query, answers[query], unaided[query], bare[query]) for query in queries)
+
+    def _prepared(self, queries: Sequence[TriedQuery]) -> Discover:
+        """Discovery without a reranker, and with the vectors of these queries."""
+        retrieve, vectors = self.discover.retrieve, {}
+        if encoder := retrieve.encoder:
+            for query in queries:
+                try:
+                    vectors[query.text] = encoder.encode_query(query.text)
+                except DependencyFailed:
+                    break  # the answer says so
+            retrieve = replace(retrieve, encoder=_EncodedQueries(encoder, vectors), breaker=CircuitBreaker())
+        return replace(
+            self.discover,
+            retrieve=retrieve,
+            rerank=Rerank(reranker=None),
+            stages=replace(self.discover.stages, budgets=_BUDGETS),
+        )
+
+
+def _ask(discover: Discover, index: SearchIndex, query: TriedQuery, audiences: Collection[str]) -> Shortlist:
+    over = replace(discover, retrieve=replace(discover.retrieve, index=index))
+    return over(Query(query=query.text), audiences)
+
+
+def _query_preview(query: TriedQuery, answer: Shortlist, unaided: Shortlist, bare: Profile) -> QueryPreview:
+    own, own_unaided = _own(answer, bare), _own(unaided, bare)
+    return QueryPreview(
+        query=query.text,
+        origin=query.origin,
+        place=own[0] if own else None,
+        unaided=own_unaided[0] if own_unaided else None,
+        looked_at=len(answer.ranked),
+        verdict=answer.verdict,
+        score=own[1].score if own else None,
+        signals=own[1].signals if own else {},
+        matched=explain(query_terms(query.text), bare).matched,
+        competitors=competitors(unaided.ranked, bare, query.text),
+    )
+
+
+def _own(answer: Shortlist, profile: Profile) -> tuple[int, Result] | None:
+    """The place and the result of a capability, if it is among the ranked."""
+    ranked = enumerate(answer.ranked, start=1)
+    return next(((place, result) for place, result in ranked if result.candidate.profile.id == profile.id), None)

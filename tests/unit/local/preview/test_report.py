@@ -1,0 +1,196 @@
+"""The preview of a registration; and that it changes nothing."""
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+from mats.domain.errors import DependencyFailed
+from mats.domain.placement import Placed
+from mats.domain.profile import Cause, Enrichment
+from mats.domain.ranking import Signal, Thresholds, VerdictThresholds
+from mats.domain.registration import Registration
+from mats.local.preview.queries import choose_queries
+from mats.local.preview.report import Preview
+from mats.ports import Change, Written
+from mats.usecases.enrich import Enrich
+from tests.builders import a_discover, a_profile, a_registration
+from tests.fakes import (
+    AtOnce,
+    FakeEncoder,
+    MemoryIndex,
+    MemoryProfiles,
+    MemoryRegistry,
+    MemoryTrust,
+    ScriptedReranker,
+    ScriptedWriter,
+)
+
+EXACT = Thresholds(match=0.5, weak=0.1)
+
+
+class World:
+    """A registry with an index over it, and a preview of what is not there."""
+
+    def __init__(
+        self, *registrations: Registration, writer: ScriptedWriter | None = None, encoder: bool = True
+    ) -> None:
+        self.registry, self.trust = MemoryRegistry(), MemoryTrust()
+        self.profiles, self.index = MemoryProfiles(), MemoryIndex()
+        self.encoder = FakeEncoder()
+        self.reranker = ScriptedReranker(lambda query, profiles: DependencyFailed("must not be asked"))
+        self.enrich = Enrich(
+            registry=self.registry, trust=self.trust, profiles=self.profiles, index=self.index,
+            encoder=self.encoder if encoder else None, writer=None, readers=AtOnce(),
+        )  # fmt: skip
+        discover = a_discover(self.index, encoder=self.encoder if encoder else None, reranker=self.reranker)
+        discover = replace(discover, thresholds=VerdictThresholds(reranked=EXACT, hybrid=EXACT, lexical=EXACT))
+        self.put(*registrations)
+        self.preview = Preview(
+            discover=discover,
+            index=self.index,
+            enrich=replace(self.enrich, writer=writer),
+            registry=self.registry,
+            trust=self.trust,
+        )
+
+    def put(self, *registrations: Registration) -> None:
+        self.registry.put(registrations)
+        self.enrich([Change(r.id, Cause(event_id="1", time="2026")) for r in registrations])
+
+    def state(self) -> Any:
+        kept = (self.registry.items, self.trust.given, self.profiles.kept, self.profiles.earlier, self.index.entries)
+        return copy.deepcopy(kept)
+
+
+TIDES = a_registration(
+    name="tide_table", description="Says when the water is high or low at a harbour on a day.",
+    examples=["when is high water at the harbour tomorrow"],
+)  # fmt: skip
+REFUND = a_registration(name="refund", description="Gives the money of a card payment back.")
+
+
+def flags(report) -> set[str]:
+    return {one.flag for one in report.advice}
+
+
+def test_a_preview_changes_nothing_and_asks_no_reranker():
+    world = World(TIDES, REFUND)
+    before = world.state()
+    world.preview(a_registration(name="new", description="high water", examples=["tides please"]))
+    world.preview(TIDES)
+    assert world.state() == before
+    assert world.reranker.asked == 0
+
+
+def test_the_owners_examples_are_the_queries():
+    report = World(REFUND).preview(TIDES)
+    (query,) = report.queries
+    assert (query.query, query.origin) == ("when is high water at the harbour tomorrow", "its examples")
+    assert query.place == 1
+    assert report.placed is Placed.NEW
+
+
+def test_without_examples_queries_are_derived_from_the_text():
+    report = World(TIDES).preview(a_registration(name="refundCard", tags=["money"], description="Pays back. Slowly."))
+    assert [(p.query, p.origin) for p in report.queries] == [
+        ("Pays back.", "derived from its description"),
+        ("refund Card", "derived from its name"),
+        ("money", "derived from its tags"),
+    ]
+    assert "no examples" in flags(report)
+
+
+def test_a_registration_without_words_has_no_queries():
+    assert choose_queries(a_registration(name="?", description=None), a_profile(name="?", description=None)) == []
+
+
+def test_competitors_are_named_with_the_reason():
+    world = World(TIDES, REFUND)
+    world.trust.put(TIDES.id, 90)
+    world.put(TIDES)
+    weak = a_registration(name="clock", description="Says what time it is.", examples=["high water at the harbour"])
+    report = world.preview(weak)
+    (query,) = report.queries
+    assert query.unaided
+    assert query.unaided > 1
+    competitor = query.competitors[0]
+    assert competitor.id == TIDES.id
+    assert any("harbour" in why for why in competitor.why)
+    assert any("trusted more" in why for why in competitor.why)
+    assert "outranked" in flags(report)
+
+
+def test_unaided_place_ignores_the_query_among_the_examples():
+    report = World(TIDES).preview(
+        a_registration(name="clock", description="Says the time.", examples=["high water at the harbour on a day"])
+    )
+    (query,) = report.queries
+    assert query.unaided == 2
+    assert any("word for word" in one.what for one in report.advice if one.flag == "outranked") or query.place == 2
+
+
+def test_a_registered_capability_does_not_compete_with_itself():
+    world = World(TIDES, REFUND)
+    report = world.preview(a_registration(**{**TIDES.item(), "version": "2"}))
+    assert report.placed is Placed.CHANGED
+    assert not report.duplicates
+    assert all(competitor.id != TIDES.id for query in report.queries for competitor in query.competitors)
+    assert "replaces" in flags(report)
+
+
+def test_an_id_of_another_kind_is_taken():
+    report = World(TIDES).preview(a_registration(**{**TIDES.item(), "kind": "agent"}))
+    assert report.placed is Placed.OTHER_KIND
+    assert report.advice[0].flag == "taken id"
+
+
+def test_a_near_duplicate_has_its_overlap_and_its_cosine():
+    copied = a_registration(**{**TIDES.item(), "namespace": "org.copy", "examples": []})
+    (duplicate,) = World(TIDES, REFUND).preview(copied).duplicates
+    assert (duplicate.id, duplicate.same_owner, duplicate.overlap) == (TIDES.id, False, 1.0)
+    assert duplicate.cosine
+    assert duplicate.cosine > 0.7
+
+
+def test_without_an_encoder_only_words_are_compared():
+    report = World(TIDES, encoder=False).preview(a_registration(**{**TIDES.item(), "namespace": "org.copy"}))
+    assert report.duplicates[0].cosine is None
+    assert "encoder" in report.without[0]
+    world = World(TIDES)
+    world.encoder.broken = True
+    assert "encoder" in world.preview(REFUND).without[0]
+
+
+def test_a_failing_writer_leaves_the_owners_description():
+    written = Enrichment(summary="Tells tides.", positive_examples=("is it low water now",))
+    report = World(writer=ScriptedWriter(lambda r: Written(enrichment=written))).preview(
+        a_registration(name="tides", description="Says when the water is high or low.")
+    )
+    assert report.described_by == "fake-writer"
+    assert report.queries[0].origin == "the writer's examples"
+    failing = World(writer=ScriptedWriter(lambda r: DependencyFailed("no credentials"))).preview(TIDES)
+    assert failing.described_by == "its owner"
+    assert "no credentials" in failing.without[0]
+
+
+def test_hidden_capabilities_are_neither_competitors_nor_duplicates():
+    secret = a_registration(**{**TIDES.item(), "namespace": "org.secret", "visible_to": ["finance"]})
+    world = World(secret)
+    mine = a_registration(**{**TIDES.item(), "visible_to": ["finance"]})
+    report = world.preview(mine)
+    assert report.duplicates == ()
+    assert [query.place for query in report.queries] == [1]
+    assert [duplicate.id for duplicate in world.preview(mine, ["finance"]).duplicates] == [secret.id]
+
+
+def test_an_empty_registry_has_no_competitors():
+    report = World().preview(TIDES)
+    assert [(p.place, p.competitors) for p in report.queries] == [(1, ())]
+
+
+def test_signals_of_the_candidate_are_those_of_discovery():
+    world = World(REFUND)
+    world.trust.put(TIDES.id, 70)
+    (query,) = world.preview(TIDES).queries
+    assert query.signals[Signal.QUALITY] == 0.7
+    assert query.score
