@@ -4,8 +4,8 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from importlib import resources
 from pathlib import Path
 
@@ -71,16 +71,17 @@ class Database:
         """
         connection = self.connect()
         try:
-            with self.explained():
+            with self.error_translation():
                 connection.execute("BEGIN IMMEDIATE")
-                transaction = Transaction(connection)
-                try:
-                    yield transaction
-                finally:
-                    transaction.end()
+            open_transaction = Transaction(connection, self.error_translation)
+            try:
+                yield open_transaction
+            finally:
+                open_transaction.end()
         finally:
             connection.close()
-            self._opened.remove(connection)
+            if connection in self._opened:
+                self._opened.remove(connection)
 
     def connect(self) -> sqlite3.Connection:
         """A connection of the caller's own; `close` closes it, too."""
@@ -152,8 +153,10 @@ class Database:
 class Transaction:
     """One open transaction, read as a database is. Threads take turns on its connection."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    def __init__(
+        self, connection: sqlite3.Connection, error_translation: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        self._connection, self._error_translation = connection, error_translation
         self._lock = threading.Lock()
         self._ended = False
 
@@ -167,7 +170,8 @@ class Transaction:
         with self._lock:
             if self._ended:
                 raise DependencyFailed("the transaction has ended")
-            yield self._connection
+            with self._error_translation():
+                yield self._connection
 
     def end(self) -> None:
         """Roll back."""
