@@ -1,4 +1,4 @@
-"""The client against a server that does whatever a test wants of it."""
+"""The client against a scripted server."""
 
 import json
 import select
@@ -31,7 +31,7 @@ from mats.client import (
     Unreachable,
     WrongRequest,
 )
-from mats.client.transport import _seconds
+from mats.client.transport import _parse_retry_after
 from mats.edge.answer import Answer
 from tests.unit.edge.test_openapi import FULL
 
@@ -40,13 +40,13 @@ HEALTH = {"status": "ok", "index": "i", "encoder": None, "reranker": None}
 
 
 class Server(ThreadingHTTPServer):
-    """Answers with what its script says, the last of it for ever; keeps what it was asked."""
+    """Answers with the steps of its script, the last one repeated; records the requests."""
 
     daemon_threads = True
 
     def __init__(self, script: list[Any]) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.script, self.asked = script, list[dict[str, Any]]()
+        self.script, self.requests = script, list[dict[str, Any]]()
 
     @property
     def url(self) -> str:
@@ -58,8 +58,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self.server.asked.append({"path": self.path, "headers": dict(self.headers), "body": body})
-        step = self.server.script[min(len(self.server.asked), len(self.server.script)) - 1]
+        self.server.requests.append({"path": self.path, "headers": dict(self.headers), "body": body})
+        step = self.server.script[min(len(self.server.requests), len(self.server.script)) - 1]
         if callable(step):
             step(self)
             return
@@ -90,16 +90,16 @@ def serving(*script: Any) -> Iterator[Server]:
         thread.join()
 
 
-def heard(server: Server, times: int) -> bool:
-    """Whether it was asked so often; a client that has left may be heard later."""
+def has_requests(server: Server, times: int) -> bool:
+    """Whether it had so many requests; that of a client with a timeout may be read later."""
     until = time.monotonic() + 10
-    while len(server.asked) < times and time.monotonic() < until:
+    while len(server.requests) < times and time.monotonic() < until:
         time.sleep(0.01)
-    return len(server.asked) == times
+    return len(server.requests) == times
 
 
-def retries(waited: list[float] | None = None, **more: Any) -> Retries:
-    waits = [] if waited is None else waited
+def retries(waits: list[float] | None = None, **more: Any) -> Retries:
+    waits = [] if waits is None else waits
     return Retries(sleep=waits.append, random=lambda: 1.0, **more)
 
 
@@ -138,19 +138,19 @@ def cut_off(handler: _Handler) -> None:
     handler.close_connection = True
 
 
-# --- what is asked and answered
+# --- requests and answers
 
 
-def test_a_question_is_asked_as_the_contract_has_it():
+def test_request_follows_the_contract():
     with serving((200, ANSWER)) as server, Client(server.url) as mats:
         answer = mats.discover("refund", kinds=["tool"], namespaces={"com.acme"}, tags=("a",), limit=3, explain=True)
     assert answer == Answer.of(FULL)
-    (asked,) = server.asked
-    assert asked["path"] == "/discover"
-    assert json.loads(asked["body"]) == {
+    (request,) = server.requests
+    assert request["path"] == "/discover"
+    assert json.loads(request["body"]) == {
         "query": "refund", "kinds": ["tool"], "namespaces": ["com.acme"], "tags": ["a"], "limit": 3, "explain": True,
     }  # fmt: skip
-    assert "Authorization" not in asked["headers"]
+    assert "Authorization" not in request["headers"]
 
 
 @pytest.mark.parametrize(
@@ -165,37 +165,37 @@ def test_a_question_is_asked_as_the_contract_has_it():
         ("com.acme/a//b", "/capabilities/com.acme%2Fa%2F%2Fb"),
     ],
 )
-def test_an_id_is_asked_for_as_it_is(id, path):
+def test_id_reaches_the_server_unchanged(id, path):
     with serving((404, problem(404))) as server, Client(server.url) as mats, pytest.raises(NotFound):
         mats.capability(id)
-    assert server.asked[0]["path"] == path
+    assert server.requests[0]["path"] == path
 
 
-def test_one_value_alone_is_not_taken_for_its_letters():
+def test_single_string_is_one_value():
     with serving((200, ANSWER)) as server, Client(server.url) as mats:
         mats.discover("refund", kinds="tool", namespaces="com.acme", tags="pay")
-    sent = json.loads(server.asked[0]["body"])
+    sent = json.loads(server.requests[0]["body"])
     assert (sent["kinds"], sent["namespaces"], sent["tags"]) == (["tool"], ["com.acme"], ["pay"])
 
 
-def test_what_a_newer_api_says_besides_is_passed_over():
+def test_unknown_attributes_are_ignored():
     (first, *rest) = ANSWER["results"]
     newer = {**ANSWER, "results": [{**first, "carbon": 3}, *rest], "region": "moon"}
     with serving((200, newer)) as server, Client(server.url) as mats:
         assert mats.discover("refund") == Answer.of(FULL)
 
 
-def test_connections_are_used_again_and_by_many_threads():
+def test_threads_share_the_client():
     with serving((200, HEALTH)) as server, Client(server.url) as mats:
         threads = [threading.Thread(target=mats.health) for _ in range(20)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-    assert len(server.asked) == 20
+    assert len(server.requests) == 20
 
 
-# --- what goes wrong
+# --- errors
 
 
 @pytest.mark.parametrize(
@@ -205,51 +205,51 @@ def test_connections_are_used_again_and_by_many_threads():
         (422, WrongRequest), (500, Refused), (302, Refused), (418, Refused),
     ],
 )  # fmt: skip
-def test_a_problem_is_an_error_that_carries_it(status, error):
-    said = problem(status, errors=[{"field": "query", "message": "is required"}], instance="/1")
-    with serving((status, said)) as server, Client(server.url, retries=retries()) as mats:
+def test_error_carries_its_problem(status, error):
+    body = problem(status, errors=[{"field": "query", "message": "is required"}], instance="/1")
+    with serving((status, body)) as server, Client(server.url, retries=retries()) as mats:
         with pytest.raises(error) as caught:
             mats.discover("x")
         assert type(caught.value) is error
         assert caught.value.status == status
         assert caught.value.problem.errors[0].field == "query"
         assert "query: is required" in str(caught.value)
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
-def test_what_the_detail_says_already_is_not_said_twice():
-    said = problem(422, detail="query: is required", errors=[{"field": "query", "message": "is required"}])
-    with serving((422, said)) as server, Client(server.url) as mats, pytest.raises(WrongRequest) as refused:
+def test_detail_is_not_repeated_in_the_message():
+    body = problem(422, detail="query: is required", errors=[{"field": "query", "message": "is required"}])
+    with serving((422, body)) as server, Client(server.url) as mats, pytest.raises(WrongRequest) as refused:
         mats.discover("x")
     assert str(refused.value) == "422 No: query: is required"
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-def test_a_busy_api_is_asked_again_after_longer_and_longer(status):
-    waited: list[float] = []
+def test_busy_api_is_retried_with_backoff(status):
+    waits: list[float] = []
     with serving((status, problem(status)), (status, b"<html>"), (200, HEALTH)) as server:
-        assert Client(server.url, retries=retries(waited)).health().status == "ok"
-    assert waited == [0.25, 0.5]
-    assert len(server.asked) == 3
+        assert Client(server.url, retries=retries(waits)).health().status == "ok"
+    assert waits == [0.25, 0.5]
+    assert len(server.requests) == 3
 
 
-def test_an_api_that_stays_busy_is_given_up():
-    waited: list[float] = []
+def test_retries_end_and_respect_retry_after():
+    waits: list[float] = []
     with serving((503, problem(503), {"Retry-After": "2"})) as server, pytest.raises(Busy) as caught:
-        Client(server.url, retries=retries(waited, attempts=4)).health()
-    assert waited == [2.0, 2.0, 2.0]
+        Client(server.url, retries=retries(waits, attempts=4)).health()
+    assert waits == [2.0, 2.0, 2.0]
     assert caught.value.retry_after_s == 2
-    assert len(server.asked) == 4
+    assert len(server.requests) == 4
 
 
-def test_nobody_waits_longer_than_is_worth_it():
-    waited: list[float] = []
+def test_long_retry_after_is_not_waited_for():
+    waits: list[float] = []
     with serving((429, problem(429), {"Retry-After": "60"})) as server, pytest.raises(Busy) as caught:
-        Client(server.url, retries=retries(waited, longest_s=10)).health()
-    assert (waited, caught.value.retry_after_s, len(server.asked)) == ([], 60, 1)
+        Client(server.url, retries=retries(waits, longest_s=10)).health()
+    assert (waits, caught.value.retry_after_s, len(server.requests)) == ([], 60, 1)
 
 
-def test_pauses_differ_from_client_to_client():
+def test_backoff_has_jitter_and_a_maximum():
     drawn = [Retries(random=lambda r=r: r).pause_s(1, None) for r in (0.0, 0.5, 1.0)]
     assert drawn == [0.125, 0.1875, 0.25]
     assert Retries(random=lambda: 1.0, longest_s=1, attempts=99).pause_s(50, None) == 1
@@ -257,24 +257,24 @@ def test_pauses_differ_from_client_to_client():
 
 def test_retry_after_is_seconds_or_a_date():
     soon = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
-    assert 20 < (_seconds(soon) or 0) <= 30
-    assert _seconds("Fri, 31 Dec 1999 23:59:59 GMT") == 0
-    assert [_seconds(said) for said in ("7", "", None, "soon", "-3", "²", "9" * 400)] == [
+    assert 20 < (_parse_retry_after(soon) or 0) <= 30
+    assert _parse_retry_after("Fri, 31 Dec 1999 23:59:59 GMT") == 0
+    assert [_parse_retry_after(said) for said in ("7", "", None, "soon", "-3", "²", "9" * 400)] == [
         7.0, None, None, None, None, None, 999_999_999.0,
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("fault", [hang, drop, drip, cut_off], ids=lambda fault: fault.__name__)
-def test_an_answer_that_does_not_come_is_asked_for_again_and_then_given_up(fault: Callable[[_Handler], None]):
+def test_timeouts_and_dropped_connections_are_retried_then_raised(fault: Callable[[_Handler], None]):
     with serving(fault, (200, HEALTH)) as server:
         assert Client(server.url, timeout_s=1, retries=retries()).health().status == "ok"
     with serving(fault) as server:
         with pytest.raises(Unreachable):
             Client(server.url, timeout_s=0.2, retries=retries()).health()
-        assert heard(server, 3)
+        assert has_requests(server, 3)
 
 
-def test_where_nobody_listens_nothing_is_reached():
+def test_refused_connection_is_unreachable():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{probe.getsockname()[1]}"
@@ -287,21 +287,21 @@ def test_where_nobody_listens_nothing_is_reached():
     [b"", b"<html>hello\x1b[31m</html>", b"{}", b"[]", b"null", b'{"results": 5}', b"\xff\xfe", b"[" * 100_000],
     ids=["nothing", "a page", "empty", "a list", "null", "another", "bytes", "deep"],
 )
-def test_garbage_is_not_understood_and_not_asked_for_again(content):
+def test_invalid_response_is_not_retried(content):
     with serving((200, content)) as server, pytest.raises(NotUnderstood) as caught:
         Client(server.url, retries=retries()).discover("x")
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
     assert "\x1b" not in str(caught.value)
 
 
 @pytest.mark.parametrize("content", [b"", b"<html>Bad gateway</html>", b"{}", b'{"status": "x"}', b"\xff"])
-def test_a_refusal_in_other_words_is_a_problem_all_the_same(content):
+def test_error_without_a_problem_still_raises_one(content):
     with serving((403, content)) as server, pytest.raises(NotAllowed) as caught:
         Client(server.url, retries=retries()).health()
     assert caught.value.problem.status == 403
 
 
-def test_an_answer_without_end_is_not_read_to_it():
+def test_endless_response_is_bounded():
     def endless(handler: _Handler) -> None:
         handler.send_response(200)
         handler.send_header("Content-Length", str(10**12))
@@ -316,14 +316,14 @@ def test_an_answer_without_end_is_not_read_to_it():
         Client(server.url, timeout_s=20).health()
 
 
-def test_no_other_place_is_gone_to():
+def test_redirects_are_not_followed():
     with serving((200, HEALTH)) as other, serving((302, b"", {"Location": other.url})) as server:
         with pytest.raises(Refused):
             Client(server.url, auth=Bearer("secret"), retries=retries()).health()
-        assert other.asked == []
+        assert other.requests == []
 
 
-# --- who asks
+# --- authentication
 
 
 @pytest.mark.parametrize(
@@ -333,25 +333,25 @@ def test_no_other_place_is_gone_to():
         "https://mats.example.com?x=1", "http://127.0.0.1.example.com",
     ],
 )  # fmt: skip
-def test_nothing_is_said_in_clear_over_a_network(url):
+def test_address_must_be_https_or_local(url):
     with pytest.raises(ValueError, match="address"):
         Client(url, auth=Bearer("secret"))
 
 
-def test_another_machine_wants_to_know_who_asks():
+def test_remote_api_requires_auth():
     with pytest.raises(ValueError, match="SigV4 or Bearer"):
         Client("https://mats.example.com")
     Client("https://mats.example.com/live/", auth=Bearer("secret"))
 
 
-def test_a_token_is_borne_and_may_be_fresh_for_every_attempt():
+def test_token_may_be_fresh_for_every_attempt():
     tokens = iter(["first", "second"])
     with serving((503, b""), (200, HEALTH)) as server:
         Client(server.url, auth=Bearer(lambda: next(tokens)), retries=retries()).health()
-    assert [asked["headers"]["Authorization"] for asked in server.asked] == ["Bearer first", "Bearer second"]
+    assert [request["headers"]["Authorization"] for request in server.requests] == ["Bearer first", "Bearer second"]
 
 
-def test_a_secret_is_not_shown():
+def test_secrets_do_not_appear_in_repr_or_messages():
     assert "secret" not in repr(Bearer("secret"))
     assert "secret" not in repr(SigV4("eu-north-1", Credentials("id", "secret")))
     for wrong in ("sec\nret", "", "sécret"):
@@ -364,26 +364,26 @@ CREDENTIALS = Credentials("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEK
 
 
 @pytest.mark.parametrize("ask", [lambda mats: mats.discover("é"), lambda mats: mats.capability("com.acme/a b")])
-def test_the_signature_is_the_one_that_aws_computes_of_what_was_sent(ask):
-    """What arrived is signed again, by botocore, at the time that the request names."""
+def test_signature_is_the_one_aws_computes_of_the_request(ask):
+    """The received request is signed again by botocore, with the time that it names."""
     with serving((404, problem(404))) as server, pytest.raises(NotFound):
         ask(Client(server.url, auth=SigV4("eu-north-1", CREDENTIALS)))
-    (asked,) = server.asked
-    sent = asked["headers"]
+    (request,) = server.requests
+    sent = request["headers"]
     scope, signed, _ = sent["Authorization"].removeprefix("AWS4-HMAC-SHA256 ").split(", ")
     assert scope.endswith("/eu-north-1/execute-api/aws4_request")
     names = signed.removeprefix("SignedHeaders=").split(";")
     assert {"host", "x-amz-date", "x-amz-security-token"} <= set(names)
     headers = {name: value for name, value in sent.items() if name.lower() in names}
-    method = "POST" if asked["body"] else "GET"
-    again = AWSRequest(method, f"{server.url}{asked['path']}", headers=headers, data=asked["body"])
+    method = "POST" if request["body"] else "GET"
+    again = AWSRequest(method, f"{server.url}{request['path']}", headers=headers, data=request["body"])
     again.context["timestamp"] = sent["X-Amz-Date"]
     verifier = SigV4Auth(CREDENTIALS, "execute-api", "eu-north-1")
     text = verifier.string_to_sign(again, verifier.canonical_request(again))
     assert sent["Authorization"].endswith(f"Signature={verifier.signature(text, again)}")
 
 
-def test_a_known_request_has_the_known_signature(monkeypatch):
+def test_signature_matches_the_published_test_suite(monkeypatch):
     """`get-vanilla` of AWS's published test suite for Signature Version 4, of its own service and region."""
     import botocore.auth
 
@@ -396,7 +396,7 @@ def test_a_known_request_has_the_known_signature(monkeypatch):
     assert headers["Authorization"].endswith("5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31")
 
 
-def test_without_credentials_there_is_nothing_to_sign_with(monkeypatch, tmp_path):
+def test_missing_credentials_are_an_error(monkeypatch, tmp_path):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_CONTAINER_CREDENTIALS_FULL_URI"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
@@ -406,14 +406,14 @@ def test_without_credentials_there_is_nothing_to_sign_with(monkeypatch, tmp_path
         Client("https://mats.example.com", auth=SigV4("eu-north-1")).health()
 
 
-def test_credentials_are_found_as_other_tools_find_them(monkeypatch):
+def test_default_credentials_are_those_of_aws_tools(monkeypatch):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
     with serving((200, HEALTH)) as server:
         Client(server.url, auth=SigV4("eu-north-1")).health()
-    assert "Credential=AKIDEXAMPLE/" in server.asked[0]["headers"]["Authorization"]
+    assert "Credential=AKIDEXAMPLE/" in server.requests[0]["headers"]["Authorization"]
 
 
-def test_every_error_is_of_one_tree():
+def test_errors_form_one_tree():
     assert {error.__base__ for error in (WrongRequest, NotAllowed, NotFound, Busy)} == {Refused}
     assert {error.__base__ for error in (Refused, Unreachable, NotUnderstood)} == {MatsError}

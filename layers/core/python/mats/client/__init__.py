@@ -1,12 +1,12 @@
-"""A client for the API: typed answers, signed or bearing a token, tried again where that may help.
+"""A client of the API: typed answers, SigV4 or bearer authentication, retries.
 
     from mats.client import Client
 
     with Client("http://127.0.0.1:8080") as mats:
-        for found in mats.discover("refund a card payment", limit=3).results:
-            print(found.id, found.relevance)
+        for result in mats.discover("refund a card payment", limit=3).results:
+            print(result.id, result.relevance)
 
-Everything that goes wrong is a `MatsError`: see `mats.client.errors`.
+Every error is a `MatsError`: see `mats.client.errors`.
 """
 
 from mats.client.auth import Auth, Bearer, SigV4

@@ -1,4 +1,4 @@
-"""Who asks: nobody in particular on this machine, the bearer of a token, or an AWS identity that signs."""
+"""Authentication of requests: a bearer token, or an AWS identity that signs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,46 +8,45 @@ _SERVICE = "execute-api"
 
 
 class Auth(Protocol):
-    """What makes a request somebody's."""
+    """Authenticates requests."""
 
     def headers(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Mapping[str, str]:
-        """The headers to send instead of these, made anew for every attempt.
+        """The headers to send instead of these; called for every attempt.
 
         Raises:
-            ValueError: there is nothing to sign with; the message says what is missing.
+            ValueError: credentials are missing or malformed; the message says which.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Bearer:
-    """A token of the issuer that the API was deployed with (`auth=jwt`), or what fetches a fresh one."""
+    """A token of the issuer that the API was deployed with (`auth=jwt`), or a function that returns a fresh one."""
 
     token: str | Callable[[], str] = field(repr=False)
 
     def headers(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Mapping[str, str]:
-        """With the token."""
         token = self.token if isinstance(self.token, str) else self.token()
         if not token.isascii() or not token.isprintable() or not token.strip():
-            raise ValueError("the token is not one: it is empty, or holds what no header can")
+            raise ValueError("the token is invalid: it is empty, or has characters that a header cannot have")
         return {**headers, "Authorization": f"Bearer {token.strip()}"}
 
 
 @dataclass(frozen=True, slots=True)
 class SigV4:
-    """An AWS identity that may call the API (`auth=iam`, the policy for agents).
+    """Signs as an AWS identity that may call the API (`auth=iam`, the policy for agents).
 
-    Without credentials those that AWS's own tools would use are found, once.
+    Default credentials: those that AWS's own tools would use, looked up once.
     """
 
     region: str
     credentials: Any = field(default=None, repr=False)
-    """botocore's credentials, which may renew themselves: `boto3.Session().get_credentials()`."""
-    _found: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
+    """botocore credentials, which may be refreshable: `boto3.Session().get_credentials()`."""
+    _default: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def headers(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Mapping[str, str]:
-        """With a signature that is good for five minutes."""
-        from botocore.auth import SigV4Auth  # noqa: PLC0415 - for those who sign
+        """Add a signature, which is valid for five minutes."""
+        from botocore.auth import SigV4Auth  # noqa: PLC0415 - for SigV4 only
         from botocore.awsrequest import AWSRequest  # noqa: PLC0415
 
         request = AWSRequest(method, url, headers=dict(headers), data=body)
@@ -57,11 +56,11 @@ class SigV4:
     def _credentials(self) -> Any:
         if self.credentials is not None:
             return self.credentials
-        if not self._found:
-            from botocore.session import Session  # noqa: PLC0415 - for those who sign
+        if not self._default:
+            from botocore.session import Session  # noqa: PLC0415 - for SigV4 only
 
             found = Session().get_credentials()
             if found is None:
                 raise ValueError("no AWS credentials to sign with: set a profile, or pass `credentials`")
-            self._found.append(found)
-        return self._found[0]
+            self._default.append(found)
+        return self._default[0]

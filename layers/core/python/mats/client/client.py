@@ -1,4 +1,4 @@
-"""The client."""
+"""The client of one API."""
 
 from collections.abc import Iterable
 from types import TracebackType
@@ -16,29 +16,31 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Client:
-    """Asks one API; may be shared by threads. Every method raises a `MatsError` if there is no answer to give."""
+    """Calls one API; safe to share between threads. Every method raises a `MatsError` if it has no answer."""
 
     def __init__(
         self, url: str, *, auth: Auth | None = None, timeout_s: float = 10.0, retries: Retries | None = None
     ) -> None:
-        """Nothing is sent yet.
+        """Check the arguments; nothing is sent.
 
         Args:
-            url: Where the API is: `http://127.0.0.1:8080`, or what the stack put out as ApiUrl.
+            url: The address of the API: `http://127.0.0.1:8080`, or the stack's output ApiUrl.
             auth: `SigV4` or `Bearer`; the service on this machine needs neither.
-            timeout_s: How long one attempt may take, from connecting to the end of the answer.
-            retries: How often and when to try again; three attempts by default.
+            timeout_s: Timeout of one attempt, from connecting to the end of the body.
+            retries: Number of attempts and backoff; three attempts by default.
 
         Raises:
-            ValueError: what the address or the caller says would go over the network in clear, or unasked for.
+            ValueError: the address is neither https nor on this machine, or `auth` is missing for a remote API.
         """
         parts = urlsplit(url)
-        near = parts.hostname in _LOOPBACK
-        private = parts.scheme == "https" or (parts.scheme == "http" and near)
+        local = parts.hostname in _LOOPBACK
+        private = parts.scheme == "https" or (parts.scheme == "http" and local)
         if not (private and parts.hostname) or parts.query or parts.username:
-            raise ValueError(f"the address must be https, or http on this machine, and no more: {parts.hostname!r}")
-        if auth is None and not near:
-            raise ValueError("an API on another machine wants to know who asks: pass SigV4 or Bearer")
+            raise ValueError(
+                f"the address must be https, or http on this machine, without user or query: {parts.hostname!r}"
+            )
+        if auth is None and not local:
+            raise ValueError("`auth` is required for a remote API: pass SigV4 or Bearer")
         self._transport = Transport(url=url.rstrip("/"), auth=auth, timeout_s=timeout_s, retries=retries or Retries())
 
     def discover(
@@ -54,15 +56,15 @@ class Client:
         """The capabilities that serve a request, best first.
 
         Args:
-            query: What is wanted, in plain words.
-            kinds: Any of these; none: all four.
+            query: The request in plain words.
+            kinds: Any of these; default: all four.
             namespaces: In any of these or below.
-            tags: Carrying every one of these.
-            limit: At most so many; no more than the service looks at.
-            explain: Say for each result which words matched where.
+            tags: All of these.
+            limit: Maximum of results.
+            explain: Add the words that matched, and the fields they matched in.
         """
-        wish = _wish(query, kinds, namespaces, tags, limit)
-        return self._transport.ask("POST", "/discover", Answer, {**wish, "explain": explain})
+        request = _request(query, kinds, namespaces, tags, limit)
+        return self._transport.call("POST", "/discover", Answer, {**request, "explain": explain})
 
     def tools(
         self,
@@ -75,31 +77,31 @@ class Client:
         tags: Iterable[str] = (),
         limit: int | None = None,
     ) -> ReadyMade:
-        """The same as tools to pass on to a model: `output` is what its API takes.
+        """The same as tools for a model: `output` is in the format of its API.
 
         Args:
-            query: What is wanted, in plain words.
-            format: Whose tools.
-            token_budget: At most so many tokens of them, estimated by the API.
-            kinds: As for `discover`, like all that follow.
-            namespaces: See there.
-            tags: See there.
-            limit: See there.
+            query: The request in plain words.
+            format: Format of the tools.
+            token_budget: Maximum of tokens of all tools, estimated by the API.
+            kinds: As for `discover`, like the following.
+            namespaces: As for `discover`.
+            tags: As for `discover`.
+            limit: As for `discover`.
         """
-        wish = _wish(query, kinds, namespaces, tags, limit)
-        ready = {"format": format, "token_budget": token_budget}
-        return self._transport.ask("POST", "/discover", ReadyMade, {**wish, **ready})
+        request = _request(query, kinds, namespaces, tags, limit)
+        options = {"format": format, "token_budget": token_budget}
+        return self._transport.call("POST", "/discover", ReadyMade, {**request, **options})
 
     def capability(self, id: str) -> Capability:
         """One capability in full, by `namespace/name`."""
-        return self._transport.ask("GET", f"/capabilities/{_in_path(id)}", Capability)
+        return self._transport.call("GET", f"/capabilities/{_quote_path(id)}", Capability)
 
     def health(self) -> Health:
-        """Whether the API can answer, and what it answers with."""
-        return self._transport.ask("GET", "/healthz", Health)
+        """Whether the API can answer, and its index and models."""
+        return self._transport.call("GET", "/healthz", Health)
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._transport.pool.clear()
 
     def __enter__(self) -> Self:
@@ -111,21 +113,21 @@ class Client:
         self.close()
 
 
-def _wish(
+def _request(
     query: str, kinds: Iterable[Kind | str], namespaces: Iterable[str], tags: Iterable[str], limit: int | None
 ) -> dict[str, Any]:
     return {
-        "query": query, "kinds": _several(kinds), "namespaces": _several(namespaces), "tags": _several(tags),
+        "query": query, "kinds": _to_list(kinds), "namespaces": _to_list(namespaces), "tags": _to_list(tags),
         "limit": limit,
     }  # fmt: skip
 
 
-def _several(values: Iterable[str]) -> list[str]:
-    """The values; one alone is meant as such, not as its letters."""
+def _to_list(values: Iterable[str]) -> list[str]:
+    """The values; a string is one value, not its letters."""
     return [values] if isinstance(values, str) else list(values)
 
 
-def _in_path(id: str) -> str:
-    """An id as it stands in a path; where a path would be shortened on its way, its slashes are escaped, too."""
-    shortened = any(part in ("", ".", "..") for part in id.split("/"))
-    return quote(id, safe="" if shortened else "/", errors="replace")
+def _quote_path(id: str) -> str:
+    """Escape an id for a path, with its slashes if the path would otherwise be normalized."""
+    normalizable = any(part in ("", ".", "..") for part in id.split("/"))
+    return quote(id, safe="" if normalizable else "/", errors="replace")

@@ -1,13 +1,13 @@
-"""What can go wrong between a client and the API.
+"""The exceptions of the client.
 
 MatsError
-├── Unreachable      there was no answer: no connection, or not in time; it was tried again
-├── NotUnderstood    there was an answer, and it is none of this API's: is the address right?
-└── Refused          the API said no; `problem` says why
+├── Unreachable      no connection, or a timeout, after all retries
+├── NotUnderstood    the response is not one of this API: check the address
+└── Refused          the API returned an error; `problem` says why
     ├── WrongRequest   400, 413, 422: `problem.errors` names the fields
     ├── NotAllowed     401, 403: the token, the signature or the policy
     ├── NotFound       404: no such capability, or not for this caller
-    └── Busy           429, 502, 503, 504: it was tried again; `retry_after_s` says when to come back, if the API does
+    └── Busy           429, 502, 503, 504, after all retries; `retry_after_s` is the Retry-After of the API, if any
 """
 
 from mats.edge.answer import Problem
@@ -18,19 +18,19 @@ class MatsError(Exception):
 
 
 class Unreachable(MatsError):
-    """There was no answer."""
+    """No connection, or a timeout."""
 
 
 class NotUnderstood(MatsError):
-    """What answered is not this API, or of another age."""
+    """The response is not one of this version of the API."""
 
 
 class Refused(MatsError):
-    """The API answered with a problem."""
+    """The API returned an error (RFC 9457 problem)."""
 
     def __init__(self, problem: Problem, retry_after_s: float | None = None) -> None:
-        told = (f"{fault.field}: {fault.message}" for fault in problem.errors)
-        fields = "".join(f"; {fault}" for fault in told if fault not in problem.detail)
+        faults = (f"{fault.field}: {fault.message}" for fault in problem.errors)
+        fields = "".join(f"; {fault}" for fault in faults if fault not in problem.detail)
         super().__init__(f"{problem.status} {problem.title}: {problem.detail}{fields}")
         self.problem = problem
         self.retry_after_s = retry_after_s
@@ -42,19 +42,19 @@ class Refused(MatsError):
 
 
 class WrongRequest(Refused):
-    """The request breaks the contract."""
+    """The request is invalid."""
 
 
 class NotAllowed(Refused):
-    """The caller may not ask this."""
+    """The caller is not authenticated or not authorized."""
 
 
 class NotFound(Refused):
-    """There is no such capability, or it does not exist for this caller."""
+    """There is no such capability, or this caller may not see it."""
 
 
 class Busy(Refused):
-    """The API cannot answer now."""
+    """The API is rate limited or temporarily unavailable."""
 
 
 _BY_STATUS: dict[int, type[Refused]] = {
@@ -65,6 +65,6 @@ _BY_STATUS: dict[int, type[Refused]] = {
 }
 
 
-def refused(problem: Problem, retry_after_s: float | None) -> Refused:
+def error_of(problem: Problem, retry_after_s: float | None) -> Refused:
     """The error for a problem, by its status."""
     return _BY_STATUS.get(problem.status, Refused)(problem, retry_after_s)

@@ -1,4 +1,7 @@
-"""One question over HTTP: within its time, tried again where that may help, and read as what the API promises."""
+"""HTTP calls with a timeout per attempt, retries with backoff, and validated responses.
+
+The retries are not urllib3's, which cannot sign each attempt anew or bound the time until the end of the body.
+"""
 
 import json
 import time
@@ -13,25 +16,24 @@ from urllib3 import HTTPResponse, PoolManager, Timeout
 from urllib3.exceptions import HTTPError
 
 from mats.client.auth import Auth
-from mats.client.errors import Busy, MatsError, NotUnderstood, Unreachable, refused
+from mats.client.errors import Busy, MatsError, NotUnderstood, Unreachable, error_of
 from mats.edge.answer import Problem
 
 M = TypeVar("M", bound=BaseModel)
 
-_LONGEST_ANSWER = 8_000_000
-"""Bytes; a shortlist with every schema at its largest stays well below."""
+_MAX_BYTES = 8_000_000
+"""A shortlist with schemas of maximum size stays well below."""
 _CHUNK = 65_536
 _CONNECTIONS = 16
-_SAID = 300
-"""Characters of an answer that is quoted because nobody understands it."""
+_MAX_QUOTED = 300
+"""Characters quoted of a response that is not understood."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
-    """How often and when to try again: after `base_s`, twice that and so on, each time between half and all of it.
+    """Number of attempts, and exponential backoff from `base_s` with jitter between half and all of it.
 
-    The API's own Retry-After goes before, if it is not longer than `longest_s`: then nobody waits, and the error says
-    when to come back.
+    A longer Retry-After of the API replaces the backoff; beyond `longest_s` there is no retry.
     """
 
     attempts: int = 3
@@ -40,17 +42,17 @@ class Retries:
     sleep: Callable[[float], object] = field(default=time.sleep, repr=False)
     random: Callable[[], float] = field(default=SystemRandom().random, repr=False)
 
-    def pause_s(self, attempt: int, asked_s: float | None) -> float | None:
-        """How long to wait after this attempt, the first being 1; None if there is not to be another."""
-        if attempt >= self.attempts or (asked_s or 0.0) > self.longest_s:
+    def pause_s(self, attempt: int, retry_after_s: float | None) -> float | None:
+        """Seconds to wait after this attempt, the first being 1; none: no further attempt."""
+        if attempt >= self.attempts or (retry_after_s or 0.0) > self.longest_s:
             return None
-        drawn = min(self.base_s * 2.0 ** (attempt - 1), self.longest_s) * (0.5 + self.random() / 2)
-        return max(asked_s or 0.0, drawn)
+        backoff_s = min(self.base_s * 2.0 ** (attempt - 1), self.longest_s) * (0.5 + self.random() / 2)
+        return max(retry_after_s or 0.0, backoff_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transport:
-    """Asks one API, from any number of threads."""
+    """Calls one API; safe to share between threads."""
 
     url: str
     auth: Auth | None
@@ -58,30 +60,30 @@ class Transport:
     retries: Retries
     pool: PoolManager = field(default_factory=lambda: PoolManager(maxsize=_CONNECTIONS), repr=False)
 
-    def ask(self, method: str, path: str, wanted: type[M], body: Mapping[str, Any] | None = None) -> M:
-        """The answer to a question that changes nothing, so that it can be asked again.
+    def call(self, method: str, path: str, model: type[M], body: Mapping[str, Any] | None = None) -> M:
+        """The validated response of an idempotent request.
 
         Raises:
-            MatsError: as its tree says.
+            MatsError: see mats.client.errors.
         """
         data = b"" if body is None else json.dumps(body).encode()
         for attempt in range(1, self.retries.attempts + 1):
             try:
-                return self._once(method, path, wanted, data)
+                return self._attempt(method, path, model, data)
             except (Busy, Unreachable) as error:
                 pause_s = self.retries.pause_s(attempt, error.retry_after_s if isinstance(error, Busy) else None)
                 if pause_s is None:
                     raise
                 self.retries.sleep(pause_s)
-        raise MatsError("there were no attempts to be made")
+        raise MatsError("`attempts` must be at least 1")
 
-    def _once(self, method: str, path: str, wanted: type[M], data: bytes) -> M:
-        status, headers, content = self._sent(method, path, data)
+    def _attempt(self, method: str, path: str, model: type[M], data: bytes) -> M:
+        status, headers, content = self._send(method, path, data)
         if status == 200:
-            return _read(wanted, content)
-        raise refused(_problem(status, content), _seconds(headers.get("Retry-After")))
+            return _parse(model, content)
+        raise error_of(_problem(status, content), _parse_retry_after(headers.get("Retry-After")))
 
-    def _sent(self, method: str, path: str, data: bytes) -> tuple[int, Mapping[str, str], bytes]:
+    def _send(self, method: str, path: str, data: bytes) -> tuple[int, Mapping[str, str], bytes]:
         url = f"{self.url}{path}"
         headers: Mapping[str, str] = {
             "Accept": "application/json",
@@ -89,59 +91,59 @@ class Transport:
         }
         if self.auth:
             headers = self.auth.headers(method, url, headers, data)
-        until = time.monotonic() + self.timeout_s
+        deadline = time.monotonic() + self.timeout_s
         try:
             response = self.pool.request(
                 method, url, body=data or None, headers=dict(headers), timeout=Timeout(total=self.timeout_s),
                 retries=False, redirect=False, preload_content=False,
             )  # fmt: skip
             with response:
-                return response.status, response.headers, _content(response, until)
+                return response.status, response.headers, _read_body(response, deadline)
         except HTTPError as error:
             raise Unreachable(f"{self.url} does not answer ({type(error).__name__})") from error
 
 
-def _content(response: Any, until: float) -> bytes:
-    """All of a body, however slowly it comes, but not later than that and not without end.
+def _read_body(response: Any, deadline: float) -> bytes:
+    """Read a body, within its deadline and maximum size.
 
     Raises:
-        Unreachable: time is over.
-        NotUnderstood: it is longer than any answer.
+        Unreachable: the deadline has passed.
+        NotUnderstood: the body is too large.
     """
-    assert isinstance(response, HTTPResponse)  # noqa: S101 - what a pool gives
-    read = bytearray()
+    assert isinstance(response, HTTPResponse)  # noqa: S101 - the type a pool returns
+    body = bytearray()
     while chunk := response.read1(_CHUNK):
-        read += chunk
-        if len(read) > _LONGEST_ANSWER:
-            raise NotUnderstood(f"an answer of more than {_LONGEST_ANSWER:,} bytes")
-        if time.monotonic() > until:
-            raise Unreachable("the answer did not come to its end in time")
-    return bytes(read)
+        body += chunk
+        if len(body) > _MAX_BYTES:
+            raise NotUnderstood(f"the response has more than {_MAX_BYTES:,} bytes")
+        if time.monotonic() > deadline:
+            raise Unreachable("timeout while reading the response")
+    return bytes(body)
 
 
-def _read(wanted: type[M], content: bytes) -> M:
-    """The answer; what a newer API says besides is passed over."""
+def _parse(model: type[M], content: bytes) -> M:
+    """Validate a response; unknown attributes of a newer API are ignored."""
     try:
-        return wanted.model_validate_json(content, extra="ignore")
+        return model.model_validate_json(content, extra="ignore")
     except ValidationError as error:
-        raise NotUnderstood(f"not the answer of this API: {_quoted(content)}") from error
+        raise NotUnderstood(f"not a response of this API: {_quote(content)}") from error
 
 
 def _problem(status: int, content: bytes) -> Problem:
-    """The problem that an answer tells; a proxy on the way may have said it in words of its own."""
+    """The problem in a response; a proxy may have sent another body, which is quoted."""
     try:
         return Problem.model_validate_json(content, extra="ignore").model_copy(update={"status": status})
     except ValidationError:
-        return Problem(title="Error", status=status, detail=_quoted(content))
+        return Problem(title="Error", status=status, detail=_quote(content))
 
 
-def _quoted(content: bytes) -> str:
-    text = "".join(c if c.isprintable() else " " for c in content[:_SAID].decode("utf-8", "replace"))
+def _quote(content: bytes) -> str:
+    text = "".join(c if c.isprintable() else " " for c in content[:_MAX_QUOTED].decode("utf-8", "replace"))
     return text or "nothing"
 
 
-def _seconds(retry_after: str | None) -> float | None:
-    """Seconds from now, as Retry-After says it: a number or a date; None if it says neither."""
+def _parse_retry_after(retry_after: str | None) -> float | None:
+    """Seconds from now, of a number or a date; none if it is neither."""
     if not retry_after:
         return None
     if retry_after.isascii() and retry_after.isdigit():
