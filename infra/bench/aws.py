@@ -20,7 +20,7 @@ from infra.bench import cold_start
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.index import OpenSearchIndex
 from mats.adapters.opensearch.mapping import index_body, write_alias
-from mats.bootstrap.cloud import Cloud
+from mats.bootstrap.cloud import cloud_system
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile import embedded_text, profile_of
@@ -93,10 +93,10 @@ def parity(data: Path, settings: Settings) -> dict[str, Any]:
         node("1g") as url,
         index_on(url, encoder) as index,
     ):
-        index.put(list(local.profiles.get(list(wanted)).values()))
+        index.put(list(local.stores.profiles.get(list(wanted)).values()))
         index.domain.refresh("capabilities")
         there = local.discover
-        cloud = Cloud(replace(settings, index_endpoint=url, region=_REGION), encoder=encoder)
+        cloud = cloud_system(replace(settings, index_endpoint=url, region=_REGION), encoder=encoder)
         shipped = cloud.discover
         away = replace(shipped, retrieve=replace(shipped.retrieve, index=index))
         runs = {"sqlite": run_discover(there, asked), "opensearch": run_discover(away, asked)}
@@ -137,14 +137,14 @@ def answer(data: Path, settings: Settings) -> dict[str, Any]:
         module_process("tests.servers.bedrock", *arguments, env={}) as (_, stand_in),
     ):
         os.environ["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"] = stand_in
-        cloud = Cloud(replace(settings, index_endpoint=url, region=_REGION, bedrock=True, encoder=TITAN))
-        if cloud.encoder is None:
+        cloud = cloud_system(replace(settings, index_endpoint=url, region=_REGION, bedrock=True, encoder=TITAN))
+        if cloud.models.encoder is None:
             raise SystemExit("there is no encoder")
-        with index_on(url, cloud.encoder) as index:
+        with index_on(url, cloud.models.encoder) as index:
             if sum(1 for _ in index.revisions()) < DOCUMENTS:
-                _fill(index, made, cloud.encoder.name)
+                _fill(index, made, cloud.models.encoder.name)
             shipped = cloud.discover
-            discover = replace(shipped, retrieve=replace(shipped.retrieve, encoder=_Dense(cloud.encoder)))
+            discover = replace(shipped, retrieve=replace(shipped.retrieve, encoder=_Dense(cloud.models.encoder)))
             patience = Budgets(encode_ms=10_000, retrieve_ms=30_000, rerank_ms=10_000)
             slow_start = replace(
                 discover,
@@ -229,11 +229,11 @@ def cold(data: Path, settings: Settings) -> dict[str, Any]:
         deployed = replace(
             deployed, index_endpoint=url, region=_REGION, registry_table="r", trust_table="t", profiles_table="p"
         )
-        cloud = Cloud(deployed)
-        if cloud.encoder is None:
+        cloud = cloud_system(deployed)
+        if cloud.models.encoder is None:
             raise SystemExit("there is no encoder")
-        with index_on(url, cloud.encoder) as index:
-            _fill(index, registrations(_PAGE), cloud.encoder.name)
+        with index_on(url, cloud.models.encoder) as index:
+            _fill(index, registrations(_PAGE), cloud.models.encoder.name)
             for number in range(_WARM_UP):
                 cloud.discover(Query(query=f"refund {number} payments"))  # the node's own first calls
             return cold_start.cold(replace(deployed, region=""))

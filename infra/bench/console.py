@@ -64,7 +64,7 @@ def console(data: Path, settings: Settings) -> dict[str, Any]:
     """Every page of the console, opened from another one again and again; each answer of the search is a new one."""
     queries = [query.text for query in load(data / "tools").queries if len(query.text) < 200][:_TIMES]
     with registry_of(synthetic(_COUNT), settings, encoder=cached_encoder(settings)) as built:
-        id = next(iter(built.registry.ids()))
+        id = next(iter(built.stores.registry.ids()))
         with _page(built.settings) as page:
             pages = {name: _spread(times) for name, times in _pages(page, queries, id).items()}
             scrolled = page.evaluate(_SCROLLED, _ROWS)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 
 from mats import bootstrap
-from mats.bootstrap.local import Local
+from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.registration import Registration
@@ -24,23 +24,23 @@ def encoder_at_hand() -> str:
     """What MATS_ENCODER is here: the usual one, or none where its weights are not installed."""
     settings = Settings()
     try:
-        return settings.encoder if bootstrap.encoder(settings) else "none"
+        return settings.encoder if bootstrap.load_encoder(settings) else "none"
     except DependencyFailed:
         return "none"
 
 
 @contextmanager
-def opened(mats: Mats, writer: ScriptedWriter | None = None) -> Iterator[Local]:
+def opened(mats: Mats, writer: ScriptedWriter | None = None) -> Iterator[LocalSystem]:
     """The registry in its home, for filling it before a service starts over it."""
     settings = Settings(home=mats.home, encoder=mats.encoder)
-    with closing(Local(settings, encoder=bootstrap.encoder(settings), writer=writer)) as local:
+    with closing(local_system(settings, encoder=bootstrap.load_encoder(settings), writer=writer)) as local:
         yield local
 
 
-def fill(local: Local, registrations: Sequence[Registration]) -> None:
+def fill(local: LocalSystem, registrations: Sequence[Registration]) -> None:
     """Register them and make them findable, through the production path."""
     for start in range(0, len(registrations), _BATCH):
-        local.registry.put(registrations[start : start + _BATCH])
+        local.stores.registry.put(registrations[start : start + _BATCH])
     assert drain(local) == 0
 
 
@@ -58,8 +58,8 @@ def hostile(mats: Mats) -> None:
         drain(local)
 
 
-def spoil(local: Local, id: Id) -> None:
+def spoil(local: LocalSystem, id: Id) -> None:
     """Put an item there that no command of ours would take."""
-    with local.database.writing() as connection:
+    with local.stores.database.writing() as connection:
         connection.execute("UPDATE registry SET item = ? WHERE id = ?", (json.dumps(rejected_item(id)), id))
-        local.registry.announce(connection, "Registry", "MODIFY", id)
+        local.stores.registry.announce(connection, "Registry", "MODIFY", id)

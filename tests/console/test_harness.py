@@ -142,7 +142,7 @@ def test_the_hostile_registry_holds_its_attacks(hostile):
 
 def test_a_rejected_registration_is_among_the_hostile_ones(hostile_home):
     with homes.opened(hostile_home) as local:
-        [kept] = local.profiles.get([homes.REJECTED]).values()
+        [kept] = local.stores.profiles.get([homes.REJECTED]).values()
     assert kept.profile.status is Status.REJECTED
     assert PAYLOADS["image"] in kept.profile.error
     assert kept.profile.endpoint == ENDPOINTS[0]
@@ -150,7 +150,7 @@ def test_a_rejected_registration_is_among_the_hostile_ones(hostile_home):
 
 def test_hostile_text_is_in_what_the_writer_wrote_too(hostile_home):
     with homes.opened(hostile_home) as local:
-        kept = local.profiles.get(list(local.registry.ids())).values()
+        kept = local.stores.profiles.get(list(local.stores.registry.ids())).values()
     enriched = [each.profile.enrichment for each in kept if each.profile.enrichment]
     assert "onerror=window.__xss=1" in str(enriched)
 

@@ -20,7 +20,7 @@ __all__ = ["Mats", "Ran", "Service", "running", "server", "serving", "wait_until
 @pytest.fixture(scope="session")
 def encoder() -> Encoder:
     try:
-        loaded = bootstrap.encoder(Settings())
+        loaded = bootstrap.load_encoder(Settings())
     except DependencyFailed:
         loaded = None
     if loaded is None:

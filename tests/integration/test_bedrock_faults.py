@@ -10,7 +10,7 @@ import botocore.session
 import pytest
 
 from mats.adapters.clock import SystemClock
-from mats.bootstrap.local import Local
+from mats.bootstrap.local import local_system
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.profile import Cause
 from mats.domain.query import Query
@@ -232,15 +232,15 @@ def test_a_refused_titan_leaves_the_local_registry_lexical_until_it_is_back(serv
     monkeypatch.setattr("botocore.endpoint.time.sleep", lambda seconds: None)
     server.play = lambda exchange: Refuse(code) if exchange.operation == "InvokeModel" else None
     settings = Settings(bedrock=True, home=tmp_path, encoder=TITAN)
-    with aws_settings(server.client_environment()), closing(Local(settings)) as local:
-        local.registry.put([REFUND])
+    with aws_settings(server.client_environment()), closing(local_system(settings)) as local:
+        local.stores.registry.put([REFUND])
         assert local.enrich([Change(REFUND.id, CAUSE)]) == {REFUND.id: Outcome.DEGRADED}
         answer = local.discover(Query(query="money back"))
         assert [result.candidate.profile.id for result in answer.ranked] == [REFUND.id]
         assert answer.degraded == ("neural",)
         server.play = None
         assert local.enrich([Change(REFUND.id, CAUSE)]) == {REFUND.id: Outcome.INDEXED}
-        assert local.profiles.get([REFUND.id])[REFUND.id].profile.enriched
+        assert local.stores.profiles.get([REFUND.id])[REFUND.id].profile.enriched
         assert local.discover(Query(query="money back")).degraded == ()
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mats import bootstrap
-from mats.bootstrap.local import Local
+from mats.bootstrap.local import local_system
 from mats.domain.errors import DependencyFailed, ReplyUnusable
 from mats.domain.profile import Cause, Profile
 from mats.domain.query import Query
@@ -293,20 +293,20 @@ def test_a_registration_is_findable_as_written_before_the_writer_has_answered_an
 
     server.play = play
     refund = a_registration()
-    with closing(Local(Settings(bedrock=True, home=tmp_path, encoder=encoder))) as local:
-        local.registry.put([refund, a_registration(name="geocode", description="finds an address on a map")])
+    with closing(local_system(Settings(bedrock=True, home=tmp_path, encoder=encoder))) as local:
+        local.stores.registry.put([refund, a_registration(name="geocode", description="finds an address on a map")])
         results: list[Any] = []
         enriching = threading.Thread(target=lambda: results.append(local.enrich([Change(refund.id, CAUSE)])))
         enriching.start()
         assert asked.wait(10)
-        raw = local.profiles.get([refund.id])[refund.id]
+        raw = local.stores.profiles.get([refund.id])[refund.id]
         found = local.discover(Query(query="money back"))
         go_on.set()
         enriching.join()
         assert results == [{refund.id: Outcome.INDEXED}]
         assert (raw.profile.enriched, raw.vector is None) == (False, encoder == "none")
         assert [result.candidate.profile.id for result in found.ranked] == [refund.id]
-        better = local.profiles.get([refund.id])[refund.id]
+        better = local.stores.profiles.get([refund.id])[refund.id]
         assert (better.profile.enriched, better.profile.rev, better.vector is None) == (True, 2, encoder == "none")
         assert better.profile.enrichment.positive_examples == ("pay the shopper back",)
         assert any("https://evil.example/pay is not in the registration" in note for note in better.profile.notes)
@@ -317,17 +317,17 @@ def test_a_registration_is_findable_as_written_before_the_writer_has_answered_an
         asked_before = len(server.exchanges)
         assert local.enrich([Change(refund.id, CAUSE)]) == {refund.id: Outcome.UNCHANGED}
         assert len(server.exchanges) == asked_before
-        assert set(local.spent()) == {MICRO, LITE} | ({TITAN} if encoder == TITAN else set())
+        assert set(local.models.spent()) == {MICRO, LITE} | ({TITAN} if encoder == TITAN else set())
 
 
 def test_with_titan_a_capability_is_found_by_the_meaning_that_its_vector_carries(server, tmp_path):
     refund = a_registration()
-    with closing(Local(Settings(bedrock=True, home=tmp_path, encoder=TITAN))) as local:
-        local.registry.put([refund])
+    with closing(local_system(Settings(bedrock=True, home=tmp_path, encoder=TITAN))) as local:
+        local.stores.registry.put([refund])
         local.enrich([Change(refund.id, CAUSE)])
         discover = local.discover
         discover = replace(discover, rerank=replace(discover.rerank, reranker=None))
         [result] = discover(Query(query="back money gives")).ranked
         assert result.candidate.cosine is not None
         assert result.candidate.cosine > 0.3
-        assert local.profiles.get([refund.id])[refund.id].profile.encoder == f"{TITAN}-1024"
+        assert local.stores.profiles.get([refund.id])[refund.id].profile.encoder == f"{TITAN}-1024"

@@ -35,11 +35,11 @@ class Account:
         return {**(json.loads(ran.out) if ran.out else {}), "err": ran.err}
 
     def found(self, term: str) -> set[str]:
-        from mats.bootstrap.cloud import Cloud
+        from mats.bootstrap.cloud import cloud_system
 
-        cloud = Cloud(self.settings)
+        cloud = cloud_system(self.settings)
         cloud._domain.refresh("capabilities")
-        return {hit.id.rpartition("/")[2] for hit in cloud.index.lexical([term], Filter(), depth=50)}
+        return {hit.id.rpartition("/")[2] for hit in cloud.stores.index.lexical([term], Filter(), depth=50)}
 
 
 @pytest.fixture

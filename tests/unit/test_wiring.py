@@ -10,8 +10,8 @@ from mats.adapters.cloudwatch import CloudWatchMetrics
 from mats.adapters.dynamodb.registry import DynamoRegistry
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.opensearch.index import OpenSearchIndex
-from mats.bootstrap.cloud import Cloud
-from mats.bootstrap.local import Local
+from mats.bootstrap.cloud import CloudStores, cloud_system
+from mats.bootstrap.local import LocalStores, local_system
 from mats.domain.errors import NotPermitted
 from mats.domain.profile import Profile, Status
 from mats.edge.api_gateway import parse_request
@@ -40,21 +40,21 @@ def in_aws(**more: str) -> Settings:
 
 
 def test_settings_without_an_endpoint_open_the_local_system(tmp_path: Path):
-    system = bootstrap.opened(Settings(home=tmp_path, encoder="none"))
-    assert isinstance(system, Local)
+    system = bootstrap.open_system(Settings(home=tmp_path, encoder="none"))
+    assert isinstance(system.stores, LocalStores)
     system.close()
 
 
 def test_settings_with_an_endpoint_open_the_one_in_aws(offline):
-    system = bootstrap.opened(in_aws())
-    assert isinstance(system, Cloud)
-    assert isinstance(system.registry, DynamoRegistry)
-    assert isinstance(system.index, OpenSearchIndex)
+    system = bootstrap.open_system(in_aws())
+    assert isinstance(system.stores, CloudStores)
+    assert isinstance(system.stores.registry, DynamoRegistry)
+    assert isinstance(system.stores.index, OpenSearchIndex)
 
 
 def test_the_local_system_refuses_settings_of_the_one_in_aws_and_makes_no_file(tmp_path: Path):
     with pytest.raises(SettingsInvalid, match="unset MATS_INDEX_ENDPOINT"):
-        Local(Settings(home=tmp_path / "home", index_endpoint=NOWHERE, **TABLES))
+        local_system(Settings(home=tmp_path / "home", index_endpoint=NOWHERE, **TABLES))
     assert not (tmp_path / "home").exists()
 
 
@@ -111,14 +111,14 @@ def test_without_credentials_the_domain_cannot_be_asked(offline, monkeypatch: py
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     with pytest.raises(NotPermitted, match="set AWS_PROFILE or AWS_REGION"):
-        bootstrap.opened(in_aws())
+        bootstrap.open_system(in_aws())
 
 
 def test_without_a_region_the_tables_cannot_be_asked(offline, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("AWS_REGION")
     monkeypatch.delenv("AWS_DEFAULT_REGION")
     with pytest.raises(NotPermitted, match="AWS_REGION"):
-        bootstrap.opened(in_aws())
+        bootstrap.open_system(in_aws())
     with pytest.raises(NotPermitted, match="dynamodb cannot be called"):
         Tables()
 
@@ -126,12 +126,12 @@ def test_without_a_region_the_tables_cannot_be_asked(offline, monkeypatch: pytes
 def test_a_profile_that_does_not_exist_is_named_with_what_to_mend(offline, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("AWS_PROFILE", "nobody")
     with pytest.raises(NotPermitted, match=r"nobody.*AWS_PROFILE"):
-        bootstrap.opened(in_aws())
+        bootstrap.open_system(in_aws())
     with pytest.raises(NotPermitted, match=r"nobody.*AWS_PROFILE"):
         Tables()
 
 
 def test_an_encoder_that_cannot_be_loaded_leaves_a_system_without_one(offline):
-    system = Cloud(Settings(index_endpoint=NOWHERE, encoder="/nowhere/at/all", **TABLES))
-    assert system.encoder is None
-    assert system.without_encoder
+    system = cloud_system(Settings(index_endpoint=NOWHERE, encoder="/nowhere/at/all", **TABLES))
+    assert system.models.encoder is None
+    assert system.models.without_encoder

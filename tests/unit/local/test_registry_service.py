@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from mats.adapters.sqlite.listing import SqliteListing
-from mats.bootstrap.local import Local
+from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability import Id
 from mats.domain.errors import (
     CapabilityNotFound,
@@ -25,6 +25,7 @@ from mats.local.console.parameters import ListQuery
 from mats.local.console.preconditions import precondition
 from mats.local.console.refresh_thread import RefreshThread
 from mats.local.console.registry_service import RegistryService, registry_service
+from mats.local.counts import counts
 from mats.local.worker import drain
 from mats.settings import Settings
 from tests.builders import a_profile, a_registration, a_shortlist, an_item
@@ -34,14 +35,14 @@ REFUND = a_registration().id
 
 
 @pytest.fixture
-def local(tmp_path) -> Iterator[Local]:
-    opened = Local(replace(Settings(), home=tmp_path / "home", encoder="none"))
+def local(tmp_path) -> Iterator[LocalSystem]:
+    opened = local_system(replace(Settings(), home=tmp_path / "home", encoder="none"))
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def service(local: Local) -> RegistryService:
+def service(local: LocalSystem) -> RegistryService:
     return replace(registry_service(local), timeout_s=0.0)
 
 
@@ -51,7 +52,7 @@ def only(service: RegistryService) -> dict:
 
 
 def test_a_registration_is_listed_before_it_has_a_profile(local, service):
-    local.registry.put([a_registration()])
+    local.stores.registry.put([a_registration()])
     row = only(service)
     assert (row["id"], row["kind"], row["status"], row["rev"]) == (REFUND, "tool", "waiting", 0)
     overview = service.overview()
@@ -61,20 +62,20 @@ def test_a_registration_is_listed_before_it_has_a_profile(local, service):
 
 
 def test_a_removed_capability_leaves_the_list_at_once_and_comes_back_as_new(local, service):
-    local.registry.put([a_registration()])
+    local.stores.registry.put([a_registration()])
     drain(local)
-    local.registry.remove(REFUND)
+    local.stores.registry.remove(REFUND)
     assert service.page(ListQuery())["total"] == 0
     drain(local)
     assert (service.page(ListQuery())["total"], service.overview()["findable"]) == (0, 0)
-    local.registry.put([a_registration(kind="agent")])
+    local.stores.registry.put([a_registration(kind="agent")])
     assert (only(service)["kind"], only(service)["status"]) == ("agent", "waiting")
     drain(local)
     assert (only(service)["kind"], only(service)["rev"]) == ("agent", 3)
 
 
 def test_only_changed_profiles_are_read_again(local, service, monkeypatch):
-    local.registry.put([a_registration(name=f"tool-{n}") for n in range(5)])
+    local.stores.registry.put([a_registration(name=f"tool-{n}") for n in range(5)])
     drain(local)
     service.refresh()
     read: list[str] = []
@@ -86,7 +87,7 @@ def test_only_changed_profiles_are_read_again(local, service, monkeypatch):
     )
     service.refresh()
     assert read == []
-    local.trust.put(a_registration(name="tool-3").id, 50)
+    local.stores.trust.put(a_registration(name="tool-3").id, 50)
     drain(local)
     assert [one["trust"] for one in service.page(ListQuery())["capabilities"]] == [None, None, None, 50, None]
     assert read == ["tool-3"]
@@ -97,7 +98,7 @@ def test_changes_missed_by_a_failed_refresh_are_read_by_the_next(local, service,
         raise DependencyFailed("held by another process")
 
     for name in ("first", "later"):
-        local.registry.put([a_registration(name=name)])
+        local.stores.registry.put([a_registration(name=name)])
         drain(local)
         with monkeypatch.context() as patched:
             patched.setattr(SqliteListing, "profiles", held)
@@ -107,18 +108,18 @@ def test_changes_missed_by_a_failed_refresh_are_read_by_the_next(local, service,
 
 
 def test_a_late_acknowledgement_of_the_index_is_noticed(local, service):
-    local.registry.put([a_registration()])
+    local.stores.registry.put([a_registration()])
     drain(local)
-    with local.database.writing() as connection:
+    with local.stores.database.writing() as connection:
         connection.execute("UPDATE profiles SET indexed_rev = 0")
     assert service.overview()["findable"] == 0
-    local.profiles.mark_indexed({REFUND: 1})
+    local.stores.profiles.mark_indexed({REFUND: 1})
     assert service.overview()["findable"] == 1
 
 
 def test_a_dead_letter_shows_its_reason(local, service):
-    local.registry.put([a_registration()])
-    with local.database.writing() as connection:
+    local.stores.registry.put([a_registration()])
+    with local.stores.database.writing() as connection:
         connection.execute("UPDATE events SET dead = 'a bug'")
     assert only(service)["error"] == "its change was given up: a bug"
     assert service.overview()["shows"]["rejected"] == service.overview()["changes"]["given_up"] == 1
@@ -127,7 +128,7 @@ def test_a_dead_letter_shows_its_reason(local, service):
 
 def test_a_write_returns_although_no_worker_makes_it_findable(local, service):
     assert service.put(REFUND, an_item(), ANY) == {"id": REFUND, "placed": Placed.NEW, "findable": False}
-    assert local.registry.get([REFUND])[REFUND] == an_item()
+    assert local.stores.registry.get([REFUND])[REFUND] == an_item()
     drain(local)
     assert service.put(REFUND, an_item(), ANY) == {"id": REFUND, "placed": Placed.UNCHANGED, "findable": True}
     assert service.put(REFUND, an_item(version="2"), ANY)["findable"] is False  # what is found is the one before
@@ -136,7 +137,7 @@ def test_a_write_returns_although_no_worker_makes_it_findable(local, service):
 def test_a_write_fails_when_its_precondition_does(local, service):
     with pytest.raises(PreconditionFailed):
         service.put(REFUND, an_item(), precondition('"seen"', None))
-    assert local.registry.get([REFUND]) == {}
+    assert local.stores.registry.get([REFUND]) == {}
     service.put(REFUND, an_item(), ANY)
     with pytest.raises(PreconditionFailed):
         service.put(REFUND, an_item(version="2"), precondition(None, "*"))
@@ -146,7 +147,7 @@ def test_a_write_fails_when_its_precondition_does(local, service):
         service.put(REFUND, an_item(kind="agent"), ANY)
     with pytest.raises(RegistrationInvalid, match=r"com\.acme\.pay/other"):
         service.put(Id("com.acme.pay/other"), an_item(), ANY)
-    assert local.registry.get([REFUND])[REFUND] == an_item()
+    assert local.stores.registry.get([REFUND])[REFUND] == an_item()
     assert service.remove(REFUND, precondition(f'"{service.get(REFUND)["etag"]}"', None))["removed"]
     with pytest.raises(CapabilityNotFound):
         service.remove(REFUND, precondition('"seen"', None))
@@ -175,14 +176,14 @@ def test_a_check_and_a_preview_change_nothing(local, service):
     told = service.preview(an_item())
     assert told["placed"] == "new"
     json.dumps(told)
-    assert local.counts()["registered"] == local.events.depth().waiting == 0
+    assert counts(local)["registered"] == local.stores.queue.depth().waiting == 0
 
 
 def test_pages_stay_consistent_while_rows_come_and_go(local, service):
-    local.registry.put([a_registration(name=f"tool-{n}") for n in range(6)])
+    local.stores.registry.put([a_registration(name=f"tool-{n}") for n in range(6)])
     first = service.page(ListQuery(limit=2))
     assert [one["name"] for one in first["capabilities"]] == ["tool-0", "tool-1"]
-    local.registry.remove(Id(first["following"]))
+    local.stores.registry.remove(Id(first["following"]))
     second = service.page(ListQuery(limit=2, after=first["following"]))
     assert [one["name"] for one in second["capabilities"]] == ["tool-2", "tool-3"]
     last = service.page(ListQuery(limit=2, after=second["following"]))
@@ -190,9 +191,9 @@ def test_pages_stay_consistent_while_rows_come_and_go(local, service):
 
 
 def test_exposure_counts_the_answers_recorded_so_far_by_provider(local, service):
-    local.registry.put([a_registration(provider="Acme"), a_registration(name="other", provider="Acme")])
+    local.stores.registry.put([a_registration(provider="Acme"), a_registration(name="other", provider="Acme")])
     drain(local)
-    local.exposure.record(a_shortlist(a_profile(provider="Acme"), a_profile(provider="Bank"), shown=1))
+    local.stores.exposure.record(a_shortlist(a_profile(provider="Acme"), a_profile(provider="Bank"), shown=1))
     exposure = service.exposure()
     assert exposure["answers"] == 1
     assert exposure["since"] == exposure["until"]
@@ -203,9 +204,9 @@ def test_exposure_counts_the_answers_recorded_so_far_by_provider(local, service)
 
 
 def test_a_refresh_stores_recorded_answers(local, service):
-    local.exposure.record(a_shortlist(a_profile(provider="Acme")))
+    local.stores.exposure.record(a_shortlist(a_profile(provider="Acme")))
     service.refresh()
-    with local.database.reading() as connection:
+    with local.stores.database.reading() as connection:
         assert connection.execute("SELECT providers FROM answers").fetchall() == [('["Acme"]',)]
 
 

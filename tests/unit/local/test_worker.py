@@ -9,7 +9,7 @@ import pytest
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.events import SqliteEvents
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
-from mats.bootstrap.local import Local
+from mats.bootstrap.local import local_system
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile import Enrichment
 from mats.edge.changes import ChangeProcessor
@@ -32,7 +32,11 @@ def events(tmp_path):
 
 
 def over(events, enrich):
-    return SimpleNamespace(writer=None, events=events, change_processor=ChangeProcessor(enrich, dict))
+    return SimpleNamespace(
+        models=SimpleNamespace(writer=None),
+        stores=SimpleNamespace(queue=events),
+        change_processor=ChangeProcessor(enrich, dict),
+    )
 
 
 def indexed(changes):
@@ -106,16 +110,16 @@ def test_everything_is_findable_while_a_writer_takes_its_time(tmp_path):
         go.wait(20)
         return Written(enrichment=Enrichment(summary="Works.", keywords=("work",)))
 
-    local = Local(Settings(home=tmp_path, encoder="none", writer_calls=2), writer=ScriptedWriter(slow))
-    local.registry.put([a_registration(name=name) for name in names])
+    local = local_system(Settings(home=tmp_path, encoder="none", writer_calls=2), writer=ScriptedWriter(slow))
+    local.stores.registry.put([a_registration(name=name) for name in names])
     pumping = threading.Thread(target=drain, args=(local,))
     pumping.start()
     assert asked.wait(20)
-    found = local.index.fetch([a_registration(name=name).id for name in names])
+    found = local.stores.index.fetch([a_registration(name=name).id for name in names])
     assert len(found) == 40
     assert not any(profile.enriched for profile in found.values())
     go.set()
     pumping.join(30)
-    assert all(profile.enriched for profile in local.index.fetch(list(found)).values())
-    assert local.events.depth() == (0, 0)
+    assert all(profile.enriched for profile in local.stores.index.fetch(list(found)).values())
+    assert local.stores.queue.depth() == (0, 0)
     local.close()

@@ -1,14 +1,17 @@
-"""The models that settings name: on Bedrock, or an encoder on this machine."""
+"""The models that settings name: on Bedrock, or an encoder on this machine. Each is made at first use."""
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mats.domain.errors import DependencyFailed
 from mats.domain.prompt import Prompt
-from mats.domain.usage import Prices
-from mats.ports import Encoder
+from mats.domain.usage import Prices, Usage
+from mats.ports import Encoder, Reranker, Writer
 from mats.settings import TITAN, Settings
 from mats.usecases.stages import Budgets
 
@@ -18,11 +21,94 @@ if TYPE_CHECKING:
     from mats.adapters.bedrock.factory import Bedrock
 
 BUDGETS = Budgets()
-
-
 BATCH_BUDGETS = Budgets(encode_ms=60_000, retrieve_ms=60_000, rerank_ms=120_000)
 """Timeouts of an evaluation, for which a lost answer is worse than a late one."""
 _BATCH_ATTEMPTS = 8
+
+
+@dataclass(frozen=True)
+class ConfiguredModels:
+    """The models of a system. None where the settings name none, or it is missing."""
+
+    load_bedrock: Callable[[], "Bedrock | None"]
+    load_encoder: Callable[[], Encoder | None]
+    load_writer: Callable[[], Writer | None]
+    load_reranker: Callable[[], Reranker | None]
+
+    @cached_property
+    def bedrock(self) -> "Bedrock | None":
+        """The models on Bedrock, if the settings turn them on.
+
+        Raises:
+            NotPermitted: AWS's own settings cannot be used.
+        """
+        return self.load_bedrock()
+
+    @cached_property
+    def _encoder_or_reason(self) -> tuple[Encoder | None, str]:
+        try:
+            found = self.load_encoder()
+        except DependencyFailed as error:
+            return None, str(error)
+        return found, "" if found else "MATS_ENCODER is none"
+
+    @property
+    def encoder(self) -> Encoder | None:
+        """The encoder; `without_encoder` says why there is none."""
+        return self._encoder_or_reason[0]
+
+    @property
+    def encoder_name(self) -> str:
+        """The name of the encoder; empty if there is none."""
+        return self.encoder.name if self.encoder else ""
+
+    @property
+    def without_encoder(self) -> str:
+        """Why there is no encoder; empty if there is one."""
+        return self._encoder_or_reason[1]
+
+    @cached_property
+    def writer(self) -> Writer | None:
+        """The model that writes the five fields."""
+        return self.load_writer()
+
+    @cached_property
+    def reranker(self) -> Reranker | None:
+        """The model that scores candidates."""
+        return self.load_reranker()
+
+    def spent(self) -> dict[str, Usage]:
+        """What this process has spent, by model."""
+        return self.bedrock.meter.totals() if self.bedrock else {}
+
+
+def configured_models(
+    settings: Settings,
+    session: "Session | None" = None,
+    *,
+    encoder: Encoder | None = None,
+    writer: Writer | None = None,
+) -> ConfiguredModels:
+    """The models that settings name; a model given as an argument replaces the named one."""
+
+    @cache
+    def runtime() -> "Bedrock | None":
+        return bedrock(settings, session)
+
+    def named_writer() -> Writer | None:
+        named = settings.writer_model != "none" and runtime()
+        return named.writer(settings.writer_model, prompt("enrich")) if named else None
+
+    def named_reranker() -> Reranker | None:
+        named = settings.rerank_model != "none" and runtime()
+        return named.reranker(settings.rerank_model, prompt("rerank")) if named else None
+
+    return ConfiguredModels(
+        load_bedrock=runtime,
+        load_encoder=lambda: encoder or load_encoder(settings, runtime()),
+        load_writer=lambda: writer or named_writer(),
+        load_reranker=named_reranker,
+    )
 
 
 def bedrock(settings: Settings, session: "Session | None" = None) -> "Bedrock | None":
@@ -90,8 +176,8 @@ def resource(path: str) -> str:
     return resources.files("mats").joinpath(path).read_text("utf-8")
 
 
-def encoder(settings: Settings, models: "Bedrock | None" = None) -> Encoder | None:
-    """The encoder these settings name; none if they say `none`.
+def load_encoder(settings: Settings, models: "Bedrock | None" = None) -> Encoder | None:
+    """The encoder that settings name; none if they say `none`.
 
     Raises:
         DependencyFailed: it is not installed, cannot be fetched, or AWS's own settings cannot be used.
@@ -112,5 +198,5 @@ def encoder(settings: Settings, models: "Bedrock | None" = None) -> Encoder | No
 
 
 def user_cache() -> Path:
-    """The folder for what can be made again."""
+    """The folder for files that can be built again."""
     return Path.home() / ".cache" / "mats"

@@ -14,7 +14,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from mats.bootstrap.local import Local
+from mats.bootstrap.local import LocalSystem
 from mats.edge import http
 from mats.edge.caller import local_caller
 from mats.edge.dispatch import respond, with_error_format
@@ -39,9 +39,9 @@ _PAGES = Path(__file__).parent / "static"
 LOGGER = logging.getLogger("mats.service")
 
 
-def application(local: Local) -> Starlette:
+def application(local: LocalSystem) -> Starlette:
     """The ASGI application over one local registry."""
-    app = replace(local.application, record_exposure=local.exposure.record)
+    app = replace(local.application, record_exposure=local.stores.exposure.record)
     caller, registry = local_caller(local.settings), registry_service(local)
 
     @asynccontextmanager

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from mats.bootstrap.local import Local
+from mats.bootstrap.local import LocalSystem
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile import Cause
@@ -21,7 +21,7 @@ LOGGER = logging.getLogger("mats.worker")
 
 
 def drain(
-    local: Local, done: Callable[[int], None] = lambda count: None, *, stopped: Callable[[], bool] = lambda: False
+    local: LocalSystem, done: Callable[[int], None] = lambda count: None, *, stopped: Callable[[], bool] = lambda: False
 ) -> int:
     """Process the events that are due, a batch at a time; the number that failed.
 
@@ -34,27 +34,27 @@ def drain(
         StorageUnusable: the registry cannot be written; what is queued stays queued.
     """
     failures, seen = 0, 0
-    local.events.release_orphans()
-    batch = local.settings.writer_calls if local.writer else BATCH  # no more than are written at the same time
+    local.stores.queue.release_orphans()
+    batch = local.settings.writer_calls if local.models.writer else BATCH  # no more than are written at the same time
     while not stopped():
-        if local.writer:
+        if local.models.writer:
             seen = _index_raw(local, seen, stopped)
-        if not (taken := local.events.take(batch)):
+        if not (taken := local.stores.queue.take(batch)):
             break
         failed = _process(local.change_processor, taken)
-        local.events.settle(taken, failed, "its profile could not be brought up to date; see the log")
+        local.stores.queue.settle(taken, failed, "its profile could not be brought up to date; see the log")
         done(len(taken) - len(failed))
         failures += len(failed)
     return failures
 
 
-def _index_raw(local: Local, seen: int, stopped: Callable[[], bool]) -> int:
+def _index_raw(local: LocalSystem, seen: int, stopped: Callable[[], bool]) -> int:
     """Index raw profiles for every event after `seen`; the last event seen.
 
     The events stay in the queue, for the writer.
     """
     raw = replace(local.change_processor, enrich=replace(local.enrich, writer=None))
-    while not stopped() and (waiting := local.events.peek(seen, BATCH)):
+    while not stopped() and (waiting := local.stores.queue.peek(seen, BATCH)):
         _process(raw, waiting)
         seen = waiting[-1].seq
     return seen
@@ -75,7 +75,7 @@ def _process(processor: ChangeProcessor, events: Sequence[Event]) -> frozenset[s
 class EnrichmentWorker(threading.Thread):
     """Drains the event queue in the background while a service runs, including events of other processes."""
 
-    def __init__(self, local: Local) -> None:
+    def __init__(self, local: LocalSystem) -> None:
         super().__init__(name="worker", daemon=True)
         self._local = local
         self._stopped = threading.Event()

@@ -5,7 +5,7 @@ import os
 import resource
 import sys
 
-from mats.bootstrap.local import Local
+from mats.bootstrap.local import local_system
 from mats.evaluation.benchmarks.pipeline import latencies
 from mats.settings import Settings
 
@@ -13,7 +13,7 @@ from mats.settings import Settings
 def main() -> None:
     """Read queries from standard input, write the results to standard output."""
     texts = json.load(sys.stdin)
-    local = Local(Settings.from_env(os.environ))
+    local = local_system(Settings.from_env(os.environ))
     figures = latencies(local.discover, texts)
     figures["resident_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     json.dump(figures, sys.stdout)

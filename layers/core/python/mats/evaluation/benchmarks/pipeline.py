@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mats import bootstrap
-from mats.bootstrap.local import Local
+from mats.bootstrap.local import LocalSystem
 from mats.domain.profile import embedded_text, profile_of
 from mats.domain.query import Query
 from mats.edge.answer import Answer
@@ -88,7 +88,7 @@ def latencies(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
 def import_(data: Path, settings: Settings) -> dict[str, Any]:
     """Throughput and memory of registering and indexing the tools, encoder included, without a cache."""
     dataset = load(data / "tools")
-    encoder = bootstrap.encoder(settings)
+    encoder = bootstrap.load_encoder(settings)
     peaks: list[int] = []
     began = time.perf_counter()
     with registry_of(
@@ -125,7 +125,7 @@ def encoders(data: Path, settings: Settings) -> dict[str, Any]:
 
 
 def _encoder(settings: Settings, precision: str) -> Encoder:
-    encoder = bootstrap.encoder(replace(settings, encoder_precision=precision))
+    encoder = bootstrap.load_encoder(replace(settings, encoder_precision=precision))
     if encoder is None:
         raise SystemExit("no encoder to measure: unset MATS_ENCODER=none")
     return encoder
@@ -143,7 +143,7 @@ def _query_ms(encoder: Encoder, queries: Sequence[str]) -> list[float]:
 def answer(data: Path, settings: Settings) -> dict[str, Any]:
     """The answer to the README's query over the sample registry."""
     query = Query(query="turn a street address into coordinates", limit=2, explain=True)
-    with _sample_registry(settings, encoder=bootstrap.encoder(settings)) as local:
+    with _sample_registry(settings, encoder=bootstrap.load_encoder(settings)) as local:
         local.discover(query)
         shortlist = local.discover(query)
     return {"query": query.model_dump(exclude_defaults=True), "answer": Answer.of(shortlist).model_dump(mode="json")}
@@ -153,7 +153,7 @@ def sample_queries(data: Path, settings: Settings) -> dict[str, Any]:
     """Measures of the sample's queries, and the verdicts of those with and without relevant capabilities."""
     judged = sample().queries
     served, unserved = [q for q in judged if q.relevant], [q for q in judged if not q.relevant]
-    with _sample_registry(settings, encoder=bootstrap.encoder(settings)) as local:
+    with _sample_registry(settings, encoder=bootstrap.load_encoder(settings)) as local:
         discover = local.discover
         values = per_query(run_discover(discover, served), served)
         verdicts = {
@@ -168,7 +168,7 @@ def sample_queries(data: Path, settings: Settings) -> dict[str, Any]:
 
 
 @contextmanager
-def _sample_registry(settings: Settings, *, encoder: Encoder | None) -> Iterator[Local]:
+def _sample_registry(settings: Settings, *, encoder: Encoder | None) -> Iterator[LocalSystem]:
     """The sample registry in a temporary folder."""
     dataset = sample()
     with registry_of(dataset.registrations, settings, encoder=encoder, trust=dataset.trust) as local:

@@ -99,7 +99,7 @@ def _fit_scale(
     index = ""
     for dataset in datasets:
         with registry_of(dataset.registrations, settings, encoder=encoder) as local:
-            index = local.index.name
+            index = local.stores.index.name
             shipped = local.discover
             discover = replace(shipped, stages=replace(shipped.stages, budgets=NO_TIMEOUTS))
             sets.append(candidate_scores(discover, dataset.queries))

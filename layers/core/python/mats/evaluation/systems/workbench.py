@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Self
 
-from mats.bootstrap.local import Local
+from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile import Cause, Profile
@@ -86,26 +86,28 @@ def registry_of(
     writer: Writer | None = None,
     trust: Mapping[Id, int] = MappingProxyType({}),
     progress: Progress = no_progress,
-) -> Iterator[Local]:
+) -> Iterator[LocalSystem]:
     """A registry in a temporary folder, filled through the production path.
 
     Raises:
         DependencyFailed: a model failed; a registry without its results would measure another system.
     """
     with tempfile.TemporaryDirectory(prefix="mats-evaluate-") as folder:
-        local = Local(replace(settings, home=Path(folder)), encoder=encoder, writer=writer)
+        local = local_system(replace(settings, home=Path(folder)), encoder=encoder, writer=writer)
         with closing(local):
             _fill(local, registrations, trust, progress)
             yield local
 
 
-def _fill(local: Local, registrations: Sequence[Registration], trust: Mapping[Id, int], progress: Progress) -> None:
+def _fill(
+    local: LocalSystem, registrations: Sequence[Registration], trust: Mapping[Id, int], progress: Progress
+) -> None:
     for start in range(0, len(registrations), _BATCH):
         batch = registrations[start : start + _BATCH]
-        local.registry.put(batch)
+        local.stores.registry.put(batch)
         for r in batch:
             if r.id in trust:
-                local.trust.put(r.id, trust[r.id])
+                local.stores.trust.put(r.id, trust[r.id])
         changes = [Change(r.id, Cause(event_id="evaluation", time=local.clock.now())) for r in batch]
         if Outcome.DEGRADED in local.enrich(changes).values():
             raise DependencyFailed(f"the registry cannot be filled: {local.why_waiting}")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from mats.bootstrap.local import Local
+from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability import Id
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, ReplyUnusable, RequestInvalid
 from mats.domain.profile import Profile
@@ -42,19 +42,19 @@ def enrich(
     What it has read is not paid for again. Stop it when you like and run it again: it goes on from there.
     """
     with exit_codes():
-        local = Local(context.obj)
-        if local.writer is None:
+        local = local_system(context.obj)
+        if local.models.writer is None:
             raise DependencyFailed(NO_WRITER)
         wanted = list(map(Id, ids or ()))
-        if unknown := set(wanted) - local.registry.get(wanted).keys():
+        if unknown := set(wanted) - local.stores.registry.get(wanted).keys():
             raise CapabilityNotFound(min(unknown))
         if dry_run:
             _preview(local, wanted, as_json=as_json)
         else:
-            _run(local, wanted or list(local.registry.ids()), as_json=as_json)
+            _run(local, wanted or list(local.stores.registry.ids()), as_json=as_json)
 
 
-def _run(local: Local, ids: list[Id], *, as_json: bool) -> None:
+def _run(local: LocalSystem, ids: list[Id], *, as_json: bool) -> None:
     outcomes = Counter[str]()
     with bar("Describing", len(ids)) as advance:
         for step in replace(local.reconcile, page=_PAGE)(ids):
@@ -72,10 +72,10 @@ def _run(local: Local, ids: list[Id], *, as_json: bool) -> None:
         raise typer.Exit(Exit.UNAVAILABLE)
 
 
-def _preview(local: Local, ids: list[Id], *, as_json: bool) -> None:
+def _preview(local: LocalSystem, ids: list[Id], *, as_json: bool) -> None:
     if not ids:
         raise RequestInvalid([Fault("ID", "say which: --dry-run asks the writer once for each")])
-    items, unusable = local.registry.get(ids), 0
+    items, unusable = local.stores.registry.get(ids), 0
     shown: list[dict[str, Any]] = []
     for id in ids:
         try:

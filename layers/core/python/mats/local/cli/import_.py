@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from mats.bootstrap.local import DATABASE, Local
+from mats.bootstrap.local import DATABASE, LocalSystem, local_system
 from mats.bootstrap.models import bedrock_catalogue
 from mats.domain.errors import DependencyFailed, Fault, RequestInvalid
 from mats.domain.placement import Placed
@@ -76,7 +76,7 @@ def import_(
         if dry_run or to_items:
             report = _dry_run(sources, settings, to_items, table, as_json=as_json)
         else:
-            report = _run(sources, Local(settings), began, as_json=as_json)
+            report = _run(sources, local_system(settings), began, as_json=as_json)
     if report.rejected:
         raise typer.Exit(Exit.REFUSED)
 
@@ -108,8 +108,8 @@ def _mcp_source(server: list[str], timeout_s: float, namespace: str) -> tuple[So
     return live_source(server[0], lambda: mcp_client.list_by_command(server, timeout_s=timeout_s), namespace)
 
 
-def _run(sources: Iterable[tuple[Source, Stream]], local: Local, began: float, *, as_json: bool) -> Report:
-    importer = Importer(local.registry)
+def _run(sources: Iterable[tuple[Source, Stream]], local: LocalSystem, began: float, *, as_json: bool) -> Report:
+    importer = Importer(local.stores.registry)
     with bar("Registering", None) as advance:
         importer.import_sources(sources, advance)
     indexed = index(local)
@@ -131,7 +131,7 @@ def _dry_run(
 ) -> Report:
     """Do everything but register. A registry that is there is compared with; none is made."""
     there = not settings.in_aws and (settings.home / DATABASE).exists()
-    registry = DryRunRegistry(Local(settings).registry if there else None)
+    registry = DryRunRegistry(local_system(settings).stores.registry if there else None)
     importer = Importer(registry)
     importer.import_sources(sources)
     report, items = importer.report, list(registry.items.values())
@@ -160,13 +160,13 @@ def _show_item(item: Item) -> None:
         out.print(plain(f"  {item['description'][:160]}"), soft_wrap=True)
 
 
-def _complain_of_waiting(local: Local) -> None:
+def _complain_of_waiting(local: LocalSystem) -> None:
     """Say what could not be made findable.
 
     Raises:
         DependencyFailed: there is something.
     """
-    if failing := local.events.failing():
+    if failing := local.stores.queue.failing():
         what = f"{failing:,} changes are safe but wait" + (
             f" ({local.why_waiting})" if local.why_waiting else " and are not findable yet"
         )

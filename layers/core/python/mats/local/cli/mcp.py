@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 import typer
 
-from mats.bootstrap.local import Local
+from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.errors import DependencyFailed, RequestInvalid
 from mats.edge import log
 from mats.edge.app import Application
@@ -30,7 +30,7 @@ def mcp(context: typer.Context) -> None:
     """Serve the local registry to an MCP client that started this: messages on stdin and stdout, a line each."""
     settings: Settings = context.obj
     with exit_codes(), suppress(KeyboardInterrupt):  # the usual way to stop it
-        local = Local(settings)
+        local = local_system(settings)
         logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
         logging.getLogger("mats").setLevel(logging.INFO)
         try:
@@ -48,7 +48,7 @@ def serve(lines: BinaryIO, out: BinaryIO, session: McpSession) -> None:
             out.flush()
 
 
-def _application(local: Local) -> Application:
+def _application(local: LocalSystem) -> Application:
     """The application, built and its encoder loaded when a tool is first called."""
     try:
         return local.application

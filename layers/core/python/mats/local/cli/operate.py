@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from mats.bootstrap import System, opened
-from mats.bootstrap.local import Local
+from mats.bootstrap import AnySystem, open_system
+from mats.bootstrap.local import as_local
 from mats.domain.capability import Id
 from mats.local.cli.console import AsJson, Exit, complain, exit_codes, out, plain, print_json
 from mats.local.cli.progress import bar
@@ -29,11 +29,11 @@ def add_to(app: typer.Typer) -> None:
 def reconcile(context: typer.Context, after: After = "", as_json: AsJson = False) -> None:
     """Compare registry, profiles and index, and repair what has drifted apart. Safe at any time."""
     with exit_codes():
-        system = opened(context.obj)
+        system = open_system(context.obj)
         outcomes: Counter[str] = Counter()
-        if isinstance(system, Local):
-            outcomes["redriven"] = system.events.redrive()
-            index(system)
+        if local := as_local(system):
+            outcomes["redriven"] = local.stores.queue.redrive()
+            index(local)
         ids = _behind(after, system.reconcile.everything())
         with _pages("Comparing", ids) as done:
             for step in system.reconcile(ids):
@@ -66,11 +66,12 @@ def reindex(
     with exit_codes():
         if rollback and retire:
             raise typer.BadParameter("--rollback and --retire exclude each other")
-        system = opened(context.obj)
+        system = open_system(context.obj)
+        generations = system.stores.generations
         if rollback:
-            summary: dict[str, Any] = {"index": system.generations.roll_back().name}
+            summary: dict[str, Any] = {"index": generations.roll_back().name}
         elif retire:
-            summary = {"retired": list(system.generations.retire()), "index": system.generations.current()}
+            summary = {"retired": list(generations.retire()), "index": generations.current()}
         else:
             summary = _reindexed(system)
         if as_json:
@@ -79,14 +80,14 @@ def reindex(
             out.print(plain(", ".join(f"{what}: {_readable(value)}" for what, value in summary.items())))
 
 
-def _reindexed(system: System) -> dict[str, Any]:
+def _reindexed(system: AnySystem) -> dict[str, Any]:
     looked_at = written = 0
     with bar("Reindexing", None) as advance:
         for step in system.reindex():
             looked_at += step.looked_at
             written += step.written
             advance(step.looked_at)
-    return {"profiles": looked_at, "written": written, "index": system.generations.current()}
+    return {"profiles": looked_at, "written": written, "index": system.stores.generations.current()}
 
 
 def _readable(value: object) -> str:
@@ -110,9 +111,9 @@ def backfill(
     What is current costs nothing. Stopped, it does what is left when it is run again.
     """
     with exit_codes():
-        system = opened(context.obj)
+        system = open_system(context.obj)
         outcomes: Counter[str] = Counter()
-        ids = _behind(after, system.registry.ids())
+        ids = _behind(after, system.stores.registry.ids())
         with _pages("Renewing", ids) as done:
             for step in system.backfill(per_minute)(ids):
                 outcomes.update(step.outcomes.values())
@@ -143,7 +144,7 @@ def _pages(title: str, ids: Sequence[Id]) -> Iterator[Any]:
             raise
 
 
-def _say(summary: dict[str, int], outcomes: Counter[str], system: System, *, as_json: bool) -> None:
+def _say(summary: dict[str, int], outcomes: Counter[str], system: AnySystem, *, as_json: bool) -> None:
     counts = {**summary, **{str(what): count for what, count in outcomes.items() if count}}
     if as_json:
         print_json({**counts, **spent_json(system)})

@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from mats.bootstrap.local import Local
+from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability import Id
 from mats.domain.errors import CapabilityNotFound, Fault, RequestInvalid
 from mats.domain.registration import Registration
@@ -49,10 +49,14 @@ def preview(
     """
     with exit_codes():
         settings: Settings = context.obj
-        local = Local(settings)
+        local = local_system(settings)
         registration = _chosen(_registrations(item, namespace, local), name)
         previewed = Preview(
-            discover=local.discover, index=local.index, enrich=local.enrich, registry=local.registry, trust=local.trust
+            discover=local.discover,
+            index=local.stores.index,
+            enrich=local.enrich,
+            registry=local.stores.registry,
+            trust=local.stores.trust,
         )
         report = previewed(registration, settings.audiences)
         if as_json:
@@ -64,7 +68,7 @@ def preview(
         raise typer.Exit(Exit.REFUSED)
 
 
-def _registrations(item: str, namespace: str, local: Local) -> list[Registration]:
+def _registrations(item: str, namespace: str, local: LocalSystem) -> list[Registration]:
     """The registrations in a file, at an address or in standard input, or the one under an id.
 
     Raises:
@@ -73,7 +77,7 @@ def _registrations(item: str, namespace: str, local: Local) -> list[Registration
         RegistrationInvalid: the item under the id is invalid.
     """
     if item != "-" and not addresses.is_address(item) and not _exists(item):
-        kept = local.registry.get([Id(item)]).get(Id(item))
+        kept = local.stores.registry.get([Id(item)]).get(Id(item))
         if kept is None:
             raise CapabilityNotFound(item)
         return [Registration.parse(kept)]

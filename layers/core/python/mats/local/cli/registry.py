@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mats.bootstrap.local import Local
+from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability import Id, Kind
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, KindConflict, RequestInvalid
 from mats.domain.placement import Placed
@@ -55,8 +55,8 @@ def add(
     }  # fmt: skip
     with exit_codes():
         registration = _one(file, {key: value for key, value in given.items() if value})
-        local = Local(context.obj)
-        placed = local.registry.put([registration])[registration.id]
+        local = local_system(context.obj)
+        placed = local.stores.registry.put([registration])[registration.id]
         if placed is Placed.OTHER_KIND:
             raise KindConflict(registration.id)
         _settle(local, registration.id)
@@ -77,7 +77,7 @@ def _one(file: str | None, given: dict[str, Any]) -> Registration:
     return Registration.parse({**item.item(), **given}) if given else item
 
 
-def _settle(local: Local, id: Id) -> None:
+def _settle(local: LocalSystem, id: Id) -> None:
     """Have the changes of a capability handled, here or by a service that is running.
 
     Raises:
@@ -85,8 +85,8 @@ def _settle(local: Local, id: Id) -> None:
     """
     waited_s = 0.0  # for others; what is handled here takes the time it takes
     while True:
-        drain(local, stopped=lambda: not local.events.has_unfinished(id))
-        if not local.events.has_unfinished(id):
+        drain(local, stopped=lambda: not local.stores.queue.has_unfinished(id))
+        if not local.stores.queue.has_unfinished(id):
             return
         if waited_s >= _SETTLE_S:
             raise DependencyFailed(f"{id}: the change is safe but not findable yet; `mats reconcile` tries again")
@@ -94,10 +94,10 @@ def _settle(local: Local, id: Id) -> None:
         waited_s += _PAUSE_S
 
 
-def index(local: Local) -> int:
+def index(local: LocalSystem) -> int:
     """Make everything announced findable; how many changes that took."""
     handled = 0
-    with bar("Indexing", local.events.depth().waiting) as advance:
+    with bar("Indexing", local.stores.queue.depth().waiting) as advance:
 
         def count(done: int) -> None:
             nonlocal handled
@@ -111,8 +111,8 @@ def index(local: Local) -> int:
 def remove(context: typer.Context, id: CapabilityId, as_json: AsJson = False) -> None:
     """Take a capability out of the registry and the index; its versions are kept."""
     with exit_codes():
-        local = Local(context.obj)
-        if not local.registry.remove(Id(id)):
+        local = local_system(context.obj)
+        if not local.stores.registry.remove(Id(id)):
             raise CapabilityNotFound(id)
         _settle(local, Id(id))
         if as_json:
@@ -130,10 +130,10 @@ def trust(
     """Say as an operator how far a capability is to be trusted; owners cannot."""
     with exit_codes():
         given = _trust(value)
-        local = Local(context.obj)
-        if Id(id) not in local.registry.get([Id(id)]):
+        local = local_system(context.obj)
+        if Id(id) not in local.stores.registry.get([Id(id)]):
             raise CapabilityNotFound(id)
-        local.trust.put(Id(id), given)
+        local.stores.trust.put(Id(id), given)
         _settle(local, Id(id))
         if as_json:
             print_json({"id": id, "trust": given})

@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from mats.bootstrap.local import Local
+from mats.bootstrap.local import local_system
 from mats.domain.shortlist import Shortlist
 from mats.local.cli.console import AsJson, exit_codes, out, plain, print_json
 from mats.local.replay import Move, Place, decision, moves, question, scope
@@ -28,7 +28,7 @@ def replay(
 ) -> None:
     """Ask a logged question again and show what moved since."""
     with exit_codes():
-        local = Local(context.obj)
+        local = local_system(context.obj)
         record = decision(query_id, [log] if log else sorted(local.settings.home.glob("mats.log*")))
         shortlist = local.discover(question(record), record.get("audiences", ()), scope(record))
         moved = moves(record, shortlist)

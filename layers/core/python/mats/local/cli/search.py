@@ -6,7 +6,7 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from mats.bootstrap.local import Local
+from mats.bootstrap.local import local_system
 from mats.domain.capability import Kind
 from mats.domain.ranking import Signal
 from mats.edge.caller import local_caller
@@ -58,7 +58,7 @@ def search(
         "explain": explain, "limit": limit, "format": format, "token_budget": token_budget,
     }  # fmt: skip
     with exit_codes():
-        local = Local(settings)
+        local = local_system(settings)
         parsed = DiscoverRequest.parse(wish)
         answer = search_answer(local.application, local_caller(settings), parsed).model_dump(mode="json")
     if as_json:
@@ -67,7 +67,7 @@ def search(
     if format:
         _pass_on(answer)
         return
-    _show(answer, explain=explain, why_degraded=local.without_encoder)
+    _show(answer, explain=explain, why_degraded=local.models.without_encoder)
 
 
 def _pass_on(answer: dict[str, Any]) -> None:

@@ -11,11 +11,12 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from mats.bootstrap.local import Local
+from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability import Id
 from mats.domain.errors import StorageUnusable
 from mats.local.cli.console import Exit, complain, err, exit_codes, out
 from mats.local.cli.progress import bar
+from mats.local.counts import without_vector
 from mats.resources import resource
 from mats.settings import Settings
 
@@ -41,9 +42,9 @@ def serve(
     settings: Settings = context.obj
     listener = _listener(port)
     with exit_codes():
-        local = Local(settings)
+        local = local_system(settings)
         _log_to(settings.home / "mats.log")
-        if sample and next(iter(local.registry.ids()), None) is None:
+        if sample and next(iter(local.stores.registry.ids()), None) is None:
             _load_sample(local)
         try:
             _run(local, listener)
@@ -64,7 +65,7 @@ def _listener(port: int) -> socket.socket:
     return listener
 
 
-def _run(local: Local, listener: socket.socket) -> None:
+def _run(local: LocalSystem, listener: socket.socket) -> None:
     import uvicorn  # noqa: PLC0415 - only this command serves
 
     from mats.local.service import application  # noqa: PLC0415
@@ -84,10 +85,10 @@ def _run(local: Local, listener: socket.socket) -> None:
         Server(config).run(sockets=[listener])
 
 
-def _greeting(local: Local, port: int) -> Text:
+def _greeting(local: LocalSystem, port: int) -> Text:
     """Where it answers, and what to try next."""
     url = f"http://{_HOST}:{port}"
-    count = sum(1 for _ in local.registry.ids())
+    count = sum(1 for _ in local.stores.registry.ids())
     home = "" if str(local.settings.home) == ".mats" else f"--home {local.settings.home} "
     return Text.assemble(
         "mats is ready on ",
@@ -102,38 +103,38 @@ def _greeting(local: Local, port: int) -> Text:
     )
 
 
-def _warning(local: Local) -> Text:
+def _warning(local: LocalSystem) -> Text:
     """What the search lacks, if it lacks anything."""
     return Text.assemble(_lack_of_vectors(local), _lack_of_credentials(local))
 
 
-def _lack_of_credentials(local: Local) -> Text:
-    if local.bedrock is None or local.bedrock.has_credentials():
+def _lack_of_credentials(local: LocalSystem) -> Text:
+    if local.models.bedrock is None or local.models.bedrock.has_credentials():
         return Text()
     return Text("No AWS credentials: answers will come without an LLM until there are some\n", style="yellow")
 
 
-def _lack_of_vectors(local: Local) -> Text:
-    unencoded = local.unencoded()
-    if local.without_encoder:
-        return Text(f"Searching by words only: {local.without_encoder}\n", style="yellow")
+def _lack_of_vectors(local: LocalSystem) -> Text:
+    unencoded = without_vector(local)
+    if local.models.without_encoder:
+        return Text(f"Searching by words only: {local.models.without_encoder}\n", style="yellow")
     if unencoded:
         lack = f"{unencoded:,} capabilities have no vector of this encoder and are found by words only"
         return Text(f"{lack}: run mats reconcile\n", style="yellow")
     return Text()
 
 
-def _load_sample(local: Local) -> None:
+def _load_sample(local: LocalSystem) -> None:
     from mats.local.imports.importer import Importer  # noqa: PLC0415
     from mats.local.imports.sources import open_sources  # noqa: PLC0415
     from mats.local.worker import drain  # noqa: PLC0415
 
-    importer = Importer(local.registry)
+    importer = Importer(local.stores.registry)
     importer.import_sources(open_sources(str(_SAMPLE / "registry.jsonl")))
     for line in (_SAMPLE / "trust.jsonl").read_text("utf-8").splitlines():
         entry = json.loads(line)
-        local.trust.put(Id(entry["id"]), entry["trust"])
-    with bar("Loading the sample registry", local.events.depth().waiting) as advance:
+        local.stores.trust.put(Id(entry["id"]), entry["trust"])
+    with bar("Loading the sample registry", local.stores.queue.depth().waiting) as advance:
         drain(local, advance)
 
 

@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.text import Text
 
-from mats.bootstrap import System
+from mats.bootstrap import AnySystem
 from mats.local.cli.console import Exit, complain, err, out
 
 if TYPE_CHECKING:
     from mats.evaluation.systems.costs import CostEstimate
 
 
-def spent_json(system: System) -> dict[str, Any]:
+def spent_json(system: AnySystem) -> dict[str, Any]:
     """Tokens and dollars by model, for scripts; nothing at all where no models are turned on."""
-    if system.bedrock is None:
+    if system.models.bedrock is None:
         return {}
-    return {"spent": {model: asdict(usage) for model, usage in system.spent().items()}}
+    return {"spent": {model: asdict(usage) for model, usage in system.models.spent().items()}}
 
 
-def show_spent(system: System) -> None:
+def show_spent(system: AnySystem) -> None:
     """One line for each model that was asked."""
-    for model, usage in system.spent().items():
+    for model, usage in system.models.spent().items():
         price = f"${usage.usd:.4f}" if usage.usd is not None else "price not known"
         line = f"{model}: {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, {price}"
         out.print(Text(line, style="dim"))

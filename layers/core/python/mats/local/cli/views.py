@@ -6,10 +6,11 @@ from typing import Any
 import typer
 from rich.table import Table
 
-from mats.bootstrap.local import Local
+from mats.bootstrap.local import local_system
 from mats.domain.capability import Id
 from mats.domain.errors import CapabilityNotFound
 from mats.local.cli.console import AsJson, CapabilityId, exit_codes, out, plain, print_json
+from mats.local.counts import counts
 
 
 def add_to(app: typer.Typer) -> None:
@@ -21,18 +22,18 @@ def add_to(app: typer.Typer) -> None:
 def show(context: typer.Context, id: CapabilityId, as_json: AsJson = False) -> None:
     """Show a capability: what its owner wrote, the profile made of it, and its earlier versions."""
     with exit_codes():
-        local = Local(context.obj)
+        local = local_system(context.obj)
         key = Id(id)
-        item, kept = local.registry.get([key]).get(key), local.profiles.get([key]).get(key)
+        item, kept = local.stores.registry.get([key]).get(key), local.stores.profiles.get([key]).get(key)
         if item is None and kept is None:
             raise CapabilityNotFound(id)
         shown = {
             "id": id,
             "registration": item,
-            "trust": local.trust.get([key]).get(key),
+            "trust": local.stores.trust.get([key]).get(key),
             "profile": kept.profile.model_dump(mode="json") if kept else None,
             "vector": len(kept.vector) if kept and kept.vector else None,
-            "versions": [version.model_dump(mode="json") for version in local.profiles.versions(key)],
+            "versions": [version.model_dump(mode="json") for version in local.stores.profiles.versions(key)],
         }
     if as_json:
         print_json(shown)
@@ -70,15 +71,15 @@ def _show_capability(shown: dict[str, Any]) -> None:
 def stats(context: typer.Context, as_json: AsJson = False) -> None:
     """Count what is registered, findable and waiting."""
     with exit_codes():
-        local = Local(context.obj)
-        counts = local.counts()
+        local = local_system(context.obj)
+        totals = counts(local)
     if as_json:
-        print_json(counts)
+        print_json(totals)
         return
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="dim")
     table.add_column()
-    for key, value in counts.items():
+    for key, value in totals.items():
         table.add_row(key.replace("_", " "), plain(_counted(value)))
     out.print(table)
 

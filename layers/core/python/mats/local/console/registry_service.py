@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from mats.bootstrap.local import Local
+from mats.bootstrap.local import LocalSystem
 from mats.domain.capability import Id, capability_id
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, KindConflict, RegistrationInvalid
 from mats.domain.placement import Placed
@@ -23,28 +23,33 @@ from mats.ports import ConditionalRegistry, ExposureLog, Listing, Precondition, 
 _TIMEOUT_S, _POLL_S = 5.0, 0.05
 
 
-def registry_service(local: Local) -> "RegistryService":
+def registry_service(local: LocalSystem) -> "RegistryService":
     """The service over the local system."""
+    stores, models = local.stores, local.models
 
     def system() -> dict[str, Any]:
         return {
             "home": str(local.settings.home),
-            "encoder": local.encoder.name if local.encoder else f"none: {local.without_encoder}",
-            "writer": local.writer.name if local.writer else None,
+            "encoder": models.encoder.name if models.encoder else f"none: {models.without_encoder}",
+            "writer": models.writer.name if models.writer else None,
         }
 
     def preview(registration: Registration) -> PreviewReport:
         run = Preview(
-            discover=local.discover, index=local.index, enrich=local.enrich, registry=local.registry, trust=local.trust
+            discover=local.discover,
+            index=stores.index,
+            enrich=local.enrich,
+            registry=stores.registry,
+            trust=stores.trust,
         )
         return run(registration, local.settings.audiences)
 
     return RegistryService(
-        registry=local.registry,
-        profiles=local.profiles,
-        listing=local.listing,
-        queue=local.events,
-        exposure_log=local.exposure,
+        registry=stores.registry,
+        profiles=stores.profiles,
+        listing=stores.listing,
+        queue=stores.queue,
+        exposure_log=stores.exposure,
         run_preview=preview,
         system=system,
     )

@@ -1,0 +1,53 @@
+"""What a system is built on: registry, profiles and index, each made when it is first used."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from mats.domain.profile import Profile
+from mats.ports import Generations, ProfileStore, Registry, SearchIndex, TrustBook
+
+
+class Stores(Protocol):
+    """The stores and the index of one system."""
+
+    @property
+    def registry(self) -> Registry:
+        """The registrations."""
+        ...
+
+    @property
+    def trust(self) -> TrustBook:
+        """The trust that operators assigned."""
+        ...
+
+    @property
+    def profiles(self) -> ProfileStore:
+        """The profiles."""
+        ...
+
+    @property
+    def index(self) -> SearchIndex:
+        """The search index."""
+        ...
+
+    @property
+    def generations(self) -> Generations:
+        """The generations of the index."""
+        ...
+
+    @property
+    def audiences_of(self) -> Callable[[str], frozenset[str]] | None:
+        """The audiences of an IAM principal by its ARN; None where callers bring theirs with them."""
+        ...
+
+    def announce_rejections(self, rejected: Sequence[Profile]) -> None:
+        """Announce rejected registrations where someone listens.
+
+        Raises:
+            DependencyFailed: not all were announced.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release files and connections."""
+        ...
