@@ -18,6 +18,8 @@ def site(pages: Mapping[str, str], policy: str = POLICY) -> Iterator[str]:
     """Serve pages by path, under a policy; where."""
 
     class Handler(BaseHTTPRequestHandler):
+        disable_nagle_algorithm = True
+
         def do_GET(self) -> None:
             page = pages.get(self.path)
             self.send_response(404 if page is None else 200)

@@ -122,6 +122,8 @@ def deployment() -> Deployment:
 @pytest.fixture
 def url(deployment: Deployment) -> Iterator[str]:
     class Request(BaseHTTPRequestHandler):
+        disable_nagle_algorithm = True
+
         def do_POST(self) -> None:
             assert self.path == "/live/discover"
             deployment.heard.append(dict(self.headers))

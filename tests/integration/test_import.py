@@ -177,6 +177,8 @@ RECORDED = {
 
 
 class _Bedrock(BaseHTTPRequestHandler):
+    disable_nagle_algorithm = True
+
     def do_GET(self):
         path, _, query = self.path.partition("?")
         body = json.dumps(RECORDED[f"{path}?two" if "nextToken=two" in query else path]).encode()

@@ -86,6 +86,7 @@ def recording() -> Iterator[Recorder]:
 def recorder(recording: Recorder, monkeypatch: pytest.MonkeyPatch) -> Recorder:
     """In OpenSearch's place; nobody is behind it."""
     credentials(monkeypatch)
+    monkeypatch.setattr("mats.adapters.opensearch.index._GUARDED_S", 0)
     recording.play = None
     recording.calls.clear()
     return recording
@@ -104,6 +105,7 @@ def hasty(recorder: Recorder) -> Domain:
 @pytest.fixture
 def parrot(monkeypatch: pytest.MonkeyPatch) -> Iterator[Parrot]:
     credentials(monkeypatch)
+    monkeypatch.setattr("mats.adapters.opensearch.index._GUARDED_S", 0)
     with Parrot() as parrot:
         yield parrot
 

@@ -59,6 +59,8 @@ class Issuer:
 @pytest.fixture
 def issuer() -> Iterator[Issuer]:
     class Request(BaseHTTPRequestHandler):
+        disable_nagle_algorithm = True
+
         def do_GET(self) -> None:
             status, body = known.answer(self.path)
             self.send_response(status)
