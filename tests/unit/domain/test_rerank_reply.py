@@ -12,6 +12,7 @@ from mats.domain.profile import Enrichment
 from mats.domain.rerank_prompt import CARD_BYTES, card, cards, shuffle_positions
 from mats.domain.rerank_reply import known_type, parse_reply
 from tests.builders import a_profile
+from tests.failures import Failures
 
 SCORES = [90, 5, 0, 100, 42]
 REPLY = json.dumps({"t": "tool", "s": SCORES})
@@ -59,19 +60,17 @@ def test_a_whole_reply_gives_every_score_clipped_to_its_range(scores):
     assert (found.type, found.cut_off) == ("agent", False)
 
 
-@pytest.mark.parametrize("at", range(len(REPLY)))
-def test_a_reply_cut_anywhere_keeps_exactly_the_scores_that_arrived_whole(at):
-    found = parse_reply(REPLY[:at], len(SCORES), ended_early=True)
-    arrived = REPLY[:at].partition("[")[2]
-    whole = arrived.count(",") + ("]" in arrived)
-    assert found.scores == tuple(score / 100 for score in SCORES[:whole])
-    if 0 < whole < len(SCORES):
-        assert found.cut_off
-
-
-@pytest.mark.parametrize("at", range(len(REPLY)))
-def test_a_reply_cut_anywhere_needs_nobody_to_say_so(at):
-    assert parse_reply(REPLY[:at], len(SCORES)).scores == parse_reply(REPLY[:at], len(SCORES), ended_early=True).scores
+def test_a_reply_cut_anywhere_keeps_exactly_the_scores_that_arrived_whole():
+    with Failures() as failures:
+        for at in range(len(REPLY)):
+            with failures.of(at):
+                found = parse_reply(REPLY[:at], len(SCORES), ended_early=True)
+                arrived = REPLY[:at].partition("[")[2]
+                whole = arrived.count(",") + ("]" in arrived)
+                assert found.scores == tuple(score / 100 for score in SCORES[:whole])
+                if 0 < whole < len(SCORES):
+                    assert found.cut_off
+                assert parse_reply(REPLY[:at], len(SCORES)).scores == found.scores
 
 
 @given(
