@@ -22,7 +22,7 @@ settings.load_profile("repeatable")  # no deadline per example, the same example
 ROOT = Path(__file__).parents[1]
 REQUIRED = os.environ.get("MATS_REQUIRE_SERVERS") == "1"
 DATA = Path(os.environ.get("MATS_DATA") or ROOT.parent / "shared" / "data")
-SERVER_FOLDERS = {"console", "infra", "path"}
+SERVER_FOLDERS = {"console", "doubles", "infra", "path"}
 SERVER_FIXTURES = {"data", "dynamodb_url", "opensearch_url"}
 _LACKING = "Skipped: no "
 

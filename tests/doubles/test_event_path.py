@@ -1,0 +1,125 @@
+"""Pipes, rules, queues and dead letters as a template configures them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import boto3
+import pytest
+
+from tests.doubles.small_template import (
+    ANSWER,
+    changed,
+    deployed,
+    item,
+    name_of,
+    note_names,
+    template,
+    without_pipes,
+)
+from tests.servers.deployment import Deployment, Misconfigured
+from tests.servers.pipe import Chaos, EventPath
+from tests.servers.runtime import Invocation
+
+
+@pytest.mark.server
+def test_a_name_with_quotes_arrives_as_it_was_written(aws: Callable[[str], Any]) -> None:
+    path = EventPath(deployed(aws), aws)
+    odd = 'a "quoted" <$.eventName> \\ name'
+    aws("dynamodb").put_item(TableName="Registry", Item=item(odd))
+    got: list[str] = []
+    path.run(note_names(got))
+    assert got == [odd]
+
+
+@pytest.mark.server
+@pytest.mark.parametrize(
+    ("resource", "wrong"),
+    [
+        ("Pipe", {"DesiredState": "STOPPED"}),
+        ("Pipe", {"Source": {"Fn::GetAtt": ["Registry", "Arn"]}}),
+        ("Pipe", {"Target": {"Fn::GetAtt": ["Changes", "Arn"]}}),
+        ("PipeRole", {"Policies": []}),
+        ("Policy", {"Queues": []}),
+        ("Role", {"Policies": []}),
+        ("Changes", {"VisibilityTimeout": 5}),
+        ("Mapping", {"FunctionName": "absent"}),
+    ],
+)
+def test_what_would_not_work_in_an_account_is_refused(
+    aws: Callable[[str], Any], resource: str, wrong: dict[str, Any]
+) -> None:
+    deployed(aws)
+    cut = template()
+    cut["Resources"][resource]["Properties"] |= wrong
+    with pytest.raises(Misconfigured):
+        EventPath(Deployment(cut), aws)
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("pattern", ['{"eventName": ["INSERT"]}', '{"eventName": [{"anything-but": "REMOVE"}]}'])
+def test_a_pipe_drops_what_its_filter_does_not_match(aws: Callable[[str], Any], pattern: str) -> None:
+    deployed(aws)
+    cut = template()
+    cut["Resources"]["Pipe"]["Properties"]["SourceParameters"]["FilterCriteria"] = {"Filters": [{"Pattern": pattern}]}
+    path = EventPath(Deployment(cut), aws)
+    aws("dynamodb").put_item(TableName="Registry", Item=item("a"))
+    aws("dynamodb").delete_item(TableName="Registry", Key=item("a"))
+    path.pump()
+    assert [event["detail"]["change"] for event in path.events] == ["INSERT"]
+
+
+def test_only_events_that_the_rule_matches_arrive() -> None:
+    path = EventPath(without_pipes(), boto3.client)
+    path.put_events([changed("a"), changed("b", source="mats.enrichment")])
+    got: list[str] = []
+    path.run(note_names(got))
+    assert got == ["a"]
+    assert len(path.events) == 2
+    path.repeat(2)
+    path.run(note_names(got))
+    assert got == ["a", "a", "a"]
+
+
+def test_a_message_that_always_fails_ends_in_the_dead_letter_queue_and_can_be_redriven() -> None:
+    path = EventPath(without_pipes(), boto3.client)
+    path.put_events([changed(name) for name in "abcdef"])
+    got: list[str] = []
+
+    def invoke(event: dict[str, Any]) -> Invocation:
+        got.extend(map(name_of, event["Records"]))
+        failed = [{"itemIdentifier": each["messageId"]} for each in event["Records"] if name_of(each) == "c"]
+        return Invocation(response={"batchItemFailures": failed})
+
+    path.run(invoke)
+    assert sorted(got) == list("abcccdef")
+    assert {name: [each.content["detail"]["keys"]["name"]["S"] for each in messages]
+            for name, messages in path.waiting().items()} == {"Dead": ["c"]}  # fmt: skip
+    assert path.redrive() == 1
+    path.run(lambda event: ANSWER)
+    assert path.waiting() == {}
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [Invocation(error={"errorType": "x"}), Invocation(response={"batchItemFailures": [{"itemIdentifier": "absent"}]})],
+)
+def test_a_batch_that_failed_as_a_whole_comes_again(outcome: Invocation) -> None:
+    path = EventPath(without_pipes(), boto3.client)
+    path.put_events([changed("a"), changed("b")])
+    outcomes = iter([outcome, ANSWER])
+    assert path.run(lambda event: next(outcomes)) == 4
+
+
+def test_chaos_repeats_and_shuffles_and_can_be_repeated_itself() -> None:
+    def order(seed: int) -> list[str]:
+        path = EventPath(without_pipes(), boto3.client, chaos=Chaos(seed, duplicates=0.5))
+        path.put_events([changed(str(number)) for number in range(30)])
+        got: list[str] = []
+        path.run(note_names(got))
+        return got
+
+    once = order(1)
+    assert once == order(1) != order(2)
+    assert len(once) > 30
+    assert once[:30] != sorted(once[:30], key=int)
+    assert set(once) == {str(number) for number in range(30)}
