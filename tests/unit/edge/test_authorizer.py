@@ -17,8 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.authorizer import handler
-from functions.authorizer.handler import IssuerKeys, NotFetched, Refused, Unauthorized, respond
 from mats.edge.api_gateway import parse_request
+from mats.edge.authorizer.issuer_keys import FetchFailed, IssuerKeys, fetch_keys
+from mats.edge.authorizer.tokens import MAX_TOKEN, TokenInvalid, Unauthorized, authorize, parse_audiences
 from mats.settings import Settings
 
 STAGE = "arn:aws:execute-api:eu-west-1:123456789012:abc123/live"
@@ -30,7 +31,7 @@ EC = ec.generate_private_key(ec.SECP256R1())
 OTHER = ec.generate_private_key(ec.SECP256R1())
 
 
-def listed(private, name: str, **more: str) -> dict:
+def jwk(private, name: str, **more: str) -> dict:
     algorithm = jwt.get_algorithm_by_name("RS256" if isinstance(private, rsa.RSAPrivateKey) else "ES256")
     return {**algorithm.to_jwk(private.public_key(), as_dict=True), "kid": name, **more}
 
@@ -40,7 +41,7 @@ class Issuer:
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self.keys: object = [listed(RSA, "rsa", use="sig", alg="RS256"), listed(EC, "ec")]
+        self.keys: object = [jwk(RSA, "rsa", use="sig", alg="RS256"), jwk(EC, "ec")]
         self.configuration: object = {"issuer": address, "jwks_uri": f"{address}/keys"}
         self.down = False
         self.redirects = False
@@ -89,8 +90,8 @@ class Clock:
         return self.now
 
 
-class Door:
-    """An authorizer for one issuer, and its clock."""
+class Authorizer:
+    """The authorizer of one issuer, with a clock of its own."""
 
     def __init__(self, issuer: Issuer) -> None:
         self.issuer = issuer
@@ -104,23 +105,23 @@ class Door:
         headers = {"kid": name} if name else {}
         return jwt.encode({k: v for k, v in said.items() if v is not None}, private, algorithm, headers=headers)
 
-    def ask(self, token: str, call: str = CALL) -> dict:
-        return respond({"type": "TOKEN", "authorizationToken": token, "methodArn": call}, self.settings, self.keys)
+    def authorize(self, token: str, call: str = CALL) -> dict:
+        return authorize({"type": "TOKEN", "authorizationToken": token, "methodArn": call}, self.settings, self.keys)
 
-    def admits(self, token: str) -> bool:
+    def accepts(self, token: str) -> bool:
         try:
-            return bool(self.ask(f"Bearer {token}"))
+            return bool(self.authorize(f"Bearer {token}"))
         except Unauthorized:
             return False
 
 
 @pytest.fixture
-def door(issuer: Issuer) -> Door:
-    return Door(issuer)
+def authorizer(issuer: Issuer) -> Authorizer:
+    return Authorizer(issuer)
 
 
-def test_a_bearer_may_call_every_method_of_the_stage_since_the_policy_is_kept_for_all(door):
-    policy = door.ask(f"Bearer {door.token(audiences=['finance', 'ops'])}")
+def test_a_bearer_may_call_every_method_of_the_stage_since_the_policy_is_kept_for_all(authorizer):
+    policy = authorizer.authorize(f"Bearer {authorizer.token(audiences=['finance', 'ops'])}")
     assert policy["principalId"] == "ada"
     assert policy["context"] == {"audiences": "finance,ops"}
     assert policy["policyDocument"]["Statement"] == [
@@ -128,13 +129,13 @@ def test_a_bearer_may_call_every_method_of_the_stage_since_the_policy_is_kept_fo
     ]
 
 
-def test_rs256_and_es256_are_accepted(door):
-    assert door.admits(door.token(RSA, "rsa", "RS256"))
-    assert door.admits(door.token(EC, "ec", "ES256"))
+def test_rs256_and_es256_are_accepted(authorizer):
+    assert authorizer.accepts(authorizer.token(RSA, "rsa", "RS256"))
+    assert authorizer.accepts(authorizer.token(EC, "ec", "ES256"))
 
 
-def test_what_the_authorizer_says_is_what_discovery_reads(door):
-    context = door.ask(f"Bearer {door.token(audiences='finance ops')}")["context"]
+def test_what_the_authorizer_says_is_what_discovery_reads(authorizer):
+    context = authorizer.authorize(f"Bearer {authorizer.token(audiences='finance ops')}")["context"]
     assert parse_request({"requestContext": {"authorizer": context}}).caller.audiences == {"finance", "ops"}
 
 
@@ -142,19 +143,21 @@ def test_what_the_authorizer_says_is_what_discovery_reads(door):
     ("claim", "names"),
     [(None, ""), ([], ""), ("", ""), ("a  b", "a,b"), (["a", "b", "a"], "a,b"), (["two words"], "two words")],
 )
-def test_audiences_are_a_list_or_a_text_or_none(door, claim, names):
-    assert door.ask(f"Bearer {door.token(audiences=claim)}")["context"]["audiences"] == names
+def test_audiences_are_a_list_or_a_text_or_none(authorizer, claim, names):
+    assert authorizer.authorize(f"Bearer {authorizer.token(audiences=claim)}")["context"]["audiences"] == names
 
 
 @pytest.mark.parametrize("claim", [["a,b"], "a,b", [" a"], [""], ["a\nb"], {"a": 1}, 7, [1], True])
-def test_audiences_that_could_be_taken_for_others_are_refused(door, claim):
-    assert not door.admits(door.token(audiences=claim))
+def test_audiences_that_could_be_taken_for_others_are_refused(authorizer, claim):
+    assert not authorizer.accepts(authorizer.token(audiences=claim))
 
 
-def test_another_claim_can_name_the_audiences(door):
-    door.settings = Settings(jwt_issuer=door.issuer.address, jwt_audience=AUDIENCE, jwt_claim="cognito:groups")
-    token = door.token(**{"cognito:groups": ["ops"], "audiences": ["finance"]})
-    assert door.ask(f"Bearer {token}")["context"]["audiences"] == "ops"
+def test_another_claim_can_name_the_audiences(authorizer):
+    authorizer.settings = Settings(
+        jwt_issuer=authorizer.issuer.address, jwt_audience=AUDIENCE, jwt_claim="cognito:groups"
+    )
+    token = authorizer.token(**{"cognito:groups": ["ops"], "audiences": ["finance"]})
+    assert authorizer.authorize(f"Bearer {token}")["context"]["audiences"] == "ops"
 
 
 @pytest.mark.parametrize(
@@ -176,130 +179,130 @@ def test_another_claim_can_name_the_audiences(door):
     ],
     ids=str,
 )
-def test_a_token_for_another_place_or_time_is_refused(door, claims):
-    assert not door.admits(door.token(**claims))
+def test_a_token_for_another_place_or_time_is_refused(authorizer, claims):
+    assert not authorizer.accepts(authorizer.token(**claims))
 
 
-def test_a_token_may_be_for_several_audiences(door):
-    assert door.admits(door.token(aud=["another", AUDIENCE]))
+def test_a_token_may_be_for_several_audiences(authorizer):
+    assert authorizer.accepts(authorizer.token(aud=["another", AUDIENCE]))
 
 
-def test_a_token_without_a_signature_is_refused(door):
-    assert not door.admits(door.token(None, "ec", "none"))
-    head, body, _ = door.token().split(".")
-    assert not door.admits(f"{head}.{body}.")
+def test_a_token_without_a_signature_is_refused(authorizer):
+    assert not authorizer.accepts(authorizer.token(None, "ec", "none"))
+    head, body, _ = authorizer.token().split(".")
+    assert not authorizer.accepts(f"{head}.{body}.")
 
 
-def test_a_public_key_is_not_taken_for_a_shared_secret(door):
+def test_a_public_key_is_not_taken_for_a_shared_secret(authorizer):
     """The classic confusion: HS256 with what everybody can read as the secret."""
-    _, body, _ = door.token(RSA, "rsa", "RS256").split(".")
+    _, body, _ = authorizer.token(RSA, "rsa", "RS256").split(".")
     head = encoded(json.dumps({"alg": "HS256", "kid": "rsa", "typ": "JWT"}).encode())
     for form in (PublicFormat.SubjectPublicKeyInfo, PublicFormat.PKCS1):
         secret = RSA.public_key().public_bytes(Encoding.PEM, form)
         signature = hmac.new(secret, f"{head}.{body}".encode(), hashlib.sha256).digest()
-        assert not door.admits(f"{head}.{body}.{encoded(signature)}")
+        assert not authorizer.accepts(f"{head}.{body}.{encoded(signature)}")
 
 
-def test_a_shared_secret_in_the_list_of_keys_is_not_used(door):
+def test_a_shared_secret_in_the_list_of_keys_is_not_used(authorizer):
     secret = b"s" * 32
-    door.issuer.keys = [{"kty": "oct", "k": encoded(secret), "kid": "shared", "alg": "HS256"}, listed(EC, "ec")]
-    assert not door.admits(door.token(secret, "shared", "HS256"))
-    assert door.admits(door.token())
+    authorizer.issuer.keys = [{"kty": "oct", "k": encoded(secret), "kid": "shared", "alg": "HS256"}, jwk(EC, "ec")]
+    assert not authorizer.accepts(authorizer.token(secret, "shared", "HS256"))
+    assert authorizer.accepts(authorizer.token())
 
 
-def test_a_key_signs_only_by_its_own_algorithm(door):
-    assert not door.admits(door.token(RSA, "ec", "RS256"))
-    assert not door.admits(door.token(RSA, "rsa", "RS512"))
-    assert not door.admits(door.token(OTHER, "ec"))
+def test_a_key_signs_only_by_its_own_algorithm(authorizer):
+    assert not authorizer.accepts(authorizer.token(RSA, "ec", "RS256"))
+    assert not authorizer.accepts(authorizer.token(RSA, "rsa", "RS512"))
+    assert not authorizer.accepts(authorizer.token(OTHER, "ec"))
 
 
-def test_keys_for_encryption_are_not_used(door):
-    door.issuer.keys = [listed(RSA, "rsa", use="enc"), listed(EC, "ec"), "nonsense", {"kid": "x"}]
-    assert not door.admits(door.token(RSA, "rsa", "RS256"))
-    assert door.admits(door.token())
+def test_keys_for_encryption_are_not_used(authorizer):
+    authorizer.issuer.keys = [jwk(RSA, "rsa", use="enc"), jwk(EC, "ec"), "nonsense", {"kid": "x"}]
+    assert not authorizer.accepts(authorizer.token(RSA, "rsa", "RS256"))
+    assert authorizer.accepts(authorizer.token())
 
 
-def test_a_key_that_can_be_factored_is_not_among_the_keys(door):
-    door.issuer.keys = [listed(WEAK, "weak"), listed(RSA, "rsa")]
-    assert set(handler._keys_of(door.issuer.address)) == {"rsa"}
+def test_a_key_that_can_be_factored_is_not_among_the_keys(authorizer):
+    authorizer.issuer.keys = [jwk(WEAK, "weak"), jwk(RSA, "rsa")]
+    assert set(fetch_keys(authorizer.issuer.address)) == {"rsa"}
 
 
-def test_a_changed_token_is_refused(door):
-    head, body, signature = door.token().split(".")
+def test_a_changed_token_is_refused(authorizer):
+    head, body, signature = authorizer.token().split(".")
     more = json.loads(base64.urlsafe_b64decode(body + "==")) | {"audiences": ["finance"]}
-    assert not door.admits(f"{head}.{encoded(json.dumps(more).encode())}.{signature}")
+    assert not authorizer.accepts(f"{head}.{encoded(json.dumps(more).encode())}.{signature}")
 
 
 @pytest.mark.parametrize(
     "header", ["", "Bearer", "Bearer ", "Basic YTpi", "Bearer a.b", "Bearer a b.c.d", None, 7, "ey.ey.ey"]
 )
-def test_what_is_no_bearer_token_is_refused(door, header):
+def test_what_is_no_bearer_token_is_refused(authorizer, header):
     with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
-        door.ask(header)
-    assert door.issuer.asked == 0
+        authorizer.authorize(header)
+    assert authorizer.issuer.asked == 0
 
 
-def test_a_token_without_the_word_bearer_is_refused(door):
+def test_a_token_without_the_word_bearer_is_refused(authorizer):
     with pytest.raises(Unauthorized):
-        door.ask(door.token())
+        authorizer.authorize(authorizer.token())
 
 
-def test_a_huge_token_is_refused_unread(door):
-    assert not door.admits(door.token(padding="x" * handler.LONGEST_TOKEN))
-    assert door.issuer.asked == 0
+def test_a_huge_token_is_refused_unread(authorizer):
+    assert not authorizer.accepts(authorizer.token(padding="x" * MAX_TOKEN))
+    assert authorizer.issuer.asked == 0
 
 
-def test_a_header_nested_without_end_is_refused(door):
+def test_a_header_nested_without_end_is_refused(authorizer):
     deep = encoded(b'{"alg":' + b"[" * 5000)
-    assert not door.admits(f"{deep}.e30.e30")
+    assert not authorizer.accepts(f"{deep}.e30.e30")
 
 
-def test_a_call_of_no_method_is_refused(door):
+def test_a_call_of_no_method_is_refused(authorizer):
     with pytest.raises(Unauthorized):
-        door.ask(f"Bearer {door.token()}", call="arn:aws:s3:::bucket")
+        authorizer.authorize(f"Bearer {authorizer.token()}", call="arn:aws:s3:::bucket")
 
 
-def test_an_unknown_key_is_looked_up_once_and_not_again_within_the_pause(door):
-    assert door.admits(door.token())
-    door.clock.now += IssuerKeys.PAUSE_S
-    asked = door.issuer.asked
+def test_an_unknown_key_is_looked_up_once_and_not_again_within_the_pause(authorizer):
+    assert authorizer.accepts(authorizer.token())
+    authorizer.clock.now += IssuerKeys.PAUSE_S
+    asked = authorizer.issuer.asked
     for number in range(20):
-        assert not door.admits(door.token(OTHER, f"forged-{number}"))
-    assert door.issuer.asked == asked + 2, "one configuration and one list of keys"
+        assert not authorizer.accepts(authorizer.token(OTHER, f"forged-{number}"))
+    assert authorizer.issuer.asked == asked + 2, "one configuration and one list of keys"
 
 
-def test_a_rotated_key_is_found_and_the_old_one_is_refused(door):
-    assert door.admits(door.token())
-    door.issuer.keys = [listed(OTHER, "new")]
-    door.clock.now += IssuerKeys.PAUSE_S
-    assert door.admits(door.token(OTHER, "new"))
-    assert not door.admits(door.token())
+def test_a_rotated_key_is_found_and_the_old_one_is_refused(authorizer):
+    assert authorizer.accepts(authorizer.token())
+    authorizer.issuer.keys = [jwk(OTHER, "new")]
+    authorizer.clock.now += IssuerKeys.PAUSE_S
+    assert authorizer.accepts(authorizer.token(OTHER, "new"))
+    assert not authorizer.accepts(authorizer.token())
 
 
-def test_a_withdrawn_key_is_forgotten_when_the_keys_are_old(door):
-    assert door.admits(door.token())
-    door.issuer.keys = [listed(OTHER, "new")]
-    door.clock.now += IssuerKeys.OLD_S
-    assert not door.admits(door.token())
+def test_a_withdrawn_key_is_forgotten_when_the_keys_are_old(authorizer):
+    assert authorizer.accepts(authorizer.token())
+    authorizer.issuer.keys = [jwk(OTHER, "new")]
+    authorizer.clock.now += IssuerKeys.LIFESPAN_S
+    assert not authorizer.accepts(authorizer.token())
 
 
-def test_known_keys_go_on_while_the_issuer_is_down(door):
-    assert door.admits(door.token())
-    door.issuer.down = True
-    door.clock.now += IssuerKeys.OLD_S
-    assert door.admits(door.token())
-    asked = door.issuer.asked
-    assert door.admits(door.token())
-    assert door.issuer.asked == asked, "asked in a loop"
+def test_known_keys_go_on_while_the_issuer_is_down(authorizer):
+    assert authorizer.accepts(authorizer.token())
+    authorizer.issuer.down = True
+    authorizer.clock.now += IssuerKeys.LIFESPAN_S
+    assert authorizer.accepts(authorizer.token())
+    asked = authorizer.issuer.asked
+    assert authorizer.accepts(authorizer.token())
+    assert authorizer.issuer.asked == asked, "asked in a loop"
 
 
-def test_an_issuer_that_was_down_is_asked_again_after_the_pause(door):
-    door.issuer.down = True
-    assert not door.admits(door.token())
-    door.issuer.down = False
-    assert not door.admits(door.token())
-    door.clock.now += IssuerKeys.PAUSE_S
-    assert door.admits(door.token())
+def test_an_issuer_that_was_down_is_asked_again_after_the_pause(authorizer):
+    authorizer.issuer.down = True
+    assert not authorizer.accepts(authorizer.token())
+    authorizer.issuer.down = False
+    assert not authorizer.accepts(authorizer.token())
+    authorizer.clock.now += IssuerKeys.PAUSE_S
+    assert authorizer.accepts(authorizer.token())
 
 
 @pytest.mark.parametrize(
@@ -313,44 +316,46 @@ def test_an_issuer_that_was_down_is_asked_again_after_the_pause(door):
     ],
     ids=str,
 )
-def test_a_configuration_that_is_not_the_issuers_is_not_believed(door, configuration):
-    door.issuer.configuration = json.loads(json.dumps(configuration).replace("{address}", door.issuer.address))
-    assert not door.admits(door.token())
+def test_a_configuration_that_is_not_the_issuers_is_not_believed(authorizer, configuration):
+    authorizer.issuer.configuration = json.loads(
+        json.dumps(configuration).replace("{address}", authorizer.issuer.address)
+    )
+    assert not authorizer.accepts(authorizer.token())
 
 
-def test_a_redirect_is_not_followed(door):
-    door.issuer.redirects = True
-    assert not door.admits(door.token())
-    assert door.issuer.asked == 1
+def test_a_redirect_is_not_followed(authorizer):
+    authorizer.issuer.redirects = True
+    assert not authorizer.accepts(authorizer.token())
+    assert authorizer.issuer.asked == 1
 
 
 @pytest.mark.parametrize("keys", [[], None, {"kid": "ec"}, ["x" * 300_000]], ids=lambda keys: type(keys).__name__)
-def test_a_list_without_a_usable_key_is_an_error_of_the_issuer(door, keys):
-    door.issuer.keys = keys
-    with pytest.raises(NotFetched):
-        handler._keys_of(door.issuer.address)
+def test_a_list_without_a_usable_key_is_an_error_of_the_issuer(authorizer, keys):
+    authorizer.issuer.keys = keys
+    with pytest.raises(FetchFailed):
+        fetch_keys(authorizer.issuer.address)
 
 
-def test_without_settings_nobody_is_let_in(door):
-    door.settings = Settings()
-    door.keys = IssuerKeys("")
-    assert not door.admits(door.token())
+def test_without_settings_nobody_is_let_in(authorizer):
+    authorizer.settings = Settings()
+    authorizer.keys = IssuerKeys("")
+    assert not authorizer.accepts(authorizer.token())
 
 
-def test_the_log_says_why_and_never_what_the_token_was(door, caplog):
-    token = door.token(exp=1)
-    assert not door.admits(token)
+def test_the_log_says_why_and_never_what_the_token_was(authorizer, caplog):
+    token = authorizer.token(exp=1)
+    assert not authorizer.accepts(token)
     assert "ExpiredSignatureError" in caplog.text
     assert token not in caplog.text
 
 
-def test_the_settings_are_read_from_the_environment_once(door, monkeypatch):
-    for name, value in door.settings.to_env().items():
+def test_the_settings_are_read_from_the_environment_once(authorizer, monkeypatch):
+    for name, value in authorizer.settings.to_env().items():
         monkeypatch.setenv(name, value)
-    handler._wired.cache_clear()
-    event = {"type": "TOKEN", "authorizationToken": f"bearer {door.token()}", "methodArn": CALL}
+    handler._settings_and_keys.cache_clear()
+    event = {"type": "TOKEN", "authorizationToken": f"bearer {authorizer.token()}", "methodArn": CALL}
     assert handler.handle(event, None)["principalId"] == "ada"
-    handler._wired.cache_clear()
+    handler._settings_and_keys.cache_clear()
 
 
 class Known(IssuerKeys):
@@ -358,8 +363,8 @@ class Known(IssuerKeys):
 
     def __init__(self) -> None:
         super().__init__("https://issuer.example", clock=lambda: 0.0)
-        self._keys = {"ec": jwt.PyJWK(listed(EC, "ec"), "ES256"), "rsa": jwt.PyJWK(listed(RSA, "rsa"), "RS256")}
-        self._fetched = 0.0
+        self._keys = {"ec": jwt.PyJWK(jwk(EC, "ec"), "ES256"), "rsa": jwt.PyJWK(jwk(RSA, "rsa"), "RS256")}
+        self._fetched_at = 0.0
 
 
 SETTINGS = Settings(jwt_issuer="https://issuer.example", jwt_audience=AUDIENCE)
@@ -372,7 +377,7 @@ JSON = st.recursive(
 
 def unauthorized_or_policy(header: object, call: object = CALL) -> dict | None:
     try:
-        policy = respond({"authorizationToken": header, "methodArn": call}, SETTINGS, Known())
+        policy = authorize({"authorizationToken": header, "methodArn": call}, SETTINGS, Known())
     except Unauthorized:
         return None
     assert set(policy) == {"principalId", "policyDocument", "context"}
@@ -419,8 +424,8 @@ def test_whatever_the_issuer_signs_is_a_policy_for_the_stage_or_unauthorized(cla
 @given(JSON)
 def test_audiences_are_names_without_commas_or_refused(claim):
     try:
-        names = handler.audiences(claim)
-    except Refused:
+        names = parse_audiences(claim)
+    except TokenInvalid:
         return
     assert ",".join(names).split(",") == (names or [""])
 
