@@ -1,4 +1,4 @@
-"""Measure what runs in AWS, as far as it can be without an account: a real OpenSearch node, stand-ins for the rest.
+"""Benchmarks of the AWS deployment without an account: a real OpenSearch node, stand-ins for other services.
 
 `python -m infra.bench.aws --data DIR [NAME ...]` writes evaluation/results/aws-NAME.json for each of NAMES.
 """
@@ -53,7 +53,7 @@ _SLICE = 2_000
 
 @contextmanager
 def node(heap: str, running_at: str = "") -> Iterator[str]:
-    """A real OpenSearch node, its second compiler on, or the one that runs at an address; the address."""
+    """The address of a real OpenSearch node with the C2 compiler, or `running_at`."""
     if running_at:
         yield running_at
         return
@@ -64,7 +64,7 @@ def node(heap: str, running_at: str = "") -> Iterator[str]:
 
 @contextmanager
 def index_on(url: str, encoder: Encoder, *, read_s: float = 30) -> Iterator[OpenSearchIndex]:
-    """An index on a node: a new one, or the one of an earlier run."""
+    """An index on a node: new, or that of an earlier run."""
     domain, target = Domain(url, region=_REGION, read_s=read_s), Target("capabilities-1", encoder.name)
     aliases = [write_alias(target.name), "capabilities"]
     domain.create(target.name, index_body(encoder.dimension, aliases=aliases, replicas="0-1", refresh="30s"))
@@ -72,7 +72,7 @@ def index_on(url: str, encoder: Encoder, *, read_s: float = 30) -> Iterator[Open
 
 
 def parity(data: Path, settings: Settings) -> dict[str, Any]:
-    """The first stage over OpenSearch and over SQLite on the same slice of the tools, with the same encoder."""
+    """The first stage over OpenSearch and SQLite: the same slice of the tools, the same encoder."""
     dataset = load(data / "tools")
     queries = list(dataset.queries)
     random.Random(SEED).shuffle(queries)
@@ -86,7 +86,7 @@ def parity(data: Path, settings: Settings) -> dict[str, Any]:
     wanted |= dict.fromkeys([id for id in registered if id not in wanted][: _SLICE - len(wanted)])
     encoder = cached_encoder(settings)
     if encoder is None:
-        raise SystemExit("there is no encoder to compare with: MATS_ENCODER is none")
+        raise SystemExit("no encoder to compare with: unset MATS_ENCODER=none")
     results: dict[str, Any] = {"documents": len(wanted), "queries": len(asked), "encoder": encoder.name}
     with (
         registry_of([registered[id] for id in wanted], settings, encoder=encoder) as local,
@@ -95,12 +95,12 @@ def parity(data: Path, settings: Settings) -> dict[str, Any]:
     ):
         index.put(list(local.stores.profiles.get(list(wanted)).values()))
         index.domain.refresh("capabilities")
-        there = local.discover
+        sqlite = local.discover
         cloud = cloud_system(replace(settings, index_endpoint=url, region=_REGION), encoder=encoder)
         shipped = cloud.discover
-        away = replace(shipped, retrieve=replace(shipped.retrieve, index=index))
-        runs = {"sqlite": run_discover(there, asked), "opensearch": run_discover(away, asked)}
-        ratio = _bm25_ratio(there.retrieve.index, index, asked[:200])
+        opensearch = replace(shipped, retrieve=replace(shipped.retrieve, index=index))
+        runs = {"sqlite": run_discover(sqlite, asked), "opensearch": run_discover(opensearch, asked)}
+        ratio = _bm25_ratio(sqlite.retrieve.index, index, asked[:200])
     for name, run in runs.items():
         results[name] = {measure: asdict(estimate(values)) for measure, values in per_query(run, asked).items()}
     difference = results["opensearch"]["match@15"]["mean"] - results["sqlite"]["match@15"]["mean"]
@@ -114,7 +114,7 @@ def parity(data: Path, settings: Settings) -> dict[str, Any]:
 
 
 def _bm25_ratio(one: SearchIndex, other: SearchIndex, queries: Sequence[JudgedQuery]) -> float:
-    """The median of what the other index scores an entry, relative to the one: what their constants differ by."""
+    """The median ratio of the other index's BM25 score to the one's, over entries that both find."""
     ratios = []
     for query in queries:
         terms = query_terms(query.text)
@@ -124,13 +124,13 @@ def _bm25_ratio(one: SearchIndex, other: SearchIndex, queries: Sequence[JudgedQu
 
 
 def answer(data: Path, settings: Settings) -> dict[str, Any]:
-    """Our share of an online answer at 100,000 documents: all of it but the time the reranker itself takes.
+    """Latency of an online answer at 100,000 documents without the reranker's own time.
 
-    The stand-in for Titan answers at once, so the encoder's round trip counts as ours, and nothing hides behind it.
+    The Titan stand-in answers at once, so that the encoder's round trip is part of the figure.
     """
-    made = registrations(DOCUMENTS)
+    documents = registrations(DOCUMENTS)
     chance = random.Random(SEED)
-    texts = [chance.choice(made).description[:200] for _ in range(_QUERIES)]
+    texts = [chance.choice(documents).description[:200] for _ in range(_QUERIES)]
     arguments = ("--port", "0", "--delay-ms", str(_RERANK_MS))
     with (
         node("3g", settings.index_endpoint) as url,
@@ -139,42 +139,44 @@ def answer(data: Path, settings: Settings) -> dict[str, Any]:
         os.environ["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"] = stand_in
         cloud = cloud_system(replace(settings, index_endpoint=url, region=_REGION, bedrock=True, encoder=TITAN))
         if cloud.models.encoder is None:
-            raise SystemExit("there is no encoder")
+            raise SystemExit("no encoder: unset MATS_ENCODER=none")
         with index_on(url, cloud.models.encoder) as index:
             if sum(1 for _ in index.revisions()) < DOCUMENTS:
-                _fill(index, made, cloud.models.encoder.name)
+                _fill(index, documents, cloud.models.encoder.name)
             shipped = cloud.discover
-            discover = replace(shipped, retrieve=replace(shipped.retrieve, encoder=_Dense(cloud.models.encoder)))
-            patience = Budgets(encode_ms=10_000, retrieve_ms=30_000, rerank_ms=10_000)
+            discover = replace(shipped, retrieve=replace(shipped.retrieve, encoder=_DenseEncoder(cloud.models.encoder)))
+            long_budgets = Budgets(encode_ms=10_000, retrieve_ms=30_000, rerank_ms=10_000)
             slow_start = replace(
                 discover,
                 retrieve=replace(discover.retrieve, index=index),
-                stages=replace(discover.stages, budgets=patience),
+                stages=replace(discover.stages, budgets=long_budgets),
             )
-            _shares(slow_start, texts)
-            figures = {"as_filled": _shares(discover, texts)}
+            _latencies(slow_start, texts)
+            figures = {"as_filled": _latencies(discover, texts)}
             index.domain.merge("capabilities")
-            figures["merged"] = _shares(discover, texts)
+            figures["merged"] = _latencies(discover, texts)
     return {"documents": DOCUMENTS, "dimension": DIMENSION, "reranker_ms": _RERANK_MS, **figures}
 
 
-def _fill(index: OpenSearchIndex, made: Sequence[Registration], encoder: str) -> None:
-    """Put all of them with dense vectors of their texts."""
-    for start in range(0, len(made), _PAGE):
-        profiles = [profile_of(registration, trust=None, origin="") for registration in made[start : start + _PAGE]]
+def _fill(index: OpenSearchIndex, documents: Sequence[Registration], encoder: str) -> None:
+    """Index registrations with dense vectors."""
+    for start in range(0, len(documents), _PAGE):
+        profiles = [
+            profile_of(registration, trust=None, origin="") for registration in documents[start : start + _PAGE]
+        ]
         index.put(
             [
                 Stored(p.model_copy(update={"rev": 1, "encoder": encoder}), vector_of(embedded_text(p), DIMENSION))
                 for p in profiles
             ]
         )
-        sys.stderr.write(f"\r{start + len(profiles):,} of {len(made):,}")
+        sys.stderr.write(f"\r{start + len(profiles):,} of {len(documents):,}")
     index.domain.refresh("capabilities")
 
 
 @dataclass(frozen=True, slots=True)
-class _Dense:
-    """An encoder's round trip, with dense vectors for what it answers: a stand-in's are sparse."""
+class _DenseEncoder:
+    """An encoder's round trip with synthetic dense vectors; those of the stand-in are sparse."""
 
     encoder: Encoder
 
@@ -194,9 +196,9 @@ class _Dense:
         return [vector_of(text, self.dimension) for text in texts]
 
 
-def _shares(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
-    """Percentiles of our share, one query after the other, and of each stage."""
-    shares: list[float] = []
+def _latencies(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
+    """Percentiles of the latency without the reranker, one query at a time, and of each stage."""
+    times: list[float] = []
     stages: dict[str, list[float]] = {}
     degraded = failed = 0
     for number, text in enumerate(texts):
@@ -206,15 +208,15 @@ def _shares(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
             failed += 1
             continue
         if number >= _WARM_UP:
-            shares.append(shortlist.trace.took_ms["total"] - _RERANK_MS)
+            times.append(shortlist.trace.took_ms["total"] - _RERANK_MS)
             degraded += bool(shortlist.degraded)
             for stage, ms in shortlist.trace.took_ms.items():
                 stages.setdefault(stage, []).append(ms)
     return {
-        "queries": len(shares),
+        "queries": len(times),
         "degraded": degraded,
         "failed": failed,
-        "ms": {f"p{p}": round(float(np.percentile(shares, p)), 1) for p in (50, 95, 99)},
+        "ms": {f"p{p}": round(float(np.percentile(times, p)), 1) for p in (50, 95, 99)},
         "stages_ms": {
             stage: {f"p{p}": round(float(np.percentile(ms, p)), 1) for p in (50, 99)} for stage, ms in stages.items()
         },
@@ -222,7 +224,7 @@ def _shares(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
 
 
 def cold(data: Path, settings: Settings) -> dict[str, Any]:
-    """Cold starts of both functions, as the stacks set them, over a small index."""
+    """Cold starts of both functions with the settings of the stacks, over a small index."""
     deployed = replace(settings, bedrock=True, encoder=TITAN, metrics="mats", callers_table="callers")
     with node("1g") as url, module_process("tests.servers.bedrock", "--port", "0", env={}) as (_, bedrock):
         os.environ["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"] = bedrock
@@ -231,11 +233,11 @@ def cold(data: Path, settings: Settings) -> dict[str, Any]:
         )
         cloud = cloud_system(deployed)
         if cloud.models.encoder is None:
-            raise SystemExit("there is no encoder")
+            raise SystemExit("no encoder: unset MATS_ENCODER=none")
         with index_on(url, cloud.models.encoder) as index:
             _fill(index, registrations(_PAGE), cloud.models.encoder.name)
             for number in range(_WARM_UP):
-                cloud.discover(Query(query=f"refund {number} payments"))  # the node's own first calls
+                cloud.discover(Query(query=f"refund {number} payments"))  # warms up the node
             return cold_start.cold(replace(deployed, region=""))
 
 
@@ -243,7 +245,7 @@ BENCHMARKS = {"parity": parity, "cold": cold, "answer": answer}
 
 
 def main() -> None:
-    """Run the benchmarks named, or all."""
+    """Run the benchmarks that the command line names; all by default."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of judged data sets")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(BENCHMARKS)}; all by default")

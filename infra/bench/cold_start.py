@@ -25,7 +25,7 @@ from tests.servers.runtime import Function
 
 ROOT = Path(__file__).parents[2]
 _RUNS = 9
-_ASKED: Mapping[str, dict[str, Any]] = {
+_EVENTS: Mapping[str, dict[str, Any]] = {
     "discovery": {
         "httpMethod": "POST",
         "path": "/discover",
@@ -39,30 +39,36 @@ _IMPORT = re.compile(r"import time:\s+(\d+) \|\s+(\d+) \|(\s+)(\S+)")
 
 @contextmanager
 def _layers(python: Path) -> Iterator[list[Path]]:
-    """What Lambda puts on the path: our source, the wheels, and the runtime client of its image."""
+    """The Python path of a function in Lambda: core layer, wheels, and the runtime client of the image."""
     with tempfile.TemporaryDirectory(prefix="mats-layers-") as folder:
         wheels = VENDOR.build(Path(folder) / "vendor", python, platform=f"{platform.machine()}-manylinux_2_28")
         client = Path(folder) / "client"
-        pinned = ["--require-hashes", "--requirement", str(_pinned(Path(folder))), "--target", str(client)]
+        pinned = [
+            "--require-hashes",
+            "--requirement",
+            str(_runtime_requirements(Path(folder))),
+            "--target",
+            str(client),
+        ]
         quietly = ["--quiet", "--disable-pip-version-check", "--root-user-action=ignore", "--no-deps"]
         subprocess.run([python, "-m", "pip", "install", *quietly, *pinned], check=True)  # noqa: S603
         yield [copy_core_layer(Path(folder) / "core"), wheels, client]
 
 
-def _pinned(folder: Path) -> Path:
-    """The runtime client and what it needs, as the lock has them."""
+def _runtime_requirements(folder: Path) -> Path:
+    """A requirements file with the runtime client and its dependencies, from the lock."""
     lock = (ROOT / "requirements/lock.txt").read_text("utf-8")
-    wanted = re.findall(r"^(?:awslambdaric|simplejson|snapshot-restore-py)==(?:.*\\\n)*.*\n", lock, re.MULTILINE)
+    lines = re.findall(r"^(?:awslambdaric|simplejson|snapshot-restore-py)==(?:.*\\\n)*.*\n", lock, re.MULTILINE)
     path = folder / "client.txt"
-    path.write_text("".join(wanted), "utf-8")
+    path.write_text("".join(lines), "utf-8")
     return path
 
 
 def cold(settings: Settings) -> dict[str, Any]:
-    """Both functions, started again and again as these settings say; models answer at once."""
+    """Cold starts of both functions with these settings; models answer at once."""
     python = interpreter()
     if python is None:
-        raise SystemExit(f"there is no Python {PYTHON} on this machine to start the functions with")
+        raise SystemExit(f"no Python {PYTHON} to start the functions with: install it")
     with (
         _layers(python) as layers,
         module_process("tests.servers.bedrock", "--port", "0", env={}) as (_, bedrock),
@@ -78,18 +84,18 @@ def cold(settings: Settings) -> dict[str, Any]:
             KeySchema=[{"AttributeName": "caller", "KeyType": "HASH"}],
             BillingMode="PAY_PER_REQUEST",
         )
-        functions = _started(environment, around, layers, python)
+        functions = _start_functions(environment, around, layers, python)
         imports = _imports("discovery", environment, layers, python)
     return {"python": PYTHON, "runs": _RUNS, **functions, "discovery_imports_ms": imports}
 
 
-def _started(
+def _start_functions(
     environment: Mapping[str, str], around: Mapping[str, str], layers: list[Path], python: Path
 ) -> dict[str, Any]:
-    """Both functions in turn, so that whatever else the machine does at a time meets both."""
-    taken: dict[str, list[tuple[float, float, float]]] = {name: [] for name in _ASKED}
+    """Start both functions alternately, so that load on the machine affects both alike."""
+    taken: dict[str, list[tuple[float, float, float]]] = {name: [] for name in _EVENTS}
     for _ in range(_RUNS):
-        for name, event in _ASKED.items():
+        for name, event in _EVENTS.items():
             with Function(
                 folder=ROOT / "functions" / name,
                 environment=environment,
@@ -107,16 +113,18 @@ def _started(
                 raise SystemExit(f"{name} did not answer: {began}")
             taken[name].append((began.cold_ms, began.cold_ms + began.ms, again.ms))
     kinds = ("init_ms", "init_and_first_ms", "warm_ms")
-    return {name: dict(zip(kinds, map(_spread, zip(*runs, strict=True)), strict=True)) for name, runs in taken.items()}
+    return {
+        name: dict(zip(kinds, map(_percentiles, zip(*runs, strict=True)), strict=True)) for name, runs in taken.items()
+    }
 
 
-def _spread(values: Sequence[float]) -> dict[str, float]:
+def _percentiles(values: Sequence[float]) -> dict[str, float]:
     return {name: round(float(np.percentile(values, p)), 1) for name, p in (("median", 50), ("max", 100))}
 
 
 def _imports(name: str, environment: Mapping[str, str], layers: list[Path], python: Path) -> dict[str, float]:
-    """What importing takes, by top-level package: the time of all its modules, without what they import elsewhere."""
-    ran = subprocess.run(  # noqa: S603
+    """Import time by top-level package, without the time of imports from other packages."""
+    process = subprocess.run(  # noqa: S603
         [python, "-X", "importtime", "-c", "import handler"],
         cwd=ROOT / "functions" / name,
         env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(map(str, layers))},
@@ -124,9 +132,9 @@ def _imports(name: str, environment: Mapping[str, str], layers: list[Path], pyth
         text=True,
         check=True,
     )
-    spent: dict[str, float] = {}
-    for own, _, _, module in _IMPORT.findall(ran.stderr):
+    package_ms: dict[str, float] = {}
+    for own, _, _, module in _IMPORT.findall(process.stderr):
         package = module.partition(".")[0]
-        spent[package] = spent.get(package, 0) + int(own) / 1000
-    largest = sorted(spent.items(), key=lambda each: -each[1])[:12]
+        package_ms[package] = package_ms.get(package, 0) + int(own) / 1000
+    largest = sorted(package_ms.items(), key=lambda each: -each[1])[:12]
     return {package: round(ms, 1) for package, ms in largest}

@@ -1,4 +1,4 @@
-"""The console over 20,000 capabilities in a real browser: how soon a page is there, how evenly its list scrolls."""
+"""Benchmark of the console over 20,000 capabilities in a browser: latency of each page, frame times of scrolling."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ _COUNT = 20_000
 _TIMES = 15
 _ROWS = 1_000
 
-_SHOWN = """
+_OPEN_PAGE = """
 async ([hash]) => {
   const began = performance.now();
   location.hash = hash;
@@ -34,16 +34,16 @@ async ([hash]) => {
   return performance.now() - began;
 }
 """
-"""From following a link until all of what it leads to has been painted."""
+"""Milliseconds from following a link until the page has been painted."""
 
-_SETTLED = """
+_WAIT_UNTIL_IDLE = """
 async () => {
   while ((await (await fetch("registry")).json()).changes.waiting) await new Promise((done) => setTimeout(done, 250));
 }
 """
-"""Until the service has seen that what it was filled with needs nothing more."""
+"""Wait until the service has no waiting changes."""
 
-_SCROLLED = """
+_SCROLL = """
 async (rows) => {
   const gaps = [], began = performance.now();
   let last = await new Promise(requestAnimationFrame);
@@ -57,42 +57,42 @@ async (rows) => {
   return gaps;
 }
 """
-"""Milliseconds between frames while the list is scrolled until it has so many rows."""
+"""Milliseconds between frames while the list is scrolled to so many rows."""
 
 
 def console(data: Path, settings: Settings) -> dict[str, Any]:
-    """Every page of the console, opened from another one again and again; each answer of the search is a new one."""
+    """Open every page of the console repeatedly, each time from another page and with a new query."""
     queries = [query.text for query in load(data / "tools").queries if len(query.text) < 200][:_TIMES]
     with registry_of(synthetic(_COUNT), settings, encoder=cached_encoder(settings)) as built:
         id = next(iter(built.stores.registry.ids()))
         with _page(built.settings) as page:
-            pages = {name: _spread(times) for name, times in _pages(page, queries, id).items()}
-            scrolled = page.evaluate(_SCROLLED, _ROWS)
+            pages = {name: _percentiles(times) for name, times in _pages(page, queries, id).items()}
+            scrolled = page.evaluate(_SCROLL, _ROWS)
             rows = page.locator(".rows > li").count()
     return {
         "documents": _COUNT,
         "times": _TIMES,
         "pages_ms": pages,
-        "scroll": {"rows": rows, "frame_ms": _spread(scrolled)},
+        "scroll": {"rows": rows, "frame_ms": _percentiles(scrolled)},
     }
 
 
 def _pages(page: Any, queries: Sequence[str], id: str) -> Mapping[str, list[float]]:
-    """Milliseconds of each page; the last one shown is the registry, all of it."""
+    """Milliseconds of each page; the last page opened is the whole registry."""
 
-    def shown(name: str, **route: str) -> float:
-        return float(page.evaluate(_SHOWN, [f"#/{name}?{urlencode(route)}"]))
+    def open_page(name: str, **route: str) -> float:
+        return float(page.evaluate(_OPEN_PAGE, [f"#/{name}?{urlencode(route)}"]))
 
     steps: Sequence[tuple[str, Callable[[int], float]]] = (
-        ("search", lambda n: shown("search", q=queries[n])),
-        ("one beside the shortlist", lambda n: shown("search", q=queries[n], open=id)),
-        ("evaluation", lambda n: shown("evaluation")),
-        ("registry, sparse ones", lambda n: shown("registry", show="sparse")),
-        ("one beside the registry", lambda n: shown("registry", show="sparse", open=id)),
-        ("registry, filtered", lambda n: shown("registry", q=f"{n:02}")),
-        ("exposure", lambda n: shown("registry", view="exposure")),
-        ("an edit", lambda n: shown("edit", id=id)),
-        ("registry", lambda n: shown("registry")),
+        ("search", lambda n: open_page("search", q=queries[n])),
+        ("one beside the shortlist", lambda n: open_page("search", q=queries[n], open=id)),
+        ("evaluation", lambda n: open_page("evaluation")),
+        ("registry, sparse ones", lambda n: open_page("registry", show="sparse")),
+        ("one beside the registry", lambda n: open_page("registry", show="sparse", open=id)),
+        ("registry, filtered", lambda n: open_page("registry", q=f"{n:02}")),
+        ("exposure", lambda n: open_page("registry", view="exposure")),
+        ("an edit", lambda n: open_page("edit", id=id)),
+        ("registry", lambda n: open_page("registry")),
     )
     taken: dict[str, list[float]] = {name: [] for name, _ in steps}
     for n in range(_TIMES):
@@ -103,12 +103,12 @@ def _pages(page: Any, queries: Sequence[str], id: str) -> Mapping[str, list[floa
 
 @contextmanager
 def _page(settings: Settings) -> Iterator[Any]:
-    """The console in a browser, over a service of its own, once that has read what it needs."""
+    """The console in a browser over a new service without waiting changes."""
     from tests.console.browser import Looks, installed, launched, watched  # noqa: PLC0415 - Playwright, when asked for
 
     path = installed()
     if path is None:
-        raise SystemExit("there is no browser: install chromium, or name one in MATS_BROWSER")
+        raise SystemExit("no browser: install chromium, or name one in MATS_BROWSER")
     with (
         module_process("mats.local.cli", "serve", "--port", "0", env=settings.to_env()) as (_, greeting),
         launched(path) as browser,
@@ -118,11 +118,11 @@ def _page(settings: Settings) -> Iterator[Any]:
             raise SystemExit(f"the service did not start: {greeting}")
         with watched(browser, found.group(), Looks()) as opened:
             page = opened.open("#/registry")
-            page.evaluate(_SETTLED)
+            page.evaluate(_WAIT_UNTIL_IDLE)
             yield page
             if complaints := opened.complaints():
                 raise SystemExit("\n".join(complaints))
 
 
-def _spread(values: Sequence[float]) -> dict[str, float]:
+def _percentiles(values: Sequence[float]) -> dict[str, float]:
     return {name: round(float(np.percentile(values, p)), 1) for name, p in (("p50", 50), ("p95", 95), ("max", 100))}

@@ -1,4 +1,4 @@
-"""How big a layer of wheels is, and which packages make it so: `make vendor`."""
+"""Size of a layer of wheels and of its largest packages: `make vendor`."""
 
 import argparse
 import sys
@@ -13,18 +13,18 @@ _SHOWN = 10
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure built layers, print a table of each, keep the results."""
+    """Measure built layers, print a table of each, write the results."""
     parser = argparse.ArgumentParser(prog="python -m infra.bench.layer_size", description=main.__doc__)
     parser.add_argument("layers", nargs="+", type=Path, metavar="FOLDER", help="a built layer, with its folder python/")
     folders = parser.parse_args(arguments).layers
-    results = {folder.name: measured(folder / "python") for folder in folders}
+    results = {folder.name: layer_sizes(folder / "python") for folder in folders}
     for name, figures in results.items():
         sys.stdout.write(f"{table(name, figures)}\n")
     write_results("vendor-layer", {"layers": results})
 
 
-def measured(packages: Path) -> dict[str, Any]:
-    """Sizes in megabytes (10^6 bytes, as Lambda counts them unzipped): in all, by suffix, of the biggest packages."""
+def layer_sizes(packages: Path) -> dict[str, Any]:
+    """Sizes in megabytes (10^6 bytes, unzipped, as Lambda counts): total, by suffix, of the largest packages."""
     by_package: Counter[str] = Counter()
     by_suffix: Counter[str] = Counter()
     for file in packages.rglob("*"):
@@ -42,7 +42,7 @@ def measured(packages: Path) -> dict[str, Any]:
 
 
 def table(name: str, figures: dict[str, Any]) -> str:
-    """The figures of a layer, for reading."""
+    """The sizes of a layer as text."""
     lines = [
         f"{name}: {figures['unzipped_mb']:.1f} MB unzipped, {figures['packages']} packages "
         f"(byte code {figures['compiled_mb']:.1f} MB, binaries {figures['binaries_mb']:.1f} MB)"

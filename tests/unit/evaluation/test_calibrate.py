@@ -59,7 +59,7 @@ def test_the_constants_are_fitted_on_whatever_sets_a_folder_holds(tmp_path, monk
     table, kept = tmp_path / "calibration.json", {}
     table.write_text("{}")
     monkeypatch.setattr(command, "_TABLE", table)
-    monkeypatch.setattr(command, "write", lambda name, result: kept.update({name: result}))
+    monkeypatch.setattr(command, "write_results", lambda name, result: kept.update({name: result}))
     monkeypatch.setattr("sys.argv", ["calibrate", "--data", str(tmp_path / "sets")])
     monkeypatch.setenv("MATS_ENCODER", "none")
     command.main()

@@ -188,8 +188,8 @@ def test_a_folder_that_holds_something_is_written_over_only_by_force(tmp_path):
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ({"id": "q", "query": 3.5, "labels": []}, r"line 2: needs a text in `query`, not float; columns: id, query"),
-        ({"query": "x", "labels": []}, r"line 2: needs a text in `id`, not NoneType"),
+        ({"id": "q", "query": 3.5, "labels": []}, r"line 2: needs a string in `query`, not float; columns: id, query"),
+        ({"query": "x", "labels": []}, r"line 2: needs a string in `id`, not NoneType"),
         ({"id": "q", "query": "x"}, r"line 2: `labels` must be a list of labels, not NoneType"),
         ({"id": "q", "query": "x", "labels": "[{"}, r"line 2: `labels` is not JSON"),
         ({"id": "q", "query": "x", "labels": ["t"]}, r"line 2: `labels\.0` must be an object with an `id`"),
@@ -361,7 +361,7 @@ def test_an_appworld_without_labels_or_documents_is_named(tmp_path):
         ("api_docs/standard/music.json", "3", r"music\.json: must hold API documents"),
         ("api_docs/standard/music.json", '{"login": 3}', r"music\.json, login: must be an API document"),
         ("api_docs/standard/music.json", '{"login": {"app_name": 3}}', r"music\.json, login: `app_name`"),
-        ("tasks/abc_1/specs.json", "[]", r"specs\.json: needs a text in `instruction`"),
+        ("tasks/abc_1/specs.json", "[]", r"specs\.json: needs a string in `instruction`"),
         ("tasks/abc_1/ground_truth/required_apis.json", "[3]", r"required_apis\.json: must hold a list of names"),
     ],
 )

@@ -1,4 +1,4 @@
-"""9 · When to say that nothing fits: what is refused wrongly and what is accepted wrongly, threshold by threshold."""
+"""9 · Abstention: false rejects and false accepts at every threshold."""
 
 from typing import Any
 
@@ -9,18 +9,18 @@ from mats.evaluation.experiments.context import ExperimentContext
 
 
 def abstention(context: ExperimentContext) -> dict[str, Any]:
-    """False rejects of queries the registry serves; false accepts of those whose gold was taken out, and of gibberish.
+    """False rejects of in-scope queries; false accepts of queries without their gold, and of gibberish.
 
-    Scores are those of a registry without an LLM, on the scale that is shipped.
+    Scores are those of a registry without an LLM, on the shipped scale.
     """
     encoder, names = context.models.encoder, list(FOUR_KINDS.values())
     index = context.bench(names[0]).discover.retrieve.index.name
     calibration = bootstrap.calibrated(index, encoder.name if encoder else "none")
-    measured = []
+    scores = []
     for name in names:
-        context.log(f"{name}: without its gold, and gibberish")
-        measured.append(relevance_scores(context.dataset(name), context.models.offline, encoder, calibration.scale))
-    shares = below(measured)
+        context.log(f"{name}: in scope, gold removed, gibberish")
+        scores.append(relevance_scores(context.dataset(name), context.models.offline, encoder, calibration.scale))
+    shares = below(scores)
     return {
         "sets": names,
         "thresholds": list(THRESHOLDS),

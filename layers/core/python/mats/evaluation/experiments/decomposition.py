@@ -1,4 +1,4 @@
-"""3 · Where an answer is lost: recall of the first stage times the accuracy of what chooses among its candidates."""
+"""3 · Causes of misses: recall of the first stage times the accuracy of the order of its candidates."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,12 +11,12 @@ from mats.evaluation.systems.catalogue import VARIANTS
 from mats.evaluation.systems.score import dataset_json
 
 _PICKERS = frozenset({"regex", "full-ctx", "search-and-pick", "trial-and-err"})
-"""Systems without a first stage of their own."""
-_SHOWN = 5
+"""Systems without a first stage."""
+_EXAMPLES = 5
 
 
 def decomposition(context: ExperimentContext) -> dict[str, Any]:
-    """Both factors, and what kinds of misses there are; texts of real misses go to the examples."""
+    """Both factors and the categories of misses; texts of real misses go to the examples."""
     sets = {}
     for name in context.sets:
         systems = {variant: _one(context, name, variant) for variant in VARIANTS if variant not in _PICKERS}
@@ -42,10 +42,10 @@ def _one(context: ExperimentContext, name: str, variant: str) -> dict[str, Any]:
 
 
 def category(query: JudgedQuery, answer: SystemAnswer) -> str:
-    """Which of the paper's failures a miss is, as far as labels can tell.
+    """The category of a miss, of those in the paper that labels can tell.
 
-    `retrieval_miss`: nothing right among the candidates. `several_gold`: the query needs several capabilities, and
-    some of them are candidates. `picked_another`: the one that is right is a candidate, and another stands first.
+    `retrieval_miss`: no relevant candidate. `several_gold`: the query needs several capabilities, and some of them are
+    candidates. `picked_another`: the relevant capability is a candidate, and another one is first.
     """
     if not query.relevant.intersection(answer.retrieved):
         return "retrieval_miss"
@@ -53,12 +53,12 @@ def category(query: JudgedQuery, answer: SystemAnswer) -> str:
 
 
 def _examples(dataset: Dataset, missed: Iterable[tuple[JudgedQuery, SystemAnswer]]) -> list[dict[str, Any]]:
-    """A few misses of each kind, with what was asked, what was right and what stood first."""
+    """A few misses of each category, with query, relevant capabilities and first result."""
     described = {registration.id: registration.description for registration in dataset.registrations}
-    shown: dict[str, list[dict[str, Any]]] = {}
+    examples: dict[str, list[dict[str, Any]]] = {}
     for query, answer in missed:
-        rows = shown.setdefault(category(query, answer), [])
-        if len(rows) < _SHOWN:
+        rows = examples.setdefault(category(query, answer), [])
+        if len(rows) < _EXAMPLES:
             rows.append(
                 {
                     "category": category(query, answer),
@@ -68,7 +68,7 @@ def _examples(dataset: Dataset, missed: Iterable[tuple[JudgedQuery, SystemAnswer
                     "rank": _rank(query, answer.ranked),
                 }
             )
-    return [row for rows in shown.values() for row in rows]
+    return [row for rows in examples.values() for row in rows]
 
 
 def _rank(query: JudgedQuery, ranked: Iterable[Id]) -> int | None:

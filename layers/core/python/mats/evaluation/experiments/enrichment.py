@@ -1,4 +1,4 @@
-"""4 · What enrichment is worth: raw against enriched as the owner's text is taken away, and what each field adds."""
+"""4 · Enrichment: raw against enriched profiles with ever less of the owner's text, and without each field."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -21,20 +21,20 @@ DATASET, POOL = "tools", 1_000
 _HINT = 150
 """Characters of the first sentence, as in the paper."""
 _WRITTEN = ("summary", "action", "keywords", "positive_examples")
-"""Fields a writer fills that are searched; negative examples are not."""
+"""Fields of the writer that are searched; negative examples are not."""
 
 
-def _only(registration: Registration, description: str) -> Registration:
-    """What the paper's pool has of a tool: a name and a description."""
+def _with_description(registration: Registration, description: str) -> Registration:
+    """A registration of name and description, as in the paper's pool."""
     return Registration(
         namespace=registration.namespace, name=registration.name, kind=registration.kind, description=description
     )
 
 
 LEVELS: Mapping[str, Callable[[Registration], Registration]] = {
-    "full": lambda r: _only(r, r.description),
-    "hint": lambda r: _only(r, first_sentence(r.description, _HINT)),
-    "name-only": lambda r: _only(r, ""),
+    "full": lambda r: _with_description(r, r.description),
+    "hint": lambda r: _with_description(r, first_sentence(r.description, _HINT)),
+    "name-only": lambda r: _with_description(r, ""),
 }
 
 OWNERS_FIELDS: Mapping[str, Callable[[Registration], Registration]] = {
@@ -42,37 +42,35 @@ OWNERS_FIELDS: Mapping[str, Callable[[Registration], Registration]] = {
     "parameters": lambda r: r.model_copy(update={"input_schema": None, "descriptor": None}),
     "provider and tags": lambda r: r.model_copy(update={"provider": "", "tags": ()}),
 }
-"""Parts of a registration, and the registration without them; a name cannot be taken away."""
+"""Functions that remove a part of a registration; a name cannot be removed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Omitting:
-    """A writer one of whose fields is left empty."""
+class FieldOmittingWriter:
+    """A writer that leaves one field empty."""
 
     writer: Writer
     field: str
 
     @property
     def name(self) -> str:
-        """The writer's own; what is left out makes another origin."""
+        """Differs from the writer's name, so that the profiles have another origin."""
         return f"{self.writer.name} without {self.field}"
 
     @property
     def prompt(self) -> str:
-        """The writer's own."""
         return self.writer.prompt
 
     def describe(self, registration: Registration) -> Written:
-        """The writer's own, with one field emptied."""
         written = self.writer.describe(registration)
         empty = "" if self.field in ("summary", "action") else ()
         return replace(written, enrichment=written.enrichment.model_copy(update={self.field: empty}))
 
 
 def enrichment(context: ExperimentContext) -> dict[str, Any]:
-    """Three levels of the owner's text, raw and enriched; then each part of it, and each written field, left out."""
+    """Three levels of the owner's text, raw and enriched; then without each part of it, and without each field."""
     pool = sample_pool(context.dataset(DATASET))
-    levels = {name: _level(context, _changed(pool, cut)) for name, cut in LEVELS.items()}
+    levels = {name: _level(context, _with_registrations(pool, cut)) for name, cut in LEVELS.items()}
     whole = context.dataset(DATASET)
     answers = context.answers(DATASET, "hybrid")
     return {
@@ -96,18 +94,16 @@ def estimate_costs(context: ExperimentContext) -> list[CostEstimate]:
 
 
 def sample_pool(dataset: Dataset) -> Dataset:
-    """A seeded pool of capabilities with the queries that something in it answers."""
+    """A seeded sample of capabilities with the queries that have a relevant one in it."""
     registrations = random.Random(SEED).sample(list(dataset.registrations), min(POOL, len(dataset.registrations)))
-    kept = {registration.id for registration in registrations}
+    ids = {registration.id for registration in registrations}
     queries = [
-        replace(query, relevant=query.relevant & kept)
-        for query in dataset.queries
-        if not query.relevant.isdisjoint(kept)
+        replace(query, relevant=query.relevant & ids) for query in dataset.queries if not query.relevant.isdisjoint(ids)
     ]
     return replace(dataset, registrations=registrations, queries=queries)
 
 
-def _changed(dataset: Dataset, change: Callable[[Registration], Registration]) -> Dataset:
+def _with_registrations(dataset: Dataset, change: Callable[[Registration], Registration]) -> Dataset:
     return replace(dataset, registrations=[change(registration) for registration in dataset.registrations])
 
 
@@ -125,27 +121,27 @@ def _level(context: ExperimentContext, pool: Dataset) -> dict[str, Any]:
 
 
 def _owners_fields(context: ExperimentContext, whole: Dataset, answers: Answers) -> dict[str, Any]:
-    """The whole set, without each part of what owners write."""
-    measured = {}
+    """The whole set without each part of the registrations."""
+    results = {}
     for name, change in OWNERS_FIELDS.items():
         context.log(f"{DATASET}: without {name}")
-        less = _answers(context.bench_of(_changed(whole, change)))
-        paired = mcnemar(first_is_right(answers, whole), first_is_right(less, whole))
-        measured[name] = {"metrics": metrics_json(less, whole), "mcnemar": asdict(paired)}
-    return measured
+        without = _answers(context.bench_of(_with_registrations(whole, change)))
+        test = mcnemar(first_is_right(answers, whole), first_is_right(without, whole))
+        results[name] = {"metrics": metrics_json(without, whole), "mcnemar": asdict(test)}
+    return results
 
 
 def _written_fields(context: ExperimentContext, pool: Dataset) -> dict[str, Any]:
-    """The pool, enriched, without each of the fields a writer fills."""
+    """The enriched pool without each field of the writer."""
     if lacking := context.models.lacking({"llm"}):
         return {name: {"not_run": lacking} for name in _WRITTEN}
-    all_of_them = _answers(context.bench_of(pool, writer=context.models.writer))
-    measured = {}
+    enriched = _answers(context.bench_of(pool, writer=context.models.writer))
+    results = {}
     for name in _WRITTEN:
-        less = _answers(context.bench_of(pool, writer=Omitting(context.models.writer, name)))
-        paired = mcnemar(first_is_right(all_of_them, pool), first_is_right(less, pool))
-        measured[name] = {"metrics": metrics_json(less, pool), "mcnemar": asdict(paired)}
-    return measured
+        without = _answers(context.bench_of(pool, writer=FieldOmittingWriter(context.models.writer, name)))
+        test = mcnemar(first_is_right(enriched, pool), first_is_right(without, pool))
+        results[name] = {"metrics": metrics_json(without, pool), "mcnemar": asdict(test)}
+    return results
 
 
 def _answers(bench: Workbench) -> Answers:

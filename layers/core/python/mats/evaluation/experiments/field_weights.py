@@ -1,4 +1,4 @@
-"""6, continued · What a word counts for in each lexical field."""
+"""6, continued · Weights of the lexical fields."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,20 +20,20 @@ CHANGED: Mapping[str, Mapping[str, float]] = {
     "parameters not at all": {"parameters": 0.0},
     "other text not at all": {"other": 0.0},
 }
-"""What each row changes."""
+"""The changed weights of each row."""
 
 
 @runtime_checkable
-class Weighable(Protocol):
-    """An index whose fields can be weighed anew without filling it anew."""
+class WeightedIndex(Protocol):
+    """An index whose field weights can change without reindexing."""
 
     def weighing(self, weights: Mapping[str, float]) -> SearchIndex:
-        """The same index under other weights."""
+        """The same index with other weights."""
         ...
 
 
 def field_weights(context: ExperimentContext) -> dict[str, Any]:
-    """The first stage under other weights, on every set."""
+    """The first stage with other weights on every set."""
     return {"sets": {name: _one(context, name) for name in context.sets}}
 
 
@@ -42,14 +42,14 @@ def _one(context: ExperimentContext, name: str) -> dict[str, Any]:
     if why := context.models.lacking({"encoder"}):
         return {**dataset_json(dataset), "not_run": why}
     discover = context.bench(name).discover
-    if not isinstance(discover.retrieve.index, Weighable):
-        raise TypeError(f"the fields of {discover.retrieve.index.name} cannot be weighed anew")
-    measured = {}
+    if not isinstance(discover.retrieve.index, WeightedIndex):
+        raise TypeError(f"the fields of {discover.retrieve.index.name} cannot be weighted")
+    results = {}
     for label, changed in CHANGED.items():
         context.log(f"{name}: {label}")
         index = discover.retrieve.index.weighing({**FIELD_WEIGHTS, **changed})
         system = replace(discover, retrieve=replace(discover.retrieve, index=index))
-        measured[label] = select(
+        results[label] = select(
             metrics_json(ask(shortlist_system(system), dataset.queries), dataset), "match@1", "match@15"
         )
-    return {**dataset_json(dataset), "settings": measured}
+    return {**dataset_json(dataset), "settings": results}

@@ -1,4 +1,4 @@
-"""6 · The first stage under the glass: its settings one at a time, how many candidates, which sources."""
+"""6 · The first stage: its settings one at a time, the number of candidates, and the sources."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -26,33 +26,33 @@ KS = (5, 10, 15, 25, 50)
 
 
 def first_stage(context: ExperimentContext) -> dict[str, Any]:
-    """Every setting changed by itself on every set, recall at each k, the sources of each set, the paper's encoders."""
+    """Each setting changed alone on every set, recall at each k, the sources of each set, the paper's encoders."""
     return {
         "sets": {name: _one(context, name) for name in context.sets},
-        "encoders": {name: _encoded(context, encoder) for name, encoder in PAPER_ENCODERS.items()},
+        "encoders": {name: _with_encoder(context, encoder) for name, encoder in PAPER_ENCODERS.items()},
     }
 
 
-def _encoded(context: ExperimentContext, wanted: PaperEncoder) -> dict[str, Any]:
-    """The first stage with one of the paper's encoders on every set, or why its weights cannot be had."""
+def _with_encoder(context: ExperimentContext, encoder: PaperEncoder) -> dict[str, Any]:
+    """The first stage with an encoder of the paper on every set, or why its weights are not available."""
     settings = context.models.settings
-    if (wanted.encoder, wanted.query_prefix) == (settings.encoder, settings.query_prefix):
-        return _measured(context)
+    if (encoder.encoder, encoder.query_prefix) == (settings.encoder, settings.query_prefix):
+        return _all_sets(context)
     try:
-        models = Models(replace(settings, encoder=wanted.encoder, query_prefix=wanted.query_prefix))
+        models = Models(replace(settings, encoder=encoder.encoder, query_prefix=encoder.query_prefix))
         if models.encoder is None:
             return {"not_run": "there is no such encoder"}
     except (DependencyFailed, SettingsInvalid) as error:
         return {"not_run": str(error)}
     with ExperimentContext(data=context.data, models=models, sets=context.sets) as other:
-        return _measured(other)
+        return _all_sets(other)
 
 
-def _measured(context: ExperimentContext) -> dict[str, Any]:
-    return {"sets": {name: _plainly(context, name) for name in context.sets}}
+def _all_sets(context: ExperimentContext) -> dict[str, Any]:
+    return {"sets": {name: _metrics_of(context, name) for name in context.sets}}
 
 
-def _plainly(context: ExperimentContext, name: str) -> dict[str, Any]:
+def _metrics_of(context: ExperimentContext, name: str) -> dict[str, Any]:
     answers = context.answers(name, "hybrid")
     if isinstance(answers, str):
         return {"not_run": answers}
@@ -60,7 +60,7 @@ def _plainly(context: ExperimentContext, name: str) -> dict[str, Any]:
 
 
 def settings_of(discover: Discover) -> Mapping[str, Discover]:
-    """The production object, and what becomes of it when one thing is changed."""
+    """The production pipeline, and with one setting changed."""
 
     def retrieval(**changed: Any) -> Discover:
         return replace(discover, retrieve=replace(discover.retrieve, **changed))
@@ -97,22 +97,22 @@ def _one(context: ExperimentContext, name: str) -> dict[str, Any]:
     if why := context.models.lacking({"encoder"}):
         return {**dataset_json(dataset), "not_run": why}
     discover = context.bench(name).discover
-    measured = {}
+    results = {}
     for label, system in settings_of(discover).items():
         context.log(f"{name}: {label}")
-        measured[label] = select(
+        results[label] = select(
             metrics_json(ask(shortlist_system(system), dataset.queries), dataset), "match@1", "match@15"
         )
     return {
         **dataset_json(dataset),
-        "settings": measured,
+        "settings": results,
         "k": {str(k): _at(discover, dataset, k) for k in KS},
         "sources": sources(context, name),
     }
 
 
 def _at(discover: Discover, dataset: Dataset, k: int) -> dict[str, Any]:
-    """How many queries have anything right among k candidates, and which share of what is right is there."""
+    """The share of queries with a relevant one among k candidates, and the recall."""
     answers = ask(shortlist_system(replace(discover, retrieve=replace(discover.retrieve, k=k))), dataset.queries)
     recall = np.array(
         [

@@ -1,4 +1,4 @@
-"""8 · One registry of all four kinds: how well each is found, and which kind stands first instead."""
+"""8 · One registry of all four kinds: accuracy by kind, and the kind of the first result."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -17,21 +17,21 @@ from mats.usecases.discover import Discover
 
 
 def kinds(context: ExperimentContext) -> dict[str, Any]:
-    """Every kind's queries asked of the registry of all: without saying which kind is meant, and saying so."""
+    """The queries of every kind over the whole registry, without and with a kind filter."""
     sets = {kind: context.dataset(name) for kind, name in FOUR_KINDS.items()}
     with _everything(context, sets) as (discover, kind_of):
-        measured = {}
+        results = {}
         for kind, dataset in sets.items():
             context.log(f"all kinds: queries for a {kind}")
             without = ask(shortlist_system(discover), dataset.queries)
-            said = ask(shortlist_system(discover, kinds=[kind]), dataset.queries)
-            measured[str(kind)] = {
+            filtered = ask(shortlist_system(discover, kinds=[kind]), dataset.queries)
+            results[str(kind)] = {
                 "queries": len(dataset.queries),
                 "without_intent": select(metrics_json(without, dataset), "match@1", "match@15"),
-                "with_intent": select(metrics_json(said, dataset), "match@1", "match@15"),
+                "with_intent": select(metrics_json(filtered, dataset), "match@1", "match@15"),
                 "first_of_kind": first_of_kind(without, kind_of),
             }
-    return {"documents": len(kind_of), "kinds": measured}
+    return {"documents": len(kind_of), "kinds": results}
 
 
 @contextmanager
@@ -47,6 +47,6 @@ def _everything(
 
 
 def first_of_kind(answers: Answers, kind_of: Mapping[Id, Kind]) -> dict[str, float]:
-    """The share of answers whose first result is of each kind; the rest of them are empty."""
+    """The share of answers whose first result is of each kind; the rest is empty answers."""
     counts = Counter(kind_of[id] for answer in answers.values() for id in answer.ranked[:1])
     return {str(kind): round(counts[kind] / len(answers), 4) for kind in Kind}

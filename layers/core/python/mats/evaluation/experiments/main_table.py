@@ -11,9 +11,9 @@ from mats.evaluation.systems.score import dataset_json, estimate_json, metrics_j
 
 
 def main_table(context: ExperimentContext) -> dict[str, Any]:
-    """Every measure of every variant on every set, and what it gains over plain BM25, query by query.
+    """Every measure of every system on every set, and its paired gain over plain BM25.
 
-    A variant whose model is missing says so.
+    A system without its model has `not_run` with the reason.
     """
     return {"k": context.models.settings.k, "sets": {name: _one(context, name) for name in context.sets}}
 

@@ -1,7 +1,7 @@
 """2 · Accuracy against the size of the registry, from ten capabilities to all of them.
 
-A fixed slice of queries is asked of ever larger registries; their gold is always in. Where a registry is too small for
-all of that gold, the queries are dealt to several registries of that size, each with the gold of its own queries.
+A fixed slice of queries is asked of growing registries that hold their gold. Where a registry is too small for all of
+that gold, the queries are split over several registries of that size, each with the gold of its queries.
 """
 
 import random
@@ -23,12 +23,12 @@ from mats.evaluation.systems.costs import CostEstimate
 DATASET = "tools"
 QUERIES = 100
 SIZES = (10, 25, 50, 100, 250, 500, 1_000, 2_000, 3_000, 4_000, 5_500)
-"""And the whole registry: twelve sizes, as many as the paper has; it names only some of its own."""
+"""And the whole registry: twelve sizes, as in the paper, which names only some of them."""
 SINGLE, TWO_STAGE = "full-ctx", "pipeline-bm25"
 
 
 def scale_sweep(context: ExperimentContext) -> dict[str, Any]:
-    """Match@1 and its two factors at every size, for every variant that can run."""
+    """Match@1 and its two factors at every size, for every system that can run."""
     dataset = context.dataset(DATASET)
     asked = query_slice(dataset)
     gold = {id for query in asked for id in query.relevant}
@@ -38,8 +38,8 @@ def scale_sweep(context: ExperimentContext) -> dict[str, Any]:
     for size in sizes:
         context.log(f"{DATASET}: {size:,} capabilities")
         parts = list(registries(dataset, asked, size))
-        for name, measured in _measured(context, parts, list(rows)).items():
-            rows[name].append({"size": size, **measured})
+        for name, point in _measure(context, parts, list(rows)).items():
+            rows[name].append({"size": size, **point})
     systems = {name: rows.get(name) or {"not_run": why} for name, why in lacking.items()}
     return {
         "dataset": DATASET,
@@ -73,21 +73,21 @@ def query_slice(dataset: Dataset) -> list[JudgedQuery]:
 
 
 def registries(dataset: Dataset, queries: Sequence[JudgedQuery], size: int) -> Iterator[Dataset]:
-    """As few registries of a size as hold the gold of all queries, each query in one of them."""
+    """The fewest registries of a size that hold the gold of all queries, each query in one of them."""
     by_id: Mapping[Id, Registration] = {registration.id: registration for registration in dataset.registrations}
     gold = {id for query in queries for id in query.relevant}
     others = [id for id in by_id if id not in gold]
     random.Random(SEED).shuffle(others)  # one order, so that a larger registry holds every smaller one's distractors
-    for part in _dealt(queries, size):
-        kept = sorted({id for query in part for id in query.relevant})
-        ids = [*kept, *others[: size - len(kept)]]
+    for part in _split(queries, size):
+        gold_ids = sorted({id for query in part for id in query.relevant})
+        ids = [*gold_ids, *others[: size - len(gold_ids)]]
         if len(ids) < size:  # the whole registry: the gold of the other parts fills it up
-            ids += sorted(gold.difference(kept))[: size - len(ids)]
+            ids += sorted(gold.difference(gold_ids))[: size - len(ids)]
         yield replace(dataset, registrations=[by_id[id] for id in ids], queries=part)
 
 
-def _dealt(queries: Sequence[JudgedQuery], size: int) -> Iterator[list[JudgedQuery]]:
-    """Queries in order, cut where their gold no longer fits; one whose own gold does not fit is left out."""
+def _split(queries: Sequence[JudgedQuery], size: int) -> Iterator[list[JudgedQuery]]:
+    """Queries in order, split where their gold exceeds a size; a query whose own gold exceeds it is left out."""
     part: list[JudgedQuery] = []
     gold: set[Id] = set()
     for query in queries:
@@ -101,7 +101,7 @@ def _dealt(queries: Sequence[JudgedQuery], size: int) -> Iterator[list[JudgedQue
     yield part
 
 
-def _measured(
+def _measure(
     context: ExperimentContext, parts: Sequence[Dataset], variants: Sequence[str]
 ) -> dict[str, dict[str, Any]]:
     answers: dict[str, list[tuple[Answers, Dataset]]] = {name: [] for name in variants}
@@ -126,7 +126,7 @@ def _point(answers: Sequence[tuple[Answers, Dataset]]) -> dict[str, Any]:
 
 
 def _crossover(systems: Mapping[str, Any], lacking: Mapping[str, str]) -> dict[str, Any]:
-    """The smallest size from which on two stages are ahead of one, if there is one."""
+    """The smallest size from which on two stages stay ahead of one, if there is one."""
     if why := lacking[SINGLE] or lacking[TWO_STAGE]:
         return {"not_run": why}
     ahead = [

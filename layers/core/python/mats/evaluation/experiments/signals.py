@@ -1,4 +1,4 @@
-"""5 · What each signal is worth, and what stands in for a missing judge."""
+"""5 · Signals: each one left out, and the fallback for a missing reranker."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -16,13 +16,13 @@ from mats.evaluation.systems.score import dataset_json, metrics_json
 from mats.usecases.discover import Discover
 
 PLAIN: Weights = {signal: weight for signal, weight in PAPER_WEIGHTS.items() if signal is not Signal.LLM}
-"""The paper's rule to the letter: a signal that is missing drops out, the judge's too, and nothing stands in for it."""
+"""The paper's rule: a missing signal drops out, the reranker's too, without a fallback."""
 
 
 def signals(context: ExperimentContext) -> dict[str, Any]:
-    """Each signal left out, over the sample registry, which has trust and tags; the two rules over the judged sets.
+    """Each signal left out over the sample registry, which has trust and tags; both rules over the judged sets.
 
-    No public set has trust or type tags: over those, the two signals that are left are all there is.
+    No public set has trust or type tags, so that two signals are left there.
     """
     return {"sample": _sample(context), "sets": {name: _rules(context, name) for name in context.sets}}
 
@@ -36,7 +36,7 @@ def estimate_costs(context: ExperimentContext) -> list[CostEstimate]:
 
 
 def without(weights: Weights, signal: Signal) -> Weights:
-    """The weights with one signal left out; the others share its weight."""
+    """The weights without one signal; the others share its weight."""
     return {other: weight for other, weight in weights.items() if other is not signal}
 
 
@@ -59,24 +59,24 @@ def _sample(context: ExperimentContext) -> dict[str, Any]:
             "intent": None if lacking else replace(discover, weights=without(PAPER_WEIGHTS, Signal.INTENT)),
             "llm": None if lacking else replace(discover, rerank=replace(discover.rerank, reranker=None)),
         }
-        measured = {
+        results = {
             name: metrics_json(ask(shortlist_system(system), dataset.queries), dataset)
             if system
             else {"not_run": lacking}
             for name, system in left_out.items()
         }
-    return {"queries": len(dataset.queries), "without": measured}
+    return {"queries": len(dataset.queries), "without": results}
 
 
 def _rules(context: ExperimentContext, name: str) -> dict[str, Any]:
     dataset, discover = context.dataset(name), context.bench(name).discover
-    stand_in = context.answers(name, "hybrid")
-    if isinstance(stand_in, str):
-        return {**dataset_json(dataset), "rules": {"stand-in": {"not_run": stand_in}}, "mcnemar": None}
+    fallback = context.answers(name, "hybrid")
+    if isinstance(fallback, str):
+        return {**dataset_json(dataset), "rules": {"stand-in": {"not_run": fallback}}, "mcnemar": None}
     context.log(f"{name}: the paper's plain rule")
     plain = ask(shortlist_system(replace(discover, weights=PLAIN)), dataset.queries)
     return {
         **dataset_json(dataset),
-        "rules": {"stand-in": metrics_json(stand_in, dataset), "plain": metrics_json(plain, dataset)},
-        "mcnemar": asdict(mcnemar(first_is_right(plain, dataset), first_is_right(stand_in, dataset))),
+        "rules": {"stand-in": metrics_json(fallback, dataset), "plain": metrics_json(plain, dataset)},
+        "mcnemar": asdict(mcnemar(first_is_right(plain, dataset), first_is_right(fallback, dataset))),
     }

@@ -1,4 +1,4 @@
-"""Plain BM25, the baseline of every comparison: name and description, nothing of ours."""
+"""Plain BM25 over name and description: the baseline of every comparison."""
 
 import re
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ K1, B = 1.2, 0.75
 class PlainBm25:
     """`rank_bm25.BM25Okapi` over lower-cased words of two letters or more, Snowball-stemmed.
 
-    Lucene's English stop words are left out. Of the usual readings of "plain BM25" this is a strong one: words of one
-    letter cost it 2 points of Match@1 on the tools.
+    Lucene's English stop words are left out. Of the usual definitions of plain BM25 this is a strong one: words of one
+    letter cost 2 points of Match@1 on the tools.
     """
 
     def __init__(self, registrations: Sequence[Registration]) -> None:
@@ -27,7 +27,7 @@ class PlainBm25:
         self._index = BM25Okapi([self._terms(f"{r.name} {r.description}") for r in registrations], k1=K1, b=B)
 
     def search(self, text: str, k: int) -> list[Id]:
-        """At most k ids by score, equal ones by id; what scores 0 is not found."""
+        """At most k ids by score, equal scores by id; without those that score 0."""
         scores = self._index.get_scores(self._terms(text))
         order = np.lexsort((self._ids.astype(str), -scores))[:k]
         return [Id(self._ids[row]) for row in order if scores[row] > 0]

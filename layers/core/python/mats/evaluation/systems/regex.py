@@ -18,18 +18,17 @@ _WORD = re.compile(r"\w+")
 class Regex:
     r"""Every word of a query is a pattern, matched against name and description as a whole word, case ignored.
 
-    What the paper says: "pattern-match, no LLM" and "regex hits first, then alphabetic"; its lists reach Match@5, but
-    not Recall@15. What it leaves open, and how it is read here: a word is `\w+`, and Lucene's English stop words are
-    left out, as plain BM25 leaves them out; a hit is whatever matches one word at least; hits stand by how many
-    different words of the query match, which is the only count a set of patterns gives; equal ones stand
-    alphabetically, by id. What matches nothing is not listed.
+    The paper says: "pattern-match, no LLM" and "regex hits first, then alphabetic"; its lists reach Match@5, but not
+    Recall@15. Ours: a word is `\w+` without Lucene's English stop words, as for plain BM25; a hit matches at least one
+    word; hits are ordered by the number of different query words they match, the only count that a set of patterns
+    gives, then by id.
 
-    A whole word `\w+` matches `\bword\b` exactly where the text has it between its own word borders, so an index of
-    words finds what the patterns find. `get_weather` is one word: an underscore is no border.
+    `\bword\b` matches exactly the whole words `\w+` of a text, so an index of words finds what the patterns find.
+    `get_weather` is one word: an underscore is no word boundary.
     """
 
     def __init__(self, registrations: Sequence[Registration], k: int) -> None:
-        """Search these for at most k hits."""
+        """Index these; a search returns at most k hits."""
         ordered = sorted(registrations, key=lambda registration: registration.id)
         self._k, self._ids = k, [registration.id for registration in ordered]
         rows: dict[str, list[int]] = defaultdict(list)
@@ -40,11 +39,11 @@ class Regex:
 
     def __call__(self, query: JudgedQuery) -> SystemAnswer:
         """At most k hits."""
-        found = self.hits(query.text)[: self._k]
-        return SystemAnswer(ranked=found, retrieved=found)
+        ids = self.hits(query.text)[: self._k]
+        return SystemAnswer(ranked=ids, retrieved=ids)
 
     def hits(self, text: str) -> list[Id]:
-        """Everything any word of the text matches."""
+        """All hits, best first."""
         matched = np.zeros(len(self._ids), np.int64)
         for word in (words(text) - LUCENE_STOP_WORDS) & self._rows.keys():
             matched[self._rows[word]] += 1

@@ -12,24 +12,24 @@ from mats.local.cli.console import AsJson, err, exit_codes, out, plain, print_js
 
 if TYPE_CHECKING:
     from mats.evaluation.data.defects import Defects
-    from mats.evaluation.data.sources.layout import Judged
+    from mats.evaluation.data.sources.layout import JudgedSet
 
 Source = Annotated[
     Path, typer.Argument(metavar="SOURCE", help="Folder with a local copy of the published files.", exists=True)
 ]
-Out = Annotated[Path, typer.Argument(metavar="OUT", help="Folder the set goes to.", file_okay=False)]
-Force = Annotated[bool, typer.Option("--force", help="Write over a set that is there.")]
+Out = Annotated[Path, typer.Argument(metavar="OUT", help="Folder of the new set.", file_okay=False)]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing set.")]
 
 
 class View(StrEnum):
-    """What counts as a capability."""
+    """The kind of the capabilities."""
 
     TOOLS = "tools"
     AGENTS = "agents"
 
 
 class Tools(StrEnum):
-    """Which tools a registry holds."""
+    """The tools in the registry."""
 
     GOLD = "gold"
     ALL = "all"
@@ -38,7 +38,7 @@ class Tools(StrEnum):
 def add_to(app: typer.Typer) -> None:
     """Register the commands."""
     commands = typer.Typer(
-        help="Judged data sets: bring published ones into our layout, and look for defects.", no_args_is_help=True
+        help="JudgedSet data sets: convert published ones, and check for defects.", no_args_is_help=True
     )
     commands.command()(toolret)
     commands.command()(appworld)
@@ -86,21 +86,21 @@ def check(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Look for labels that nothing in the registry answers to, source by source."""
+    """Check each source for labels that are not in the registry, or share one document."""
     with exit_codes():
-        found = _checked(folder)
+        report = _check(folder)
     if as_json:
-        print_json(found)
+        print_json(report)
     else:
-        _show(found)
+        _show(report)
 
 
-def _finish(judged: "Judged", to: Path, force: bool, as_json: bool) -> None:
-    """Write a set, and say what was left out and what is wrong with it."""
+def _finish(judged: "JudgedSet", to: Path, force: bool, as_json: bool) -> None:
+    """Write a set, and print its counts and defects."""
     from mats.evaluation.data.sources.layout import write  # noqa: PLC0415
 
     write(judged, to, force=force)
-    found = {**_checked(to), "left_out": dict(judged.left_out)}
+    found = {**_check(to), "left_out": dict(judged.left_out)}
     found["suspicions"] = [*judged.suspicions, *found["suspicions"]]
     if as_json:
         print_json(found)
@@ -111,7 +111,7 @@ def _finish(judged: "Judged", to: Path, force: bool, as_json: bool) -> None:
     err.print(plain(f"written to {to}"), style="dim", soft_wrap=True)
 
 
-def _checked(folder: Path) -> dict[str, Any]:
+def _check(folder: Path) -> dict[str, Any]:
     from mats.evaluation.data.datasets import load  # noqa: PLC0415
     from mats.evaluation.data.defects import defects  # noqa: PLC0415
 

@@ -14,7 +14,7 @@ from mats.domain.profile import Profile
 from mats.domain.registration import Registration
 from mats.local.cli.console import AsJson, Exit, complain, exit_codes, out, plain, print_json
 from mats.local.cli.progress import bar
-from mats.local.cli.spending import show_spent, spent_json
+from mats.local.cli.spending import print_usage, usage_json
 from mats.usecases.enrich import NO_WRITER, Outcome
 
 _PAGE = 16
@@ -63,10 +63,10 @@ def _run(local: LocalSystem, ids: list[Id], *, as_json: bool) -> None:
             if all(outcome is Outcome.DEGRADED for outcome in step.outcomes.values()):
                 break  # the next ones would fare no better
     if as_json:
-        print_json({"capabilities": len(ids), **outcomes, **spent_json(local)})
+        print_json({"capabilities": len(ids), **outcomes, **usage_json(local)})
     else:
         out.print(", ".join([f"{len(ids):,} capabilities", *(f"{n:,} {what}" for what, n in outcomes.items())]))
-        show_spent(local)
+        print_usage(local)
     if outcomes["degraded"]:
         complain(f"{outcomes['degraded']:,} have to wait: {local.why_waiting or 'a model did not answer'}")
         raise typer.Exit(Exit.UNAVAILABLE)
@@ -90,9 +90,9 @@ def _preview(local: LocalSystem, ids: list[Id], *, as_json: bool) -> None:
         if not as_json:
             _compare(before, after)
     if as_json:
-        print_json({"previews": shown, **spent_json(local)})
+        print_json({"previews": shown, **usage_json(local)})
     else:
-        show_spent(local)
+        print_usage(local)
     if unusable:
         raise typer.Exit(Exit.UNAVAILABLE)
 

@@ -29,21 +29,21 @@ def evaluate(
         typer.Argument(metavar="DIR", help="Folder with corpus.jsonl, queries.jsonl and qrels.tsv; each may be .gz."),
     ] = None,
     variant: Annotated[
-        str, typer.Option("--variant", "--retriever", help="Which system; --list-variants names them.")
+        str, typer.Option("--variant", "--retriever", help="The system; --list-variants prints all.")
     ] = "hybrid",
     k: Annotated[int | None, typer.Option(help="Candidates per query.", min=1, max=25, show_default="15")] = None,
     model: Annotated[
         str | None, typer.Option(help="Converse model id of the LLM, where the system has one; also MATS_RERANK_MODEL.")
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Spend on the model what the forecast says; without it, nothing is spent.")
+        bool, typer.Option("--yes", help="Accept the estimated cost; without it, no model is asked.")
     ] = False,
-    list_variants: Annotated[bool, typer.Option("--list-variants", help="Say which systems there are.")] = False,
+    list_variants: Annotated[bool, typer.Option("--list-variants", help="Print the systems.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure a system on a judged data set, in a registry of its own.
+    """Measure a system on a judged data set, in a temporary registry.
 
-    Prints Match@1/3/5/15, MRR and Recall@15 with bootstrap 95 % intervals and keeps them under evaluation/results.
+    Prints Match@1/3/5/15, MRR and Recall@15 with bootstrap 95 % intervals and writes them to evaluation/results.
     """
     from mats.evaluation.data.datasets import load  # noqa: PLC0415
     from mats.evaluation.data.defects import defects  # noqa: PLC0415
@@ -61,7 +61,7 @@ def evaluate(
             return
         chosen = _variant(variant)
         if folder is None:
-            raise typer.BadParameter("a folder with a judged data set is needed", param_hint="DIR")
+            raise typer.BadParameter("missing: name a folder with a judged data set", param_hint="DIR")
         dataset = load(folder)
         if lacking := models.lacking(chosen.needs):
             raise DependencyFailed(f"{chosen.name} {lacking}")
@@ -82,7 +82,7 @@ def evaluate(
         for one in defects(dataset):
             if one.suspicions:
                 err.print(plain(f"suspicious: {one.source}: {'; '.join(one.suspicions)}"), style="yellow")
-        err.print(f"kept in {path}", style="dim", soft_wrap=True)
+        err.print(f"results written to {path}", style="dim", soft_wrap=True)
 
 
 def _variant(name: str) -> "Variant":
@@ -91,11 +91,13 @@ def _variant(name: str) -> "Variant":
     try:
         return VARIANTS[SYNONYMS.get(name, name)]
     except KeyError as error:
-        raise typer.BadParameter(f"{name!r} is none of {', '.join(VARIANTS)}", param_hint="--variant") from error
+        raise typer.BadParameter(
+            f"{name!r} is unknown: use one of {', '.join(VARIANTS)}", param_hint="--variant"
+        ) from error
 
 
 def _list(models: Any, as_json: bool) -> None:
-    """Every variant, what it is, and whether it can run here."""
+    """Print every system, with the reason if it cannot run."""
     from mats.evaluation.systems.catalogue import VARIANTS  # noqa: PLC0415
 
     rows = [

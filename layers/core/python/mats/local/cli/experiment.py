@@ -26,17 +26,17 @@ def experiment(
         list[str] | None, typer.Option("--set", metavar="NAME", help="Only this data set; may be given several times.")
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Spend on models what the forecast says; without it, nothing is spent.")
+        bool, typer.Option("--yes", help="Accept the estimated cost; without it, no model is asked.")
     ] = False,
     examples: Annotated[
-        Path, typer.Option(help="Where real texts of failures go; they are no part of the results.")
+        Path, typer.Option(help="Folder for real texts of misses, which are not part of the results.")
     ] = Path("build/examples"),
 ) -> None:
-    """Run the paper's experiments over judged data sets and keep their results under evaluation/results.
+    """Run the paper's experiments over judged data sets and write their results to evaluation/results.
 
-    There are main, scale, decomposition, enrichment, signals, first-stage, field-weights, efficiency, kinds and
-    abstention. What needs a model that is not turned on is reported as not run. `mats report` makes tables and
-    figures of the results.
+    Experiments: main, scale, decomposition, enrichment, signals, first-stage, field-weights, efficiency, kinds and
+    abstention. A system whose model is not configured is reported as not run. `mats report` renders tables and
+    figures.
     """
     from mats.evaluation.data.datasets import SETS  # noqa: PLC0415
     from mats.evaluation.experiments.catalogue import EXPERIMENTS, estimate_costs  # noqa: PLC0415 - scipy and friends, when asked
@@ -46,16 +46,16 @@ def experiment(
 
     settings: Settings = context.obj
     if unknown := set(names or ()) - EXPERIMENTS.keys():
-        raise typer.BadParameter(f"no experiment {', '.join(sorted(unknown))}; there are {', '.join(EXPERIMENTS)}")
+        raise typer.BadParameter(f"unknown experiment {', '.join(sorted(unknown))}: use {', '.join(EXPERIMENTS)}")
     with (
         exit_codes(),
         ExperimentContext(data=data, models=Models(settings), sets=tuple(sets or SETS), examples=examples) as shared,
     ):
-        wanted = names or list(EXPERIMENTS)
-        confirm_cost(estimate_costs(shared, wanted), yes=yes)
-        for name in wanted:
+        chosen = names or list(EXPERIMENTS)
+        confirm_cost(estimate_costs(shared, chosen), yes=yes)
+        for name in chosen:
             began = time.monotonic()
             results = EXPERIMENTS[name].run(shared)
             seconds = round(time.monotonic() - began, 1)
             path = write_results(f"experiment-{name}", {**results, "used": shared.to_json(), "seconds": seconds})
-            err.print(f"{name}: kept in {path}", style="dim", soft_wrap=True)
+            err.print(f"{name}: results written to {path}", style="dim", soft_wrap=True)

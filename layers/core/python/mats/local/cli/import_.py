@@ -16,7 +16,7 @@ from mats.domain.registration import Registration
 from mats.local.cli.console import AsJson, Exit, err, exit_codes, out, plain, print_json
 from mats.local.cli.progress import bar
 from mats.local.cli.registry import index
-from mats.local.cli.spending import show_spent, spent_json
+from mats.local.cli.spending import print_usage, usage_json
 from mats.local.imports.addresses import is_address, redact
 from mats.local.imports.dry_run import DryRunRegistry
 from mats.local.imports.dynamodb_files import write_requests
@@ -116,12 +116,12 @@ def _run(sources: Iterable[tuple[Source, Stream]], local: LocalSystem, began: fl
     seconds = time.monotonic() - began
     report = importer.report
     if as_json:
-        print_json({**_report(report), "indexed": indexed, "seconds": round(seconds, 2), **spent_json(local)})
+        print_json({**_report(report), "indexed": indexed, "seconds": round(seconds, 2), **usage_json(local)})
     else:
         _show_remarks(report)
         rate = f" ({indexed / seconds:,.0f} a second)" if indexed and seconds else ""
         out.print(f"{_rows(report)} in {seconds:,.1f} s: {_counts(report)}; {indexed:,} indexed{rate}")
-        show_spent(local)
+        print_usage(local)
     _complain_of_waiting(local)
     return report
 

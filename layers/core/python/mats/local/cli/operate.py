@@ -13,7 +13,7 @@ from mats.domain.capability import Id
 from mats.local.cli.console import AsJson, Exit, complain, exit_codes, out, plain, print_json
 from mats.local.cli.progress import bar
 from mats.local.cli.registry import index
-from mats.local.cli.spending import show_spent, spent_json
+from mats.local.cli.spending import print_usage, usage_json
 from mats.usecases.enrich import Outcome
 
 After = Annotated[str, typer.Option(metavar="ID", help="Go on behind this id, as an earlier run has said.")]
@@ -147,10 +147,10 @@ def _pages(title: str, ids: Sequence[Id]) -> Iterator[Any]:
 def _say(summary: dict[str, int], outcomes: Counter[str], system: AnySystem, *, as_json: bool) -> None:
     counts = {**summary, **{str(what): count for what, count in outcomes.items() if count}}
     if as_json:
-        print_json({**counts, **spent_json(system)})
+        print_json({**counts, **usage_json(system)})
     else:
         out.print(", ".join(f"{count:,} {what}" for what, count in counts.items()))
-        show_spent(system)
+        print_usage(system)
     if waiting := outcomes[Outcome.DEGRADED]:
         complain(f"{waiting:,} wait for a model that did not answer ({system.why_waiting}); run it again when it does")
         raise typer.Exit(Exit.UNAVAILABLE)

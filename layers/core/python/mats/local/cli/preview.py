@@ -12,7 +12,7 @@ from mats.domain.capability import Id
 from mats.domain.errors import CapabilityNotFound, Fault, RequestInvalid
 from mats.domain.registration import Registration
 from mats.local.cli.console import AsJson, Exit, exit_codes, out, plain, print_json
-from mats.local.cli.spending import show_spent, spent_json
+from mats.local.cli.spending import print_usage, usage_json
 from mats.local.imports import addresses
 from mats.local.imports.dry_run import DryRunRegistry
 from mats.local.imports.importer import Importer
@@ -60,11 +60,19 @@ def preview(
         )
         report = previewed(registration, settings.audiences)
         if as_json:
+<<<<<<< HEAD
             print_json({**to_json(report), **spent_json(local)})
         else:
             _show(report)
             show_spent(local)
     if any(one.weight is Weight.MUST for one in report.advice):
+=======
+            print_json({**told(outlook), **usage_json(local)})
+        else:
+            _show(outlook)
+            print_usage(local)
+    if any(one.weight is Weight.MUST for one in outlook.advice):
+>>>>>>> 073d3da (evaluation: use the field's terms in experiments, sources, benchmarks and the commands)
         raise typer.Exit(Exit.REFUSED)
 
 

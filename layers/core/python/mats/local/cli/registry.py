@@ -12,7 +12,7 @@ from mats.domain.placement import Placed
 from mats.domain.registration import Registration
 from mats.local.cli.console import AsJson, CapabilityId, exit_codes, out, plain, print_json
 from mats.local.cli.progress import bar
-from mats.local.cli.spending import show_spent, spent_json
+from mats.local.cli.spending import print_usage, usage_json
 from mats.local.imports.files import open_file
 from mats.local.imports.formats.registrations import parse_row
 from mats.local.imports.lines import MAX_LINE_BYTES, parse_line
@@ -61,10 +61,10 @@ def add(
             raise KindConflict(registration.id)
         _settle(local, registration.id)
         if as_json:
-            print_json({"id": registration.id, "placed": placed, **spent_json(local)})
+            print_json({"id": registration.id, "placed": placed, **usage_json(local)})
         else:
             out.print(plain(f"{registration.id}: {placed}, findable now"))
-            show_spent(local)
+            print_usage(local)
 
 
 def _one(file: str | None, given: dict[str, Any]) -> Registration:

@@ -14,18 +14,18 @@ def add_to(app: typer.Typer) -> None:
 
 
 def report(
-    to: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the report goes.", file_okay=False)] = Path(
+    to: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the report.", file_okay=False)] = Path(
         "evaluation/results/report"
     ),
     results: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where the results are.", show_default="evaluation/results", file_okay=False),
+        typer.Option(metavar="DIR", help="Folder of the results.", show_default="evaluation/results", file_okay=False),
     ] = None,
 ) -> None:
-    """Render the experiments' results as Markdown tables, figures and one page. Nothing is measured.
+    """Render the results of experiments as Markdown, figures and one HTML page, without measuring.
 
-    Writes report.md, index.html, report.json, which the console shows, and every figure as SVG and PNG. What was not
-    measured yet is named.
+    Writes report.md, index.html, report.json, which the console shows, and every figure as SVG and PNG. Experiments
+    without results are named.
     """
     from mats.evaluation.reporting.render import build_report, write_report  # noqa: PLC0415 - matplotlib, for this command only
     from mats.evaluation.reporting.results import RESULTS  # noqa: PLC0415

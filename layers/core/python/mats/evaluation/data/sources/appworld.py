@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from mats.domain.errors import Fault
-from mats.evaluation.data.sources.layout import Judged
+from mats.evaluation.data.sources.layout import JudgedSet
 from mats.evaluation.data.sources.rows import SourceInvalid, document
 
 HELPERS = frozenset({"api_docs", "supervisor", "admin"})
-"""Apps that help an agent along and are no capability one looks for."""
+"""Helper apps of an agent; not capabilities that a query looks for."""
 
 
-def appworld(folder: Path, *, agents: bool = False) -> Judged:
-    """AppWorld's tasks over its APIs, or over its apps.
+def appworld(folder: Path, *, agents: bool = False) -> JudgedSet:
+    """AppWorld's tasks over its APIs, or over its apps as agents.
 
     Raises:
-        SourceInvalid: a file is not as it is published; the fault names it.
+        SourceInvalid: a file does not have the published format; the fault names it.
     """
     data = folder / "data" if (folder / "data").is_dir() else folder
     counts: Counter[str] = Counter()
@@ -34,27 +34,29 @@ def appworld(folder: Path, *, agents: bool = False) -> Judged:
     splits = _splits(data)
     for task in _tasks(data):
         labels = _labels(task, "required_apps.json" if agents else "required_apis.json")
-        wanted = {label for label in labels if label.split(".")[0] not in HELPERS}
-        counts["label of a helper app"] += len(labels) - len(wanted)
+        gold = {label for label in labels if label.split(".")[0] not in HELPERS}
+        counts["label of a helper app"] += len(labels) - len(gold)
         text = _instruction(task)
-        if not (wanted and text.strip()):
-            counts["task without text" if wanted else "task without a label"] += 1
+        if not (gold and text.strip()):
+            counts["task without text" if gold else "task without a label"] += 1
             continue
         queries[task.name] = {"text": text, "source": splits.get(task.name, "appworld")}
-        qrels.update({(task.name, label): 1 for label in wanted})
+        qrels.update({(task.name, label): 1 for label in gold})
     if not queries:
         raise SourceInvalid([Fault(str(data / "tasks"), "holds no task with specs.json and ground truth")])
-    return Judged(corpus=corpus, queries=queries, qrels=qrels, left_out={k: n for k, n in sorted(counts.items()) if n})
+    return JudgedSet(
+        corpus=corpus, queries=queries, qrels=qrels, left_out={k: n for k, n in sorted(counts.items()) if n}
+    )
 
 
 def _apis(data: Path, counts: Counter[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The document of every API that is no helper's, by `app.api`."""
+    """The document of every API outside the helper apps, by `app.api`."""
     folder = next((f for f in (data / "api_docs" / "standard", data / "api_docs", data) if any(f.glob("*.json"))), None)
     if folder is None:
         raise SourceInvalid([Fault(str(data), "holds no api_docs/standard/APP.json")])
     for path in sorted(folder.glob("*.json")):
         for at, api in _documents(path):
-            app, name = _named(path, at, api)
+            app, name = _app_and_name(path, at, api)
             if app in HELPERS:
                 counts["API of a helper app"] += 1
                 continue
@@ -73,11 +75,11 @@ def _documents(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield at, api
 
 
-def _named(path: Path, at: str, api: Mapping[str, Any]) -> tuple[str, str]:
-    """App and API, as the document says; else as the file and the key say."""
+def _app_and_name(path: Path, at: str, api: Mapping[str, Any]) -> tuple[str, str]:
+    """The names of app and API in the document, else the file's and the key's."""
     app, name = api.get("app_name", path.stem), api.get("api_name", at)
     if not isinstance(app, str) or not isinstance(name, str) or not app or not name:
-        raise SourceInvalid([Fault(f"{path}, {at}", "`app_name` and `api_name` must be text")])
+        raise SourceInvalid([Fault(f"{path}, {at}", "`app_name` and `api_name` must be strings")])
     return app, name
 
 
@@ -86,7 +88,7 @@ def _tool(api: Mapping[str, Any]) -> dict[str, Any]:
     row: dict[str, Any] = {
         "type": "tool",
         "name": f"{api['app_name']}.{api['api_name']}",
-        "description": _said(api),
+        "description": _description(api),
         "provider": api["app_name"],
         "source": "appworld",
     }
@@ -98,21 +100,21 @@ def _tool(api: Mapping[str, Any]) -> dict[str, Any]:
     return row | {name: api[name] for name in ("method", "path") if isinstance(api.get(name), str)}
 
 
-def _said(api: Mapping[str, Any]) -> str:
-    said = api.get("description")
-    return said if isinstance(said, str) else ""
+def _description(api: Mapping[str, Any]) -> str:
+    description = api.get("description")
+    return description if isinstance(description, str) else ""
 
 
 def _schema(parameters: list[Any]) -> dict[str, Any]:
     """AppWorld's list of parameters as JSON Schema."""
-    named = [p for p in parameters if isinstance(p, dict) and isinstance(p.get("name"), str)]
+    valid = [p for p in parameters if isinstance(p, dict) and isinstance(p.get("name"), str)]
     return {
         "type": "object",
         "properties": {
             p["name"]: {key: p[key] for key in ("type", "description", "default") if p.get(key) is not None}
-            for p in named
+            for p in valid
         },
-        "required": [p["name"] for p in named if p.get("required") is True],
+        "required": [p["name"] for p in valid if p.get("required") is True],
     }
 
 
@@ -125,9 +127,9 @@ def _apps(apis: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
         app: {
             "type": "agent",
             "name": app,
-            "description": "\n".join(f"{api['api_name']}: {_said(api)}" for api in own),
+            "description": "\n".join(f"{api['api_name']}: {_description(api)}" for api in own),
             "provider": app,
-            "skills": [{"name": api["api_name"], "description": _said(api)} for api in own],
+            "skills": [{"name": api["api_name"], "description": _description(api)} for api in own],
             "source": "appworld",
         }
         for app, own in apps.items()
@@ -141,12 +143,12 @@ def _tasks(data: Path) -> list[Path]:
 def _instruction(task: Path) -> str:
     specs = document(task / "specs.json")
     if not isinstance(specs, dict) or not isinstance(specs.get("instruction"), str):
-        raise SourceInvalid([Fault(str(task / "specs.json"), "needs a text in `instruction`")])
+        raise SourceInvalid([Fault(str(task / "specs.json"), "needs a string in `instruction`")])
     return str(specs["instruction"])
 
 
 def _labels(task: Path, name: str) -> list[str]:
-    """What a task needs; empty where the ground truth is not published."""
+    """The labels of a task; empty where the ground truth is not published."""
     path = task / "ground_truth" / name
     if not path.exists():
         return []
@@ -157,7 +159,7 @@ def _labels(task: Path, name: str) -> list[str]:
 
 
 def _splits(data: Path) -> dict[str, str]:
-    """The split of every task that a file of `datasets` lists; the first by name, if several do."""
+    """The split of every task in `datasets`; the first by name if there are several."""
     splits: dict[str, str] = {}
     for path in sorted((data / "datasets").glob("*.txt")):
         for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):

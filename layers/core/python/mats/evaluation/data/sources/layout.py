@@ -1,4 +1,4 @@
-"""Our layout, written: corpus.jsonl, queries.jsonl, qrels.tsv, the same bytes for the same copy."""
+"""Write a judged set: corpus.jsonl, queries.jsonl, qrels.tsv; deterministic."""
 
 import csv
 import io
@@ -14,40 +14,40 @@ FILES = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
 
 
 class FolderInUse(Invalid):
-    """Something is where a set should be written."""
+    """The output folder is a file, or is not empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """A set before it is written; rows by their ids."""
+class JudgedSet:
+    """A judged set before it is written; rows by id."""
 
     corpus: Mapping[str, Mapping[str, Any]]
     queries: Mapping[str, Mapping[str, Any]]
     qrels: Mapping[tuple[str, str], int]
     """Grades by query and capability."""
     left_out: Mapping[str, int] = field(default_factory=dict)
-    """What was not taken over as it stands, by reason: nothing is dropped silently."""
+    """Counts of rows that were dropped or merged, by reason."""
     suspicions: tuple[str, ...] = ()
-    """What is wrong with the copy itself."""
+    """Defects of the local copy."""
 
 
-def write(judged: Judged, out: Path, *, force: bool = False) -> None:
-    """Write a set into a folder.
+def write(judged: JudgedSet, out: Path, *, force: bool = False) -> None:
+    """Write a set to a folder.
 
     Raises:
-        FolderInUse: the folder holds something, and `force` does not say to write over it.
+        FolderInUse: the folder is not empty, and `force` is false.
     """
     if out.exists() and not out.is_dir():
-        raise FolderInUse([Fault(str(out), "is a file")])
+        raise FolderInUse([Fault(str(out), "is a file: name a folder")])
     if not force and out.is_dir() and any(out.iterdir()):
-        raise FolderInUse([Fault(str(out), "is not empty; --force writes over the set that is there")])
+        raise FolderInUse([Fault(str(out), "is not empty: choose another folder, or replace the set with --force")])
     out.mkdir(parents=True, exist_ok=True)
     texts = (_lines(judged.corpus), _lines(judged.queries), _tsv(judged.qrels))
     for name, text in zip(FILES, texts, strict=True):
         part = out / f"{name}.part"
         part.write_text(text, encoding="utf-8", errors="replace", newline="\n")
         part.replace(out / name)
-    for name in FILES:  # an older, packed set would be another one
+    for name in FILES:  # of an older set, which would be read instead
         (out / f"{name}.gz").unlink(missing_ok=True)
 
 

@@ -1,4 +1,4 @@
-"""Rows of a local copy: JSON lines, JSON, parquet; every fault with the file and the line it stands in."""
+"""Rows of a local copy: JSON lines, JSON, parquet; every fault names its file and line."""
 
 import gzip
 import json
@@ -11,48 +11,48 @@ from mats.domain.errors import Fault, Invalid
 
 SUFFIXES = (".jsonl", ".json", ".parquet", ".jsonl.gz", ".json.gz")
 _ABOUT = frozenset({"dataset_infos.json", "dataset_dict.json", "state.json", "dataset_info.json"})
-"""What the `datasets` library writes beside its rows."""
+"""Metadata files of the `datasets` library."""
 
 
 class SourceInvalid(Invalid):
-    """A local copy is not as its authors publish it."""
+    """A local copy does not have the published format."""
 
 
-class Row(NamedTuple):
-    """A row and where it stands."""
+class SourceRow(NamedTuple):
+    """A row and its place."""
 
     where: str
-    """The file and the line, or the number of the row, counted from 1."""
+    """The file and the line or row number, from 1."""
     values: Mapping[str, Any]
 
-    def wrong(self, message: str) -> SourceInvalid:
-        """That something is wrong with it."""
+    def fault(self, message: str) -> SourceInvalid:
+        """An error that names this row."""
         return SourceInvalid([Fault(self.where, message)])
 
     def text(self, name: str) -> str:
-        """A column that must be there and hold text.
+        """The string in a required column; a number becomes a string.
 
         Raises:
-            SourceInvalid: it does not.
+            SourceInvalid: there is none.
         """
         value = self.values.get(name)
         if isinstance(value, int) and not isinstance(value, bool):
             value = str(value)
         if not isinstance(value, str):
             have = ", ".join(map(str, self.values)) or "none"
-            raise self.wrong(f"needs a text in `{name}`, not {type(value).__name__}; columns: {have[:300]}")
+            raise self.fault(f"needs a string in `{name}`, not {type(value).__name__}; columns: {have[:300]}")
         return value
 
 
 def files(folder: Path) -> list[Path]:
-    """Files with rows under a folder, in order; hidden ones and what is only about the data left out.
+    """Files with rows under a folder, in order, without hidden and metadata files.
 
     Raises:
         SourceInvalid: there are none.
     """
     if folder.is_file():
         return [folder]
-    found = sorted(
+    paths = sorted(
         path
         for path in folder.rglob("*")
         if path.name.endswith(SUFFIXES)
@@ -60,16 +60,16 @@ def files(folder: Path) -> list[Path]:
         and path.is_file()
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     )
-    if not found:
+    if not paths:
         raise SourceInvalid([Fault(str(folder), f"holds no file that ends in {', '.join(SUFFIXES)}")])
-    return found
+    return paths
 
 
-def rows(path: Path) -> Iterator[Row]:
+def rows(path: Path) -> Iterator[SourceRow]:
     """The rows of one file.
 
     Raises:
-        SourceInvalid: it cannot be read, or one of its rows is not an object.
+        SourceInvalid: the file cannot be read, or a row is not an object.
     """
     if path.name.endswith(".parquet"):
         return _parquet(path)
@@ -79,7 +79,7 @@ def rows(path: Path) -> Iterator[Row]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return _lines(path, text)  # many a file of JSON lines is called .json
+        return _lines(path, text)  # files of JSON lines are often named .json
     return _items(path, value)
 
 
@@ -103,7 +103,7 @@ def _text(path: Path) -> str:
         raise SourceInvalid([Fault(str(path), f"cannot be read as UTF-8 text: {error}")]) from error
 
 
-def _lines(path: Path, text: str) -> Iterator[Row]:
+def _lines(path: Path, text: str) -> Iterator[SourceRow]:
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
@@ -114,21 +114,21 @@ def _lines(path: Path, text: str) -> Iterator[Row]:
         yield _row(f"{path}, line {number}", value)
 
 
-def _items(path: Path, value: Any) -> Iterator[Row]:
-    """A list of rows; one row; or rows by their ids."""
+def _items(path: Path, value: Any) -> Iterator[SourceRow]:
+    """Rows of a list, of a single object, or of an object of rows by id."""
     if isinstance(value, dict) and "id" not in value and value and all(isinstance(v, dict) for v in value.values()):
         value = [{"id": id, **row} for id, row in value.items()]
     for number, row in enumerate(value if isinstance(value, list) else [value], start=1):
         yield _row(f"{path}, row {number}", row)
 
 
-def _row(where: str, value: Any) -> Row:
+def _row(where: str, value: Any) -> SourceRow:
     if not isinstance(value, dict):
         raise SourceInvalid([Fault(where, f"must be a JSON object, not {type(value).__name__}")])
-    return Row(where, value)
+    return SourceRow(where, value)
 
 
-def _parquet(path: Path) -> Iterator[Row]:
+def _parquet(path: Path) -> Iterator[SourceRow]:
     try:
         parquet: Any = import_module("pyarrow.parquet")  # 50 MB, for this format only
     except ImportError as error:
@@ -136,7 +136,7 @@ def _parquet(path: Path) -> Iterator[Row]:
         raise SourceInvalid([Fault(str(path), message)]) from error
     try:
         table = parquet.read_table(path).to_pylist()
-    except (OSError, ValueError) as error:  # what pyarrow raises is one of them
+    except (OSError, ValueError) as error:  # pyarrow's errors are subclasses
         raise SourceInvalid([Fault(str(path), f"cannot be read as parquet: {error}")]) from error
     for number, row in enumerate(table, start=1):
         yield _row(f"{path}, row {number}", row)

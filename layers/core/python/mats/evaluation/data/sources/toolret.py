@@ -1,9 +1,8 @@
 """ToolRet (Shi et al. 2025) from a local copy of `mangopy/ToolRet-Queries` and, if wanted, `mangopy/ToolRet-Tools`.
 
 Queries: `id`, `query`, `labels` (a list of `{id, doc, relevance}`, or that list as JSON text), often `instruction` and
-`category`. Tools: `id` and `documentation` (a document, or its JSON text). Which is which is told by the columns.
-The paper's registry is the de-duplicated union of the tools that labels embed; docs/evaluation-data.md says what it
-leaves open and how that is read here.
+`category`. Tools: `id` and `documentation` (a document, or its JSON text). The columns tell the two apart.
+The paper's registry is the de-duplicated union of the tools that labels embed; docs/evaluation-data.md has the details.
 """
 
 import json
@@ -15,60 +14,60 @@ from typing import Any
 
 from mats.domain.errors import Fault
 from mats.evaluation.data.defects import shared_document
-from mats.evaluation.data.sources.layout import Judged
-from mats.evaluation.data.sources.rows import Row, SourceInvalid, files, rows
+from mats.evaluation.data.sources.layout import JudgedSet
+from mats.evaluation.data.sources.rows import SourceInvalid, SourceRow, files, rows
 
 MAX_LABELS = 10_000
-"""Labels of one query; more is a broken file."""
+"""Labels of one query; a file with more is broken."""
 _PROVIDERS = ("provider", "api_provider", "tool_name", "server", "package", "domain")
-"""Entries of a document that may name who provides a tool; the first that holds text counts."""
+"""Entries of a document that may name the provider of a tool; the first with text counts."""
 
 
 @dataclass(slots=True)
-class _Copy:
-    """What was read, before anything is decided."""
+class _LocalCopy:
+    """The rows of a local copy."""
 
     queries: dict[str, dict[str, Any]] = field(default_factory=dict)
     labels: dict[tuple[str, str], int] = field(default_factory=dict)
     embedded: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    """The first document each label's id comes with."""
+    """The first document of each label."""
     published: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     """Documents of ToolRet-Tools."""
     counts: Counter[str] = field(default_factory=Counter)
 
 
-def toolret(folder: Path, *, whole: bool = False) -> Judged:
+def toolret(folder: Path, *, whole: bool = False) -> JudgedSet:
     """ToolRet's queries over their gold tools.
 
     Args:
-        folder: Holds the published files, in whatever folders.
-        whole: Every published tool is registered too, gold or not.
+        folder: The published files, at any depth.
+        whole: Register every published tool, not only gold.
 
     Raises:
-        SourceInvalid: a file is not as it is published; the fault names the file and the line.
+        SourceInvalid: a file does not have the published format; the fault names file and line.
     """
-    copy = _read(folder)
+    copy = _load(folder)
     if not copy.queries:
         raise SourceInvalid([Fault(str(folder), "holds no query: a row with `id`, `query` and `labels`")])
-    broken = _broken(copy)
+    broken = _broken_sources(copy)
     documents = _documents(copy, whole)
-    kept, alias = _deduplicated(copy, documents, broken)
-    corpus = {id: {"type": "tool", **_tool(id, documents[id])} for id in kept}
+    ids, alias = _deduplicate(copy, documents, broken)
+    corpus = {id: {"type": "tool", **_tool(id, documents[id])} for id in ids}
     qrels: dict[tuple[str, str], int] = {}
     for (query, label), grade in copy.labels.items():
         at = query, alias.get(label, label)
         qrels[at] = max(grade, qrels.get(at, 0))
     suspicions = tuple(
-        f"{source}: most labels embed one document, so they name nothing; only the first is registered"
+        f"{source}: most labels embed one document, so they are meaningless; only the first is registered"
         for source in sorted(broken)
     )
-    return Judged(
+    return JudgedSet(
         corpus=corpus, queries=copy.queries, qrels=qrels, left_out=dict(sorted(copy.counts.items())),
         suspicions=suspicions,
     )  # fmt: skip
 
 
-def agents(tools: Judged) -> Judged:
+def agents(tools: JudgedSet) -> JudgedSet:
     """The Agents view: tools of one source and one provider become one agent, every other tool an agent of its own."""
     groups: dict[str, list[str]] = defaultdict(list)
     for id, row in tools.corpus.items():
@@ -80,13 +79,13 @@ def agents(tools: Judged) -> Judged:
         qrels[at] = max(grade, qrels.get(at, 0))
     corpus = {name: _agent([tools.corpus[id] for id in sorted(ids)]) for name, ids in groups.items()}
     left_out = {**tools.left_out, "tools grouped into an agent with others": len(tools.corpus) - len(corpus)}
-    return Judged(
+    return JudgedSet(
         corpus=corpus, queries=tools.queries, qrels=qrels, left_out=left_out, suspicions=tools.suspicions
     )  # fmt: skip
 
 
 def _agent(tools: list[Mapping[str, Any]]) -> dict[str, Any]:
-    """An agent that has these tools as its skills; of a single tool, that tool as an agent."""
+    """An agent with these tools as its skills; a single tool becomes an agent."""
     first = tools[0]
     if len(tools) == 1:
         return {**first, "type": "agent"}
@@ -101,8 +100,8 @@ def _agent(tools: list[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _read(folder: Path) -> _Copy:
-    copy = _Copy()
+def _load(folder: Path) -> _LocalCopy:
+    copy = _LocalCopy()
     for path in files(folder):
         for row in rows(path):
             if "query" in row.values or "labels" in row.values:
@@ -111,13 +110,13 @@ def _read(folder: Path) -> _Copy:
                 _take_tool(copy, row)
             else:
                 have = ", ".join(map(str, row.values))[:300]
-                raise row.wrong(
+                raise row.fault(
                     f"is neither a query (id, query, labels) nor a tool (id, documentation); columns: {have}"
                 )
     return copy
 
 
-def _take_query(copy: _Copy, row: Row, path: Path) -> None:
+def _take_query(copy: _LocalCopy, row: SourceRow, path: Path) -> None:
     id, text = row.text("id"), row.text("query")
     labels = list(_labels(row))
     if id in copy.queries:
@@ -140,7 +139,7 @@ def _take_query(copy: _Copy, row: Row, path: Path) -> None:
             copy.embedded.setdefault(label, doc)
 
 
-def _take_tool(copy: _Copy, row: Row) -> None:
+def _take_tool(copy: _LocalCopy, row: SourceRow) -> None:
     id = row.text("id")
     if id in copy.published:
         copy.counts["tool with an id that was there before"] += 1
@@ -149,60 +148,60 @@ def _take_tool(copy: _Copy, row: Row) -> None:
     copy.published[id] = _document(row, doc, "documentation")
 
 
-def _labels(row: Row) -> Iterable[tuple[str, Mapping[str, Any] | None, int]]:
+def _labels(row: SourceRow) -> Iterable[tuple[str, Mapping[str, Any] | None, int]]:
     """Id, document and grade of every label."""
     value = row.values.get("labels")
     if isinstance(value, str):
         try:
             value = json.loads(value)
         except (ValueError, RecursionError) as error:
-            raise row.wrong(f"`labels` is not JSON: {error}") from error
+            raise row.fault(f"`labels` is not JSON: {error}") from error
     if not isinstance(value, list):
-        raise row.wrong(f"`labels` must be a list of labels, not {type(value).__name__}")
+        raise row.fault(f"`labels` must be a list of labels, not {type(value).__name__}")
     if len(value) > MAX_LABELS:
-        raise row.wrong(f"`labels` has {len(value):,} entries; a query may have {MAX_LABELS:,}")
+        raise row.fault(f"`labels` has {len(value):,} entries; a query may have {MAX_LABELS:,}")
     return [_label(row, i, label) for i, label in enumerate(value)]
 
 
-def _label(row: Row, at: int, label: object) -> tuple[str, Mapping[str, Any] | None, int]:
+def _label(row: SourceRow, at: int, label: object) -> tuple[str, Mapping[str, Any] | None, int]:
     if not isinstance(label, dict) or not isinstance(label.get("id"), str | int):
-        raise row.wrong(f"`labels.{at}` must be an object with an `id`")
+        raise row.fault(f"`labels.{at}` must be an object with an `id`")
     grade = label.get("relevance", 1)
     try:
         grade = int(grade)
     except (TypeError, ValueError) as error:
-        raise row.wrong(f"`labels.{at}.relevance` must be a whole number, not {grade!r}"[:300]) from error
+        raise row.fault(f"`labels.{at}.relevance` must be a whole number, not {grade!r}"[:300]) from error
     doc = label.get("doc")
     return str(label["id"]), None if doc is None else _document(row, doc, f"labels.{at}.doc"), grade
 
 
-def _document(row: Row, value: object, where: str) -> Mapping[str, Any]:
-    """A document; text that is no JSON object is a description."""
+def _document(row: SourceRow, value: object, where: str) -> Mapping[str, Any]:
+    """A document; text that is not a JSON object is its description."""
     if isinstance(value, str):
         try:
-            read = json.loads(value)
+            parsed = json.loads(value)
         except (ValueError, RecursionError):
-            read = None
-        value = read if isinstance(read, dict) else {"description": value}
+            parsed = None
+        value = parsed if isinstance(parsed, dict) else {"description": value}
     if not isinstance(value, dict):
-        raise row.wrong(f"`{where}` must be an object or text, not {type(value).__name__}")
+        raise row.fault(f"`{where}` must be an object or text, not {type(value).__name__}")
     return value
 
 
-def _source(row: Row, id: str, between: str, path: Path) -> str:
-    """The subset a row is of: as it says, as its id says, or as its file says."""
+def _source(row: SourceRow, id: str, between: str, path: Path) -> str:
+    """The subset of a row: by its column, its id, or its file."""
     metadata = row.values.get("metadata")
-    for said in (row.values.get("subset"), metadata.get("subset") if isinstance(metadata, dict) else None):
-        if isinstance(said, str) and said:
-            return said
+    for subset in (row.values.get("subset"), metadata.get("subset") if isinstance(metadata, dict) else None):
+        if isinstance(subset, str) and subset:
+            return subset
     if between in id:
         return id.split(between, maxsplit=1)[0]
     name = path.name.split(".", maxsplit=1)[0]
     return path.parent.name if name.startswith(("queries", "train", "test")) else name
 
 
-def _documents(copy: _Copy, whole: bool) -> dict[str, Mapping[str, Any]]:
-    """The document of every tool that may be registered: as the label embeds it, else as it is published."""
+def _documents(copy: _LocalCopy, whole: bool) -> dict[str, Mapping[str, Any]]:
+    """The document of every tool to register: the label's, else the published one."""
     documents = dict(copy.published) if whole else {}
     for label in {label for _, label in copy.labels}:
         doc = copy.embedded.get(label, copy.published.get(label))
@@ -213,8 +212,8 @@ def _documents(copy: _Copy, whole: bool) -> dict[str, Mapping[str, Any]]:
     return documents
 
 
-def _broken(copy: _Copy) -> dict[str, str]:
-    """Sources most of whose labels embed one document, with that document."""
+def _broken_sources(copy: _LocalCopy) -> dict[str, str]:
+    """Sources where most labels embed one document, with that document."""
     by_source: dict[str, dict[str, str]] = defaultdict(dict)
     for query, label in copy.labels:
         if label in copy.embedded:
@@ -223,21 +222,21 @@ def _broken(copy: _Copy) -> dict[str, str]:
     return {source: str(document) for source, document in shared.items() if document is not None}
 
 
-def _deduplicated(
-    copy: _Copy, documents: Mapping[str, Mapping[str, Any]], broken: Mapping[str, str]
+def _deduplicate(
+    copy: _LocalCopy, documents: Mapping[str, Mapping[str, Any]], broken: Mapping[str, str]
 ) -> tuple[list[str], dict[str, str]]:
-    """Ids that stay, the first of every document, and what stands for the others.
+    """The first id of every document, and the id that replaces each of the others.
 
-    Nothing stands for labels that all embed one document by mistake: that document is not what they mean.
+    Labels of a broken source have no replacement: the shared document is not theirs.
     """
     first: dict[str, str] = {}
     alias: dict[str, str] = {}
-    mistaken = set(broken.values())
+    broken_documents = set(broken.values())
     for id in sorted(documents):
         content = _content(documents[id])
         if content not in first:
             first[content] = id
-        elif content in mistaken:
+        elif content in broken_documents:
             copy.counts["label of a broken source, not registered"] += 1
         else:
             alias[id] = first[content]
@@ -250,7 +249,7 @@ def _content(doc: Mapping[str, Any]) -> str:
 
 
 def _tool(id: str, doc: Mapping[str, Any]) -> dict[str, Any]:
-    """A corpus row; entries that ours has no place for stay together under `documentation`."""
+    """A corpus row; entries without an attribute of ours go under `documentation`."""
     name = doc.get("name") if isinstance(doc.get("name"), str) else ""
     printable = "".join(c if c.isprintable() else " " for c in name or "").strip()[:200]
     description = doc.get("description") or ""
