@@ -60,19 +60,11 @@ def preview(
         )
         report = previewed(registration, settings.audiences)
         if as_json:
-<<<<<<< HEAD
-            print_json({**to_json(report), **spent_json(local)})
+            print_json({**to_json(report), **usage_json(local)})
         else:
             _show(report)
-            show_spent(local)
-    if any(one.weight is Weight.MUST for one in report.advice):
-=======
-            print_json({**told(outlook), **usage_json(local)})
-        else:
-            _show(outlook)
             print_usage(local)
-    if any(one.weight is Weight.MUST for one in outlook.advice):
->>>>>>> 073d3da (evaluation: use the field's terms in experiments, sources, benchmarks and the commands)
+    if any(one.weight is Weight.MUST for one in report.advice):
         raise typer.Exit(Exit.REFUSED)
 
 

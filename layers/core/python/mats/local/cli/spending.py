@@ -14,28 +14,16 @@ if TYPE_CHECKING:
     from mats.evaluation.systems.costs import CostEstimate
 
 
-<<<<<<< HEAD
-def spent_json(system: AnySystem) -> dict[str, Any]:
-    """Tokens and dollars by model, for scripts; nothing at all where no models are turned on."""
-    if system.models.bedrock is None:
-=======
-def usage_json(system: System) -> dict[str, Any]:
+def usage_json(system: AnySystem) -> dict[str, Any]:
     """Tokens and dollars by model; empty without Bedrock."""
-    if system.bedrock is None:
->>>>>>> 073d3da (evaluation: use the field's terms in experiments, sources, benchmarks and the commands)
+    if system.models.bedrock is None:
         return {}
     return {"spent": {model: asdict(usage) for model, usage in system.models.spent().items()}}
 
 
-<<<<<<< HEAD
-def show_spent(system: AnySystem) -> None:
-    """One line for each model that was asked."""
-    for model, usage in system.models.spent().items():
-=======
-def print_usage(system: System) -> None:
+def print_usage(system: AnySystem) -> None:
     """Print a line per model that was called."""
-    for model, usage in system.spent().items():
->>>>>>> 073d3da (evaluation: use the field's terms in experiments, sources, benchmarks and the commands)
+    for model, usage in system.models.spent().items():
         price = f"${usage.usd:.4f}" if usage.usd is not None else "price not known"
         line = f"{model}: {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, {price}"
         out.print(Text(line, style="dim"))
