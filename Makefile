@@ -12,7 +12,7 @@ LOCK := $(BIN)/uv pip compile --quiet pyproject.toml --universal --python-versio
 LAYER_LOCK := $(BIN)/uv pip compile --quiet --python-platform aarch64-manylinux_2_28 --python-version 3.13 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links --constraint requirements/lock.txt
 WORKERS ?= auto
-PYTEST = $(BIN)/python -m pytest --quiet -n $(WORKERS)
+PYTEST = $(BIN)/python -m pytest --quiet
 READY := .venv/.ready
 MODEL := .venv/.model
 INFRA := .venv/.infra
@@ -39,12 +39,13 @@ $(READY): requirements/lock.txt requirements/assets.txt pyproject.toml
 	@touch $@
 
 test: check ## Run every check and every test that needs only Python (WORKERS=N, default all cores)
-	@$(PYTEST) --dist worksteal -m "not server"
+	@$(PYTEST) -n $(WORKERS) --dist worksteal -m "not server and not timing"
+	@$(PYTEST) -m timing tests/integration
 	@echo "Not run: what needs a server, the CDK, a browser or the judged data sets; make test-servers runs it."
 
 test-servers: setup $(INFRA) ## Run the tests that need OpenSearch, DynamoDB, Lambda, the CDK, a browser or the data sets
 	@$(BIN)/mypy --package infra
-	@$(PYTEST) --dist loadgroup -m server
+	@$(PYTEST) -n $(WORKERS) --dist loadgroup -m server
 
 test-bedrock: setup ## Ask the real models on Bedrock; needs AWS credentials, stops before 0.05 USD
 	@MATS_BEDROCK=1 $(BIN)/python -m pytest --quiet tests/bedrock

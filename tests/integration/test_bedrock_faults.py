@@ -152,6 +152,7 @@ def test_a_network_that_fails_in_any_way_leaves_the_other_signals(server, bench,
     assert_nothing_comes_of_it(bench)
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     ("patience_s", "said"),
     [(HASTE_S, "Read timeout"), (PATIENCE_S, "rerank took longer than 300 ms")],

@@ -61,6 +61,7 @@ def logged(mats: Mats) -> str:
     return (mats.home / "mats.log").read_text()
 
 
+@pytest.mark.timing
 def test_a_hanging_reranker_costs_its_budget_and_after_five_of_them_nothing(mats, monkeypatch):
     with serving(mats) as without:
         expected = order(answer_of(without))
@@ -210,6 +211,7 @@ def test_models_that_hang_take_no_thread_from_the_index():
     assert all(ranking(answer) == UNJUDGED for answer in answers)
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("budget_ms", [0, 20, 150])
 def test_a_reranker_that_no_thread_is_free_for_costs_its_budget_at_most(budget_ms):
     reranker = ScriptedReranker(lambda query, shown: judging(len(shown)))
