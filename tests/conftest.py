@@ -19,7 +19,8 @@ from tests.servers.fixtures import dynamodb_url, opensearch_url  # noqa: F401
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")  # no deadline per example, the same examples in every run
 
-ROOT = Path(__file__).parents[1]
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
 REQUIRED = os.environ.get("MATS_REQUIRE_SERVERS") == "1"
 DATA = Path(os.environ.get("MATS_DATA") or ROOT.parent / "shared" / "data")
 SERVER_FOLDERS = {"console", "doubles", "infra", "path"}
@@ -53,11 +54,17 @@ def data() -> Path:
     return DATA
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import what the first tier deselects anyway: some of it needs the CDK."""
+    deselected = "not server" in str(config.option.markexpr)
+    return True if deselected and collection_path in [TESTS / folder for folder in SERVER_FOLDERS] else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
     """Mark the server tier, and name the worker that its tests share."""
     for item in items:
-        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        folder = item.path.relative_to(TESTS).parts[0]
         if folder in SERVER_FOLDERS or SERVER_FIXTURES & {*item.fixturenames}:
             item.add_marker(pytest.mark.server)
         if item.get_closest_marker("server"):
