@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple, cast
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.local.imports.files import LINE_ENDINGS
 from mats.local.imports.formats import Json, MappedValue
-from mats.local.imports.formats.decoding import MAX_BYTES
+from mats.local.imports.formats.bounds import MAX_BYTES
 from mats.local.imports.report import Place
 
 if TYPE_CHECKING:
