@@ -11,13 +11,15 @@ from mats.adapters.bedrock.reranker import BedrockReranker
 from mats.adapters.bedrock.titan import TitanEncoder
 from mats.adapters.bedrock.writer import BedrockWriter
 from mats.domain.errors import CapabilityError, DependencyFailed, ReplyUnusable
+from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause
 from mats.domain.query import Filter, Query
 from mats.domain.shortlist import Shortlist
 from mats.domain.usage import Prices
 from mats.ports import Change, Encoder, Reranker, RerankResult, Stored, Writer
 from mats.usecases.discover import Discover
-from mats.usecases.enrich import Enrich, Outcome
+from mats.usecases.enrich import Enrich
+from mats.usecases.profile_maker import ProfileMaker
 from tests.bedrock.conftest import aws_settings
 from tests.builders import a_discover, a_profile, a_registration
 from tests.fakes import AtOnce, MemoryIndex, MemoryProfiles, MemoryRegistry, MemoryTrust
@@ -121,7 +123,8 @@ def enriched_by(writer: Writer | None, encoder: Encoder | None) -> tuple[Outcome
     registry, profiles, index = MemoryRegistry(), MemoryProfiles(), MemoryIndex()
     enrich = Enrich(
         registry=registry, trust=MemoryTrust(), profiles=profiles, index=index,
-        encoder=encoder, writer=writer, readers=AtOnce(),
+        maker=ProfileMaker(encoder=encoder, writer=writer),
+            writer_threads=AtOnce(),
     )  # fmt: skip
     registry.put([REFUND])
     change = Change(REFUND.id, Cause(event_id="e1", time="2026-01-01T00:00:00+00:00"))

@@ -12,11 +12,11 @@ import pytest
 from mats.adapters.clock import SystemClock
 from mats.bootstrap.local import local_system
 from mats.domain.errors import DependencyFailed, NotPermitted
+from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause
 from mats.domain.query import Query
 from mats.ports import Change
 from mats.settings import Settings
-from mats.usecases.enrich import Outcome
 from mats.usecases.stages import Budgets
 from tests.bedrock.conftest import aws_settings, models_of
 from tests.builders import a_registration

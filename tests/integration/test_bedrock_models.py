@@ -12,12 +12,12 @@ import pytest
 from mats import bootstrap
 from mats.bootstrap.local import local_system
 from mats.domain.errors import DependencyFailed, ReplyUnusable
+from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause, Profile
 from mats.domain.query import Query
 from mats.domain.ranking import Signal
 from mats.ports import Change
 from mats.settings import Settings
-from mats.usecases.enrich import Outcome
 from tests.bedrock.conftest import Models, models_of
 from tests.builders import a_profile, a_registration
 from tests.servers.bedrock import Answer, BedrockServer, Exchange, Play, Refuse, converse_reply, tool_reply

@@ -25,11 +25,13 @@ from mats.adapters.dynamodb.targets import DynamoTargets
 from mats.adapters.eventbridge import EventBus
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, NotPermitted, RegistrationInvalid
+from mats.domain.outcome import Outcome
 from mats.domain.placement import Placed
 from mats.domain.profile import Cause, Enrichment, Profile, Status
 from mats.domain.registration import Registration
 from mats.ports import Change, Stored, Target, Written
-from mats.usecases.enrich import Enrich, Outcome
+from mats.usecases.enrich import Enrich
+from mats.usecases.profile_maker import ProfileMaker
 from tests.builders import a_profile, a_registration, an_item
 from tests.failures import Failures
 from tests.fakes import AtOnce, FakeClock, FakeEncoder, MemoryIndex, MemoryRegistry, MemoryTrust, ScriptedWriter
@@ -591,9 +593,11 @@ class Offline:
             trust=self.trust,
             profiles=self.profiles,
             index=MemoryIndex(),
-            encoder=FakeEncoder(dimension=1024),
-            writer=ScriptedWriter(lambda registration: MOST_WRITTEN) if writer else None,
-            readers=AtOnce(),
+            maker=ProfileMaker(
+                encoder=FakeEncoder(dimension=1024),
+                writer=ScriptedWriter(lambda registration: MOST_WRITTEN) if writer else None,
+            ),
+            writer_threads=AtOnce(),
         )
 
     def brings(self, item: dict[str, Any]) -> Profile:

@@ -71,7 +71,7 @@ def test_wiring_with_models_on_bedrock_asks_nobody(offline):
     application = bootstrap.application(settings)
     assert application.discover.retrieve.encoder is not None
     assert application.discover.rerank.reranker is not None
-    assert bootstrap.change_processor(settings).enrich.writer is not None
+    assert bootstrap.change_processor(settings).enrich.maker.writer is not None
 
 
 def test_discovery_needs_no_tables(offline):
@@ -104,7 +104,7 @@ def test_the_two_functions_measure_under_names_of_their_own(offline):
 
 def test_without_a_bus_rejections_are_announced_to_nobody(offline):
     rejected = Profile(namespace="com.acme", name="x", status=Status.REJECTED, error="why")
-    bootstrap.change_processor(in_aws()).enrich.rejects([rejected])
+    bootstrap.change_processor(in_aws()).enrich.on_reject([rejected])
 
 
 def test_without_credentials_the_domain_cannot_be_asked(offline, monkeypatch: pytest.MonkeyPatch):

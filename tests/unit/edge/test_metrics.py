@@ -2,6 +2,7 @@
 
 import pytest
 
+from mats.domain.outcome import Outcome
 from mats.domain.query import Query
 from mats.domain.ranking import Verdict
 from mats.domain.shortlist import Shortlist
@@ -9,7 +10,6 @@ from mats.domain.trace import Trace
 from mats.domain.usage import Usage
 from mats.edge.metrics import FAILED, answer_metrics, batch_metrics
 from mats.ports import Measure
-from mats.usecases.enrich import Outcome
 
 
 def a_shortlist(

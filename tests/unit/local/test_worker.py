@@ -11,13 +11,13 @@ from mats.adapters.sqlite.events import SqliteEvents
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
 from mats.bootstrap.local import local_system
 from mats.domain.errors import DependencyFailed
+from mats.domain.outcome import Outcome
 from mats.domain.profile import Enrichment
 from mats.edge.changes import ChangeProcessor
 from mats.local import worker
 from mats.local.worker import drain
 from mats.ports import Written
 from mats.settings import Settings
-from mats.usecases.enrich import Outcome
 from tests.builders import a_registration
 from tests.fakes import CountingIds, FakeClock, ScriptedWriter
 

@@ -7,10 +7,10 @@ import pytest
 
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, ReplyUnusable
+from mats.domain.outcome import Outcome
 from mats.domain.profile import Status
 from mats.ports import Written
-from mats.usecases.backfill import Backfill, Renewed
-from mats.usecases.enrich import Outcome
+from mats.usecases.backfill import Backfill, BackfillStep
 from tests.builders import a_registration
 from tests.fakes import CountingIds, FakeClock, FakeEncoder, ScriptedWriter
 from tests.unit.usecases.test_enrich import FIVE, World
@@ -45,7 +45,7 @@ def a_world(count: int) -> World:
 
 def with_another_prompt(world: World) -> ScriptedWriter:
     writer = a_writer("prompt-2")
-    world.enrich = replace(world.enrich, writer=writer)
+    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, writer=writer))
     return writer
 
 
@@ -60,18 +60,18 @@ def everything(world: World) -> Iterable[Id]:
     return list(world.registry.ids())
 
 
-def renewed(world: World, **how: int) -> list[Renewed]:
+def renewed(world: World, **how: int) -> list[BackfillStep]:
     return list(a_backfill(world, **how)(everything(world)))
 
 
 def test_what_is_current_costs_no_call_and_no_write():
     world = a_world(3)
     before = dict(world.profiles.kept)
-    writer, encoder = world.enrich.writer, world.enrich.encoder
+    writer, encoder = world.enrich.maker.writer, world.enrich.maker.encoder
     writer.asked.clear()
     encoder.encoded.clear()
     (step,) = renewed(world)
-    assert step == Renewed(3, {})
+    assert step == BackfillStep(3, {})
     assert (writer.asked, encoder.encoded, world.profiles.kept) == ([], [], before)
 
 
@@ -97,7 +97,7 @@ def test_only_what_is_stale_is_sent():
 
 def test_another_encoder_makes_everything_stale():
     world = a_world(2)
-    world.enrich = replace(world.enrich, encoder=FakeEncoder(name="better"))
+    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, encoder=FakeEncoder(name="better")))
     (step,) = renewed(world)
     assert set(step.outcomes.values()) == {Outcome.INDEXED}
     assert {world.profile(id).encoder for id in everything(world)} == {"better"}
@@ -116,7 +116,7 @@ def test_a_rejected_item_is_not_sent_again_and_one_mended_since_is():
     good = world.registry.items[id]
     world.registry.items[id] = {**good, "tags": 5}
     world.deliver(id)
-    assert renewed(world) == [Renewed(1, {})]
+    assert renewed(world) == [BackfillStep(1, {})]
     world.registry.items[id] = good
     (step,) = renewed(world)
     assert step.outcomes == {id: Outcome.INDEXED}
@@ -125,14 +125,14 @@ def test_a_rejected_item_is_not_sent_again_and_one_mended_since_is():
 
 def test_ids_without_an_item_are_left_alone():
     world = a_world(0)
-    assert list(a_backfill(world)([PAY.id])) == [Renewed(1, {})]
+    assert list(a_backfill(world)([PAY.id])) == [BackfillStep(1, {})]
     assert not world.profiles.kept
 
 
 def test_a_useless_reply_is_not_paid_for_again():
     world = a_world(1)
     writer = ScriptedWriter(lambda registration: ReplyUnusable("cut off"), prompt="prompt-2")
-    world.enrich = replace(world.enrich, writer=writer)
+    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, writer=writer))
     renewed(world)
     renewed(world)
     assert len(writer.asked) == 1
@@ -145,7 +145,7 @@ def test_what_a_model_did_not_answer_is_stale_still_and_done_the_next_time():
     script = ScriptedWriter(
         lambda r: DependencyFailed("throttled") if r.id in down else Written(enrichment=FIVE), prompt="prompt-2"
     )
-    world.enrich = replace(world.enrich, writer=script)
+    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, writer=script))
     (step,) = renewed(world)
     assert step.outcomes == {first: Outcome.INDEXED, second: Outcome.DEGRADED}
     down.clear()
@@ -170,7 +170,7 @@ def test_ended_by_a_store_it_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatc
     rest = renewed(world, page=2)
     assert sum(len(step.outcomes) for step in rest) == 4
     assert asked < 6
-    assert world.enrich.stale(everything(world)) == []
+    assert a_backfill(world).stale(everything(world)) == []
 
 
 @pytest.mark.parametrize(("per_minute", "count"), [(60, 30), (600, 130), (5, 7), (1, 2)])

@@ -6,10 +6,12 @@ import pytest
 
 from mats.domain.capability import Id, Kind
 from mats.domain.errors import DependencyFailed, ReplyUnusable
+from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause, Enrichment, Status
 from mats.domain.query import Filter
 from mats.ports import Change, Written
-from mats.usecases.enrich import Enrich, Outcome
+from mats.usecases.enrich import Enrich
+from mats.usecases.profile_maker import ProfileMaker
 from tests.builders import a_registration
 from tests.fakes import AtOnce, FakeEncoder, MemoryIndex, MemoryProfiles, MemoryRegistry, MemoryTrust, ScriptedWriter
 
@@ -33,9 +35,8 @@ class World:
             trust=self.trust,
             profiles=self.profiles,
             index=self.index,
-            encoder=encoder,
-            writer=writer,
-            readers=AtOnce(),
+            maker=ProfileMaker(encoder=encoder, writer=writer),
+            writer_threads=AtOnce(),
         )
 
     def deliver(self, *ids: Id, event: str = "e1") -> dict[Id, Outcome]:
@@ -179,7 +180,7 @@ def test_a_failing_encoder_leaves_it_findable_by_words_and_asks_for_another_deli
     world = World(encoder=encoder)
     outcome = world.register(PAY)
     assert outcome is Outcome.DEGRADED
-    assert not outcome.done
+    assert not outcome.is_final
     assert world.found("money") == [PAY.id]
     assert world.deliver(PAY.id) == {PAY.id: Outcome.DEGRADED}
     encoder.broken = False
@@ -196,7 +197,7 @@ def test_without_an_encoder_everything_is_findable_by_words(world: World):
 def test_an_encoder_that_arrives_later_encodes_what_there_is(encoder: FakeEncoder):
     world = World(encoder=None)
     world.register(PAY)
-    world.enrich = replace(world.enrich, encoder=encoder)
+    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, encoder=encoder))
     assert world.deliver(PAY.id) == {PAY.id: Outcome.INDEXED}
     assert world.profiles.kept[PAY.id].vector is not None
 
@@ -273,27 +274,27 @@ def overtaken(meanwhile) -> World:
         if not world.happened:
             world.happened = True
             meanwhile(world)
-            raw = replace(world.enrich, writer=None)
+            raw = replace(world.enrich, maker=replace(world.enrich.maker, writer=None))
             raw([Change(PAY.id, Cause(event_id="other", time="2026-01-01T00:00:00+00:00"))])
         return Written(enrichment=FIVE)
 
     world.happened = False
-    world.enrich = replace(world.enrich, writer=ScriptedWriter(think))
+    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, writer=ScriptedWriter(think)))
     return world
 
 
 def test_a_capability_removed_while_the_writer_thinks_stays_removed():
     world = overtaken(lambda world: world.registry.remove(PAY.id))
-    assert world.register(PAY).done
+    assert world.register(PAY).is_final
     assert world.profile(PAY.id).status is Status.DELETED
-    assert world.deliver(PAY.id)[PAY.id].done
+    assert world.deliver(PAY.id)[PAY.id].is_final
     assert world.found("money") == []
 
 
 def test_a_capability_hidden_while_the_writer_thinks_stays_hidden():
     hidden = PAY.model_copy(update={"visible_to": ("board",)})
     world = overtaken(lambda world: world.registry.put([hidden]))
-    assert world.register(PAY).done
+    assert world.register(PAY).is_final
     assert world.found("money") == []
     world.deliver(PAY.id)
     assert world.profile(PAY.id).visible_to == ("board",)
@@ -301,7 +302,7 @@ def test_a_capability_hidden_while_the_writer_thinks_stays_hidden():
 
 def test_trust_given_while_the_writer_thinks_stays_given():
     world = overtaken(lambda world: world.trust.put(PAY.id, 0))
-    assert world.register(PAY).done
+    assert world.register(PAY).is_final
     world.deliver(PAY.id)
     assert (world.profile(PAY.id).trust, world.profile(PAY.id).enriched) == (0, True)
 
@@ -337,7 +338,7 @@ def test_trust_reaches_a_capability_whose_latest_registration_is_invalid(world: 
 def test_a_process_without_the_writer_does_not_undo_its_work(encoder: FakeEncoder):
     world = World(encoder=encoder, writer=ScriptedWriter(lambda registration: Written(enrichment=FIVE)))
     world.register(PAY)
-    world.enrich = replace(world.enrich, writer=None)
+    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, writer=None))
     world.trust.put(PAY.id, 9)
     assert world.deliver(PAY.id)[PAY.id] is Outcome.INDEXED
     assert (world.profile(PAY.id).enriched, world.profile(PAY.id).trust) == (True, 9)
@@ -347,7 +348,7 @@ def test_a_process_without_the_writer_does_not_undo_its_work(encoder: FakeEncode
 
 def test_another_encoder_encodes_anew_and_says_whose_vector_it_is(world: World):
     world.register(PAY)
-    world.enrich = replace(world.enrich, encoder=FakeEncoder(name="better"))
+    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, encoder=FakeEncoder(name="better")))
     assert world.deliver(PAY.id)[PAY.id] is Outcome.INDEXED
     assert world.profile(PAY.id).encoder == "better"
 
@@ -403,7 +404,7 @@ def test_a_rejection_that_cannot_be_announced_waits_and_holds_nobody_up(world: W
     def down(rejected):
         raise DependencyFailed("the bus is away")
 
-    world.enrich = replace(world.enrich, rejects=down)
+    world.enrich = replace(world.enrich, on_reject=down)
     bad, good = Id("com.acme.pay/bad"), PAY.id
     world.registry.items[bad] = {**PAY.item(), "name": "bad", "tags": 5}
     world.registry.put([PAY])

@@ -7,8 +7,8 @@ import pytest
 
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
+from mats.domain.outcome import Outcome
 from mats.domain.profile import MAX_PROFILE_BYTES, Profile, Status
-from mats.usecases.enrich import Outcome
 from tests.builders import a_registration, an_item
 from tests.fakes import FakeEncoder
 from tests.unit.usecases.test_enrich import World
@@ -44,7 +44,7 @@ def world() -> World:
 @pytest.fixture
 def listener(world: World) -> Listener:
     listener = Listener(world)
-    world.enrich = replace(world.enrich, rejects=listener)
+    world.enrich = replace(world.enrich, on_reject=listener)
     return listener
 
 
@@ -94,7 +94,7 @@ def test_what_cannot_be_announced_is_not_kept_and_comes_again(world, listener):
     break_it(world)
     listener.deaf = True
     assert world.deliver(PAY.id) == {PAY.id: Outcome.DEGRADED}
-    assert not Outcome.DEGRADED.done
+    assert not Outcome.DEGRADED.is_final
     assert world.profile(PAY.id).status is Status.ACTIVE
     listener.deaf = False
     assert world.deliver(PAY.id) == {PAY.id: Outcome.REJECTED}
@@ -112,7 +112,7 @@ def test_a_bus_that_does_not_answer_holds_no_valid_registration_up(world, listen
 
 def test_why_it_waits_is_said(world, listener):
     said = []
-    world.enrich = replace(world.enrich, waits=lambda id, error: said.append((id, str(error))))
+    world.enrich = replace(world.enrich, on_wait=lambda id, error: said.append((id, str(error))))
     break_it(world)
     listener.deaf = True
     world.deliver(PAY.id)

@@ -13,6 +13,7 @@ from mats.local.preview.queries import choose_queries
 from mats.local.preview.report import Preview
 from mats.ports import Change, Written
 from mats.usecases.enrich import Enrich
+from mats.usecases.profile_maker import ProfileMaker
 from tests.builders import a_discover, a_profile, a_registration
 from tests.fakes import (
     AtOnce,
@@ -40,7 +41,8 @@ class World:
         self.reranker = ScriptedReranker(lambda query, profiles: DependencyFailed("must not be asked"))
         self.enrich = Enrich(
             registry=self.registry, trust=self.trust, profiles=self.profiles, index=self.index,
-            encoder=self.encoder if encoder else None, writer=None, readers=AtOnce(),
+            maker=ProfileMaker(encoder=self.encoder if encoder else None, writer=None),
+            writer_threads=AtOnce(),
         )  # fmt: skip
         discover = a_discover(self.index, encoder=self.encoder if encoder else None, reranker=self.reranker)
         discover = replace(discover, thresholds=VerdictThresholds(reranked=EXACT, hybrid=EXACT, lexical=EXACT))
@@ -48,7 +50,7 @@ class World:
         self.preview = Preview(
             discover=discover,
             index=self.index,
-            enrich=replace(self.enrich, writer=writer),
+            maker=replace(self.enrich.maker, writer=writer),
             registry=self.registry,
             trust=self.trust,
         )

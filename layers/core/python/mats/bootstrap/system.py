@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mats.edge.changes import ChangeProcessor
     from mats.usecases.backfill import Backfill
     from mats.usecases.enrich import Enrich
+    from mats.usecases.profile_maker import ProfileMaker
     from mats.usecases.reconcile import Reconcile
     from mats.usecases.reindex import Reindex
 
@@ -92,6 +93,13 @@ class System(Generic[S_co]):
         )
 
     @cached_property
+    def profile_maker(self) -> "ProfileMaker":
+        """Encoder and writer, which make profiles of registrations."""
+        from mats.usecases.profile_maker import ProfileMaker  # noqa: PLC0415 - not for discovery
+
+        return ProfileMaker(encoder=self.models.encoder, writer=self.models.writer)
+
+    @cached_property
     def enrich(self) -> "Enrich":
         """The offline path."""
         from mats.usecases.enrich import Enrich  # noqa: PLC0415 - not for discovery
@@ -101,11 +109,10 @@ class System(Generic[S_co]):
             trust=self.stores.trust,
             profiles=self.stores.profiles,
             index=self.stores.index,
-            encoder=self.models.encoder,
-            writer=self.models.writer,
-            readers=DaemonThreads(self.settings.writer_calls, "writer"),
-            waits=self._note_wait,
-            rejects=self.stores.announce_rejections,
+            maker=self.profile_maker,
+            writer_threads=DaemonThreads(self.settings.writer_calls, "writer"),
+            on_wait=self._note_wait,
+            on_reject=self.stores.announce_rejections,
         )
 
     @cached_property

@@ -9,12 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.capability import capability_id
 from mats.domain.errors import DependencyFailed
+from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause
 from mats.domain.usage import Usage
 from mats.edge import log, metrics
 from mats.edge.app import ignore_metrics
 from mats.ports import Change, Metrics
-from mats.usecases.enrich import Enrich, Outcome
+from mats.usecases.enrich import Enrich
 
 
 class MessageUnreadable(ValueError):
@@ -49,7 +50,7 @@ class ChangeProcessor:
         usage = Usage.total(self.spent().values()).minus(before)
         log.log_batch(outcomes, usage)
         self.metrics(metrics.batch_metrics(outcomes.values(), usage))
-        return [message for message, change in changes.items() if not outcomes[change.id].done]
+        return [message for message, change in changes.items() if not outcomes[change.id].is_final]
 
     def _process_alone(self, message: str, change: Change) -> list[str]:
         try:

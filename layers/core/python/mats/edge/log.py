@@ -6,15 +6,13 @@ import logging
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mats.domain.capability import Id
+from mats.domain.outcome import Outcome
 from mats.domain.query import ANYWHERE, Scope
 from mats.domain.shortlist import Result, Shortlist
 from mats.domain.usage import Usage
-
-if TYPE_CHECKING:
-    from mats.usecases.enrich import Outcome
 
 LOGGER = logging.getLogger("mats")
 
@@ -30,12 +28,12 @@ def log_answer(shortlist: Shortlist, audiences: Collection[str], *, spell_out: b
     LOGGER.info("%s", json.dumps(record, ensure_ascii=False))
 
 
-def log_batch(outcomes: Mapping[Id, "Outcome"], usage: Usage) -> None:
+def log_batch(outcomes: Mapping[Id, Outcome], usage: Usage) -> None:
     """Log the outcomes and the usage of a batch of changes, and the ids of those that will be delivered again."""
     record = {
         "event": "enriched",
         "outcomes": Counter(outcomes.values()),
-        "again": sorted(id for id, outcome in outcomes.items() if not outcome.done),
+        "again": sorted(id for id, outcome in outcomes.items() if not outcome.is_final),
         **asdict(usage),
     }
     LOGGER.info("%s", json.dumps(record, ensure_ascii=False))

@@ -2,14 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
+from mats.domain.outcome import Outcome
 from mats.domain.shortlist import Shortlist
 from mats.domain.usage import Usage
 from mats.ports import Measure
-
-if TYPE_CHECKING:
-    from mats.usecases.enrich import Outcome
 
 FAILED: Mapping[str, Measure] = {"Failed": Measure(1, "Count")}
 """One request that failed on our side."""
@@ -29,9 +26,7 @@ def answer_metrics(shortlist: Shortlist) -> dict[str, Measure]:
     }
 
 
-def batch_metrics(outcomes: Iterable["Outcome"], usage: Usage) -> dict[str, Measure]:
-    from mats.usecases.enrich import Outcome  # noqa: PLC0415 - not for discovery, whose start counts
-
+def batch_metrics(outcomes: Iterable[Outcome], usage: Usage) -> dict[str, Measure]:
     counts, names = Counter(outcomes), {Outcome.DEGRADED: "Waiting"}
     return {
         **{names.get(what, what.capitalize()): Measure(counts[what], "Count") for what in Outcome},

@@ -53,7 +53,8 @@ def _index_raw(local: LocalSystem, seen: int, stopped: Callable[[], bool]) -> in
 
     The events stay in the queue, for the writer.
     """
-    raw = replace(local.change_processor, enrich=replace(local.enrich, writer=None))
+    enrich = local.enrich
+    raw = replace(local.change_processor, enrich=replace(enrich, maker=replace(enrich.maker, writer=None)))
     while not stopped() and (waiting := local.stores.queue.peek(seen, BATCH)):
         _process(raw, waiting)
         seen = waiting[-1].seq

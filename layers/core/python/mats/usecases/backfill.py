@@ -1,18 +1,21 @@
-"""Describe and encode anew what another prompt or model has made stale, no faster than is wanted."""
+"""Describe and encode again what a new prompt or model has made stale, at a limited rate."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from mats.domain.capability import Id
-from mats.domain.profile import Cause
-from mats.ports import Change, Clock, Ids
-from mats.usecases.enrich import Enrich, Outcome
+from mats.domain.errors import RegistrationInvalid
+from mats.domain.outcome import Outcome
+from mats.domain.profile import Cause, Status
+from mats.ports import Change, Clock, Ids, Item, Stored
+from mats.usecases.drafts import parse_item
+from mats.usecases.enrich import Enrich
 
 
 @dataclass(frozen=True, slots=True)
-class Renewed:
-    """What was done to one page of ids."""
+class BackfillStep:
+    """The progress of one page of ids."""
 
     looked_at: int
     outcomes: Mapping[Id, Outcome]
@@ -20,9 +23,9 @@ class Renewed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backfill:
-    """Send what is stale down the offline path; what is not costs two reads. Run again, it does what is left.
+    """Send stale profiles down the offline path; a current one costs two reads. Run again, it goes on.
 
-    `per_minute` is the most capabilities that are sent; 0 does not hold back.
+    `per_minute` is the most capabilities that are sent; 0 is no limit.
     """
 
     enrich: Enrich
@@ -33,29 +36,47 @@ class Backfill:
     per_minute: int = 0
     page: int = 64
 
-    def __call__(self, ids: Iterable[Id]) -> Iterator[Renewed]:
-        """Renew these, a page at a time.
+    def __call__(self, ids: Iterable[Id]) -> Iterator[BackfillStep]:
+        """Bring these up to date, a page at a time.
 
         Raises:
-            DependencyFailed: a store did not answer; run it again, what was renewed stays so.
+            DependencyFailed: a store did not answer; run it again, what was done stays done.
         """
         remaining = iter(ids)
         while page := list(islice(remaining, self.page)):
             outcomes: dict[Id, Outcome] = {}
-            for part in _parts(self.enrich.stale(page), self._at_once):
+            for part in _parts(self.stale(page), self._at_once):
                 began = self.clock.elapsed_ms()
                 cause = Cause(event_id=f"backfill-{self.ids()}", time=self.clock.now())
                 outcomes |= self.enrich([Change(id, cause) for id in part])
-                self._hold_back(began, len(part))
-            yield Renewed(len(page), outcomes)
+                self._limit_rate(began, len(part))
+            yield BackfillStep(len(page), outcomes)
+
+    def stale(self, ids: Sequence[Id]) -> list[Id]:
+        """Those of which another writer, prompt or encoder made the profile, and those without an active one.
+
+        Raises:
+            DependencyFailed: a store did not answer.
+        """
+        items, kept = self.enrich.registry.get(ids), self.enrich.profiles.get(ids)
+        return [id for id in ids if id in items and self._is_stale(id, items[id], kept.get(id))]
+
+    def _is_stale(self, id: Id, item: Item, kept: Stored | None) -> bool:
+        try:
+            registration = parse_item(id, item, kept)
+        except RegistrationInvalid:
+            return kept is None
+        if kept is None or kept.profile.status is not Status.ACTIVE:
+            return True
+        return self.enrich.maker.is_stale(kept.profile, registration)
 
     @property
     def _at_once(self) -> int:
         """A tenth of a minute's worth, so that the pace is even."""
         return max(1, min(self.page, self.per_minute // 10)) if self.per_minute else self.page
 
-    def _hold_back(self, began_ms: float, sent: int) -> None:
-        """Wait until the next may be sent; time that was not used up is not made good later."""
+    def _limit_rate(self, began_ms: float, sent: int) -> None:
+        """Wait until the next may be sent; unused time is not made up for later."""
         if self.per_minute:
             due_ms = began_ms + 60_000 * sent / self.per_minute
             self.pause(max(0.0, due_ms - self.clock.elapsed_ms()) / 1000)

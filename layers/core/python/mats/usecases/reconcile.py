@@ -6,9 +6,10 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 from mats.domain.capability import Id, parts
+from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause, Profile, Status
 from mats.ports import Change, Clock, Ids, ProfileStore, Registry, SearchIndex, Stored
-from mats.usecases.enrich import Enrich, Outcome
+from mats.usecases.enrich import Enrich
 
 KEEP_TOMBSTONES_FOR = timedelta(days=7)
 

@@ -12,6 +12,7 @@ from typing import Self
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
+from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause, Profile
 from mats.domain.query import Filter
 from mats.domain.registration import Registration
@@ -22,7 +23,6 @@ from mats.ports import Change, Encoder, Hit, SearchIndex, Stored, Vector, Writer
 from mats.settings import Settings
 from mats.usecases.circuit_breaker import CircuitBreaker
 from mats.usecases.discover import Discover
-from mats.usecases.enrich import Outcome
 from mats.usecases.rerank import Rerank
 from mats.usecases.stages import Budgets
 

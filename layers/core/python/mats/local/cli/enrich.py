@@ -10,12 +10,13 @@ from rich.table import Table
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability import Id
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, ReplyUnusable, RequestInvalid
+from mats.domain.outcome import Outcome
 from mats.domain.profile import Profile
 from mats.domain.registration import Registration
 from mats.local.cli.console import AsJson, Exit, complain, exit_codes, out, plain, print_json
 from mats.local.cli.progress import bar
 from mats.local.cli.spending import print_usage, usage_json
-from mats.usecases.enrich import NO_WRITER, Outcome
+from mats.usecases.profile_maker import NO_WRITER
 
 _PAGE = 16
 _FIELDS = ("summary", "action", "keywords", "positive_examples", "negative_examples")
@@ -79,7 +80,7 @@ def _preview(local: LocalSystem, ids: list[Id], *, as_json: bool) -> None:
     shown: list[dict[str, Any]] = []
     for id in ids:
         try:
-            before, after = local.enrich.preview(Registration.parse(items[id]))
+            before, after = _describe(local, Registration.parse(items[id]))
         except ReplyUnusable as error:
             unusable += 1
             shown.append({"id": id, "error": str(error)})
@@ -95,6 +96,12 @@ def _preview(local: LocalSystem, ids: list[Id], *, as_json: bool) -> None:
         print_usage(local)
     if unusable:
         raise typer.Exit(Exit.UNAVAILABLE)
+
+
+def _describe(local: LocalSystem, registration: Registration) -> tuple[Profile, Profile]:
+    """The profile as the owner wrote it and as the writer would."""
+    maker = local.profile_maker
+    return maker.raw(registration, None), maker.describe(registration, None)
 
 
 def _five(profile: Profile) -> dict[str, Any]:

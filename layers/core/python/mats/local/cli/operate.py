@@ -10,11 +10,11 @@ import typer
 from mats.bootstrap import AnySystem, open_system
 from mats.bootstrap.local import as_local
 from mats.domain.capability import Id
+from mats.domain.outcome import Outcome
 from mats.local.cli.console import AsJson, Exit, complain, exit_codes, out, plain, print_json
 from mats.local.cli.progress import bar
 from mats.local.cli.registry import index
 from mats.local.cli.spending import print_usage, usage_json
-from mats.usecases.enrich import Outcome
 
 After = Annotated[str, typer.Option(metavar="ID", help="Go on behind this id, as an earlier run has said.")]
 

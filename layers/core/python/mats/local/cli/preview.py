@@ -54,7 +54,7 @@ def preview(
         previewed = Preview(
             discover=local.discover,
             index=local.stores.index,
-            enrich=local.enrich,
+            maker=local.profile_maker,
             registry=local.stores.registry,
             trust=local.stores.trust,
         )

@@ -38,7 +38,7 @@ def registry_service(local: LocalSystem) -> "RegistryService":
         run = Preview(
             discover=local.discover,
             index=stores.index,
-            enrich=local.enrich,
+            maker=local.profile_maker,
             registry=stores.registry,
             trust=stores.trust,
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from mats.domain.errors import DependencyFailed, ReplyUnusable
 from mats.domain.explain import explain
 from mats.domain.placement import Placed, place, version_of
-from mats.domain.profile import Profile, Recipe, embedded_text, profile_of
+from mats.domain.profile import Profile, embedded_text
 from mats.domain.query import Filter, Query
 from mats.domain.ranking import Signal, Verdict
 from mats.domain.registration import Registration
@@ -22,7 +22,7 @@ from mats.local.preview.queries import TriedQuery, choose_queries, without_examp
 from mats.ports import CandidateIndex, Encoder, Registry, SearchIndex, Stored, TrustBook, Vector
 from mats.usecases.circuit_breaker import CircuitBreaker
 from mats.usecases.discover import Discover
-from mats.usecases.enrich import Enrich
+from mats.usecases.profile_maker import ProfileMaker
 from mats.usecases.rerank import Rerank
 from mats.usecases.stages import Budgets
 
@@ -96,7 +96,7 @@ class Preview:
 
     discover: Discover
     index: CandidateIndex
-    enrich: Enrich
+    maker: ProfileMaker
     registry: Registry
     trust: TrustBook
 
@@ -134,31 +134,25 @@ class Preview:
     def _profile(self, registration: Registration, without: list[str]) -> tuple[Profile, str]:
         """The profile as the writer would make it, if there is one that answers, else as its owner wrote it."""
         trust = self.trust.get([registration.id]).get(registration.id)
-        encoder = self.discover.retrieve.encoder
-        raw = profile_of(
-            registration, trust=trust, origin=Recipe(encoder=encoder.name if encoder else "").origin(registration)
-        )
-        if self.enrich.writer is None:
-            return raw, "its owner"
+        if self.maker.writer is None:
+            return self.maker.raw(registration, trust), "its owner"
         try:
-            written = self.enrich.preview(registration)[1]
+            return self.maker.describe(registration, trust), self.maker.writer.name
         except (DependencyFailed, ReplyUnusable) as error:
             without.append(f"the writer: {error}")
-            return raw, "its owner"
-        return written.model_copy(update={"trust": trust}), self.enrich.writer.name
+            return self.maker.raw(registration, trust), "its owner"
 
     def _candidate(self, profile: Profile, without: list[str]) -> Stored:
         """The profile with its vector, if there is an encoder that answers."""
-        encoder = self.discover.retrieve.encoder
-        if encoder is None:
+        if self.maker.encoder is None:
             without.append("the encoder: there is none, so only words are compared")
             return Stored(profile)
         try:
-            [vector] = encoder.encode_documents([embedded_text(profile)])
+            [vector] = self.maker.encode([profile])
         except DependencyFailed as error:
             without.append(f"the encoder: {error}")
             return Stored(profile)
-        return Stored(profile.model_copy(update={"encoder": encoder.name}), vector)
+        return self.maker.stored(profile, vector)
 
     def _queries(
         self, queries: Sequence[TriedQuery], candidate: Stored, audiences: Collection[str]

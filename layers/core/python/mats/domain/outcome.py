@@ -1,0 +1,21 @@
+"""The outcome of one change on the offline path."""
+
+from enum import StrEnum
+
+
+class Outcome(StrEnum):
+    """What enrichment did about a change."""
+
+    UNCHANGED = "unchanged"
+    INDEXED = "indexed"
+    REJECTED = "rejected"
+    DELETED = "deleted"
+    DEGRADED = "degraded"
+    """Findable, but a model failed: deliver the event again."""
+    SUPERSEDED = "superseded"
+    """Another run wrote first: deliver the event again."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the event can be deleted from the queue."""
+        return self not in (Outcome.DEGRADED, Outcome.SUPERSEDED)

@@ -1,0 +1,113 @@
+"""Drafts: what the profile of a changed capability should be, before anything is saved."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from mats.domain.capability import Id, parts
+from mats.domain.errors import DependencyFailed, Fault, KindConflict, RegistrationInvalid, ReplyUnusable
+from mats.domain.fence import fitted
+from mats.domain.outcome import Outcome
+from mats.domain.profile import MAX_KEPT_BYTES, Profile, Status, fitting, profile_of
+from mats.domain.registration import Registration
+from mats.ports import Item, Stored
+from mats.usecases.profile_maker import ProfileMaker
+
+_MAX_ERROR_BYTES = 16_000
+"""An item can have thousands of faults, and a full row must hold the message."""
+
+OnWait = Callable[[Id, DependencyFailed], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The revision one capability should have, and its outcome so far."""
+
+    outcome: Outcome
+    target: Stored
+    registration: Registration | None = None
+    needs_writer: bool = False
+
+
+def make_draft(id: Id, item: Item | None, trust: int | None, kept: Stored | None, maker: ProfileMaker) -> Draft:
+    """The draft of one capability, as far as it needs no model."""
+    namespace, name = parts(id)
+    if item is None:
+        tombstone = Profile(namespace=namespace, name=name, status=Status.DELETED).sealed()
+        return Draft(Outcome.DELETED, Stored(tombstone))
+    try:
+        return _accept(parse_item(id, item, kept), trust, kept, maker)
+    except RegistrationInvalid as error:
+        last_good = kept or Stored(Profile(namespace=namespace, name=name))
+        rejected = last_good.profile.model_copy(
+            update={"status": Status.REJECTED, "error": fitted(str(error), _MAX_ERROR_BYTES), "trust": trust}
+        )
+        return Draft(Outcome.REJECTED, replace(last_good, profile=rejected.sealed()))
+
+
+def _accept(registration: Registration, trust: int | None, kept: Stored | None, maker: ProfileMaker) -> Draft:
+    """The draft of a valid registration; what a model made of the same text before is kept.
+
+    Raises:
+        RegistrationInvalid: it is larger than a profile can be.
+    """
+    raw, final = maker.raw_recipe.origin(registration), maker.recipe.origin(registration)
+    before = kept.profile if kept else None
+    if kept and before and (before.origin in (raw, final) or maker.is_enriched_elsewhere(before, registration)):
+        enrichment = before.enrichment if before.enriched else None
+        profile = profile_of(registration, trust=trust, origin=before.origin, enrichment=enrichment, notes=before.notes)
+        fitting(profile, MAX_KEPT_BYTES)
+        vector = kept.vector if before.encoder == maker.raw_recipe.encoder else None
+        target, needs_writer = maker.stored(profile, vector), before.origin == raw != final
+        return Draft(Outcome.INDEXED, target, registration, needs_writer=needs_writer)
+    return Draft(Outcome.INDEXED, Stored(fitting(maker.raw(registration, trust))), registration, raw != final)
+
+
+def parse_item(id: Id, item: Item, kept: Stored | None) -> Registration:
+    """The registration of an item under its own id, of the kind it always had.
+
+    Raises:
+        RegistrationInvalid: with every fault.
+    """
+    registration = Registration.parse(item)
+    if registration.id != id:
+        raise RegistrationInvalid([Fault("name", "must not begin or end with white space; nor must the namespace")])
+    before = kept.profile.kind if kept else None
+    if before and registration.kind is not before:
+        raise KindConflict(id)
+    return registration
+
+
+def describe(draft: Draft, maker: ProfileMaker, on_wait: OnWait) -> Draft:
+    """The draft as the writer improves it; a useless reply leaves the raw profile, with the reason."""
+    if draft.registration is None:
+        return draft
+    raw = draft.target.profile
+    try:
+        better = maker.describe(draft.registration, raw.trust)
+    except ReplyUnusable as error:
+        origin = maker.recipe.origin(draft.registration)
+        noted = raw.model_copy(update={"origin": origin, "notes": (f"not enriched: {error}",)}).sealed()
+        return replace(draft, outcome=Outcome.INDEXED, target=replace(draft.target, profile=noted))
+    except DependencyFailed as error:
+        on_wait(raw.id, error)
+        return replace(draft, outcome=Outcome.DEGRADED)
+    return replace(draft, outcome=Outcome.INDEXED, target=Stored(better))
+
+
+def encode(drafts: Mapping[Id, Draft], maker: ProfileMaker, on_wait: OnWait) -> dict[Id, Draft]:
+    """The drafts with a vector wherever one is missing; where the encoder fails they stay lexically findable."""
+    encoded = dict(drafts)
+    missing = [id for id, draft in drafts.items() if draft.registration and draft.target.vector is None]
+    if not maker.encoder or not missing:
+        return encoded
+    try:
+        vectors = maker.encode([drafts[id].target.profile for id in missing])
+    except DependencyFailed as error:
+        on_wait(missing[0], error)
+        return encoded | {id: replace(drafts[id], outcome=Outcome.DEGRADED) for id in missing}
+    for id, vector in zip(missing, vectors, strict=True):
+        if vector is None:
+            encoded[id] = replace(drafts[id], outcome=Outcome.DEGRADED)
+        else:
+            encoded[id] = replace(drafts[id], target=maker.stored(drafts[id].target.profile, vector))
+    return encoded

@@ -1,0 +1,94 @@
+"""Makes the profile of a registration: raw, or as the writer describes it, with its vector."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from mats.domain.errors import DependencyFailed, RegistrationInvalid, ReplyUnusable
+from mats.domain.grounding import grounded
+from mats.domain.profile import (
+    MAX_KEPT_BYTES,
+    Profile,
+    Recipe,
+    embedded_text,
+    fitting,
+    profile_of,
+    same_text,
+    with_owners_words,
+)
+from mats.domain.registration import Registration
+from mats.ports import Encoder, Stored, Vector, Writer
+
+NO_WRITER = "there is no writer: set MATS_BEDROCK=1 and AWS credentials, and MATS_WRITER_MODEL to a model"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileMaker:
+    """Encoder and writer as there are, and the origins of the profiles they make."""
+
+    encoder: Encoder | None
+    writer: Writer | None
+
+    @property
+    def raw_recipe(self) -> Recipe:
+        """The recipe of a raw profile: the encoder alone."""
+        return Recipe(encoder=self.encoder.name if self.encoder else "")
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe of a finished profile."""
+        if self.writer is None:
+            return self.raw_recipe
+        return replace(self.raw_recipe, writer=self.writer.name, prompt=self.writer.prompt)
+
+    def raw(self, registration: Registration, trust: int | None) -> Profile:
+        """The profile of a registration as its owner wrote it."""
+        return profile_of(registration, trust=trust, origin=self.raw_recipe.origin(registration))
+
+    def describe(self, registration: Registration, trust: int | None) -> Profile:
+        """The profile with the five fields of the writer, as far as the registration confirms them.
+
+        Raises:
+            DependencyFailed: there is no writer, or it did not answer.
+            ReplyUnusable: its reply is nonsense, or more than a row holds.
+        """
+        if self.writer is None:
+            raise DependencyFailed(NO_WRITER)
+        written = self.writer.describe(registration)
+        confirmed = grounded(written.enrichment, registration)
+        profile = profile_of(
+            registration,
+            trust=trust,
+            origin=self.recipe.origin(registration),
+            enrichment=with_owners_words(confirmed.enrichment, registration),
+            notes=(*written.notes, *confirmed.notes),
+        )
+        try:
+            return fitting(profile, MAX_KEPT_BYTES)
+        except RegistrationInvalid as error:
+            raise ReplyUnusable(f"what was written {error}") from error
+
+    def is_enriched_elsewhere(self, before: Profile, registration: Registration) -> bool:
+        """Whether a writer that this process does not have has read this very text: its work is not undone."""
+        return self.writer is None and before.enriched and same_text(before.origin, registration)
+
+    def is_stale(self, before: Profile, registration: Registration) -> bool:
+        """Whether another writer, prompt or encoder made this profile."""
+        if before.encoder != self.raw_recipe.encoder:
+            return True
+        current = before.origin == self.recipe.origin(registration)
+        return not current and not self.is_enriched_elsewhere(before, registration)
+
+    def stored(self, profile: Profile, vector: Vector | None) -> Stored:
+        """A profile with its vector, naming the encoder that made it."""
+        encoder = self.raw_recipe.encoder if vector is not None else ""
+        return Stored(profile.model_copy(update={"encoder": encoder}).sealed(), vector)
+
+    def encode(self, profiles: Sequence[Profile]) -> Sequence[Vector | None]:
+        """The vectors of profiles, in order; None for one that the encoder did not answer.
+
+        Raises:
+            DependencyFailed: it answered none.
+        """
+        if self.encoder is None:
+            return [None] * len(profiles)
+        return self.encoder.encode_documents([embedded_text(profile) for profile in profiles])
