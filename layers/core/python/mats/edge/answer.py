@@ -17,7 +17,7 @@ class _ResponseModel(BaseModel):
 
 
 class Why(_ResponseModel):
-    """Which words of the query stand in which fields."""
+    """The words of the query that match, and the fields they match in."""
 
     matched: list[str]
     fields: list[str]
@@ -39,15 +39,17 @@ class RankedCapability(_ResponseModel):
     namespace: str
     version: str = ""
     score: float = Field(description="Weighted mean of the signals present, 0 to 1.", ge=0, le=1)
-    signals: dict[Signal, float] = Field(description="What was measured, each 0 to 1; what was not is left out.")
-    weights: dict[Signal, float] = Field(description="What each signal counted for; they sum to 1.")
-    relevance: float = Field(description="The `llm` signal, or the `retrieval` score where there is none.", ge=0, le=1)
+    signals: dict[Signal, float] = Field(description="The measured signals, each 0 to 1.")
+    weights: dict[Signal, float] = Field(description="The weight of each signal; they sum to 1.")
+    relevance: float = Field(description="The `llm` signal, or the `retrieval` score if it is missing.", ge=0, le=1)
     summary: str = ""
     endpoint: str = ""
     provider: str = ""
     lifecycle: Lifecycle = Lifecycle.ACTIVE
-    enriched: bool = Field(description="Whether an LLM wrote the profile, or the registration speaks for itself.")
-    suspicious: list[str] = Field(description="Reasons to look twice at this one; they change no score.")
+    enriched: bool = Field(
+        description="True if an LLM wrote the profile, false if it is made from the registration alone."
+    )
+    suspicious: list[str] = Field(description="Reasons for caution; they do not change the score.")
     why: Why | None = None
 
     @classmethod
@@ -77,18 +79,18 @@ class RankedCapability(_ResponseModel):
 
 
 class Cost(_ResponseModel):
-    """What the reranker's call cost: nothing if no reply came, though it may be billed.
+    """The cost of the reranker's call; zero without a reply, though that may be billed.
 
-    Embedding the query, less than a hundredth of that, is not in it.
+    It excludes embedding the query, which costs less than a hundredth of it.
     """
 
     input_tokens: int
     output_tokens: int
-    usd: float | None = Field(description="None if the price of the model is not known.")
+    usd: float | None = Field(description="None if the price of the model is unknown.")
 
 
 class Versions(_ResponseModel):
-    """What gave this answer: `models` names the reranker and the encoder that were used."""
+    """The index, prompt and models behind this answer."""
 
     index: str
     prompt: str | None
@@ -101,7 +103,7 @@ class Answer(_ResponseModel):
     query_id: str
     verdict: Verdict
     intent: str | None = Field(description="The capability type inferred from the query.")
-    degraded: list[str] = Field(description="Stages this answer had to do without: llm, neural, lexical.")
+    degraded: list[str] = Field(description="Stages that failed or were late: llm, neural, lexical.")
     results: list[RankedCapability]
     took_ms: dict[str, float]
     cost: Cost
@@ -136,7 +138,7 @@ class Capability(_ResponseModel):
     namespace: str
     version: str
     status: Status
-    error: str = Field(description="What is wrong with the latest registration; the profile is of the last good one.")
+    error: str = Field(description="The faults of the latest registration; the profile is that of the last valid one.")
     enriched: bool
     summary: str
     action: str
@@ -145,15 +147,13 @@ class Capability(_ResponseModel):
     negative_examples: list[str]
     description: str
     endpoint: str
-    input_schema: dict[str, Any] | None = Field(
-        default=None, description="JSON Schema of its input, as its owner wrote it."
-    )
+    input_schema: dict[str, Any] | None = Field(default=None, description="JSON Schema of its input, from its owner.")
     provider: str
     tags: list[str]
     type_tags: list[str]
     lifecycle: Lifecycle
     trust: int | None
-    suspicious: list[str] = Field(description="Reasons to look twice at what its owner wrote.")
+    suspicious: list[str] = Field(description="Reasons for caution.")
     notes: list[str]
     rev: int
 
@@ -167,14 +167,14 @@ class Capability(_ResponseModel):
 
 
 class FaultAnswer(_ResponseModel):
-    """One thing wrong with one field."""
+    """A fault of one field."""
 
     field: str
     message: str
 
 
 class Problem(_ResponseModel):
-    """What went wrong, as RFC 9457 has it (`application/problem+json`)."""
+    """A problem document (RFC 9457, `application/problem+json`)."""
 
     type: str = "about:blank"
     title: str
@@ -184,10 +184,10 @@ class Problem(_ResponseModel):
 
 
 class Health(_ResponseModel):
-    """Whether the service can answer."""
+    """The state of the service."""
 
     status: str
     index: str
     encoder: str | None
     reranker: str | None
-    weights: dict[Signal, float] = Field(default={}, description="What each signal counts for where all are present.")
+    weights: dict[Signal, float] = Field(default={}, description="The weight of each signal if all are present.")

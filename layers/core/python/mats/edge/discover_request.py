@@ -11,7 +11,7 @@ from mats.domain.query import Query
 
 
 class Format(StrEnum):
-    """Whose tools a shortlist is answered as."""
+    """The API whose tools a shortlist is answered as."""
 
     MCP_TOOLS = "mcp_tools"
     BEDROCK_TOOL_CONFIG = "bedrock_tool_config"
@@ -24,13 +24,12 @@ class DiscoverRequest(Query):
 
     format: Format | None = Field(
         default=None,
-        description="Answer with tools to pass on to a model instead of results to read. May also stand in the query "
-        "string.",
+        description="Answer with tools for a model instead of results. Also accepted in the query string.",
     )
     token_budget: Annotated[int, Field(ge=1, strict=True)] | None = Field(
         default=None,
-        description="With a `format`: at most so many tokens of tools, estimated as one for every two bytes of their "
-        "JSON. May also stand in the query string.",
+        description="With a `format`: the maximum of tokens of all tools, estimated as one for every two bytes of "
+        "JSON. Also accepted in the query string.",
     )
 
     @field_validator("token_budget")

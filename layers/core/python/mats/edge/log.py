@@ -41,13 +41,13 @@ def log_batch(outcomes: Mapping[Id, Outcome], usage: Usage) -> None:
 
 def _record(shortlist: Shortlist, audiences: Collection[str], *, spell_out: bool) -> dict[str, Any]:
     query, trace = shortlist.query, shortlist.trace
-    asked = (
+    text = (
         {"query": query.query} if spell_out else {"query_hash": hashlib.sha256(query.query.encode()).hexdigest()[:32]}
     )
     return {
         "event": "discovered",
         "query_id": shortlist.query_id,
-        **asked,
+        **text,
         "filter": {"kinds": query.kinds, "namespaces": query.namespaces, "tags": query.tags},
         "audiences": sorted(audiences),
         "verdict": shortlist.verdict,

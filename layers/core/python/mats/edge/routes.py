@@ -13,16 +13,16 @@ _PROBLEMS = {
 }
 _ARD_ERRORS = {
     400: "The request breaks the contract; the message names every field.",
-    401: "The call bears no valid token.",
+    401: "The call has no valid token.",
     403: "The caller may not call this.",
     404: "No such entry, or not for this caller.",
     413: "The body is too large.",
     429: "Too many requests; see Retry-After.",
-    500: "A bug of ours.",
+    500: "Internal error.",
     503: "Retrieval cannot be done now; see Retry-After.",
 }
 _ARD_ALWAYS = (401, 403, 429, 500, 503)
-_NOT_MODIFIED = {304: BodySpec("The entry the caller has is still good.", media_type="")}
+_NOT_MODIFIED = {304: BodySpec("The caller's copy is current.", media_type="")}
 _ARD = "Agentic Resource Discovery"
 
 
@@ -69,16 +69,16 @@ ROUTES = (
         handler=late("mcp.http", "respond"),
         refused_methods=("GET",),  # a client that asks for a stream hears that there is none, not that it is forbidden
         operation_id="mcp",
-        summary="Speak MCP: streamable HTTP, without sessions or streams",
+        summary="MCP over streamable HTTP, without sessions or streams",
         description="One JSON-RPC message of the Model Context Protocol, 2026-07-28 or older.",
         request=BodySpec(""),
         responses={
             200: BodySpec("The reply to a request."),
-            202: BodySpec("A notification was taken.", media_type=""),
-            400: BodySpec("The message, its version or its headers cannot be taken; the JSON-RPC error says why."),
-            403: BodySpec("A page of another origin asks."),
-            404: BodySpec("There is no such method, in 2026-07-28."),
-            406: BodySpec("The client does not take JSON."),
+            202: BodySpec("A notification was accepted.", media_type=""),
+            400: BodySpec("The message, its version or its headers is invalid; the JSON-RPC error names the fault."),
+            403: BodySpec("The request comes from a page of another origin."),
+            404: BodySpec("Unknown method, in 2026-07-28."),
+            406: BodySpec("The client does not accept JSON."),
             413: BodySpec("The message is too large."),
             **_problems(429),
         },
@@ -89,8 +89,8 @@ ROUTES = (
         handler=endpoints.health,
         operation_id="health",
         tag="operation",
-        summary="Whether the service can answer",
-        responses={200: BodySpec("It can.", ("answer.Health",)), **_problems(503)},
+        summary="Check that the service can answer",
+        responses={200: BodySpec("It can answer.", ("answer.Health",)), **_problems(503)},
     ),
     Route(method="GET", path="/openapi.json", handler=late("openapi", "respond")),
     Route(
@@ -102,7 +102,7 @@ ROUTES = (
         tag=_ARD,
         summary="Find entries, most relevant first",
         request=BodySpec("", ("ard.requests.ArdSearch",)),
-        responses={200: BodySpec("What was found.", ("ard.entries.ArdSearchAnswer",)), **_ard_errors(400, 413)},
+        responses={200: BodySpec("The entries found.", ("ard.entries.ArdSearchAnswer",)), **_ard_errors(400, 413)},
     ),
     Route(
         method="POST",
@@ -111,8 +111,8 @@ ROUTES = (
         errors=Errors.ARD,
         operation_id="ardExplore",
         tag=_ARD,
-        summary="Not here",
-        responses={501: BodySpec("Exploring is optional, and not here.", ("ard.entries.ArdError",))},
+        summary="Not implemented",
+        responses={501: BodySpec("Exploring is optional, and not implemented.", ("ard.entries.ArdError",))},
     ),
     Route(
         method="GET",
@@ -125,7 +125,7 @@ ROUTES = (
         parameters=(
             parameter("filter", "`displayName`, `type`, `publisherId`, `updatedAfter`, joined by AND."),
             parameter("pageSize", "", {"type": "integer", "minimum": 1, "maximum": 100, "default": 20}),
-            parameter("pageToken", "What the page before gave."),
+            parameter("pageToken", "`pageToken` of the page before."),
         ),
         responses={200: BodySpec("A page.", ("ard.entries.ArdList",)), **_ard_errors(400), **_NOT_MODIFIED},
     ),
@@ -136,7 +136,7 @@ ROUTES = (
         errors=Errors.ARD,
         operation_id="ardManifest",
         tag=_ARD,
-        summary="Say where the registry is",
+        summary="Show the address of the registry",
         responses={200: BodySpec("The manifest.", ("ard.entries.ArdManifest",)), **_ard_errors(), **_NOT_MODIFIED},
     ),
     Route(

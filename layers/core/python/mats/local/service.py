@@ -27,12 +27,12 @@ from mats.local.worker import EnrichmentWorker
 from mats.resources import swagger_ui
 
 _THREADS = 256
-"""Requests answered at once; each mostly waits for a model."""
-_LONGEST_BODY = 4 * http.MAX_BODY_BYTES
+"""Concurrent requests; each mostly waits for a model."""
+_MAX_BODY_BYTES = 4 * http.MAX_BODY_BYTES
 """Bytes of a body that are kept; far above the limit of any endpoint."""
 
 _MCP = "/mcp"
-"""Pages of other programs on this machine may speak MCP; its own rule says so."""
+"""MCP has an origin check of its own, which admits pages of other programs on this machine."""
 
 _PAGES = Path(__file__).parent / "static"
 
@@ -57,11 +57,11 @@ def application(local: LocalSystem) -> Starlette:
 
     async def public(request: Request) -> Response:
         try:
-            body = await read_body(request, _LONGEST_BODY)
+            body = await read_body(request, _MAX_BODY_BYTES)
         except ClientDisconnect:
             return Response(status_code=400)
         if request.url.path != _MCP and (refused := origin_problem(request.url.scheme, request.headers)):
-            return shaped(request, refused)
+            return to_starlette(request, refused)
         parsed = http.Request(
             method=request.method,
             path=raw_path(request),
@@ -73,11 +73,11 @@ def application(local: LocalSystem) -> Starlette:
         answer = await anyio.to_thread.run_sync(respond, app, parsed)
         return Response(answer.body, answer.status, dict(answer.headers))
 
-    async def bug(request: Request, error: Exception) -> Response:
-        LOGGER.error("a bug of ours at %r", request.url.path, exc_info=error)
-        return problem(request, 500, "a bug of ours; the log has the details")
+    async def internal_error(request: Request, error: Exception) -> Response:
+        LOGGER.error("internal error at %r", request.url.path, exc_info=error)
+        return problem(request, 500, "internal error; the log has the details")
 
-    async def nowhere(request: Request, error: Exception) -> Response:
+    async def not_found(request: Request, error: Exception) -> Response:
         return problem(request, 404, "there is nothing at this path; see /openapi.json")
 
     async def wrong_method(request: Request, error: Exception) -> Response:
@@ -85,11 +85,11 @@ def application(local: LocalSystem) -> Starlette:
         return problem(request, 405, f"use {allowed}", {"Allow": allowed})
 
     def problem(request: Request, status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
-        return shaped(request, http.problem(status, detail, headers=headers))
+        return to_starlette(request, http.problem(status, detail, headers=headers))
 
-    def shaped(request: Request, answer: http.Response) -> Response:
-        answer = with_error_format(request.url.path, answer)
-        return Response(answer.body, answer.status, dict(answer.headers))
+    def to_starlette(request: Request, answer: http.Response) -> Response:
+        formatted = with_error_format(request.url.path, answer)
+        return Response(formatted.body, formatted.status, dict(formatted.headers))
 
     routes = [
         *files.routes(),
@@ -100,5 +100,7 @@ def application(local: LocalSystem) -> Starlette:
         Route("/{path:path}", public, methods=METHODS),
     ]
     return Starlette(
-        routes=routes, lifespan=lifespan, exception_handlers={404: nowhere, 405: wrong_method, Exception: bug}
+        routes=routes,
+        lifespan=lifespan,
+        exception_handlers={404: not_found, 405: wrong_method, Exception: internal_error},
     )

@@ -89,7 +89,7 @@ class GetArguments(_Arguments):
     id: Annotated[str, Field(min_length=1)] = Field(description="`namespace/name`, as search_capabilities gives it.")
 
 
-class Found(BaseModel):
+class FoundCapability(BaseModel):
     """One result."""
 
     id: str
@@ -97,12 +97,12 @@ class Found(BaseModel):
     name: str
     summary: str
     relevance: float = Field(description="How well it serves the request, 0 to 1.", ge=0, le=1)
-    score: float = Field(description="What it is ranked by: relevance, trust and more, 0 to 1.", ge=0, le=1)
+    score: float = Field(description="The rank score: relevance, trust and more, 0 to 1.", ge=0, le=1)
     provider: str
     endpoint: str
     version: str
     lifecycle: Lifecycle
-    suspicious: list[str] = Field(description="Reasons to look twice before using it.")
+    suspicious: list[str] = Field(description="Reasons for caution before using it.")
 
     @classmethod
     def of(cls, result: Result) -> Self:
@@ -111,15 +111,15 @@ class Found(BaseModel):
         return cls.model_validate(fields)
 
 
-class Findings(BaseModel):
+class SearchResults(BaseModel):
     """The shortlist, best first."""
 
     query_id: str
     verdict: Verdict = Field(
         description="`match`: the first serves the request. `weak`: look at several. `none`: nothing here serves it."
     )
-    degraded: list[str] = Field(description="Stages that this answer had to do without.")
-    results: list[Found]
+    degraded: list[str] = Field(description="Stages that failed or were late.")
+    results: list[FoundCapability]
 
     @classmethod
     def of(cls, shortlist: Shortlist) -> Self:
@@ -128,12 +128,12 @@ class Findings(BaseModel):
             query_id=shortlist.query_id,
             verdict=shortlist.verdict,
             degraded=list(shortlist.degraded),
-            results=[Found.of(result) for result in shortlist.results],
+            results=[FoundCapability.of(result) for result in shortlist.results],
         )
 
 
-class Shown(Capability):
-    """One capability as a model can take it in: what its owner wrote may be as long as a book."""
+class CapabilityDetails(Capability):
+    """One capability, its long fields truncated."""
 
     shortened: list[str] = Field(description="Fields that are longer than shown here; GET /capabilities/{id} has them.")
 
@@ -141,8 +141,8 @@ class Shown(Capability):
     def of(cls, profile: Profile) -> Self:
         """A profile with long fields truncated, except those that only work complete."""
         whole = Capability.of(profile).model_dump()
-        shown = {name: value if name in _VERBATIM else _truncate(value) for name, value in whole.items()}
-        return cls(**shown, shortened=[name for name, value in whole.items() if shown[name] != value])
+        fields = {name: value if name in _VERBATIM else _truncate(value) for name, value in whole.items()}
+        return cls(**fields, shortened=[name for name, value in whole.items() if fields[name] != value])
 
 
 def _truncate(value: Any) -> Any:
@@ -158,11 +158,11 @@ def _truncate(value: Any) -> Any:
 def _search(arguments: Mapping[str, Any], session: McpSession) -> BaseModel:
     wish = SearchArguments.parse(arguments)
     query = Query.parse(wish.model_dump(mode="json"))
-    return Findings.of(session.application().search(session.caller, query))
+    return SearchResults.of(session.application().search(session.caller, query))
 
 
 def _get(arguments: Mapping[str, Any], session: McpSession) -> BaseModel:
-    return Shown.of(session.application().get(session.caller, Id(GetArguments.parse(arguments).id)))
+    return CapabilityDetails.of(session.application().get(session.caller, Id(GetArguments.parse(arguments).id)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ _SEARCH = _McpTool(
     "first), `weak` (read several before you choose), `none` (nothing here serves it: put it in other words once, "
     "then say so). This only finds, it runs nothing: call get_capability with the id you choose. " + _UNTRUSTED,
     SearchArguments,
-    Findings,
+    SearchResults,
     _search,
 )
 _TOOLS: Mapping[str, _McpTool] = {
@@ -220,7 +220,7 @@ _TOOLS: Mapping[str, _McpTool] = {
         "endpoint, provider and lifecycle. Use it with an id from search_capabilities before you use or recommend "
         "that capability. This only shows, it runs nothing. " + _UNTRUSTED,
         GetArguments,
-        Shown,
+        CapabilityDetails,
         _get,
     ),
 }

@@ -40,11 +40,11 @@ def mcp(context: typer.Context) -> None:
 
 
 def serve(lines: BinaryIO, out: BinaryIO, session: McpSession) -> None:
-    """Answer every line until there are no more."""
+    """Reply to each line until the input ends."""
     for line in _lines(lines):
-        answer = _answer(line, session)
-        if answer is not None:
-            out.write(json.dumps(answer, separators=(",", ":")).encode() + b"\n")
+        reply = _reply(line, session)
+        if reply is not None:
+            out.write(json.dumps(reply, separators=(",", ":")).encode() + b"\n")
             out.flush()
 
 
@@ -58,7 +58,7 @@ def _application(local: LocalSystem) -> Application:
 
 
 def _lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Lines that say something; of an overlong one only so much that it can be refused."""
+    """Non-blank lines. An overlong one is truncated just above the limit, which rejects it."""
     while line := stream.readline(MAX_BODY_BYTES + 2):
         ended = line.endswith(b"\n")
         while not ended and (rest := stream.readline(MAX_BODY_BYTES)):
@@ -67,8 +67,8 @@ def _lines(stream: BinaryIO) -> Iterator[bytes]:
             yield line
 
 
-def _answer(line: bytes, session: McpSession) -> object:
-    """What goes back for a line, if anything does."""
+def _reply(line: bytes, session: McpSession) -> object:
+    """The reply to a line; None if none is due."""
     try:
         message = parse_json(line.rstrip(b"\r\n"))
     except RequestInvalid as error:

@@ -16,9 +16,9 @@ from mats.local.cli.console import AsJson, err, exit_codes, out, plain, print_js
 from mats.settings import Settings
 
 _VERDICTS = {"match": "bold green", "weak": "bold yellow", "none": "bold red"}
-_LEFT_OUT = {
+_REASONS = {
     "token_budget": "over the budget", "suspicious": "suspicious",
-    "property_names": "requires an input whose name is not taken there",
+    "property_names": "requires an input whose name that API rejects",
 }  # fmt: skip
 _INDENT = 10
 _NONE = {"none": "Nothing here serves this; the nearest are:", "weak": "No clear match; the nearest are:"}
@@ -53,29 +53,29 @@ def search(
 ) -> None:
     """Rank the capabilities that serve a request."""
     settings: Settings = context.obj
-    wish = {
+    request = {
         "query": query, "kinds": [str(one) for one in kind or []], "namespaces": namespace or [], "tags": tag or [],
         "explain": explain, "limit": limit, "format": format, "token_budget": token_budget,
     }  # fmt: skip
     with exit_codes():
         local = local_system(settings)
-        parsed = DiscoverRequest.parse(wish)
+        parsed = DiscoverRequest.parse(request)
         answer = search_answer(local.application, local_caller(settings), parsed).model_dump(mode="json")
     if as_json:
         print_json(answer)
         return
     if format:
-        _pass_on(answer)
+        _print_tools(answer)
         return
     _show(answer, explain=explain, why_degraded=local.models.without_encoder)
 
 
-def _pass_on(answer: dict[str, Any]) -> None:
-    """The tools on standard output and nothing else there; what was left out is said beside it."""
+def _print_tools(answer: dict[str, Any]) -> None:
+    """Print the tools on standard output, and those left out on standard error."""
     print_json(answer["output"])
     for left in answer["left_out"]:
         err.print(
-            plain(f"left out, {_LEFT_OUT[left['reason']]}: {left['id']} ({left['tokens']:,} tokens)"),
+            plain(f"left out, {_REASONS[left['reason']]}: {left['id']} ({left['tokens']:,} tokens)"),
             style="yellow",
             soft_wrap=True,
         )

@@ -25,7 +25,7 @@ _SAMPLE = resource("examples")
 _BACKLOG = 2_048
 _LOG_BYTES = 20_000_000
 _LIST_S = 2.0
-"""How long the greeting waits for the console's list; with more than about 50,000 capabilities, the list is later."""
+"""Timeout of the greeting for the console's list, which takes longer with more than about 50,000 capabilities."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -53,11 +53,13 @@ def serve(
 
 
 def _listener(port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, so that Nagle is off
+    listener = socket.socket(
+        socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP
+    )  # an explicit TCP socket disables Nagle's algorithm
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((_HOST, port))
-        listener.listen(_BACKLOG)  # from here on nobody else can
+        listener.listen(_BACKLOG)  # reserves the port
     except OSError as error:
         reason = error.strerror or str(error)
         complain(f"port {port} on {_HOST} cannot be used ({reason}); choose another with `mats serve --port N`")
@@ -86,7 +88,7 @@ def _run(local: LocalSystem, listener: socket.socket) -> None:
 
 
 def _greeting(local: LocalSystem, port: int) -> Text:
-    """Where it answers, and what to try next."""
+    """The address, and commands to try."""
     url = f"http://{_HOST}:{port}"
     count = sum(1 for _ in local.stores.registry.ids())
     home = "" if str(local.settings.home) == ".mats" else f"--home {local.settings.home} "
@@ -104,17 +106,17 @@ def _greeting(local: LocalSystem, port: int) -> Text:
 
 
 def _warning(local: LocalSystem) -> Text:
-    """What the search lacks, if it lacks anything."""
-    return Text.assemble(_lack_of_vectors(local), _lack_of_credentials(local))
+    """Warnings about missing vectors or credentials; empty if there are none."""
+    return Text.assemble(_vectors_warning(local), _credentials_warning(local))
 
 
-def _lack_of_credentials(local: LocalSystem) -> Text:
+def _credentials_warning(local: LocalSystem) -> Text:
     if local.models.bedrock is None or local.models.bedrock.has_credentials():
         return Text()
-    return Text("No AWS credentials: answers will come without an LLM until there are some\n", style="yellow")
+    return Text("No AWS credentials: answers come without an LLM until there are some\n", style="yellow")
 
 
-def _lack_of_vectors(local: LocalSystem) -> Text:
+def _vectors_warning(local: LocalSystem) -> Text:
     unencoded = without_vector(local)
     if local.models.without_encoder:
         return Text(f"Searching by words only: {local.models.without_encoder}\n", style="yellow")
@@ -139,7 +141,7 @@ def _load_sample(local: LocalSystem) -> None:
 
 
 def _log_to(path: Path) -> None:
-    """Decisions and faults go to a file that is turned over before it grows out of hand."""
+    """Log to a rotating file."""
     try:
         handler = logging.handlers.RotatingFileHandler(path, maxBytes=_LOG_BYTES, backupCount=3, encoding="utf-8")
     except OSError as error:
