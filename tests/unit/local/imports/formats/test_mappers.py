@@ -13,6 +13,7 @@ from mats.domain.registration import Registration
 from mats.edge.ard.entries import AGENT_CARD, SERVER_CARD, media_type
 from mats.local.imports.formats import FORMATS, MappedValue, Source, detect_format, map_value
 from mats.local.imports.formats.decoding import decode
+from mats.local.imports.formats.references import References
 from tests.unit.local.imports.formats import documents as d
 
 FILE = Source("file.json")
@@ -245,12 +246,29 @@ def test_references_that_explode_circle_or_leave_the_document_are_cut_and_noted(
     assert all(len(json.dumps(m.registration.item())) < 400_000 for m in found if m.registration)
 
 
-def test_many_operations_that_each_refer_to_much_end_soon():
+def test_schema_of_many_operations_is_expanded_once(monkeypatch):
     schema = {"type": "object", "properties": {f"p{k}": {"type": "string"} for k in range(3_000)}}
     body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/S"}}}}
-    paths = {f"/{n}": {"post": {"requestBody": body}} for n in range(400)}
-    document = {"openapi": "3.0.0", "info": {"title": "t"}, "paths": paths, "components": {"schemas": {"S": schema}}}
-    assert sum(1 for _ in map_value(document, Source("x", namespace="a"))) == 400
+    expanded = 0
+    expand = References._expand
+
+    def count(references: References, *arguments: Any) -> Any:
+        nonlocal expanded
+        expanded += 1
+        return expand(references, *arguments)
+
+    monkeypatch.setattr(References, "_expand", count)
+    for operations in (1, 40):
+        expanded = 0
+        paths = {f"/{n}": {"post": {"requestBody": body}} for n in range(operations)}
+        document = {
+            "openapi": "3.0.0", "info": {"title": "t"}, "paths": paths, "components": {"schemas": {"S": schema}}
+        }  # fmt: skip
+        found = list(map_value(document, Source("x", namespace="a")))
+        assert len(found) == operations
+        assert len({json.dumps(m.registration.input_schema) for m in found if m.registration}) == 1
+        assert all("too large" in m.notes[0].message for m in found)
+        assert expanded < 4_000
 
 
 def test_a_document_that_holds_nothing_says_so():

@@ -1,19 +1,20 @@
-"""`$ref` within one document, written out in place: never in a circle, never more than a budget of values."""
+"""Expand `$ref` within one document in place: never in a circle, never more than a budget of values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from mats.local.imports.formats.mapping import Json
 
-_DEEPEST = 22
-"""Levels of a schema; an item may have 32, and the schema lies within it."""
-_LONGEST_CHAIN = 16
+_MAX_DEPTH = 22
+"""Levels of a schema: an item may have 32, and the schema lies within it."""
+_MAX_CHAIN = 16
 _PER_SCHEMA = 1_500
-"""Values that one schema may have written out; no model fills in a larger one."""
+"""Values that one schema may have expanded; no model fills in a larger one."""
 _PER_DOCUMENT = 1_500_000
-"""Values written out of one document in all, which takes a few seconds."""
+"""Values expanded of one document in all, which takes a few seconds."""
+_TOO_LARGE = "is too large or too deep to be written out; some of it is left out"
 
 
 @dataclass(slots=True)
@@ -23,30 +24,38 @@ class Unresolved(Exception):
     message: str
 
 
+class _Expansion(NamedTuple):
+    schema: Json
+    cuts: dict[str, None]
+    values: int
+
+
 @dataclass(slots=True)
 class References:
-    """Reads a document through its references. `cuts` says why something was not written out, until it is taken."""
+    """Reads a document through its references. `take_cuts` tells why parts of a schema were not expanded."""
 
     document: Mapping[str, Any]
-    cuts: dict[str, None] = field(default_factory=dict)
+    _cuts: dict[str, None] = field(default_factory=dict)
     _left: int = 0
-    _left_in_all: int = _PER_DOCUMENT
+    _left_in_document: int = _PER_DOCUMENT
+    _expanded: dict[tuple[str, int], _Expansion] = field(default_factory=dict)
+    """By reference and budget: many operations refer to the same schema."""
 
     def follow(self, value: Json) -> Json:
         """The value that a reference leads to, over further references; any other value itself.
 
         Raises:
-            Unresolved: there is none here.
+            Unresolved: there is none in this document.
         """
         reference: Any = ""
-        for _ in range(_LONGEST_CHAIN):
+        for _ in range(_MAX_CHAIN):
             reference = value.get("$ref") if isinstance(value, Mapping) else None
             if not isinstance(reference, str):
                 return value
-            value = self._at(reference)
+            value = self._resolve(reference)
         raise Unresolved(f"{str(reference)[:100]!r} leads in a circle")
 
-    def _at(self, reference: str) -> Json:
+    def _resolve(self, reference: str) -> Json:
         if not reference.startswith("#"):
             raise Unresolved(f"{reference[:100]!r} lies outside the document; nothing is fetched")
         found: Json = self.document
@@ -61,17 +70,28 @@ class References:
         return found
 
     def expand(self, schema: Json) -> Json:
-        """A schema with what it refers to in place; where that cannot be, its name stands instead."""
-        self._left = min(_PER_SCHEMA, self._left_in_all)
-        before = self._left
-        written = self._expand(schema, 0, ())
-        self._left_in_all -= before - self._left
-        return written
+        """A schema with its references expanded, within the budget; beyond it, their names stand instead.
+
+        The result is shared between calls: do not change it.
+        """
+        budget = min(_PER_SCHEMA, self._left_in_document)
+        reference = schema.get("$ref") if isinstance(schema, Mapping) and len(schema) == 1 else None
+        key = (reference, budget) if isinstance(reference, str) else None
+        expansion = self._expanded.get(key) if key else None
+        if expansion is None:
+            earlier, self._cuts, self._left = self._cuts, {}, budget
+            expansion = _Expansion(self._expand(schema, 0, ()), self._cuts, budget - self._left)
+            self._cuts = earlier
+            if key:
+                self._expanded[key] = expansion
+        self._cuts |= expansion.cuts
+        self._left_in_document -= expansion.values
+        return expansion.schema
 
     def take_cuts(self) -> list[str]:
-        """Why something was left out since this was last asked."""
-        cuts = list(self.cuts)
-        self.cuts.clear()
+        """Why something was left out since the last call."""
+        cuts = list(self._cuts)
+        self._cuts.clear()
         return cuts
 
     def _expand(self, value: Json, depth: int, inside: tuple[str, ...]) -> Json:
@@ -80,32 +100,30 @@ class References:
             return self._expand_reference(value, depth, inside)
         if not isinstance(value, Mapping | list):
             return value
-        if self._left <= 0 or depth >= _DEEPEST:
-            return self._cut("is too large or too deep to be written out; some of it is left out", value, inside)
+        if self._left <= 0 or depth >= _MAX_DEPTH:
+            return self._cut(value, inside)
         if isinstance(value, list):
             return [self._expand(entry, depth + 1, inside) for entry in value]
         return {key: self._expand(entry, depth + 1, inside) for key, entry in value.items()}
 
     def _expand_reference(self, value: Mapping[str, Any], depth: int, inside: tuple[str, ...]) -> Json:
         reference = value["$ref"]
-        named = {"title": reference.rpartition("/")[2][:200]}
+        title = {"title": reference.rpartition("/")[2][:200]}
         if reference in inside:
-            return named  # a recursive schema: said once, named from then on
+            return title  # a recursive schema: expanded once, then named
         try:
-            target = self._at(reference)
+            target = self._resolve(reference)
         except Unresolved as error:
-            self.cuts[error.message] = None
-            return named
-        if self._left <= 0 or depth >= _DEEPEST or len(inside) >= _LONGEST_CHAIN:
-            return (
-                self._cut("is too large or too deep to be written out; some of it is left out", value, inside) or named
-            )
+            self._cuts[error.message] = None
+            return title
+        if self._left <= 0 or depth >= _MAX_DEPTH or len(inside) >= _MAX_CHAIN:
+            return self._cut(value, inside) or title
         beside = {key: entry for key, entry in value.items() if key != "$ref"}
         merged = {**target, **beside} if isinstance(target, Mapping) else target
         return self._expand(merged, depth, (*inside, reference))
 
-    def _cut(self, why: str, value: Json, inside: tuple[str, ...]) -> Json:
-        self.cuts[why] = None
+    def _cut(self, value: Json, inside: tuple[str, ...]) -> Json:
+        self._cuts[_TOO_LARGE] = None
         if isinstance(value, list):
             return []
         return {"title": inside[-1].rpartition("/")[2][:200]} if inside else {}
