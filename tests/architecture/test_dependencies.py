@@ -37,11 +37,6 @@ def test_only_the_settings_spell_an_environment_variable():
     assert spelled == {Path("layers/core/python/mats/settings.py")}
 
 
-def test_no_source_file_has_more_than_350_lines():
-    lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in sources()}
-    assert {path: lines for path, lines in lengths.items() if lines > 350} == {}
-
-
 def test_nothing_is_connected_or_read_when_a_module_is_imported():
     at_import = re.compile(r"^[A-Za-z_]+ = .*(connect\(|environ|open\(|read_text\(|client\()", re.MULTILINE)
     assert [p for p in sources() if at_import.search(p.read_text())] == []
