@@ -9,7 +9,7 @@ from mats import bootstrap
 from mats.edge.api_gateway import parse_request, proxy_response
 from mats.edge.app import Application
 from mats.edge.dispatch import respond
-from mats.settings import deployed, on_lambda
+from mats.settings import function_settings, on_lambda
 
 
 def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:
 @cache
 def _application() -> Application:
     """Built once per execution environment."""
-    return bootstrap.application(deployed(os.environ))
+    return bootstrap.application(function_settings(os.environ))
 
 
 if on_lambda(os.environ):

@@ -7,7 +7,7 @@ from typing import Any
 
 from mats import bootstrap
 from mats.edge.changes import ChangeProcessor, process_batch
-from mats.settings import deployed, on_lambda
+from mats.settings import function_settings, on_lambda
 
 
 def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:
 @cache
 def _processor() -> ChangeProcessor:
     """Built once per execution environment."""
-    return bootstrap.change_processor(deployed(os.environ))
+    return bootstrap.change_processor(function_settings(os.environ))
 
 
 if on_lambda(os.environ):

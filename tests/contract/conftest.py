@@ -17,12 +17,12 @@ from mats.adapters.opensearch.generations import OpenSearchGenerations
 from mats.adapters.opensearch.index import ALIAS, OpenSearchIndex
 from mats.adapters.opensearch.mapping import index_body, write_alias
 from mats.adapters.sqlite.database import Database
-from mats.adapters.sqlite.events import SqliteEvents
 from mats.adapters.sqlite.exposure import SqliteExposure
 from mats.adapters.sqlite.generations import SqliteGenerations
 from mats.adapters.sqlite.index import SqliteIndex
 from mats.adapters.sqlite.listing import SqliteListing
 from mats.adapters.sqlite.profiles import SqliteProfiles
+from mats.adapters.sqlite.queue import SqliteQueue
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
 from mats.domain.capability import Id
 from mats.ports import (
@@ -226,7 +226,7 @@ def _local_in_sqlite(database: Database) -> LocalStores:
         SqliteProfiles(database),
         SqliteIndex(database, encoder=FakeEncoder().name),
         SqliteListing(database, database.watch()),
-        SqliteEvents(database, "1:test"),
+        SqliteQueue(database, "1:test"),
         announce=announce,
         handle=lambda: execute("DELETE FROM events"),
         give_up=lambda reason: execute("UPDATE events SET dead = ?", reason),

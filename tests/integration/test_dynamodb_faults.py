@@ -405,7 +405,7 @@ class TestTheBus:
         return EventBus("mats")
 
     def test_every_rejection_is_told_with_its_id_and_error(self, recorder):
-        self.bus().rejected([rejected(n) for n in range(23)])
+        self.bus().announce_rejections([rejected(n) for n in range(23)])
         told = [json.loads(entry["Detail"]) for entry in recorder.entries]
         assert told == [{"id": f"com.acme/tool-{n}", "error": "tags: must be a list"} for n in range(23)]
         assert [len(call.content["Entries"]) for call in recorder.calls] == [10, 10, 3]
@@ -416,28 +416,28 @@ class TestTheBus:
     def test_one_that_was_not_taken_is_an_error_though_the_call_was_none(self, parrot):
         entries = [{"EventId": "1"}, {"ErrorCode": "ThrottlingException", "ErrorMessage": "slow down"}]
         parrot.says(Saying(json.dumps({"FailedEntryCount": 1, "Entries": entries}).encode()))
-        with pytest.raises(DependencyFailed, match="bus mats did not take 1 rejections"):
-            self.bus().rejected([rejected(1), rejected(2)])
+        with pytest.raises(DependencyFailed, match="bus mats rejected 1 of the events"):
+            self.bus().announce_rejections([rejected(1), rejected(2)])
 
     def test_a_bus_that_is_not_there_is_an_operators_to_mend(self, recorder):
         recorder.play = every(Refuse(400, "ResourceNotFoundException"))
         with pytest.raises(NotPermitted, match="bus mats cannot be used"):
-            self.bus().rejected([rejected()])
+            self.bus().announce_rejections([rejected()])
 
     @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"<html></html>"])
     def test_an_answer_that_says_nothing_is_not_taken_for_a_yes(self, parrot, content):
         parrot.says(Saying(content))
         with pytest.raises(DependencyFailed, match="bus mats"):
-            self.bus().rejected([rejected()])
+            self.bus().announce_rejections([rejected()])
 
     def test_what_is_not_heard_is_said_again(self, recorder):
         recorder.play = nth(1, Cut())
-        self.bus().rejected([rejected()])
+        self.bus().announce_rejections([rejected()])
         assert len(recorder.entries) == 1
 
     def test_the_longest_errors_fit_a_call(self, recorder):
         money = "\U0001f4b8"
-        self.bus().rejected([rejected(n, f'{money}"\\\n' * 40_000) for n in range(10)])
+        self.bus().announce_rejections([rejected(n, f'{money}"\\\n' * 40_000) for n in range(10)])
         (call,) = recorder.calls
         sizes = [sum(len(entry[key].encode()) for key in entry) for entry in call.content["Entries"]]
         assert len(sizes) == 10

@@ -197,7 +197,7 @@ class World:
         core = copy_core_layer(task.parent / "core")
         around = recorder.environment() | self._index(resource, recorder.url("opensearch"))
         environment.function = entered.enter_context(
-            Function.deployed(resource, folder=task, layers=[core], around=around, **limits)
+            Function.of_resource(resource, folder=task, layers=[core], around=around, **limits)
         )
         return environment
 

@@ -114,7 +114,7 @@ class Function:
         self._sandbox: _Sandbox | None = None
 
     @classmethod
-    def deployed(cls, resource: Resource, *, folder: Path, **options: Any) -> Self:
+    def of_resource(cls, resource: Resource, *, folder: Path, **options: Any) -> Self:
         """The function as its AWS::Lambda::Function has it: handler, environment, time limit, memory; options win."""
         logging = resource.get("LoggingConfig", {})
         if logging.get("LogFormat") != "JSON":

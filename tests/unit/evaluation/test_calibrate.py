@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from mats.bootstrap import calibrated, calibration
+from mats.bootstrap import calibration, load_calibration
 from mats.evaluation.calibration import command
 from mats.evaluation.calibration.command import encoder_key
 from mats.settings import Settings
@@ -32,7 +32,7 @@ def test_what_was_fitted_is_found(monkeypatch, encoder, name):
         f"sqlite-fts5-1/{encoder_key(Settings(encoder=encoder, bedrock=True))}": ROW,
     }
     monkeypatch.setattr(calibration, "resource", lambda _: json.dumps(table))
-    found = calibrated("sqlite-fts5-1", name)
+    found = load_calibration("sqlite-fts5-1", name)
     assert (found.scale.c, found.scale.lo, found.thresholds.match) == (20.0, 0.2, 0.9)
 
 
@@ -43,7 +43,7 @@ def test_what_was_never_fitted_has_the_constants_of_the_same_index_and_the_log_s
     }
     monkeypatch.setattr(calibration, "resource", lambda _: json.dumps(table))
     with caplog.at_level(logging.WARNING, "mats"):
-        assert calibrated("sqlite-fts5-1", "bge-small-en-v1.5-0123abcd-int8").scale.c == 20.0
+        assert load_calibration("sqlite-fts5-1", "bge-small-en-v1.5-0123abcd-int8").scale.c == 20.0
     assert "using that of sqlite-fts5-1/all-MiniLM-L6-v2" in caplog.text
 
 

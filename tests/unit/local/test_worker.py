@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from mats.adapters.sqlite.database import Database
-from mats.adapters.sqlite.events import SqliteEvents
+from mats.adapters.sqlite.queue import SqliteQueue
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
 from mats.bootstrap.local import local_system
 from mats.domain.errors import DependencyFailed
@@ -27,7 +27,7 @@ def events(tmp_path):
     database = Database(tmp_path / "mats.db")
     registry = SqliteRegistry(database, Announcer(FakeClock(), CountingIds()))
     registry.put([a_registration(name=f"tool-{n}") for n in range(100)])
-    yield SqliteEvents(database, f"{os.getpid()}:here")
+    yield SqliteQueue(database, f"{os.getpid()}:here")
     database.close()
 
 
@@ -67,7 +67,7 @@ def test_what_fails_waits_and_is_counted(events):
 
 def test_what_a_pump_could_not_settle_it_handles_again_at_once(events, monkeypatch):
     monkeypatch.setattr(worker, "_RETRY_S", 0)
-    settled, done = SqliteEvents.settle, threading.Event()
+    settled, done = SqliteQueue.settle, threading.Event()
 
     def settle(self, taken, failed, reason=""):
         if not handled[1:]:
@@ -81,7 +81,7 @@ def test_what_a_pump_could_not_settle_it_handles_again_at_once(events, monkeypat
         return indexed(changes)
 
     handled: list[int] = []
-    monkeypatch.setattr(SqliteEvents, "settle", settle)
+    monkeypatch.setattr(SqliteQueue, "settle", settle)
     running = worker.EnrichmentWorker(over(events, enrich))
     running.start()
     assert done.wait(20)

@@ -132,7 +132,7 @@ def on_lambda(environment: Mapping[str, str]) -> bool:
     return "AWS_LAMBDA_FUNCTION_NAME" in environment
 
 
-def deployed(environment: Mapping[str, str]) -> Settings:
+def function_settings(environment: Mapping[str, str]) -> Settings:
     """The settings of a function; in Lambda there is no local registry to fall back to.
 
     Raises:

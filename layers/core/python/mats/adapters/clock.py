@@ -1,4 +1,4 @@
-"""The time and fresh identifiers, from the operating system."""
+"""Time and random identifiers, from the operating system."""
 
 import secrets
 import time
@@ -6,14 +6,12 @@ from datetime import UTC, datetime
 
 
 class SystemClock:
-    """The clock port over the system's clocks."""
+    """The port `Clock` over the system's clocks."""
 
     def now(self) -> str:
-        """The current time, ISO 8601 in UTC."""
         return datetime.now(UTC).isoformat(timespec="milliseconds")
 
     def elapsed_ms(self) -> float:
-        """Milliseconds of the monotonic clock."""
         return time.perf_counter() * 1000
 
 

@@ -1,4 +1,4 @@
-"""Metrics as lines of the log, in CloudWatch's embedded metric format."""
+"""Metrics as log lines in CloudWatch's embedded metric format (EMF)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,13 +10,12 @@ from mats.ports import Measure
 
 @dataclass(frozen=True, slots=True)
 class CloudWatchMetrics:
-    """The metrics port over standard output, which Lambda hands to CloudWatch."""
+    """The port `Metrics` over standard output, from where Lambda takes it to CloudWatch."""
 
     namespace: str
     service: str
 
     def __call__(self, measures: Mapping[str, Measure]) -> None:
-        """Note these together, in one line."""
         metrics = EphemeralMetrics(namespace=self.namespace, service=self.service)
         for name, measure in measures.items():
             metrics.add_metric(name=name, unit=measure.unit, value=measure.value)

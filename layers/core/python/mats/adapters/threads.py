@@ -1,4 +1,4 @@
-"""Threads for calls that may never come back."""
+"""A thread pool for calls that may never return."""
 
 import queue
 import threading
@@ -11,13 +11,10 @@ _Work = Callable[[], None]
 
 
 class DaemonThreads(Executor):
-    """A pool whose threads do not keep the process alive: it ends without waiting for what hangs.
-
-    The standard pool joins its threads when the interpreter exits.
-    """
+    """A pool of daemon threads: unlike the standard pool, it does not join them when the interpreter exits."""
 
     def __init__(self, most: int, name: str) -> None:
-        """At most so many threads, made as they are needed."""
+        """At most so many threads; they start as they are needed."""
         self._most, self._name = most, name
         self._waiting: queue.SimpleQueue[_Work] = queue.SimpleQueue()
         self._idle = threading.Semaphore(0)
@@ -25,7 +22,6 @@ class DaemonThreads(Executor):
         self._lock = threading.Lock()
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> "Future[T]":
-        """Run it on the next free thread."""
         future: Future[T] = Future()
 
         def work() -> None:
@@ -33,7 +29,7 @@ class DaemonThreads(Executor):
                 return
             try:
                 result = fn(*args, **kwargs)
-            except BaseException as error:  # whoever asks for the result gets it
+            except BaseException as error:  # raised by `result()`
                 future.set_exception(error)
             else:
                 future.set_result(result)

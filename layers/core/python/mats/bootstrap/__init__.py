@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, TypeAlias
 
 from mats.adapters.dynamodb.values import to_row as dynamodb_row
-from mats.bootstrap.calibration import RERANKED, Calibration, calibrated
+from mats.bootstrap.calibration import RERANKED, Calibration, load_calibration
 from mats.bootstrap.models import (
     batch_bedrock,
     bedrock,
@@ -27,9 +27,9 @@ __all__ = [
     "application",
     "batch_bedrock",
     "bedrock",
-    "calibrated",
     "change_processor",
     "dynamodb_row",
+    "load_calibration",
     "load_encoder",
     "open_system",
     "prices",

@@ -22,7 +22,7 @@ RERANKED = Thresholds(match=0.7, weak=0.4)
 """For relevance by the scores of a reranker, which are absolute by themselves; not fitted to one model."""
 
 
-def calibrated(index: str, encoder: str) -> Calibration:
+def load_calibration(index: str, encoder: str) -> Calibration:
     """The constants for an index and an encoder, by the start of `index/encoder`.
 
     A pair that was never measured has those of the same index with another encoder, else the first ones, which the log

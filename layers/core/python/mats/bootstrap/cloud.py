@@ -108,7 +108,7 @@ class CloudStores:
 
     def announce_rejections(self, rejected: Sequence[Profile]) -> None:
         if self._settings.event_bus:
-            self._bus.rejected(rejected)
+            self._bus.announce_rejections(rejected)
 
     def close(self) -> None:
         """Does nothing: clients close their connections themselves."""

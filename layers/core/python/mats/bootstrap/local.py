@@ -7,10 +7,10 @@ from typing import TypeAlias, cast
 
 from mats.adapters.clock import SystemClock, fresh_id
 from mats.adapters.sqlite.database import Database
-from mats.adapters.sqlite.events import SqliteEvents
 from mats.adapters.sqlite.exposure import SqliteExposure
 from mats.adapters.sqlite.listing import SqliteListing
 from mats.adapters.sqlite.profiles import SqliteProfiles
+from mats.adapters.sqlite.queue import SqliteQueue
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
 from mats.bootstrap.models import ConfiguredModels, configured_models
 from mats.bootstrap.stores import Stores
@@ -50,7 +50,7 @@ class LocalStores:
 
     def __init__(self, database: Database, models: ConfiguredModels) -> None:
         self.database, self._models = database, models
-        self.queue = SqliteEvents(database, f"{os.getpid()}:{fresh_id()}")
+        self.queue = SqliteQueue(database, f"{os.getpid()}:{fresh_id()}")
         announcer, watch = Announcer(SystemClock(), fresh_id), database.watch()
         self.registry = SqliteRegistry(database, announcer)
         self.trust = SqliteTrust(database, announcer)

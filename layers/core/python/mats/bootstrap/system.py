@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from mats.adapters.clock import SystemClock, fresh_id
 from mats.adapters.threads import DaemonThreads
-from mats.bootstrap.calibration import RERANKED, calibrated
+from mats.bootstrap.calibration import RERANKED, load_calibration
 from mats.bootstrap.models import BUDGETS, ConfiguredModels
 from mats.bootstrap.stores import Stores
 from mats.domain.capability import Id
@@ -59,7 +59,7 @@ class System(Generic[S_co]):
     def discover(self) -> Discover:
         """The online path."""
         index, encoder = self.stores.index, self.models.encoder
-        calibration = calibrated(index.name, encoder.name if encoder else "none")
+        calibration = load_calibration(index.name, encoder.name if encoder else "none")
         retrievals = _REMOTE_ENCODERS_PER_CORE if self.settings.encoder.startswith(TITAN) else 1
         return Discover(
             retrieve=Retrieve(index=index, encoder=encoder, k=self.settings.k),
@@ -75,7 +75,7 @@ class System(Generic[S_co]):
             thresholds=VerdictThresholds(
                 reranked=RERANKED,
                 hybrid=calibration.thresholds,
-                lexical=calibrated(index.name, "none").thresholds,
+                lexical=load_calibration(index.name, "none").thresholds,
             ),
             ids=fresh_id,
             gate=BoundedSemaphore((os.cpu_count() or 1) * retrievals),

@@ -10,7 +10,7 @@ from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile import Cause
 from mats.edge.changes import ChangeProcessor
-from mats.ports import Change, Event
+from mats.ports import Change, QueuedChange
 
 BATCH = 64
 """Events per batch: enough for the encoder to sort them by length."""
@@ -61,7 +61,7 @@ def _index_raw(local: LocalSystem, seen: int, stopped: Callable[[], bool]) -> in
     return seen
 
 
-def _process(processor: ChangeProcessor, events: Sequence[Event]) -> frozenset[str]:
+def _process(processor: ChangeProcessor, events: Sequence[QueuedChange]) -> frozenset[str]:
     """Process events; the ids of those that failed."""
     changes = {e.event_id: Change(Id(e.id), Cause(event_id=e.event_id, time=e.time)) for e in events}
     try:

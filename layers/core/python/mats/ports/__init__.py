@@ -1,10 +1,11 @@
-"""What the use cases need of the world, in domain words. No implementation."""
+"""Interfaces between the use cases and the outside, in domain words. No implementation."""
 
-from mats.ports.events import Change, Clock, DeadLetter, Event, Ids, QueueDepth, QueueMonitor
+from mats.ports.clock import Clock, Ids
 from mats.ports.exposure import Exposure, ExposureLog, ProviderExposure
 from mats.ports.listing import ListedProfile, Listing, ProfileChanges
 from mats.ports.metrics import Measure, Metrics
 from mats.ports.models import Encoder, Reranker, RerankResult, Writer, Written
+from mats.ports.queue import Change, DeadLetter, QueuedChange, QueueDepth, QueueMonitor
 from mats.ports.search import CandidateIndex, Generations, Hit, SearchIndex, Target
 from mats.ports.stores import (
     ConditionalRegistry,
@@ -25,7 +26,6 @@ __all__ = [
     "ConditionalRegistry",
     "DeadLetter",
     "Encoder",
-    "Event",
     "Exposure",
     "ExposureLog",
     "Generations",
@@ -42,6 +42,7 @@ __all__ = [
     "ProviderExposure",
     "QueueDepth",
     "QueueMonitor",
+    "QueuedChange",
     "Registry",
     "RerankResult",
     "Reranker",

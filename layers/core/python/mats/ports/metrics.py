@@ -1,19 +1,19 @@
-"""What operators watch."""
+"""Metrics for operators."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, Protocol
 
 
 class Measure(NamedTuple):
-    """One number and what it counts."""
+    """A number and its unit."""
 
     value: float
     unit: Literal["Count", "Milliseconds", "None"]
 
 
 class Metrics(Protocol):
-    """Where numbers go that are drawn over time. Never fails."""
+    """Emits time series. Never fails."""
 
     def __call__(self, measures: Mapping[str, Measure]) -> None:
-        """Note these together."""
+        """Emit these at one time."""
         ...

@@ -1,4 +1,4 @@
-"""Where registrations, trust and profiles are kept."""
+"""Stores of registrations, trust and profiles."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from mats.domain.registration import Registration
 from mats.ports.vectors import Vector
 
 Item: TypeAlias = Mapping[str, Any]
-"""A registry item as it is kept; it may break the contract of a registration."""
+"""A registry item as stored; it may be no valid registration."""
 
 
 class Registry(Protocol):
-    """What owners wrote. Every change is announced on the event path in the same step."""
+    """The registrations. Every write puts its change into the event queue in the same transaction."""
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, Item]:
-        """The items there are, as last written (a consistent read)."""
+        """The items that exist, by a consistent read."""
         ...
 
     def put(self, registrations: Sequence[Registration]) -> Mapping[Id, Placed]:
-        """Write registrations, each as a whole; what happened to each id. What was written survives a crash.
+        """Replace whole items; what happened to each id. An acknowledged write survives a crash.
 
         Raises:
             StorageUnusable: nothing was written.
@@ -30,11 +30,11 @@ class Registry(Protocol):
         ...
 
     def remove(self, id: Id) -> bool:
-        """Take an item out; whether there was one."""
+        """Remove an item; whether there was one."""
         ...
 
     def ids(self) -> Iterator[Id]:
-        """Every id once, in any order; what is written meanwhile may be missed."""
+        """Every id once, in any order; ids written during the iteration may be missed."""
         ...
 
 
@@ -78,42 +78,42 @@ class ConditionalRegistry(Protocol):
 
 
 class TrustBook(Protocol):
-    """What operators think of capabilities, 0 to 100. Owners cannot write here. Every change is announced."""
+    """Trust in capabilities, 0 to 100, assigned by operators. Every write puts its change into the event queue."""
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, int]:
-        """The trust there is (a consistent read)."""
+        """The trust that is assigned, by a consistent read."""
         ...
 
     def put(self, id: Id, trust: int | None) -> None:
-        """Set or, with None, take back the trust in a capability, registered or not."""
+        """Assign trust to an id, registered or not; None withdraws it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A profile and its vector, as the profile store keeps them."""
+    """A profile and its vector, as stored."""
 
     profile: Profile
     vector: Vector | None = None
 
 
 class ProfileStore(Protocol):
-    """The source of truth of what is indexed, with every earlier revision."""
+    """The profiles with every earlier revision: the source of truth of the index."""
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, Stored]:
-        """The current revisions there are, tombstones included (a consistent read)."""
+        """The current revisions, tombstones included, by a consistent read."""
         ...
 
     def save(self, changes: Sequence[Stored]) -> Collection[Id]:
-        """Write revisions; returns the ids of those that came too late.
+        """Write revisions; returns the ids of those that were superseded.
 
-        A revision is written only where the kept one is exactly its predecessor (`rev - 1`; none for rev 1), which
-        then joins the earlier versions. What was written survives a crash.
+        A revision is written only where the stored one is its predecessor (`rev - 1`; none for rev 1), which then
+        becomes an earlier version. An acknowledged write survives a crash.
         """
         ...
 
     def mark_indexed(self, revs: Mapping[Id, int]) -> None:
-        """Note that the index acknowledged these revisions; of a profile that has moved on, nothing is noted."""
+        """Set `indexed_rev` of these profiles; a no-op where the current revision is another one."""
         ...
 
     def versions(self, id: Id) -> Sequence[Profile]:
@@ -121,5 +121,5 @@ class ProfileStore(Protocol):
         ...
 
     def ids(self) -> Iterator[Id]:
-        """Every id once, tombstones included, in any order; what is written meanwhile may be missed."""
+        """Every id once, tombstones included, in any order; ids written during the iteration may be missed."""
         ...

@@ -1,4 +1,4 @@
-"""Profiles with their versions in SQLite."""
+"""Profiles and their versions in SQLite."""
 
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from mats.ports import Stored, Vector
 
 
 def to_blob(vector: Vector | None) -> bytes | None:
-    """A vector as little-endian float32, as this machine has it."""
+    """A vector as float32 in this machine's byte order."""
     return None if vector is None else vector.tobytes()
 
 
@@ -23,25 +23,23 @@ def from_blob(blob: bytes | None) -> Vector | None:
 
 @dataclass(frozen=True, slots=True)
 class SqliteProfiles:
-    """The profile store port over SQLite. `indexed_rev` lives in its column; the body's is brought up to date here."""
+    """The port `ProfileStore` over SQLite. `indexed_rev` is a column; the one in the body may be older."""
 
     database: Database
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, Stored]:
-        """The current revisions there are."""
         query = f"SELECT id, indexed_rev, body, vector FROM profiles WHERE id IN {IN}"
         with self.database.reading() as connection:
             rows = connection.execute(query, (as_json(ids),)).fetchall()
-        return {id: Stored(_profile(body, indexed_rev), from_blob(vector)) for id, indexed_rev, body, vector in rows}
+        return {id: Stored(_parse(body, indexed_rev), from_blob(vector)) for id, indexed_rev, body, vector in rows}
 
     def save(self, changes: Sequence[Stored]) -> Collection[Id]:
-        """Write revisions in one transaction; the ids of those that came too late."""
-        late: list[Id] = []
+        superseded: list[Id] = []
         with self.database.writing() as connection:
             for profile, blob in ((change.profile, to_blob(change.vector)) for change in changes):
-                kept = connection.execute("SELECT rev FROM profiles WHERE id = ?", (profile.id,)).fetchone()
-                if (kept[0] if kept else 0) != profile.rev - 1:
-                    late.append(profile.id)
+                before = connection.execute("SELECT rev FROM profiles WHERE id = ?", (profile.id,)).fetchone()
+                if (before[0] if before else 0) != profile.rev - 1:
+                    superseded.append(profile.id)
                     continue
                 connection.execute(
                     "INSERT INTO profile_versions SELECT id, rev, body FROM profiles WHERE id = ?", (profile.id,)
@@ -51,10 +49,9 @@ class SqliteProfiles:
                     "VALUES (?, ?, ?, ?, ?, ?)",
                     (profile.id, profile.rev, profile.indexed_rev, profile.status, profile.model_dump_json(), blob),
                 )
-        return late
+        return superseded
 
     def mark_indexed(self, revs: Mapping[Id, int]) -> None:
-        """Note that the index acknowledged these revisions."""
         with self.database.writing() as connection:
             connection.executemany(
                 "UPDATE profiles SET indexed_rev = ? WHERE id = ? AND rev = ?",
@@ -62,18 +59,16 @@ class SqliteProfiles:
             )
 
     def versions(self, id: Id) -> Sequence[Profile]:
-        """The earlier revisions of a profile, oldest first."""
         with self.database.reading() as connection:
             rows = connection.execute("SELECT body FROM profile_versions WHERE id = ? ORDER BY rev", (id,)).fetchall()
         return [Profile.model_validate_json(body) for (body,) in rows]
 
     def ids(self) -> Iterator[Id]:
-        """Every id, tombstones included, in order."""
         with self.database.reading() as connection:
             yield from [Id(row[0]) for row in connection.execute("SELECT id FROM profiles ORDER BY id")]
 
     def vectors(self) -> dict[str, int]:
-        """How many active profiles have a vector, by the encoder that made it."""
+        """The number of active profiles with a vector, by encoder."""
         query = (
             "SELECT json_extract(body, '$.encoder'), count(*) FROM profiles "
             "WHERE status = 'active' AND vector IS NOT NULL GROUP BY 1"
@@ -82,7 +77,7 @@ class SqliteProfiles:
             return dict(connection.execute(query).fetchall())
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """Profiles by kind, by status, and by how far they have come."""
+        """Numbers of profiles by kind, by status and by progress."""
         with self.database.reading() as connection:
             kinds = connection.execute(
                 "SELECT json_extract(body, '$.kind'), count(*) FROM profiles WHERE status = 'active' "
@@ -100,5 +95,5 @@ class SqliteProfiles:
         }
 
 
-def _profile(body: str, indexed_rev: int) -> Profile:
+def _parse(body: str, indexed_rev: int) -> Profile:
     return Profile.model_validate_json(body).model_copy(update={"indexed_rev": indexed_rev})

@@ -1,4 +1,4 @@
-"""Registry and trust in SQLite; every change writes its event in the same transaction, as a stream would."""
+"""Registry and trust in SQLite. A write puts its change into the event queue in the same transaction."""
 
 import json
 import sqlite3
@@ -13,7 +13,7 @@ from mats.domain.registration import Registration
 from mats.ports import Clock, Ids, Item, Precondition, TaggedItem
 
 IN = "(SELECT value FROM json_each(?))"
-"""Any number of ids as one parameter; `as_json` makes it."""
+"""A list of ids as one parameter, made by `as_json`."""
 
 
 def as_json(ids: Collection[Id]) -> str:
@@ -23,13 +23,13 @@ def as_json(ids: Collection[Id]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Announcer:
-    """Writes events into the transaction of the change they tell of."""
+    """Puts changes into the event queue, within the transaction of the write."""
 
     clock: Clock
     ids: Ids
 
     def __call__(self, connection: sqlite3.Connection, source: str, change: str, id: Id) -> None:
-        """Announce that the item of this id in `source` (Registry, Trust) saw `change` (INSERT, MODIFY, REMOVE)."""
+        """Announce a change (INSERT, MODIFY or REMOVE) of an id in a table (Registry or Trust)."""
         connection.execute(
             "INSERT INTO events (event_id, source, change, id, time) VALUES (?, ?, ?, ?, ?)",
             (self.ids(), source, change, id, self.clock.now()),
@@ -54,13 +54,12 @@ class SqliteRegistry:
     announce: Announcer
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, Item]:
-        """The items there are."""
         with self.database.reading() as connection:
             rows = connection.execute(f"SELECT id, item FROM registry WHERE id IN {IN}", (as_json(ids),)).fetchall()
         return {id: json.loads(item) for id, item in rows}
 
     def put(self, registrations: Sequence[Registration]) -> Mapping[Id, Placed]:
-        """Write registrations in one transaction; of several under one id the last counts."""
+        """In one transaction; of several registrations under one id the last wins."""
         with self.database.writing() as connection:
             return {registration.id: self._put(connection, registration) for registration in registrations}
 
@@ -100,36 +99,32 @@ class SqliteRegistry:
             return self._remove(connection, id)
 
     def remove(self, id: Id) -> bool:
-        """Take an item out; whether there was one."""
         with self.database.writing() as connection:
             return self._remove(connection, id)
 
     def _remove(self, connection: sqlite3.Connection, id: Id) -> bool:
-        there = connection.execute("DELETE FROM registry WHERE id = ?", (id,)).rowcount > 0
-        if there:
+        existed = connection.execute("DELETE FROM registry WHERE id = ?", (id,)).rowcount > 0
+        if existed:
             self.announce(connection, "Registry", "REMOVE", id)
-        return there
+        return existed
 
     def ids(self) -> Iterator[Id]:
-        """Every id, in order."""
         with self.database.reading() as connection:
             yield from [Id(row[0]) for row in connection.execute("SELECT id FROM registry ORDER BY id")]
 
 
 @dataclass(frozen=True, slots=True)
 class SqliteTrust:
-    """The trust port over SQLite."""
+    """The port `TrustBook` over SQLite."""
 
     database: Database
     announce: Announcer
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, int]:
-        """The trust there is."""
         with self.database.reading() as connection:
             return dict(connection.execute(f"SELECT id, trust FROM trust WHERE id IN {IN}", (as_json(ids),)).fetchall())
 
     def put(self, id: Id, trust: int | None) -> None:
-        """Set the trust in a capability, or take it back."""
         with self.database.writing() as connection:
             if trust is None:
                 connection.execute("DELETE FROM trust WHERE id = ?", (id,))

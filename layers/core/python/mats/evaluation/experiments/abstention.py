@@ -15,7 +15,7 @@ def abstention(context: ExperimentContext) -> dict[str, Any]:
     """
     encoder, names = context.models.encoder, list(FOUR_KINDS.values())
     index = context.bench(names[0]).discover.retrieve.index.name
-    calibration = bootstrap.calibrated(index, encoder.name if encoder else "none")
+    calibration = bootstrap.load_calibration(index, encoder.name if encoder else "none")
     scores = []
     for name in names:
         context.log(f"{name}: in scope, gold removed, gibberish")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from mats.local.cli.console import AsJson, err, exit_codes, out, plain, print_json
+from mats.local.cli.output import AsJson, err, exit_codes, out, plain, print_json
 
 if TYPE_CHECKING:
     from mats.evaluation.data.defects import Defects

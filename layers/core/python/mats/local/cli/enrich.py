@@ -13,7 +13,7 @@ from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, Repl
 from mats.domain.outcome import Outcome
 from mats.domain.profile import Profile
 from mats.domain.registration import Registration
-from mats.local.cli.console import AsJson, Exit, complain, exit_codes, out, plain, print_json
+from mats.local.cli.output import AsJson, Exit, complain, exit_codes, out, plain, print_json
 from mats.local.cli.progress import bar
 from mats.local.cli.spending import print_usage, usage_json
 from mats.usecases.profile_maker import NO_WRITER

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from mats.domain.errors import DependencyFailed
-from mats.local.cli.console import AsJson, err, exit_codes, out, plain, print_json
+from mats.local.cli.output import AsJson, err, exit_codes, out, plain, print_json
 from mats.local.cli.progress import bar
 from mats.local.cli.spending import confirm_cost
 from mats.settings import Settings

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mats.local.cli.console import err, exit_codes
+from mats.local.cli.output import err, exit_codes
 from mats.local.cli.spending import confirm_cost
 from mats.settings import Settings
 

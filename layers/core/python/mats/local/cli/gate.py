@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mats.local.cli.console import Exit, complain, err, exit_codes, out
+from mats.local.cli.output import Exit, complain, err, exit_codes, out
 from mats.local.cli.progress import bar
 from mats.settings import Settings
 

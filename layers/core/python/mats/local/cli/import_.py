@@ -13,7 +13,7 @@ from mats.bootstrap.models import bedrock_catalogue
 from mats.domain.errors import DependencyFailed, Fault, RequestInvalid
 from mats.domain.placement import Placed
 from mats.domain.registration import Registration
-from mats.local.cli.console import AsJson, Exit, err, exit_codes, out, plain, print_json
+from mats.local.cli.output import AsJson, Exit, err, exit_codes, out, plain, print_json
 from mats.local.cli.progress import bar
 from mats.local.cli.registry import index
 from mats.local.cli.spending import print_usage, usage_json

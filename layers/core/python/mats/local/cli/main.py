@@ -25,7 +25,7 @@ from mats.local.cli import (
     serve,
     views,
 )
-from mats.local.cli.console import exit_codes
+from mats.local.cli.output import exit_codes
 from mats.settings import Settings
 
 app = typer.Typer(

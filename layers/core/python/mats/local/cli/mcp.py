@@ -17,7 +17,7 @@ from mats.edge.caller import local_caller
 from mats.edge.http import MAX_BODY_BYTES, parse_json
 from mats.edge.mcp.protocol import INVALID_REQUEST, MAX_BATCH, PARSE_ERROR, RpcReply, replies_to, reply_to
 from mats.edge.mcp.tools import McpSession
-from mats.local.cli.console import exit_codes
+from mats.local.cli.output import exit_codes
 from mats.settings import Settings
 
 

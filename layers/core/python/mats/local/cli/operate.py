@@ -11,7 +11,7 @@ from mats.bootstrap import AnySystem, open_system
 from mats.bootstrap.local import as_local
 from mats.domain.capability import Id
 from mats.domain.outcome import Outcome
-from mats.local.cli.console import AsJson, Exit, complain, exit_codes, out, plain, print_json
+from mats.local.cli.output import AsJson, Exit, complain, exit_codes, out, plain, print_json
 from mats.local.cli.progress import bar
 from mats.local.cli.registry import index
 from mats.local.cli.spending import print_usage, usage_json

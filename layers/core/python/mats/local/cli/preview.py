@@ -11,7 +11,7 @@ from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability import Id
 from mats.domain.errors import CapabilityNotFound, Fault, RequestInvalid
 from mats.domain.registration import Registration
-from mats.local.cli.console import AsJson, Exit, exit_codes, out, plain, print_json
+from mats.local.cli.output import AsJson, Exit, exit_codes, out, plain, print_json
 from mats.local.cli.spending import print_usage, usage_json
 from mats.local.imports import addresses
 from mats.local.imports.dry_run import DryRunRegistry

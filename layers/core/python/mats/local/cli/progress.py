@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from mats.local.cli.console import err
+from mats.local.cli.output import err
 
 
 class _Rate(ProgressColumn):

@@ -10,7 +10,7 @@ from mats.domain.capability import Id, Kind
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, KindConflict, RequestInvalid
 from mats.domain.placement import Placed
 from mats.domain.registration import Registration
-from mats.local.cli.console import AsJson, CapabilityId, exit_codes, out, plain, print_json
+from mats.local.cli.output import AsJson, CapabilityId, exit_codes, out, plain, print_json
 from mats.local.cli.progress import bar
 from mats.local.cli.spending import print_usage, usage_json
 from mats.local.imports.files import open_file

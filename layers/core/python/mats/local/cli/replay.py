@@ -9,7 +9,7 @@ from rich.text import Text
 
 from mats.bootstrap.local import local_system
 from mats.domain.shortlist import Shortlist
-from mats.local.cli.console import AsJson, exit_codes, out, plain, print_json
+from mats.local.cli.output import AsJson, exit_codes, out, plain, print_json
 from mats.local.replay import Move, Place, decision, moves, question, scope
 
 

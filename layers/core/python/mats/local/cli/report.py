@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from mats.local.cli.console import err, exit_codes, out, plain
+from mats.local.cli.output import err, exit_codes, out, plain
 
 
 def add_to(app: typer.Typer) -> None:

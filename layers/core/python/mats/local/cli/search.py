@@ -12,7 +12,7 @@ from mats.domain.ranking import Signal
 from mats.edge.caller import local_caller
 from mats.edge.discover_request import DiscoverRequest, Format
 from mats.edge.endpoints import search_answer
-from mats.local.cli.console import AsJson, err, exit_codes, out, plain, print_json
+from mats.local.cli.output import AsJson, err, exit_codes, out, plain, print_json
 from mats.settings import Settings
 
 _VERDICTS = {"match": "bold green", "weak": "bold yellow", "none": "bold red"}

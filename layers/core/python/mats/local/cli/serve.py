@@ -14,7 +14,7 @@ from rich.text import Text
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability import Id
 from mats.domain.errors import StorageUnusable
-from mats.local.cli.console import Exit, complain, err, exit_codes, out
+from mats.local.cli.output import Exit, complain, err, exit_codes, out
 from mats.local.cli.progress import bar
 from mats.local.counts import without_vector
 from mats.resources import resource

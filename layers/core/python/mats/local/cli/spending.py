@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from mats.bootstrap import AnySystem
-from mats.local.cli.console import Exit, complain, err, out
+from mats.local.cli.output import Exit, complain, err, out
 
 if TYPE_CHECKING:
     from mats.evaluation.systems.costs import CostEstimate

@@ -9,7 +9,7 @@ from rich.table import Table
 from mats.bootstrap.local import local_system
 from mats.domain.capability import Id
 from mats.domain.errors import CapabilityNotFound
-from mats.local.cli.console import AsJson, CapabilityId, exit_codes, out, plain, print_json
+from mats.local.cli.output import AsJson, CapabilityId, exit_codes, out, plain, print_json
 from mats.local.counts import counts
 
 

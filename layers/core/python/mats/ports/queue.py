@@ -1,4 +1,4 @@
-"""Time, names, and what is said to have changed."""
+"""Changes of capabilities, and the event queue."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,32 +8,25 @@ from mats.domain.capability import Id
 from mats.domain.profile import Cause
 
 
-class Clock(Protocol):
-    """Time, so that tests can hold it."""
-
-    def now(self) -> str:
-        """The current time, ISO 8601 in UTC."""
-        ...
-
-    def elapsed_ms(self) -> float:
-        """Milliseconds since some fixed moment; never goes back."""
-        ...
-
-
-class Ids(Protocol):
-    """Fresh identifiers."""
-
-    def __call__(self) -> str:
-        """An identifier never given before."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What an event says: something about this capability changed. It carries the key, never the content."""
+    """Something about a capability changed. Carries the id, never the content."""
 
     id: Id
     cause: Cause
+
+
+class QueuedChange(NamedTuple):
+    """A change in the local event queue; `source` is the table (Registry, Trust), `change` INSERT, MODIFY or REMOVE."""
+
+    seq: int
+    """Order of arrival."""
+    event_id: str
+    source: str
+    change: str
+    id: str
+    time: str
+    attempts: int
 
 
 class QueueDepth(NamedTuple):
@@ -51,7 +44,7 @@ class DeadLetter(NamedTuple):
 
 
 class QueueMonitor(Protocol):
-    """What can be read of the event queue."""
+    """Read access to the event queue."""
 
     def has_unfinished(self, id: Id) -> bool:
         """Whether a change of this capability waits, is being handled, or is a dead letter."""
@@ -64,15 +57,3 @@ class QueueMonitor(Protocol):
     def dead_letters(self) -> Sequence[DeadLetter]:
         """Every dead letter, oldest first."""
         ...
-
-
-class Event(NamedTuple):
-    """A change as it waits on the local event path, oldest first by `seq`."""
-
-    seq: int
-    event_id: str
-    source: str
-    change: str
-    id: str
-    time: str
-    attempts: int

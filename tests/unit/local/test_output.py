@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mats.local.cli.console import print_json
+from mats.local.cli.output import print_json
 
 
 @pytest.mark.parametrize("evil", ["\x1b[2J", "\x9b31m", "\x7f", "\u202e", "\u2066", "\u2028", "\u200f"])

@@ -1,4 +1,4 @@
-"""The local event path: events wait in the file until the handler says they are done."""
+"""The event queue in SQLite: at-least-once delivery with leases, backoff and dead letters."""
 
 import os
 import time
@@ -7,28 +7,28 @@ from dataclasses import dataclass
 
 from mats.adapters.sqlite.database import Database
 from mats.domain.capability import Id
-from mats.ports import DeadLetter, Event, QueueDepth
+from mats.ports import DeadLetter, QueuedChange, QueueDepth
 
-_LONGEST_WAIT_S = 300
-HELD_S = 300
-"""A batch not settled within this time is given to somebody else, as a queue's visibility timeout does."""
+_MAX_BACKOFF_S = 300
+LEASE_S = 300
+"""A batch not settled within this time may be taken by another worker (the visibility timeout of SQS)."""
 MAX_ATTEMPTS = 10
-"""Over nearly a quarter of an hour, each wait longer than the last. After as many failures an event is dead.
+"""With exponential backoff, within some 15 minutes. After that a change is a dead letter.
 
-It is kept aside, shown by `mats stats`, and taken up again by `mats reconcile`.
+`mats stats` shows dead letters, `mats reconcile` redrives them.
 """
 
 
 @dataclass(frozen=True, slots=True)
-class SqliteEvents:
-    """A queue with at-least-once delivery. Several processes may take from it."""
+class SqliteQueue:
+    """Several processes may take from the queue."""
 
     database: Database
     holder: str
-    """Names this process and no other, ever: its pid, a colon, something random."""
+    """Identifies this process: its pid, a colon, random characters."""
 
-    def take(self, most: int) -> Sequence[Event]:
-        """At most this many events, oldest first, held for this process until settled."""
+    def take(self, most: int) -> Sequence[QueuedChange]:
+        """Lease at most this many due changes, oldest first."""
         now = time.time()
         with self.database.reading() as connection:
             if not connection.execute(
@@ -40,22 +40,22 @@ class SqliteEvents:
                 "UPDATE events SET holder = ?, due = ?, attempts = attempts + 1 WHERE seq IN "
                 "(SELECT seq FROM events WHERE dead IS NULL AND due <= ? ORDER BY seq LIMIT ?) "
                 "RETURNING seq, event_id, source, change, id, time, attempts",
-                (self.holder, now + HELD_S, now, most),
+                (self.holder, now + LEASE_S, now, most),
             ).fetchall()
-        return sorted(Event(*row) for row in rows)
+        return sorted(QueuedChange(*row) for row in rows)
 
-    def peek(self, after: int, most: int) -> Sequence[Event]:
-        """At most this many events later than a `seq` that are due, oldest first; nobody's hold on them changes."""
+    def peek(self, after: int, most: int) -> Sequence[QueuedChange]:
+        """At most this many due changes after a `seq`, oldest first, without a lease."""
         with self.database.reading() as connection:
             rows = connection.execute(
                 "SELECT seq, event_id, source, change, id, time, attempts FROM events "
                 "WHERE dead IS NULL AND due <= ? AND seq > ? ORDER BY seq LIMIT ?",
                 (time.time(), after, most),
             ).fetchall()
-        return [Event(*row) for row in rows]
+        return [QueuedChange(*row) for row in rows]
 
-    def settle(self, taken: Sequence[Event], failed: frozenset[str], reason: str = "") -> None:
-        """Forget what is done; what failed (by event id) comes again later, or is dead after MAX_ATTEMPTS."""
+    def settle(self, taken: Sequence[QueuedChange], failed: frozenset[str], reason: str = "") -> None:
+        """Delete handled changes; failed ones (by event id) are retried later, or dead after MAX_ATTEMPTS."""
         with self.database.writing() as connection:
             for event in taken:
                 if event.event_id not in failed:
@@ -65,21 +65,18 @@ class SqliteEvents:
                         "UPDATE events SET dead = ?, holder = NULL WHERE seq = ?", (reason or "failed", event.seq)
                     )
                 else:
-                    due = time.time() + min(2.0**event.attempts, _LONGEST_WAIT_S)
+                    due = time.time() + min(2.0**event.attempts, _MAX_BACKOFF_S)
                     connection.execute("UPDATE events SET due = ?, holder = NULL WHERE seq = ?", (due, event.seq))
 
     def release_orphans(self) -> None:
-        """Take back what nobody is at any more; it is done again. To be called between two batches.
-
-        That is what processes hold that have ended, and what this one holds of a batch that it could not settle.
-        """
+        """End the leases of processes that have exited, and those of this process: call it between two batches."""
         with self.database.reading() as connection:
             holders = connection.execute("SELECT DISTINCT holder FROM events WHERE holder IS NOT NULL").fetchall()
-        idle = [holder for (holder,) in holders if not _alive(int(holder.partition(":")[0]))]
-        if idle:
+        ended = [holder for (holder,) in holders if not _is_other_process(int(holder.partition(":")[0]))]
+        if ended:
             with self.database.writing() as connection:
                 connection.executemany(
-                    "UPDATE events SET holder = NULL, due = 0 WHERE holder = ?", [(holder,) for holder in idle]
+                    "UPDATE events SET holder = NULL, due = 0 WHERE holder = ?", [(holder,) for holder in ended]
                 )
 
     def has_unfinished(self, id: Id) -> bool:
@@ -92,9 +89,9 @@ class SqliteEvents:
         return QueueDepth(*row)
 
     def failing(self) -> int:
-        """How many were tried and are not done: they wait for another try, or are dead.
+        """How many changes failed and wait for a retry or are dead letters.
 
-        What somebody handles just now is not among them, nor what was announced since and nobody has tried yet.
+        Leased changes do not count, nor do those without an attempt.
         """
         with self.database.reading() as connection:
             query = "SELECT count(*) FROM events WHERE dead IS NOT NULL OR (attempts > 0 AND holder IS NULL)"
@@ -106,15 +103,14 @@ class SqliteEvents:
         return [DeadLetter(*row) for row in rows]
 
     def redrive(self) -> int:
-        """Let dead events try again; how many there were."""
+        """Put dead letters back into the queue; how many there were."""
         with self.database.writing() as connection:
             return connection.execute(
                 "UPDATE events SET dead = NULL, attempts = 0, due = 0 WHERE dead IS NOT NULL"
             ).rowcount
 
 
-def _alive(pid: int) -> bool:
-    """Whether another process has this id."""
+def _is_other_process(pid: int) -> bool:
     if pid == os.getpid():
         return False
     try:
@@ -122,5 +118,5 @@ def _alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        pass  # it is there, and somebody else's
+        pass  # it exists, under another user
     return True

@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from mats.adapters.sqlite import events as module
+from mats.adapters.sqlite import queue as module
 from mats.adapters.sqlite.database import Database
-from mats.adapters.sqlite.events import MAX_ATTEMPTS, SqliteEvents
+from mats.adapters.sqlite.queue import MAX_ATTEMPTS, SqliteQueue
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
 from tests.builders import a_registration
 from tests.fakes import CountingIds, FakeClock
@@ -15,8 +15,8 @@ HERE = "1:here"
 
 
 @pytest.fixture
-def events(database: Database) -> SqliteEvents:
-    return SqliteEvents(database, HERE)
+def events(database: Database) -> SqliteQueue:
+    return SqliteQueue(database, HERE)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_a_failed_event_comes_again_later_and_is_dead_in_the_end(registry, event
 
 def test_what_an_ended_process_held_is_delivered_again(database, registry, events):
     registry.put([a_registration(name="a")])
-    no_such_process = SqliteEvents(database, "4194305:gone")
+    no_such_process = SqliteQueue(database, "4194305:gone")
     no_such_process.take(1)
     assert events.take(1) == []
     events.release_orphans()
@@ -76,7 +76,7 @@ def test_what_an_ended_process_held_is_delivered_again(database, registry, event
 
 def test_what_a_running_process_holds_is_left_to_it(database, registry, events):
     registry.put([a_registration(name="a")])
-    SqliteEvents(database, "1:init").take(1)
+    SqliteQueue(database, "1:init").take(1)
     events.release_orphans()
     assert events.take(1) == []
 
@@ -85,7 +85,7 @@ def test_failing_is_what_was_tried_and_is_neither_done_nor_in_hand(database, reg
     registry.put([a_registration(name=n) for n in "abc"])
     assert events.failing() == 0  # nobody has tried yet
     first, *others = events.take(2)
-    assert SqliteEvents(database, "2:other").failing() == 0  # somebody is at it
+    assert SqliteQueue(database, "2:other").failing() == 0  # somebody is at it
     events.settle([first, *others], frozenset({first.event_id}), "it failed")
     assert (events.failing(), events.depth().waiting) == (1, 2)
     dead = first._replace(attempts=MAX_ATTEMPTS)
@@ -94,9 +94,9 @@ def test_failing_is_what_was_tried_and_is_neither_done_nor_in_hand(database, reg
 
 
 def test_what_a_process_could_not_settle_it_takes_back_itself(database, registry):
-    events = SqliteEvents(database, f"{os.getpid()}:here")
+    events = SqliteQueue(database, f"{os.getpid()}:here")
     registry.put([a_registration(name=n) for n in "ab"])
     (mine,) = events.take(1)
-    SqliteEvents(database, "1:init").take(1)
+    SqliteQueue(database, "1:init").take(1)
     events.release_orphans()
     assert [event.id for event in events.take(10)] == [mine.id]
