@@ -11,7 +11,7 @@ from mats.edge.api_gateway import parse_request
 from mats.edge.app import Application
 from mats.edge.dispatch import respond
 from mats.edge.http import Response
-from mats.ports import Event
+from mats.ports import QueuedChange
 
 
 def proxy_request(
@@ -38,12 +38,12 @@ def respond_to(event: Mapping[str, Any], application: Application) -> Response:
     return respond(application, parse_request(event))
 
 
-def sqs_batch(events: Sequence[Event]) -> dict[str, Any]:
+def sqs_batch(events: Sequence[QueuedChange]) -> dict[str, Any]:
     """The batch that SQS hands to the enrichment function."""
     return {"Records": [{"messageId": event.event_id, "body": json.dumps(_eventbridge(event))} for event in events]}
 
 
-def _eventbridge(event: Event) -> dict[str, Any]:
+def _eventbridge(event: QueuedChange) -> dict[str, Any]:
     namespace, name = parts(event.id)
     return {
         "version": "0",
