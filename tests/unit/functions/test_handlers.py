@@ -13,7 +13,7 @@ from mats.edge.api_gateway import parse_request, proxy_response
 from mats.edge.app import Application
 from mats.edge.changes import ChangeProcessor, process_batch
 from mats.edge.dispatch import respond
-from mats.ports import Event
+from mats.ports import QueuedChange
 from mats.usecases.look_up import LookUp
 from tests.aws_events import proxy_request, respond_to, sqs_batch
 from tests.builders import a_profile, a_registration
@@ -61,7 +61,9 @@ def test_a_proxy_response_is_what_api_gateway_expects():
 
 
 def message(name: str, *, id: str | None = None) -> Event:
-    return Event(1, id or f"m-{name}", "Registry", "INSERT", a_registration(name=name).id, "2026-01-01T00:00:00Z", 1)
+    return QueuedChange(
+        1, id or f"m-{name}", "Registry", "INSERT", a_registration(name=name).id, "2026-01-01T00:00:00Z", 1
+    )
 
 
 def enriched(batch: dict, world: World, **more) -> dict:
