@@ -60,7 +60,7 @@ def test_a_proxy_response_is_what_api_gateway_expects():
     assert proxied["statusCode"] == 200
 
 
-def message(name: str, *, id: str | None = None) -> Event:
+def message(name: str, *, id: str | None = None) -> QueuedChange:
     return QueuedChange(
         1, id or f"m-{name}", "Registry", "INSERT", a_registration(name=name).id, "2026-01-01T00:00:00Z", 1
     )
