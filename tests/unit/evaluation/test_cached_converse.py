@@ -156,7 +156,7 @@ REPLIES = st.builds(
 def test_a_cached_reply_equals_the_original_with_its_duration(shared, reply):
     converse = CachedConverse(lambda request: reply, shared, Prices({}))
     request = a_request(f"converse {next(NUMBERS)}")
-    first, second = converse.timed(request), converse.timed(request)
+    first, second = converse.send(request), converse.send(request)
     assert (first.reply, first.cached) == (reply, False)
     assert (second.reply, second.cached, second.took_ms) == (reply, True, first.took_ms)
 

@@ -81,7 +81,7 @@ def test_a_set_can_be_loaded_and_is_what_the_copy_says(tmp_path):
     assert (len(dataset.registrations), len(dataset.queries), dict(dataset.refused)) == (1, 1, {})
     assert dataset.queries[0].source == "made"
     assert dataset.queries[0].relevant == {dataset.registrations[0].id}
-    assert dataset.unregistered == {}
+    assert dataset.unregistered_gold == {}
 
 
 def test_the_registry_is_the_union_of_gold_tools_without_duplicates(tmp_path):
@@ -123,7 +123,7 @@ def test_a_source_whose_labels_embed_one_document_is_told_and_not_merged(tmp_pat
     judged = toolret(tmp_path / "in")
     assert judged.suspicions[0].startswith("ultra: most labels embed one document")
     assert judged.left_out["label of a broken source, not registered"] == 4
-    assert len(a_set(judged, tmp_path / "out").unregistered) == 4
+    assert len(a_set(judged, tmp_path / "out").unregistered_gold) == 4
 
 
 def test_what_cannot_be_mapped_is_counted_by_reason(tmp_path):
@@ -153,7 +153,7 @@ def test_tools_of_one_provider_become_one_agent(tmp_path):
     assert judged.left_out["tools grouped into an agent with others"] == 1
     dataset = a_set(judged, tmp_path / "out")
     assert {registration.kind for registration in dataset.registrations} == {"agent"}
-    assert dataset.unregistered == {}
+    assert dataset.unregistered_gold == {}
 
 
 def test_toolbench_names_say_their_api(tmp_path):
@@ -337,14 +337,14 @@ def test_appworlds_apis_are_tools(tmp_path):
     assert judged.queries == {"abc_1": {"text": "Which song is liked most?", "source": "train"}}
     assert judged.left_out == {"API of a helper app": 1, "label of a helper app": 1, "task without a label": 1}
     dataset = a_set(judged, tmp_path / "out")
-    assert (len(dataset.registrations), dataset.unregistered, len(dataset.queries[0].relevant)) == (3, {}, 2)
+    assert (len(dataset.registrations), dataset.unregistered_gold, len(dataset.queries[0].relevant)) == (3, {}, 2)
 
 
 def test_appworlds_apps_are_agents(tmp_path):
     judged = appworld(a_world(tmp_path / "in") / "data", agents=True)
     assert sorted(judged.corpus) == ["music", "notes"]
     assert judged.qrels == {("abc_1", "music"): 1}
-    assert a_set(judged, tmp_path / "out").unregistered == {}
+    assert a_set(judged, tmp_path / "out").unregistered_gold == {}
 
 
 def test_an_appworld_without_labels_or_documents_is_named(tmp_path):

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from boto3.session import Session
 
 from mats.adapters.aws import call, client
-from mats.adapters.bedrock.converse import ConverseReply, nested, parse_response, to_count, token_counts
+from mats.adapters.bedrock.converse import ConverseReply, at_path, parse_response, to_count, token_counts
 from mats.adapters.bedrock.deadline import DeadlineSession
 from mats.domain.errors import DependencyFailed
 from mats.domain.usage import Prices, Usage
@@ -97,7 +97,7 @@ class BedrockClient:
         model = str(request["modelId"])
         answer = self._call(model, lambda: self._client.converse(**request))
         usage = self._meter.add(model, *token_counts(answer))
-        if nested(answer, "output") is None:  # botocore's parse of a truncated response
+        if at_path(answer, "output") is None:  # botocore's parse of a truncated response
             raise DependencyFailed(f"{model} returned a truncated response")
         return parse_response(answer, usage)
 
@@ -110,7 +110,7 @@ class BedrockClient:
         answer = self._call(
             model, lambda: json.loads(self._client.invoke_model(modelId=model, body=json.dumps(body))["body"].read())
         )
-        self._meter.add(model, nested(answer, "inputTextTokenCount"))
+        self._meter.add(model, at_path(answer, "inputTextTokenCount"))
         return answer
 
     def _call(self, model: str, operation: Callable[[], T]) -> T:

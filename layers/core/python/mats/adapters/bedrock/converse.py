@@ -103,8 +103,8 @@ def dialect_of(model: str) -> Dialect:
 
 def token_counts(answer: object) -> tuple[int, int]:
     """Input and output tokens of a response's `usage`."""
-    usage = nested(answer, "usage")
-    return to_count(nested(usage, "inputTokens")), to_count(nested(usage, "outputTokens"))
+    usage = at_path(answer, "usage")
+    return to_count(at_path(usage, "inputTokens")), to_count(at_path(usage, "outputTokens"))
 
 
 def to_count(tokens: object) -> int:
@@ -117,9 +117,9 @@ def parse_response(answer: object, usage: Usage) -> ConverseReply:
     blocks = _blocks(answer)
     uses = [block["toolUse"] for block in blocks if "toolUse" in block]
     return ConverseReply(
-        stop=str(nested(answer, "stopReason") or ""),
+        stop=str(at_path(answer, "stopReason") or ""),
         calls=tuple(
-            ToolCall(str(nested(use, "toolUseId") or ""), str(nested(use, "name") or ""), nested(use, "input"))
+            ToolCall(str(at_path(use, "toolUseId") or ""), str(at_path(use, "name") or ""), at_path(use, "input"))
             for use in uses
         ),
         text="\n".join(block["text"] for block in blocks if isinstance(block.get("text"), str)),
@@ -128,11 +128,11 @@ def parse_response(answer: object, usage: Usage) -> ConverseReply:
 
 
 def _blocks(answer: object) -> list[dict[str, Any]]:
-    content = nested(answer, "output", "message", "content")
+    content = at_path(answer, "output", "message", "content")
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
 
 
-def nested(value: object, *path: str) -> Any:
+def at_path(value: object, *path: str) -> Any:
     """The value under nested keys; None if a key is missing."""
     for key in path:
         value = value.get(key) if isinstance(value, Mapping) else None

@@ -48,7 +48,7 @@ def rerank(data: Path, settings: Settings) -> dict[str, Any]:
         "card_bytes": CARD_BYTES,
         "input_tokens": _percentiles(inputs),
         "output_tokens": _percentiles(outputs),
-        "fixed_input_tokens": tokens.fixed(prompt),
+        "fixed_input_tokens": tokens.fixed_input(prompt),
         "matched_words_visible_to_the_judge": round(statistics.mean(s for s in shares if s is not None), 3),
     }
 
@@ -67,14 +67,14 @@ class TokenCounter:
         """The tokens of a text."""
         return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
-    def fixed(self, prompt: Prompt) -> int:
+    def fixed_input(self, prompt: Prompt) -> int:
         """The input tokens that every call with a prompt has."""
         return self.count(prompt.system) + self.count(json.dumps(dict(prompt.tool)))
 
     def rerank_call(self, prompt: Prompt, query: str, profiles: Sequence[Profile]) -> int:
         """The input tokens of a rerank call."""
         places = {"query": encoded(visible(query)), "candidates": cards(profiles)}
-        return self.fixed(prompt) + self.count(filled(prompt.request, places))
+        return self.fixed_input(prompt) + self.count(filled(prompt.request, places))
 
     def rerank_reply(self, count: int) -> int:
         """The output tokens of the longest reply."""

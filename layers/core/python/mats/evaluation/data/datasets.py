@@ -49,7 +49,7 @@ class Dataset:
     """Trust by id, where the set has any."""
 
     @property
-    def unregistered(self) -> dict[Id, str]:
+    def unregistered_gold(self) -> dict[Id, str]:
         """Gold that is not registered, with the source of a query it belongs to."""
         registered = {registration.id for registration in self.registrations}
         return {id: query.source for query in self.queries for id in sorted(query.relevant) if id not in registered}

@@ -107,9 +107,9 @@ class CachedConverse:
         Raises:
             DependencyFailed: the model did not answer; NotPermitted if an operator has to act.
         """
-        return self.timed(request).reply
+        return self.send(request).reply
 
-    def timed(self, request: Mapping[str, Any]) -> TimedReply:
+    def send(self, request: Mapping[str, Any]) -> TimedReply:
         """The reply with the duration of its call.
 
         Raises:
@@ -150,7 +150,7 @@ class RecordedConverse:
             DependencyFailed: as for CachedConverse.
         """
         try:
-            call = self.converse.timed(request)
+            call = self.converse.send(request)
         except NotPermitted as error:
             self.denied = error
             raise

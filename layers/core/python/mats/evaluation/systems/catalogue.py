@@ -56,12 +56,12 @@ def _chat(bench: Workbench) -> ChatModel:
     return bench.models.chat(bench.settings.rerank_model)
 
 
-def _reranked(first_stage: Callable[[Discover], Discover]) -> Callable[[Workbench], RankingSystem]:
+def _with_reranker(first_stage: Callable[[Discover], Discover]) -> Callable[[Workbench], RankingSystem]:
     """The whole pipeline over a first stage, with the reranker of the settings."""
     return lambda bench: reranked_system(first_stage(bench.discover), bench.models, bench.settings.rerank_model)
 
 
-def _unchanged(discover: Discover) -> Discover:
+def _as_shipped(discover: Discover) -> Discover:
     return discover
 
 
@@ -107,15 +107,15 @@ _ALL = (
     ),
     Variant(
         name="pipeline-bm25", description="our fielded BM25 alone finds, the model reranks", needs=_LLM,
-        prompt=_rerank_prompt, build=_reranked(lexical),
+        prompt=_rerank_prompt, build=_with_reranker(lexical),
     ),
     Variant(
         name="pipeline-dense", description="vectors alone find, words are measured, the model reranks",
-        needs=_LLM | _ENCODER, prompt=_rerank_prompt, build=_reranked(partial(dense, measures_bm25=True)),
+        needs=_LLM | _ENCODER, prompt=_rerank_prompt, build=_with_reranker(partial(dense, measures_bm25=True)),
     ),
     Variant(
         name="pipeline-hybrid", description="the whole pipeline as shipped", needs=_LLM | _ENCODER,
-        prompt=_rerank_prompt, build=_reranked(_unchanged),
+        prompt=_rerank_prompt, build=_with_reranker(_as_shipped),
     ),
 )  # fmt: skip
 VARIANTS: Mapping[str, Variant] = {variant.name: variant for variant in _ALL}

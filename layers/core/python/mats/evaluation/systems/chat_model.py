@@ -96,7 +96,7 @@ class ConverseChat:
         max_tokens: int,
     ) -> ModelTurn:
         request = _request(self.model, system, messages, tools, must_call=must_call, max_tokens=max_tokens)
-        call = self.converse.timed(request)
+        call = self.converse.send(request)
         return ModelTurn(
             text=call.reply.text,
             calls=_valid_calls(call.reply.calls, len(messages)),

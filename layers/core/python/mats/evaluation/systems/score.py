@@ -36,7 +36,7 @@ def dataset_json(dataset: Dataset) -> dict[str, Any]:
         "documents": len(dataset.registrations),
         "refused": len(dataset.refused),
         "queries": len(dataset.queries),
-        "unregistered_gold": len(dataset.unregistered),
+        "unregistered_gold": len(dataset.unregistered_gold),
     }
 
 
