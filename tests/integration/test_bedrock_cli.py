@@ -23,13 +23,13 @@ def models(bedrock: BedrockServer) -> dict[str, str]:
     return {**bedrock.client_environment(), "MATS_BEDROCK": "1"}
 
 
-def test_enrich_without_bedrock_says_how_to_turn_it_on(mats: Mats):
+def test_enrich_without_bedrock_says_how_to_enable_it(mats: Mats):
     ran = mats("enrich")
     assert ran.code == 3
     assert "MATS_BEDROCK=1" in ran.err
 
 
-def test_an_import_with_a_writer_enriches_and_says_what_it_spent(mats: Mats, models, bedrock):
+def test_an_import_with_a_writer_enriches_and_prints_its_cost(mats: Mats, models, bedrock):
     report = mats("import", "-", "--json", stdin=rows(REFUND), **models)
     assert report.code == 0, report.err
     [(model, spent)] = report.json["spent"].items()
@@ -42,7 +42,7 @@ def test_an_import_with_a_writer_enriches_and_says_what_it_spent(mats: Mats, mod
     assert len(bedrock.exchanges) == 1
 
 
-def test_what_was_imported_raw_is_enriched_later_and_paid_once(mats: Mats, models, bedrock):
+def test_raw_imports_are_enriched_later_and_paid_once(mats: Mats, models, bedrock):
     mats("import", "-", stdin=rows(REFUND, tool("list_refunds")))
     first, again = mats("enrich", "--json", **models).json, mats("enrich", "--json", **models).json
     assert (first["capabilities"], first["indexed"]) == (2, 2)
@@ -51,7 +51,7 @@ def test_what_was_imported_raw_is_enriched_later_and_paid_once(mats: Mats, model
     assert len(bedrock.exchanges) == 2
 
 
-def test_a_dry_run_shows_before_and_after_and_keeps_nothing(mats: Mats, models):
+def test_a_dry_run_shows_before_and_after_and_saves_nothing(mats: Mats, models):
     mats("import", "-", stdin=rows(REFUND))
     shown = mats("enrich", "--dry-run", "com.acme/refund_payment", **models)
     assert shown.code == 0
@@ -62,12 +62,12 @@ def test_a_dry_run_shows_before_and_after_and_keeps_nothing(mats: Mats, models):
     assert mats("show", "com.acme/refund_payment", "--json").json["profile"]["enriched"] is False
 
 
-def test_a_dry_run_needs_to_know_of_what(mats: Mats, models):
+def test_a_dry_run_without_ids_is_an_error(mats: Mats, models):
     assert "say which" in mats("enrich", "--dry-run", **models).err
     assert mats("enrich", "--dry-run", "com.acme/nothing", **models).code == 1
 
 
-def test_a_writer_without_access_leaves_everything_findable_and_says_who_must_mend_it(mats: Mats, models, bedrock):
+def test_a_writer_without_access_leaves_raw_profiles_and_names_the_cause(mats: Mats, models, bedrock):
     bedrock.play = lambda exchange: Refuse("AccessDeniedException", "You don't have access to the model")
     ran = mats("import", "-", stdin=rows(REFUND), **models)
     assert ran.code == 3
@@ -80,7 +80,7 @@ def test_a_writer_without_access_leaves_everything_findable_and_says_who_must_me
     assert mats("search", "money back", "--json").json["results"][0]["enriched"] is True
 
 
-def test_a_search_is_judged_in_one_call_and_says_what_it_cost(mats: Mats, models, bedrock):
+def test_a_search_reranks_in_one_call_and_prints_its_cost(mats: Mats, models, bedrock):
     mats("import", "-", stdin=rows(REFUND, tool("list_refunds", description="Lists refunds")))
     answer = mats("search", "give money back to the card", "--json", **models).json
     assert answer["degraded"] == ["neural"]
@@ -98,7 +98,7 @@ def test_suspicious_text_is_flagged_in_the_answer_and_in_the_profile(mats: Mats,
     assert mats("show", "com.acme/best", "--json").json["profile"]["suspicious"] == result["suspicious"]
 
 
-def test_a_logged_decision_is_replayed_and_what_moved_is_shown(mats: Mats, models):
+def test_replay_shows_the_changes_since_a_logged_decision(mats: Mats, models):
     mats("import", "-", stdin=rows(REFUND, tool("list_refunds", description="Lists money given back")))
     with serving(mats) as service:
         _, answer = service.request("/discover", {"query": "money back"})
@@ -115,7 +115,7 @@ def test_a_logged_decision_is_replayed_and_what_moved_is_shown(mats: Mats, model
     assert (gone["id"], gone["now"]) == ("com.acme/list_refunds", None)
 
 
-def test_a_decision_nobody_logged_is_said_to_be_missing(mats: Mats):
+def test_replaying_an_unknown_query_id_is_an_error(mats: Mats):
     ran = mats("replay", "nowhere")
     assert ran.code == 1
     assert "mats.log" in ran.err

@@ -80,7 +80,7 @@ def always(act: Act) -> Play:
 
 
 @pytest.mark.parametrize("code", sorted(DECLARED | CREDENTIALS | {"SomethingNewException"}))
-def test_every_error_code_is_one_attempt_and_one_error_that_names_the_model_and_the_code(server, bench, code):
+def test_every_error_code_is_one_attempt_and_one_error_with_the_model(server, bench, code):
     server.play = always(Refuse(code, "The service says why.", status=403 if code in CREDENTIALS else None))
     expected = NotPermitted if code in FOR_AN_OPERATOR else DependencyFailed
     for failed, model in ((bench.rerank(), MICRO), (bench.describe(), LITE), (bench.encode(), TITAN)):
@@ -92,7 +92,7 @@ def test_every_error_code_is_one_attempt_and_one_error_that_names_the_model_and_
     assert_nothing_comes_of_it(bench, (expected,))
 
 
-def test_denied_access_names_model_region_and_the_three_possible_causes(server, bench):
+def test_denied_access_names_model_region_and_causes(server, bench):
     server.play = always(Refuse("AccessDeniedException", "no identity-based policy allows it"))
     for failed, model in ((bench.rerank(), MICRO), (bench.describe(), LITE), (bench.encode(), TITAN)):
         for part in (model, "us-east-1", "IAM", "policy of the organisation", "region where the model is not"):
@@ -104,7 +104,7 @@ def test_denied_access_names_model_region_and_the_three_possible_causes(server, 
     "said",
     ["", "x" * 1_000_000, "\ud800 \x00 \u202e", "退款"],
 )
-def test_whatever_an_error_says_it_stays_readable(server, bench, said):
+def test_any_error_message_stays_readable(server, bench, said):
     server.play = always(Refuse("ThrottlingException", said))
     failed = bench.rerank()
     assert type(failed) is DependencyFailed
@@ -147,7 +147,7 @@ def test_a_reply_that_stalls_leaves_the_other_signals(server, hasty, act):
 
 
 @pytest.mark.parametrize("act", UNREADABLE.values(), ids=list(UNREADABLE))
-def test_a_network_that_fails_in_any_way_leaves_the_other_signals(server, bench, act):
+def test_any_network_failure_drops_only_the_signal_of_the_reranker(server, bench, act):
     server.play = always(act)
     assert_nothing_comes_of_it(bench)
 
@@ -158,7 +158,7 @@ def test_a_network_that_fails_in_any_way_leaves_the_other_signals(server, bench,
     [(HASTE_S, "Read timeout"), (PATIENCE_S, "rerank took longer than 300 ms")],
     ids=["client's patience", "budget"],
 )
-def test_a_reply_that_drips_is_not_waited_for_beyond_the_budget(patience_s, said):
+def test_a_slow_reply_ends_with_the_budget(patience_s, said):
     with (
         ThreadPoolExecutor() as threads,
         ThreadPoolExecutor() as models,
@@ -175,7 +175,7 @@ def test_a_reply_that_drips_is_not_waited_for_beyond_the_budget(patience_s, said
     assert shortlist.trace.took_ms["total"] <= 300 + 50
 
 
-def test_nothing_listening_is_said_with_the_model(server):
+def test_a_refused_connection_is_an_error_with_the_model(server):
     with BedrockServer() as gone:
         bench = Bench(gone)
     assert_nothing_comes_of_it(bench)
@@ -191,7 +191,7 @@ def test_a_service_that_comes_back_is_used_again_by_the_same_client():
         assert len(bench.reranker.rerank("x", SHOWN).scores) == 3
 
 
-def test_offline_one_throttled_call_is_made_again_and_a_burst_is_left_to_the_next_delivery(server, monkeypatch):
+def test_offline_retries_one_throttled_call_and_leaves_bursts_to_redelivery(server, monkeypatch):
     monkeypatch.setattr("botocore.endpoint.time.sleep", lambda seconds: None)
     with aws_settings(server.client_environment()):
         patient = models_of(Settings(bedrock=True))
@@ -216,7 +216,7 @@ def test_offline_one_throttled_call_is_made_again_and_a_burst_is_left_to_the_nex
     assert len(server.exchanges) == 2
 
 
-def test_online_a_burst_of_throttling_is_never_asked_again(server):
+def test_online_never_retries_throttled_calls(server):
     with aws_settings({**server.client_environment(), "AWS_MAX_ATTEMPTS": "9", "AWS_RETRY_MODE": "adaptive"}):
         models = models_of(Settings(bedrock=True))
     server.play = always(Refuse("ThrottlingException"))
@@ -229,7 +229,7 @@ def test_online_a_burst_of_throttling_is_never_asked_again(server):
 
 
 @pytest.mark.parametrize("code", ["AccessDeniedException", "ThrottlingException"])
-def test_a_refused_titan_leaves_the_local_registry_lexical_until_it_is_back(server, tmp_path, code, monkeypatch):
+def test_without_titan_the_local_registry_searches_lexically(server, tmp_path, code, monkeypatch):
     monkeypatch.setattr("botocore.endpoint.time.sleep", lambda seconds: None)
     server.play = lambda exchange: Refuse(code) if exchange.operation == "InvokeModel" else None
     settings = Settings(bedrock=True, home=tmp_path, encoder=TITAN)
@@ -249,7 +249,7 @@ def endpoint_of(server: BedrockServer) -> dict[str, str]:
     return {"AWS_ENDPOINT_URL_BEDROCK_RUNTIME": server.url}
 
 
-def test_without_credentials_the_error_says_how_to_get_some_and_answers_come(server):
+def test_without_credentials_answers_come_and_the_error_says_what_to_do(server):
     with aws_settings({**endpoint_of(server), "AWS_REGION": "us-east-1"}):
         models = models_of(Settings(bedrock=True, region="us-east-1"))
         for call in (
@@ -264,7 +264,7 @@ def test_without_credentials_the_error_says_how_to_get_some_and_answers_come(ser
     assert server.exchanges == []
 
 
-def test_a_sign_in_that_ended_is_the_operators_to_renew(server, tmp_path):
+def test_expired_credentials_are_not_permitted(server, tmp_path):
     config = tmp_path / "config"
     config.write_text(
         "[profile work]\nregion = us-east-1\nsso_session = s\nsso_account_id = 123456789012\nsso_role_name = r\n"
@@ -277,14 +277,14 @@ def test_a_sign_in_that_ended_is_the_operators_to_renew(server, tmp_path):
         assert_the_answer_comes_without(models.reranker)
 
 
-def test_without_a_region_the_error_says_which_variable_names_it(server):
+def test_without_a_region_the_error_names_the_variable(server):
     keys = {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y"}
     with aws_settings({**endpoint_of(server), **keys}), pytest.raises(NotPermitted, match="AWS_REGION"):
         models_of(Settings(bedrock=True))
 
 
 @pytest.mark.parametrize("broken", [{"AWS_PROFILE": "nobody"}, {"AWS_ACCESS_KEY_ID": "x"}, {"AWS_REGION": "us east"}])
-def test_settings_of_aws_that_cannot_be_used_are_one_readable_error(server, broken):
+def test_an_unusable_aws_configuration_is_one_readable_error(server, broken):
     with aws_settings({**endpoint_of(server), "AWS_REGION": "us-east-1", **broken}):
         with pytest.raises(NotPermitted) as caught:
             models_of(Settings(bedrock=True)).reranker.rerank("x", SHOWN)

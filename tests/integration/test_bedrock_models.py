@@ -70,7 +70,7 @@ def test_models_are_named_with_the_hash_of_their_prompts(models):
     assert (models.encoder.name, models.encoder.dimension) == (f"{TITAN}-1024", 1024)
 
 
-def test_usage_is_what_the_service_counted_at_the_prices_of_the_price_list(server, models):
+def test_usage_has_the_services_tokens_at_listed_prices(server, models):
     server.play = lambda exchange: Answer(tool_reply(exchange, FIVE, input_tokens=1_000_000, output_tokens=500_000))
     usage = models.writer.describe(a_registration()).usage
     assert (usage.input_tokens, usage.output_tokens) == (1_000_000, 500_000)
@@ -96,9 +96,7 @@ UNUSABLE = {
 
 
 @pytest.mark.parametrize(("reply", "error"), UNUSABLE.values(), ids=list(UNUSABLE))
-def test_an_unusable_reply_is_followed_by_one_repair_that_names_the_error_and_not_the_reply(
-    server, models, reply, error
-):
+def test_an_unusable_reply_gets_one_retry_that_names_the_error(server, models, reply, error):
     server.play = one_after_another(reply, tool_reply("describe", FIVE))
     written = models.writer.describe(a_registration())
     first, second = server.exchanges
@@ -113,7 +111,7 @@ def test_an_unusable_reply_is_followed_by_one_repair_that_names_the_error_and_no
 
 
 @pytest.mark.parametrize(("reply", "error"), UNUSABLE.values(), ids=list(UNUSABLE))
-def test_two_unusable_replies_are_one_error_that_names_both(server, models, reply, error):
+def test_two_unusable_replies_are_one_error_with_both_faults(server, models, reply, error):
     server.play = one_after_another(reply, tool_reply("other", FIVE))
     with pytest.raises(ReplyUnusable) as caught:
         models.writer.describe(a_registration())
@@ -122,13 +120,13 @@ def test_two_unusable_replies_are_one_error_that_names_both(server, models, repl
     assert len(server.exchanges) == 2
 
 
-def test_a_reply_in_words_that_holds_the_object_is_as_good_as_the_tool(server, models):
+def test_a_json_object_in_text_counts_like_a_tool_call(server, models):
     server.play = lambda exchange: Answer(converse_reply([{"text": f"```json\n{json.dumps(FIVE)}\n```"}]))
     assert models.writer.describe(a_registration()).enrichment.summary == FIVE["summary"]
 
 
 @pytest.mark.parametrize("k", [1, 15, 25])
-def test_the_reranker_judges_all_candidates_in_one_call_by_position(server, models, k):
+def test_the_reranker_scores_all_candidates_in_one_call_by_position(server, models, k):
     server.play = lambda exchange: Answer(tool_reply(exchange, {"t": "tool", "s": [4 * n for n in range(k)]}))
     result = models.reranker.rerank("word1", several(k))
     [asked] = server.exchanges
@@ -140,7 +138,7 @@ def test_the_reranker_judges_all_candidates_in_one_call_by_position(server, mode
     assert all(f'"n":{n + 1},"tool":"tool-{n}"' in texts_of(asked)[0] for n in range(k))
 
 
-def test_the_intent_is_a_kind_or_a_tag_of_the_candidates_and_nothing_else(server, models):
+def test_the_intent_is_a_kind_or_a_tag_of_the_candidates(server, models):
     shown = [*several(2), a_profile(name="pay", type_tags=["Payment-Refund"])]
     for said, meant in {
         "Agent": "agent", "payment-refund": "Payment-Refund", "payment": None, "": None, "\ud800": None, 7: None,
@@ -162,7 +160,7 @@ def test_the_intent_is_a_kind_or_a_tag_of_the_candidates_and_nothing_else(server
         ("I would take the first", "no scores"),
     ],
 )
-def test_scores_that_nobody_can_assign_void_the_judgement(server, models, arguments, why):
+def test_scores_without_a_clear_candidate_are_void(server, models, arguments, why):
     server.play = one_after_another(tool_reply("judge", arguments))
     result = models.reranker.rerank("x", several(3))
     assert why in result.void
@@ -177,13 +175,13 @@ def test_scores_that_nobody_can_assign_void_the_judgement(server, models, argume
         [{"toolUse": {"toolUseId": "t", "name": "judge", "input": '{"t": "tool", "s": [90, 40, 7'}}],
     ],
 )
-def test_a_reply_that_ran_out_of_tokens_keeps_the_scores_that_arrived_whole(server, models, content):
+def test_a_truncated_reply_keeps_its_complete_scores(server, models, content):
     server.play = one_after_another(converse_reply(content, stop="max_tokens"))
     result = models.reranker.rerank("x", several(3))
     assert (result.scores, result.cut_off, result.intent) == ((0.9, 0.4), True, "tool")
 
 
-def test_scores_out_of_range_are_clipped_and_counted(server, models):
+def test_scores_out_of_range_are_clamped_and_counted(server, models):
     server.play = one_after_another(tool_reply("judge", {"t": "tool", "s": [-5, 50, 10**30]}))
     result = models.reranker.rerank("x", several(3))
     assert (result.scores, result.clipped) == ((0.0, 0.5, 1.0), 2)
@@ -200,7 +198,7 @@ DIALECTS = {
 
 
 @pytest.mark.parametrize(("model", "choice"), DIALECTS.items())
-def test_every_family_of_models_is_asked_in_the_way_it_accepts(server, model, choice):
+def test_every_family_of_models_gets_a_request_it_accepts(server, model, choice):
     models = models_of(Settings(bedrock=True, rerank_model=model, writer_model=model))
     words = {"judge": {"t": "tool", "s": [1, 2, 3]}, "describe": FIVE}
 
@@ -231,7 +229,7 @@ def test_the_same_text_always_has_the_same_vector(server, models):
     assert models.encoder.encode_query("a") == models.encoder.encode_documents(["b", "a"])[1]
 
 
-def test_documents_keep_their_order_whichever_is_answered_first(server, models):
+def test_documents_keep_their_order_under_concurrency(server, models):
     def play(exchange: Exchange) -> Answer:
         n = int(exchange.body["inputText"])
         vector = [float(i == n) for i in range(1024)]
@@ -244,7 +242,7 @@ def test_documents_keep_their_order_whichever_is_answered_first(server, models):
 
 
 @pytest.mark.parametrize("text", ["word " * 30_000, "退" * 30_000, "🧾" * 30_000, "e\u0301" * 30_000])
-def test_long_text_is_clipped_to_what_the_encoder_accepts_and_keeps_its_beginning(server, models, text):
+def test_long_text_is_truncated_at_its_end_for_the_encoder(server, models, text):
     models.encoder.encode_query(text)
     [asked] = server.exchanges
     assert server.rejected == []
@@ -252,7 +250,7 @@ def test_long_text_is_clipped_to_what_the_encoder_accepts_and_keeps_its_beginnin
     assert 7_990 <= len(asked.body["inputText"].encode()) <= 8_000
 
 
-def test_one_document_that_fails_costs_its_own_vector_only_and_all_failing_is_an_error(server, models):
+def test_a_failed_document_loses_only_its_own_vector(server, models):
     server.play = lambda exchange: Refuse("ValidationException") if exchange.body["inputText"] == "bad" else None
     vectors = models.encoder.encode_documents(["one", "bad", "two"])
     assert [vector is not None for vector in vectors] == [True, False, True]
@@ -278,9 +276,7 @@ def test_the_meter_adds_up_by_model(server):
 
 
 @pytest.mark.parametrize("encoder", ["none", TITAN])
-def test_a_registration_is_findable_as_written_before_the_writer_has_answered_and_better_after(
-    server, tmp_path, encoder
-):
+def test_a_registration_is_findable_raw_before_the_writer_answers(server, tmp_path, encoder):
     asked, go_on = threading.Event(), threading.Event()
 
     def play(exchange: Exchange) -> Answer | None:
@@ -320,7 +316,7 @@ def test_a_registration_is_findable_as_written_before_the_writer_has_answered_an
         assert set(local.models.spent()) == {MICRO, LITE} | ({TITAN} if encoder == TITAN else set())
 
 
-def test_with_titan_a_capability_is_found_by_the_meaning_that_its_vector_carries(server, tmp_path):
+def test_titan_vectors_find_capabilities_by_meaning(server, tmp_path):
     refund = a_registration()
     with closing(local_system(Settings(bedrock=True, home=tmp_path, encoder=TITAN))) as local:
         local.stores.registry.put([refund])

@@ -91,7 +91,7 @@ def assert_lost(bench: Bench, role: str) -> None:
 
 @pytest.mark.parametrize("role", ["reranker", "writer", "encoder"])
 @pytest.mark.parametrize("ending", ["the connection ends", "the length says so"])
-def test_a_valid_reply_cut_at_every_byte_is_no_reply(server, bench, role, ending):
+def test_a_reply_truncated_at_any_byte_is_unusable(server, bench, role, ending):
     whole = whole_replies(bench)[role]
     for at in range(len(whole)):
         act = Cut(whole, at) if ending == "the connection ends" else Raw(whole[:at])
@@ -99,7 +99,7 @@ def test_a_valid_reply_cut_at_every_byte_is_no_reply(server, bench, role, ending
         assert_lost(bench, role)
 
 
-def test_the_same_replies_are_used_when_they_are_whole(server, bench):
+def test_complete_replies_are_used(server, bench):
     whole = whole_replies(bench)
     played(server, whole["reranker"])
     assert discover_with(reranker=bench.reranker)(QUERY).degraded == ("neural",)
@@ -128,7 +128,7 @@ WRONG: list[Any] = [
 
 
 @pytest.mark.parametrize("reply", WRONG, ids=lambda reply: json.dumps(reply)[:60])
-def test_json_of_another_shape_is_no_judgement_no_profile_and_no_vector(server, bench, reply):
+def test_json_of_another_shape_gives_no_scores_profile_or_vector(server, bench, reply):
     played(server, written(reply))
     assert_nothing_comes_of_it(bench, (DependencyFailed, ReplyUnusable))
 
@@ -153,13 +153,13 @@ NOT_JSON = {
 
 
 @pytest.mark.parametrize("content", NOT_JSON.values(), ids=list(NOT_JSON))
-def test_what_is_no_reply_at_all_is_a_dependency_that_failed(server, bench, content):
+def test_content_that_is_no_reply_is_a_failed_dependency(server, bench, content):
     played(server, content)
     assert_nothing_comes_of_it(bench)
 
 
 @pytest.mark.parametrize("depth", [50, 100, 200, 300, 400, 500, 700, 900, 2_000, 5_000, 50_000])
-def test_arguments_nested_to_any_depth_are_unusable_and_nothing_worse(server, bench, depth):
+def test_arguments_nested_to_any_depth_are_unusable(server, bench, depth):
     inner = b"[" * depth + b"]" * depth
     for name in ("judge", "describe"):
         reply = written(tool_reply(name, {**FIVE, "summary": "HERE", "s": "HERE"})).replace(b'"HERE"', inner)
@@ -169,7 +169,7 @@ def test_arguments_nested_to_any_depth_are_unusable_and_nothing_worse(server, be
         assert_nothing_comes_of_it(bench, (DependencyFailed, ReplyUnusable))
 
 
-def test_an_enormous_reply_is_used_if_it_holds_what_was_asked_for(server, bench):
+def test_an_enormous_reply_with_a_valid_tool_call_is_used(server, bench):
     padding = {"text": "x" * ENORMOUS}
     played(server, written(saying(padding, *calling(SCORES)["output"]["message"]["content"])))
     assert bench.rerank().scores == (0.9, 0.05, 0.4)
@@ -196,7 +196,7 @@ def test_enormous_fields_are_unusable(server, bench, changes):
 
 
 @pytest.mark.parametrize("scores", [[1] * (ENORMOUS // 2), "1," * (ENORMOUS // 2), ["x" * ENORMOUS], [10**4_000] * 9])
-def test_enormous_judgements_are_void(server, bench, scores):
+def test_enormous_scores_are_void(server, bench, scores):
     played(server, written(calling({"t": "tool", "s": scores})))
     result = bench.rerank()
     assert isinstance(result, RerankResult)
@@ -205,7 +205,7 @@ def test_enormous_judgements_are_void(server, bench, scores):
 
 
 @pytest.mark.parametrize("stop", STOPS)
-def test_every_reason_to_stop_leaves_a_judgement_or_the_other_signals(server, bench, stop):
+def test_every_stop_reason_gives_scores_or_drops_the_signal(server, bench, stop):
     refused = stop in ("content_filtered", "guardrail_intervened")
     server.play = lambda exchange: Answer(tool_reply(exchange, SCORES, stop=stop))
     result = bench.rerank()
@@ -218,7 +218,7 @@ def test_every_reason_to_stop_leaves_a_judgement_or_the_other_signals(server, be
 
 
 @pytest.mark.parametrize("stop", STOPS)
-def test_every_reason_to_stop_leaves_a_whole_profile_or_the_raw_one(server, bench, stop):
+def test_every_stop_reason_gives_an_enriched_or_the_raw_profile(server, bench, stop):
     useless = {
         "content_filtered", "guardrail_intervened", "max_tokens", "model_context_window_exceeded",
         "malformed_model_output", "malformed_tool_use",
@@ -232,7 +232,7 @@ def test_every_reason_to_stop_leaves_a_whole_profile_or_the_raw_one(server, benc
     assert_the_raw_profile_stays(bench.writer, failed)
 
 
-def test_a_reason_to_stop_that_nobody_knew_does_not_matter(server, bench):
+def test_an_unknown_stop_reason_is_ignored(server, bench):
     played(server, written(calling(SCORES, stop="the_model_felt_like_it")))
     assert bench.rerank().scores == (0.9, 0.05, 0.4)
 
@@ -240,7 +240,7 @@ def test_a_reason_to_stop_that_nobody_knew_does_not_matter(server, bench):
 @pytest.mark.parametrize(
     "usage", [None, {}, {"inputTokens": -5, "outputTokens": -1}, {"inputTokens": None}, {"x": 10**400}]
 )
-def test_a_usage_that_makes_no_sense_costs_the_count_and_not_the_judgement(server, bench, usage):
+def test_an_invalid_usage_counts_as_zero_and_keeps_the_scores(server, bench, usage):
     played(server, written({**calling(SCORES), "usage": usage}))
     result = bench.rerank()
     assert result.scores == (0.9, 0.05, 0.4)
@@ -268,7 +268,7 @@ NO_VECTORS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("answer", NO_VECTORS.values(), ids=list(NO_VECTORS))
-def test_what_cannot_be_compared_is_no_vector_and_words_are_searched(server, bench, answer):
+def test_an_unusable_vector_falls_back_to_lexical_search(server, bench, answer):
     played(server, written(answer))
     failed = bench.encode()
     assert type(failed) is DependencyFailed
@@ -277,6 +277,6 @@ def test_what_cannot_be_compared_is_no_vector_and_words_are_searched(server, ben
     assert_words_find_without(bench.encoder)
 
 
-def test_a_vector_of_another_length_is_brought_to_length_1(server, bench):
+def test_a_vector_of_another_length_is_normalized(server, bench):
     played(server, written({"embedding": [3, 4.0, *[0] * (DIMENSION - 2)]}))
     assert list(bench.encode())[:3] == pytest.approx([0.6, 0.8, 0.0])

@@ -108,7 +108,7 @@ def posted(
         return response.status, response.headers.get("x-amzn-ErrorType", "").partition(":")[0], response.read()
 
 
-def test_a_forced_judge_scores_each_candidate_by_the_words_it_shares_with_the_request(server, client):
+def test_a_forced_reranker_scores_candidates_by_the_words_they_share(server, client):
     text = (
         'Judge. <request>"refund the card payment"</request>'
         '<candidates>\n[{"n":1,"agent":"weather"},\n{"n":2,"tool":"refund","does":"card payment back to the payer"}]'
@@ -120,7 +120,7 @@ def test_a_forced_judge_scores_each_candidate_by_the_words_it_shares_with_the_re
     assert reply["usage"]["inputTokens"] == len(json.dumps(server.exchanges[0].body)) // 4
 
 
-def test_a_forced_writer_describes_in_the_words_of_the_registration(server, client):
+def test_a_forced_writer_uses_the_words_of_the_registration(server, client):
     registration = '{"name": "maps_geocode", "description": "Finds places. Fast."}'
     described = {"toolConfig": forced(tool(properties="summary"), any={})}
     reply = client.converse(**asking(messages=[said(f"<registration>{registration}</registration>")], **described))
@@ -137,7 +137,7 @@ def test_without_a_forced_tool_the_model_says_ok(server, client):
     assert (reply["output"]["message"]["content"], reply["stopReason"]) == ([{"text": "ok"}], "end_turn")
 
 
-def test_texts_that_share_words_have_close_embeddings_of_unit_length(server, client):
+def test_texts_with_shared_words_have_close_unit_embeddings(server, client):
     def cosine(one: str, other: str) -> float:
         pairs = zip(embedded(client, one)["embedding"], embedded(client, other)["embedding"], strict=True)
         return sum(a * b for a, b in pairs)
@@ -148,7 +148,7 @@ def test_texts_that_share_words_have_close_embeddings_of_unit_length(server, cli
     assert cosine("?!", "?!") == pytest.approx(1)
 
 
-def test_an_embedding_has_the_size_and_the_forms_asked_for(server, client):
+def test_an_embedding_has_the_requested_size_and_forms(server, client):
     answer = embedded(client, "one one two 四", dimensions=256, normalize=False, embeddingTypes=["float", "binary"])
     assert len(answer["embedding"]) == 256
     assert math.hypot(*answer["embedding"]) == pytest.approx(math.sqrt(6))
@@ -158,7 +158,7 @@ def test_an_embedding_has_the_size_and_the_forms_asked_for(server, client):
     assert len(embedded(client, "x")["embeddingsByType"]["float"]) == 1024
 
 
-def test_what_arrived_is_told_in_order_with_the_model_id_as_it_was_before_it_travelled(server, client):
+def test_exchanges_are_recorded_in_order_with_the_decoded_model_id(server, client):
     arn = "arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.amazon.nova-lite-v1:0"
     client.converse(**asking(modelId=arn))
     embedded(client)
@@ -205,7 +205,7 @@ def test_what_arrived_is_told_in_order_with_the_model_id_as_it_was_before_it_tra
         ("support the toolConfig.toolChoice.any field", {"modelId": "meta.llama-v1:0", "toolConfig": forced(any={})}),
     ],
 )  # fmt: skip
-def test_a_conversation_is_refused_with_the_place_of_the_fault(server, client, told, changes):
+def test_an_invalid_conversation_is_rejected_with_its_place(server, client, told, changes):
     with pytest.raises(client.exceptions.ValidationException) as refused:
         client.converse(**asking(**changes))
     assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
@@ -227,7 +227,7 @@ def test_a_conversation_is_refused_with_the_place_of_the_fault(server, client, t
         {"messages": [showing(picture(b"x"))]},
     ],
 )
-def test_what_the_service_takes_is_taken(server, client, changes):
+def test_valid_requests_are_accepted(server, client, changes):
     server.play = lambda _: Answer(reply_of([{"text": "fine"}], stop="end_turn"))
     assert client.converse(**asking(**changes))["output"]["message"]["content"] == [{"text": "fine"}]
 
@@ -247,18 +247,18 @@ def test_what_the_service_takes_is_taken(server, client, changes):
         ("Malformed input request, please", ["x"]),
     ],
 )
-def test_a_text_is_refused_in_the_words_of_titan(server, client, told, body):
+def test_an_invalid_text_is_rejected_with_titans_message(server, client, told, body):
     with pytest.raises(client.exceptions.ValidationException) as refused:
         client.invoke_model(modelId=TITAN, body=json.dumps(body))
     assert told in refused.value.response["Error"]["Message"]
 
 
-def test_only_the_longest_text_that_titan_takes_is_taken(server, client):
+def test_a_text_beyond_titans_limit_is_rejected(server, client):
     assert embedded(client, "漢" * 10_923)["inputTextTokenCount"] == 8192
     assert len(embedded(client, "a b c d " * 4_000, dimensions=512)["embedding"]) == 512
 
 
-def test_other_models_and_operations_are_not_there(server, client):
+def test_other_models_and_operations_are_not_found(server, client):
     with pytest.raises(client.exceptions.ValidationException, match="model identifier is invalid"):
         client.invoke_model(modelId="cohere.embed-v4:0", body="{}")
     with pytest.raises(client.exceptions.ResourceNotFoundException, match="ConverseStream"):
@@ -297,7 +297,7 @@ def test_a_request_must_be_signed_for_bedrock_and_go_somewhere(server):
         ("bytes' failed to satisfy constraint: Member must be base64", written(messages=[showing(picture("?"))])),
     ],
 )  # fmt: skip
-def test_a_body_that_the_client_would_never_write_is_refused(server, told, content):
+def test_an_invalid_request_body_is_rejected(server, told, content):
     status, kind, body = posted(server, content=content)
     assert (status, kind) == (400, "ValidationException")
     assert told in json.loads(body)["message"]
@@ -311,7 +311,7 @@ def test_a_body_that_the_client_would_never_write_is_refused(server, told, conte
         ("ExpiredTokenException", 403), ("UnrecognizedClientException", 403), ("SomethingNewException", 400),
     ],
 )  # fmt: skip
-def test_a_refusal_has_the_status_the_service_gives_it(server, client, code, status):
+def test_a_refusal_has_the_status_of_the_service(server, client, code, status):
     server.play = lambda _: Refuse(code, "no")
     with pytest.raises(ClientError) as refused:
         client.converse(**asking())
@@ -329,7 +329,7 @@ def test_a_play_sees_each_request_and_may_leave_it_to_the_model(server, client):
     assert client.converse(**asking())["output"]["message"]["content"] == [{"text": "ok"}]
 
 
-def test_a_loose_answer_and_raw_bytes_are_sent_as_they_are(server, client):
+def test_loose_answers_and_raw_bytes_are_sent_unchanged(server, client):
     server.play = lambda _: Answer([1], loose=True)
     assert posted(server, content=written())[2] == b"[1]"
     server.play = lambda _: Raw(b"<html>", 502, headers={"Content-Type": "text/html"})
@@ -349,7 +349,7 @@ def test_a_cut_reply_ends_the_connection_in_the_middle(server, client):
     assert reply.keys() == {"ResponseMetadata"}, "botocore takes a cut reply of Converse for an empty one"
 
 
-def test_a_reset_is_one(server, client):
+def test_a_connection_reset_is_sent(server, client):
     server.play = lambda _: Cut(OK, 10, "reset")
     with pytest.raises(ConnectionResetError):
         posted(server, content=written())
@@ -372,7 +372,7 @@ def test_a_stall_ends_with_the_connection(server, client):
         client.converse(**asking())
 
 
-def test_a_drip_arrives_whole_however_short_the_client_waits_for_a_byte(server):
+def test_a_slow_reply_arrives_whole_with_a_short_read_timeout(server):
     patience_s = 1
     server.play = lambda _: Drip(OK, 1.5 * patience_s / len(OK))
     started = time.monotonic()
@@ -393,7 +393,7 @@ def test_delays_of_many_requests_pass_at_the_same_time():
 @pytest.mark.parametrize(
     "play", [lambda _: Answer({}), lambda _: Answer(reply_of([], stop="bored")), lambda _: 1 / 0, lambda _: {}]
 )
-def test_a_mistake_in_a_play_cannot_pass_for_an_outage(play):
+def test_an_error_in_a_play_is_not_taken_for_an_outage(play):
     with pytest.raises((AssertionError, ZeroDivisionError)), BedrockServer(play) as server:
         assert posted(server, content=written())[:2] == (500, "InternalServerException")
 
@@ -414,7 +414,7 @@ def test_leaving_ends_stalls_at_once_and_leaves_no_thread():
     assert set(threading.enumerate()) <= before
 
 
-def test_a_server_comes_back_where_it_was():
+def test_a_server_restarts_on_the_same_port():
     server = BedrockServer()
     with server:
         client = client_of(server.url)
@@ -426,7 +426,7 @@ def test_a_server_comes_back_where_it_was():
             assert client.converse(**asking())["stopReason"] == "end_turn"
 
 
-def test_the_environment_leads_a_client_here(server, monkeypatch):
+def test_the_client_environment_names_this_server(server, monkeypatch):
     for name, value in server.client_environment().items():
         monkeypatch.setenv(name, value)
     with closing(boto3.session.Session().client("bedrock-runtime")) as client:
@@ -435,7 +435,7 @@ def test_the_environment_leads_a_client_here(server, monkeypatch):
 
 
 @pytest.mark.parametrize(("trouble", "error"), [("--dead", ClientError), ("--stall", failures.ReadTimeoutError)])
-def test_the_command_says_where_it_serves_and_embeds_whatever_ails_its_model(trouble, error):
+def test_the_command_prints_its_url_and_embeds_with_a_failing_llm(trouble, error):
     command = [sys.executable, "-m", "tests.servers.bedrock", "--port", "0", trouble]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as process:
         try:

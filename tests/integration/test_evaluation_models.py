@@ -68,7 +68,7 @@ def converse(server: BedrockServer) -> list[Exchange]:
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-def test_a_pipeline_finds_judges_and_ranks_the_whole_shortlist(server, settings, name):
+def test_a_pipeline_retrieves_reranks_and_ranks_the_whole_shortlist(server, settings, name):
     given = answers(name, settings)
     assert [given[f"q{n}"].ranked[0] for n in range(5)] == [f"n/t{n}" for n in range(5)]
     assert len(converse(server)) == 5
@@ -89,7 +89,7 @@ def test_the_first_stages_are_words_vectors_or_both(server, settings):
 
 
 @pytest.mark.parametrize("name", ASKING)
-def test_a_second_run_asks_nobody_and_gives_the_same_answers_at_the_same_cost(server, settings, name):
+def test_a_second_run_makes_no_calls_and_gives_the_same_answers(server, settings, name):
     first = answers(name, settings)
     asked = len(converse(server))
     second = answers(name, settings, at_once=4)
@@ -104,7 +104,7 @@ def test_a_second_run_asks_nobody_and_gives_the_same_answers_at_the_same_cost(se
         assert answer.took_ms[stage] > 0
 
 
-def test_a_replayed_judgement_takes_the_time_of_the_original(running, settings):
+def test_a_cached_rerank_has_the_latency_of_the_original_call(running, settings):
     with BedrockServer(delay_s=0.2) as slow, aws_settings(slow.client_environment()):
         first, second = (answers("pipeline-bm25", settings)["q0"] for _ in range(2))
     assert second.cached == 1
@@ -128,7 +128,7 @@ def test_a_run_that_was_cut_short_is_resumed(server, settings):
     assert len(converse(server)) == 3
 
 
-def test_many_failures_in_a_row_do_not_keep_the_next_query_from_being_asked(server, settings):
+def test_failures_in_a_row_open_no_circuit_breaker(server, settings):
     server.play = lambda exchange: Refuse("ValidationException", f"not number {exchange.number}")
     settings = replace(settings, encoder="none")
     given = answers("pipeline-bm25", settings)
@@ -138,14 +138,14 @@ def test_many_failures_in_a_row_do_not_keep_the_next_query_from_being_asked(serv
     assert all(answer.failed for answer in given.values())
 
 
-def test_what_an_operator_must_mend_ends_a_pipelines_run(server, settings):
+def test_missing_permission_ends_the_run_of_every_llm_system(server, settings):
     server.play = lambda exchange: Refuse("AccessDeniedException") if exchange.operation == "Converse" else None
     for name in ASKING:
         with pytest.raises(NotPermitted):
             answers(name, settings)
 
 
-def test_baselines_pick_what_the_model_says(server, settings):
+def test_baselines_return_the_models_pick(server, settings):
     def playing(exchange: Exchange) -> Reply:
         names = [tool["toolSpec"]["name"] for tool in exchange.body["toolConfig"]["tools"]]
         turn = len(exchange.body["messages"]) // 2
@@ -162,7 +162,7 @@ def test_baselines_pick_what_the_model_says(server, settings):
 
 
 @pytest.mark.parametrize("model", PAPER_MODELS.values())
-def test_every_model_of_the_paper_judges_and_converses_in_a_form_its_family_takes(server, settings, model):
+def test_every_model_of_the_paper_reranks_and_converses(server, settings, model):
     settings = replace(settings, rerank_model=model, encoder="none")
     answers("pipeline-bm25", settings)
     answers("search-and-pick", settings)
@@ -174,7 +174,7 @@ def of_queries(exchange: Exchange) -> bool:
 
 
 @pytest.mark.parametrize("name", ["dense", "hybrid", "pipeline-dense", "pipeline-hybrid"])
-def test_an_answer_without_the_vector_it_should_have_had_is_a_failure(server, settings, name):
+def test_an_answer_without_its_query_vector_is_a_failure(server, settings, name):
     server.play = lambda exchange: Refuse("ValidationException", "no vector") if of_queries(exchange) else None
     given = answers(name, settings)
     assert all("no vector" in answer.failed for answer in given.values())
@@ -182,7 +182,7 @@ def test_an_answer_without_the_vector_it_should_have_had_is_a_failure(server, se
 
 
 @pytest.mark.parametrize("operation", ["InvokeModel", "Converse"])
-def test_a_registry_that_lacks_what_a_model_should_have_made_is_not_measured(server, settings, operation):
+def test_a_registry_with_a_failed_model_is_not_measured(server, settings, operation):
     server.play = lambda exchange: Refuse("ValidationException", "out of") if exchange.operation == operation else None
     models = Models(settings)
     bench = Workbench(dataset=a_dataset(), settings=settings, models=models, writer=models.writer)
@@ -201,14 +201,14 @@ def test_an_enriched_registry_is_written_once(server, settings):
 
 class TestNotRun:
     @pytest.mark.parametrize("name", ASKING)
-    def test_without_bedrock_it_says_what_to_do(self, name):
+    def test_without_bedrock_the_reason_says_what_to_do(self, name):
         assert "MATS_BEDROCK=1" in Models(Settings(encoder="none")).lacking(VARIANTS[name].needs)
 
-    def test_without_a_model_it_says_which_setting(self, settings):
+    def test_without_a_model_the_reason_names_the_setting(self, settings):
         lacking = Models(replace(settings, rerank_model="none")).lacking({"llm"})
         assert lacking == "needs an LLM: MATS_RERANK_MODEL is none"
 
-    def test_without_an_encoder_it_says_so_and_what_needs_none_runs(self, settings):
+    def test_without_an_encoder_systems_that_need_none_run(self, settings):
         models = Models(replace(settings, encoder="none"))
         assert models.lacking(VARIANTS["pipeline-dense"].needs) == "needs an encoder: MATS_ENCODER is none"
         assert models.lacking(VARIANTS["pipeline-bm25"].needs) == ""
@@ -257,7 +257,7 @@ def test_results_name_the_model_and_count_what_failed(server, settings):
     assert results["usage"]["usd"] > 0
 
 
-def test_every_variant_of_the_paper_has_its_name_and_those_that_ask_have_a_prompt():
+def test_variants_have_the_papers_names_and_llm_variants_a_prompt():
     assert list(VARIANTS) == [
         "regex", "full-ctx", "search-and-pick", "trial-and-err", "bm25", "lexical", "dense", "hybrid", *PIPELINES,
     ]  # fmt: skip

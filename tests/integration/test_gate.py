@@ -16,7 +16,7 @@ def real(encoder, tmp_path) -> Mats:
     return Mats(tmp_path / "home", encoder="all-MiniLM-L6-v2")
 
 
-def test_the_golden_queries_are_answered_as_well_as_they_were(real):
+def test_the_golden_queries_pass_the_gate(real):
     ran = real("gate", "--baseline", str(BASELINE))
     assert ran.code == 0, ran.err
 
@@ -31,7 +31,7 @@ def test_a_drop_is_named_and_ends_in_an_exit_code(real, tmp_path: Path):
     assert "examples: mrr was 100.0 % (at least 99.9 %), now" in ran.err
 
 
-def test_a_new_baseline_holds_what_was_just_measured(real, tmp_path: Path):
+def test_update_writes_the_measures_as_the_baseline(real, tmp_path: Path):
     path = tmp_path / "baseline.json"
     assert real("gate", "--baseline", str(path), "--update").code == 0
     assert real("gate", "--baseline", str(path)).code == 0

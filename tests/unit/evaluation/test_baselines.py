@@ -45,7 +45,7 @@ class TestRegex:
         assert len(set(answer.ranked)) == len(answer.ranked) <= k
         assert answer.calls == 0
 
-    def test_what_matches_more_words_stands_first_and_equal_hits_stand_by_id(self):
+    def test_hits_are_ordered_by_matched_words_then_id(self):
         registrations = [
             a_registration(namespace="n", name="b", description="refund a card"),
             a_registration(namespace="n", name="c", description="REFUND"),
@@ -105,7 +105,7 @@ class TestFullContext:
         assert system(asked()).ranked == ("b/pay",)
 
     @given(budget=st.integers(0, 400), count=st.integers(0, 12))
-    def test_what_does_not_fit_into_the_budget_is_not_seen_and_counted(self, budget, count):
+    def test_capabilities_beyond_the_budget_are_counted_as_unseen(self, budget, count):
         chat = ScriptedChat([words("")])
         system = FullContext(registry(count), chat, budget=budget)
         answer = system(asked())
@@ -128,12 +128,12 @@ class TestFullContext:
         answer = FullContext(registry(3), ScriptedChat([turn]))(asked())
         assert answer.failed == "the model refused (guardrail_intervened)"
 
-    def test_what_an_operator_must_mend_ends_the_run(self):
+    def test_missing_permission_ends_the_run(self):
         for system in (FullContext, SearchAndPick, TrialAndError):
             with pytest.raises(NotPermitted):
                 system(registry(3), ScriptedChat([NotPermitted("no access")]))(asked())
 
-    def test_a_replayed_turn_is_told_from_a_fresh_one(self):
+    def test_cached_turns_are_counted(self):
         answer = FullContext(registry(3), ScriptedChat([calls(("pick", {"line": 1}), cached=True)]))(asked())
         assert (answer.calls, answer.cached, answer.usage.input_tokens) == (1, 1, 100)
 
@@ -173,7 +173,7 @@ class TestSearchAndPick:
         assert (answer.ranked, answer.failed, answer.calls) == ((), f"no pick within {ROUNDS} turns", ROUNDS)
         assert answer.retrieved
 
-    def test_a_model_that_only_talks_is_told_to_use_its_tools_until_the_budget_is_spent(self):
+    def test_a_model_without_calls_is_reminded_until_the_budget_is_spent(self):
         chat = ScriptedChat([words("hm")])
         answer = SearchAndPick(registry(5), chat)(asked())
         assert chat.heard[1].told == "Call search or pick."
@@ -192,7 +192,7 @@ class TestSearchAndPick:
             (("invoke", {"number": 1}), "There is no such tool"),
         ],
     )
-    def test_a_wrong_call_is_answered_and_can_be_made_good(self, call, reply):
+    def test_an_invalid_call_gets_a_result_and_can_be_repeated(self, call, reply):
         chat = ScriptedChat([calls(call), calls(search("t002")), calls(("pick", {"number": 1}))])
         answer = SearchAndPick(registry(5), chat)(asked())
         assert chat.heard[1].told.startswith(reply)
@@ -206,7 +206,7 @@ class TestSearchAndPick:
         assert (answer.ranked, answer.failed) == ((), f"no pick within {ROUNDS} turns")
 
     @pytest.mark.parametrize("number", [0, None])
-    def test_to_pick_nothing_is_no_failure(self, number):
+    def test_an_empty_pick_is_no_failure(self, number):
         answer = SearchAndPick(registry(5), ScriptedChat([calls(search()), calls(("pick", {"number": number}))]))(
             asked()
         )
@@ -217,7 +217,7 @@ class TestSearchAndPick:
         answer = SearchAndPick(registry(5), ScriptedChat([turn]))(asked())
         assert (answer.ranked, answer.calls) == (("n/t002",), 1)
 
-    def test_a_model_that_fails_midway_is_a_failure_whose_cost_is_known(self):
+    def test_a_model_that_fails_midway_is_a_failure_with_its_cost(self):
         answer = SearchAndPick(registry(5), ScriptedChat([calls(search()), DOWN]))(asked())
         assert (answer.ranked, answer.failed, answer.calls) == ((), "the model is down", 1)
         assert answer.usage.input_tokens == 100
@@ -272,7 +272,7 @@ class TestTrialAndError:
             (("run", {}), "There is no such tool: call list or try."),
         ],
     )
-    def test_a_wrong_call_is_answered_and_commits_to_nothing(self, call, reply):
+    def test_an_invalid_call_gets_a_result_and_is_no_try(self, call, reply):
         chat = ScriptedChat([calls(call), words("done")])
         answer = TrialAndError(registry(5), chat)(asked())
         assert chat.heard[1].told == reply
@@ -296,7 +296,7 @@ class TestTrialAndError:
 
 
 class TestFences:
-    def test_no_text_of_a_stranger_leaves_its_fence(self):
+    def test_untrusted_text_cannot_leave_its_fence(self):
         registrations = [a_registration(namespace="n", name="x", description=HOSTILE)]
         turns = [calls(search("pick")), calls(list_(1)), words("done")]
         for system, script in (

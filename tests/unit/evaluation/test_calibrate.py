@@ -26,7 +26,7 @@ ROW = {
         ("none", "none"),
     ],
 )
-def test_what_was_fitted_is_found(monkeypatch, encoder, name):
+def test_fitted_constants_are_found(monkeypatch, encoder, name):
     table = {
         "sqlite-fts5-1/some-other": {**ROW, "scale": {**ROW["scale"], "c": 99.0}},
         f"sqlite-fts5-1/{encoder_key(Settings(encoder=encoder, bedrock=True))}": ROW,
@@ -36,7 +36,7 @@ def test_what_was_fitted_is_found(monkeypatch, encoder, name):
     assert (found.scale.c, found.scale.lo, found.thresholds.match) == (20.0, 0.2, 0.9)
 
 
-def test_what_was_never_fitted_has_the_constants_of_the_same_index_and_the_log_says_so(monkeypatch, caplog):
+def test_an_unfitted_encoder_uses_the_constants_of_the_same_index(monkeypatch, caplog):
     table = {
         "opensearch-1/all-MiniLM-L6-v2": {**ROW, "scale": {**ROW["scale"], "c": 99.0}},
         "sqlite-fts5-1/all-MiniLM-L6-v2": ROW,
@@ -47,7 +47,7 @@ def test_what_was_never_fitted_has_the_constants_of_the_same_index_and_the_log_s
     assert "using that of sqlite-fts5-1/all-MiniLM-L6-v2" in caplog.text
 
 
-def test_the_constants_are_fitted_on_whatever_sets_a_folder_holds(tmp_path, monkeypatch):
+def test_the_constants_are_fitted_on_any_sets_of_a_folder(tmp_path, monkeypatch):
     own = tmp_path / "sets" / "own"
     own.mkdir(parents=True)
     rows = [{"_id": f"d{n}", "type": "tool", "name": f"{word}_tool", "description": f"Works on every {word}."}
@@ -70,7 +70,7 @@ def test_the_constants_are_fitted_on_whatever_sets_a_folder_holds(tmp_path, monk
     assert (told["good"]["match"], told["gibberish"]["none"]) == (1.0, 1.0)
 
 
-def test_a_folder_without_sets_ends_in_one_sentence(tmp_path, monkeypatch, capsys):
+def test_a_folder_without_sets_is_an_error_of_one_line(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["calibrate", "--data", str(tmp_path)])
     with pytest.raises(SystemExit) as ended:
         command.main()

@@ -34,12 +34,12 @@ def test_labels_and_queries_are_counted_by_source():
     assert all(d.suspicions == () for d in found)
 
 
-def test_a_source_most_of_whose_labels_are_nowhere_is_suspicious():
+def test_a_source_with_mostly_unregistered_labels_is_suspicious():
     (found,) = defects(a_set(a_query("1", "p", "q", "x.n1/t"), registered=[item(1, "one")]))
     assert found.suspicions == ("2 of 3 labels are not in the registry",)
 
 
-def test_a_source_most_of_whose_labels_share_a_document_is_suspicious():
+def test_a_source_with_mostly_shared_documents_is_suspicious():
     registered = [item(n, "same" if n < 4 else "other") for n in range(6)]
     (found,) = defects(a_set(a_query("1", *(f"x.n{n}/t" for n in range(6))), registered=registered))
     assert found.suspicions == ("4 of 6 labels share one document",)
@@ -55,7 +55,7 @@ def test_a_group_is_two_or_more(documents, size):
     assert largest_group(documents) == size
 
 
-def test_one_document_for_more_than_half_of_five_labels_or_more():
+def test_a_shared_document_needs_half_of_at_least_five_labels():
     assert shared_document(dict(enumerate("aaabb"))) == "a"
     assert shared_document(dict(enumerate("aaaa"))) is None
     assert shared_document(dict(enumerate("aaabbb"))) is None

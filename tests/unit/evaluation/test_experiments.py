@@ -44,7 +44,7 @@ class TestMcNemar:
         assert (paired.gained, paired.lost) == (3, 1)
         assert paired.p == pytest.approx(0.625)  # 2 * (1 + 4) / 2**4
 
-    def test_the_papers_own_example_comes_out(self):
+    def test_the_papers_example_is_reproduced(self):
         before, after = np.array([0.0] * 14 + [1.0] * 4), np.array([1.0] * 14 + [0.0] * 4)
         assert mcnemar(before, after).p == pytest.approx(0.031, abs=5e-4)
 
@@ -53,13 +53,13 @@ class TestMcNemar:
 
 
 class TestAnswers:
-    def test_answers_keep_the_order_of_the_queries_however_many_are_asked_at_once(self):
+    def test_answers_keep_the_order_of_the_queries_with_any_number_of_threads(self):
         queries = [a_query(f"q{i}") for i in range(20)]
         for at_once in (1, 4):
             answers = ask(lambda query: an_answer(query.id), queries, at_once=at_once)
             assert list(run_of(answers).items()) == [(q.id, [q.id]) for q in queries]
 
-    def test_first_and_found_tell_the_ranking_from_its_candidates(self):
+    def test_first_result_and_candidates_are_told_apart(self):
         dataset = a_dataset(0, [a_query("q1", "a"), a_query("q2", "b"), a_query("q3", "c")])
         answers = {"q1": an_answer("a", "b"), "q2": an_answer("a", "b"), "q3": an_answer("a")}
         assert list(first_is_right(answers, dataset)) == [1, 0, 0]
@@ -106,7 +106,7 @@ class TestScaleSweep:
 
 
 class TestReciprocalRankFusion:
-    def test_each_list_gives_one_over_sixty_and_the_rank_whatever_its_scores_are(self):
+    def test_reciprocal_ranks_depend_on_the_order_only(self):
         fused = reciprocal_ranks({Id("n/a"): 9.0, Id("n/b"): 8.9}, {Id("n/b"): 0.9, Id("n/c"): 0.1})
         assert fused == pytest.approx({"n/a": 1 / 61, "n/b": 1 / 62 + 1 / 61, "n/c": 1 / 62})
 
@@ -116,7 +116,7 @@ class TestReciprocalRankFusion:
         assert reciprocal_ranks(stretched, neural) == reciprocal_ranks(lexical, neural)
 
 
-def test_a_folder_without_any_of_the_sets_is_no_laboratory(tmp_path):
+def test_a_folder_without_any_of_the_sets_is_an_error(tmp_path):
     with (
         pytest.raises(DatasetInvalid, match="holds none of tools"),
         ExperimentContext(data=tmp_path, models=Models(Settings())),
@@ -133,7 +133,7 @@ class TestDecomposition:
             (["b", "c"], ["a", "b"], "several_gold"),
         ],
     )
-    def test_a_miss_is_named_for_where_it_happened(self, gold, candidates, kind):
+    def test_a_miss_has_the_category_of_its_cause(self, gold, candidates, kind):
         assert category(a_query("q", *gold), an_answer("a", retrieved=candidates)) == kind
 
 
@@ -181,7 +181,7 @@ class TestGate:
             '{"sets": {"a": {"data_sha256": "d", "metrics": {"m": {}}}}}',
         ],
     )
-    def test_what_is_no_baseline_is_refused_by_name(self, tmp_path, text):
+    def test_an_invalid_baseline_is_an_error_with_its_name(self, tmp_path, text):
         path = tmp_path / "baseline.json"
         path.write_text(text)
         with pytest.raises(gate.BaselineInvalid, match=r"baseline\.json"):

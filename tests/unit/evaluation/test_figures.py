@@ -45,7 +45,7 @@ def test_a_figure_carries_no_date_and_no_text_that_needs_a_font(drawn):
         assert "<text" not in text
 
 
-def test_a_figure_alone_is_for_light_and_dark_and_has_its_light_colours_without_a_style_sheet(drawn):
+def test_a_figure_has_light_colours_as_attributes_and_a_dark_style_sheet(drawn):
     for text in drawn.values():
         elements = list(ElementTree.fromstring(text).iter())
         (sheet,) = (each.text for each in elements if each.tag.endswith("}style"))
@@ -68,7 +68,7 @@ def luminance(colour):
 
 
 @pytest.mark.parametrize("judged", [True, False])
-def test_figures_are_drawn_with_and_without_a_judge(tmp_path, judged):
+def test_figures_are_drawn_with_and_without_a_reranker(tmp_path, judged):
     made = build_report(written(tmp_path, {"enrichment": enrichment(judged), "scale": scale(judged)}))
     with style_context():
         assert all("<svg" in svg(figure.draw()) for figure in made.figures)
@@ -93,7 +93,7 @@ def test_no_two_systems_look_alike():
     assert len({look["color"] for look in first}) == len({look["marker"] for look in first}) == len(COLOURS)
 
 
-def test_what_was_not_measured_has_no_bar():
+def test_an_absent_estimate_has_no_bar():
     means, (below, above) = error_bars([{"mean": 0.5, "low": 0.4, "high": 0.7}, None])
     assert means[0] == 50
     assert means[1] != means[1]

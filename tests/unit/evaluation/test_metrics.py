@@ -18,7 +18,7 @@ def query(id: str, *relevant: str) -> JudgedQuery:
     return JudgedQuery(id, id, frozenset(map(Id, relevant)))
 
 
-def test_every_measure_is_what_its_name_says():
+def test_every_measure_has_its_definition():
     queries = [query("q1", "a", "b"), query("q2", "c"), query("q3", "z")]
     run = {"q1": ["x", "a", "y", "b"], "q2": ["c"], "q3": []}
     values = {name: list(v) for name, v in per_query(run, queries).items()}
@@ -38,7 +38,7 @@ def test_recall_is_the_share_of_the_gold_found():
     assert list(values["recall@15"]) == [0.25]
 
 
-def test_our_order_counts_and_not_the_evaluators_tie_rule():
+def test_our_order_counts_instead_of_trec_evals_tie_rule():
     for order in (["a", "b", "c"], ["c", "b", "a"]):
         assert list(per_query({"q": order}, [query("q", order[0])])["match@1"]) == [1]
 
@@ -51,7 +51,7 @@ def test_an_interval_holds_its_mean_and_repeats():
 
 
 @pytest.mark.parametrize("values", [[1.0], [0.0, 0.0, 0.0]])
-def test_an_interval_of_what_does_not_vary_is_a_point(values):
+def test_an_interval_of_equal_values_is_a_point(values):
     e = estimate(np.array(values))
     assert e.low == e.mean == e.high
 
@@ -65,7 +65,7 @@ def test_the_scale_with_the_most_gold_in_front_is_chosen():
     assert scale.retrieval(30.0, 0.4) > scale.retrieval(1.0, 0.5)
 
 
-def test_the_spread_that_keeps_gold_in_front_of_trusted_strangers_is_chosen():
+def test_the_spread_that_ranks_gold_above_trusted_others_is_chosen():
     one = CandidateScores(np.array([1.0, 0.0]), np.array([20.0, 8.0]), np.array([0.5, 0.3]), np.array([0, 0]))
     close = [one] * 40
     plain, _ = fit([close])
@@ -104,7 +104,7 @@ def test_a_data_set_is_read_plain_or_packed(tmp_path, packed):
     assert dataset.queries == [JudgedQuery("q1", "pay", frozenset({Id("s.d1/pay"), Id("d2")}))]
 
 
-def test_the_same_data_has_the_same_digest_however_it_is_packed(tmp_path):
+def test_plain_and_gzip_data_have_the_same_digest(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     one = written(tmp_path / "a", corpus=CORPUS, queries=QUERIES, qrels=QRELS)

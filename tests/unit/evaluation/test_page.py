@@ -104,12 +104,12 @@ def test_the_contents_name_every_section(text):
     assert contents.count("<li>") == len(EXPERIMENTS) + 1
 
 
-def test_light_and_dark_and_small_screens_are_thought_of(text):
+def test_the_page_supports_dark_scheme_and_small_screens(text):
     assert "prefers-color-scheme: dark" in text
     assert "width=device-width" in text
 
 
-def test_text_of_results_is_never_markup(tmp_path):
+def test_results_are_escaped_in_markdown(tmp_path):
     results = main()
     results["sets"][HOSTILE] = results["sets"].pop("models")
     results["sets"][HOSTILE]["systems"]["full-ctx"] = {"not_run": HOSTILE}

@@ -3,6 +3,6 @@
 from mats.evaluation.reporting.readme import README, render_readme
 
 
-def test_the_readme_is_as_the_results_have_it():
+def test_the_readme_matches_the_results():
     readme = README.read_text(encoding="utf-8")
     assert render_readme(readme) == readme, "stale; run `make readme`"

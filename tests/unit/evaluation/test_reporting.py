@@ -41,7 +41,7 @@ def test_one_experiment_makes_a_report_and_the_others_are_named(tmp_path, name):
     assert name not in missing.removeprefix("Not measured yet: ").rstrip(".").split(", ")
 
 
-def test_what_was_not_run_says_so_and_why_once(tmp_path):
+def test_a_system_not_run_has_its_reason_once(tmp_path):
     table = tables(build_report(written(tmp_path, all_results(judged=False))))["main-match-1"]
     column = table.head.index("full-ctx")
     assert {row[column] for i, row in enumerate(table.rows) if i not in table.paper_rows} == {"not run"}
@@ -49,7 +49,7 @@ def test_what_was_not_run_says_so_and_why_once(tmp_path):
     assert "full-ctx" in next(note for note in table.notes if NO_JUDGE in note)
 
 
-def test_where_nothing_ran_there_are_tables_but_no_figures_of_systems(tmp_path):
+def test_without_measured_systems_there_are_tables_and_no_figures(tmp_path):
     made = build_report(written(tmp_path, nothing_run(all_results())))
     assert {figure.id for figure in made.figures} == {"sparsity", "sources", "abstention"}
     assert made.markdown()
@@ -71,7 +71,7 @@ def test_the_papers_number_stands_below_ours(results):
     assert any("22 of ToolRet's 35 sources" in note for note in table.notes)
 
 
-def test_a_forecast_is_marked_and_its_accuracy_not_run(tmp_path):
+def test_an_estimate_is_marked_and_has_no_accuracy(tmp_path):
     table = tables(build_report(written(tmp_path, all_results(judged=False))))["efficiency-cost"]
     row = next(row for row in table.rows if row[0] == "full-ctx")
     assert row[1:5] == ("not run", "128,067", "8", "4.4800")
@@ -105,12 +105,12 @@ def test_shares_are_per_cent_with_their_interval():
     assert measure({}, "match@1") == "–"
 
 
-def test_pairs_say_what_was_gained_lost_and_how_likely():
+def test_paired_tests_show_gained_lost_and_p():
     assert gained_lost({"gained": 1_200, "lost": 4, "p": 0.0004}) == "+1,200 / −4, p < 0.001"
     assert (gained_lost(None), p_value(0.03125), points(0.3, 0.4)) == ("–", "0.031", "−10.0")
 
 
-def test_reasons_are_listed_once_with_everything_they_kept_from_running():
+def test_each_reason_is_listed_once_with_its_systems():
     said = list(
         not_run_notes([("a", {"not_run": "x"}), ("b", {"not_run": "x"}), ("c", {"mean": 1}), ("a", {"not_run": "x"})])
     )
@@ -138,11 +138,11 @@ def test_no_text_breaks_out_of_its_cell(text):
 
 
 @pytest.mark.parametrize("text", ["<script>x</script>", "[x](http://y.example)", "![x](y)", "**x**", "`a|b`"])
-def test_markup_in_results_is_text(text):
+def test_results_are_escaped_in_html(text):
     assert text not in _one_table(text)
 
 
-def test_as_json_a_report_says_all_that_its_sections_say(results):
+def test_the_json_report_holds_all_sections(results):
     made = build_report(results)
     told = json.loads(made.json())
     assert (told["title"], told["intro"]) == (TITLE, list(made.intro))
@@ -168,7 +168,7 @@ def test_as_json_a_report_says_all_that_its_sections_say(results):
 
 
 @pytest.mark.skipif(not (RESULTS / "report" / "report.md").exists(), reason="no report is kept yet")
-def test_the_report_that_is_kept_is_what_the_results_give():
+def test_the_committed_report_matches_the_results():
     made = build_report(RESULTS)
     for name, text in {"report.md": made.markdown(), "report.json": made.json()}.items():
         kept = (RESULTS / "report" / name).read_text(encoding="utf-8")

@@ -65,7 +65,7 @@ def test_queries_are_read_from_json_lines_and_json(tmp_path, name, text):
     assert judged.qrels["made_query_1", "made_tool_1"] == 1
 
 
-def test_packed_files_are_read_and_hidden_ones_and_those_about_the_data_are_not(tmp_path):
+def test_gzip_files_are_read_hidden_and_metadata_files_are_not(tmp_path):
     (tmp_path / "q.jsonl.gz").write_bytes(gzip.compress(json.dumps(a_query()).encode()))
     jsonl(tmp_path / ".cache" / "q.jsonl", {"x": 1})
     jsonl(tmp_path / "dataset_infos.json", {"x": 1})
@@ -116,7 +116,7 @@ def test_a_label_without_a_document_has_the_published_one(tmp_path):
     assert judged.qrels["made_query_2", "made_tool_8"] == 1
 
 
-def test_a_source_whose_labels_embed_one_document_is_told_and_not_merged(tmp_path):
+def test_a_source_with_one_document_is_reported_and_not_merged(tmp_path):
     good = [a_query(i, [a_label(f"made_tool_{i}", a_doc(f"tool_{i}"))]) for i in range(4)]
     bad = [a_query(i, [a_label(f"ultra_tool_{i}", a_doc("same"))], source="ultra") for i in range(5)]
     jsonl(tmp_path / "in" / "q.jsonl", *good, *bad)
@@ -126,7 +126,7 @@ def test_a_source_whose_labels_embed_one_document_is_told_and_not_merged(tmp_pat
     assert len(a_set(judged, tmp_path / "out").unregistered_gold) == 4
 
 
-def test_what_cannot_be_mapped_is_counted_by_reason(tmp_path):
+def test_dropped_rows_are_counted_by_reason(tmp_path):
     jsonl(
         tmp_path / "q.jsonl",
         a_query(1),
@@ -172,7 +172,7 @@ def test_two_runs_write_the_same_bytes(tmp_path):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
-def test_a_folder_that_holds_something_is_written_over_only_by_force(tmp_path):
+def test_a_folder_that_is_not_empty_needs_force(tmp_path):
     jsonl(tmp_path / "in" / "q.jsonl", a_query())
     judged = toolret(tmp_path / "in")
     write(judged, tmp_path / "out")
@@ -215,7 +215,7 @@ def test_a_broken_line_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("data", [b"\xff\xfe\x00", b"[" * 100_000])
-def test_a_file_that_is_no_text_or_nested_without_end_is_named(tmp_path, data):
+def test_a_binary_or_too_deeply_nested_file_is_named(tmp_path, data):
     (tmp_path / "q.json").write_bytes(data)
     with pytest.raises(SourceInvalid, match=r"q\.json"):
         toolret(tmp_path)
@@ -292,7 +292,7 @@ ANYTHING = st.recursive(
 
 
 @given(ANYTHING)
-def test_whatever_a_file_holds_is_read_or_refused(tmp_path_factory, value):
+def test_any_file_is_parsed_or_an_error(tmp_path_factory, value):
     folder = tmp_path_factory.mktemp("any")
     (folder / "x.json").write_text(json.dumps(value))
     with suppress(SourceInvalid):
@@ -371,7 +371,7 @@ def test_an_appworld_file_that_is_not_as_published_is_named(tmp_path, path, text
         appworld(tmp_path)
 
 
-def test_rows_say_where_they_stand(tmp_path):
+def test_rows_name_their_file_and_line(tmp_path):
     path = jsonl(tmp_path / "x.jsonl", {"a": 1}, {"a": 2})
     assert [row.where for row in rows(path)] == [f"{path}, line 1", f"{path}, line 2"]
     assert document(jsonl(tmp_path / "y.json", {"a": 1})) == {"a": 1}
