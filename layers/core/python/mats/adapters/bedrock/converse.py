@@ -82,7 +82,7 @@ def prompt_request(model: str, prompt: Prompt, *texts: str, max_tokens: int) -> 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a family of models is made to return JSON: `choice` forces a tool call; None means instructions in words."""
+    """The way to make a family of models return JSON: a forced tool call (`choice`), or instructions in text (None)."""
 
     choice: str | None
     extra: Mapping[str, Any]

@@ -15,7 +15,7 @@ from mats.evaluation.systems.costs import CostEstimate
 
 
 class Experiment(NamedTuple):
-    """What is measured, and what shortlist_system models for it will take."""
+    """An experiment and the estimate of its cost."""
 
     run: Callable[[ExperimentContext], dict[str, Any]]
     estimate_costs: Callable[[ExperimentContext], Sequence[CostEstimate]] = lambda context: ()

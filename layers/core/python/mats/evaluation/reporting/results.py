@@ -62,7 +62,7 @@ def paper() -> Json:
 
 
 def not_run_reason(value: object) -> str:
-    """Why a system was not run; empty if it was."""
+    """The reason why a system was not run; empty if it was."""
     return str(value["not_run"]) if isinstance(value, Mapping) and "not_run" in value else ""
 
 

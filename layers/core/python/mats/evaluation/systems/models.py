@@ -119,7 +119,7 @@ class Models:
         return BedrockWriter(converse=converse, name=self.settings.writer_model, text=bootstrap.prompt("enrich"))
 
     def lacking(self, needs: Collection[str]) -> str:
-        """Why a system with these needs cannot run, and what to do; empty if it can."""
+        """The reason why a system with these needs cannot run, with what to do; empty if it can."""
         if "llm" in needs and not self.settings.bedrock:
             return "needs an LLM: set MATS_BEDROCK=1 and give AWS credentials"
         if "llm" in needs and self.settings.rerank_model == "none":
