@@ -9,6 +9,7 @@ from contextlib import closing
 import botocore.session
 import pytest
 
+from mats import bootstrap
 from mats.adapters.clock import SystemClock
 from mats.bootstrap.local import local_system
 from mats.domain.errors import DependencyFailed, NotPermitted
@@ -293,8 +294,10 @@ def test_an_unusable_aws_configuration_is_one_readable_error(server, broken):
 
 def test_the_region_of_the_settings_wins_over_that_of_the_environment(server):
     with aws_settings(server.client_environment()):
-        models = models_of(Settings(bedrock=True, region="eu-central-1"))
-    assert models.reranker.runtime.region == "eu-central-1"
+        settings = Settings(bedrock=True, region="eu-central-1")
+        models, bedrock = models_of(settings), bootstrap.bedrock(settings)
+        assert bedrock is not None
+        assert bedrock.online.region == "eu-central-1"
     server.play = always(Refuse("AccessDeniedException"))
     with pytest.raises(NotPermitted, match="eu-central-1"):
         models.reranker.rerank("x", SHOWN)
