@@ -64,7 +64,7 @@ def listed(service: Service, query: str = "") -> list[dict[str, Any]]:
             return items
 
 
-def test_the_probes_of_the_specifications_own_tool_are_answered(service):
+def test_probes_of_the_conformance_tool_pass(service):
     status, _, body = sent(service, "GET", "/agents")
     assert status == 200
     known = json.loads(body)["items"][0]["identifier"]
@@ -88,7 +88,7 @@ def test_the_probes_of_the_specifications_own_tool_are_answered(service):
     assert sent(service, "POST", "/explore", explore)[0] == 501
 
 
-def test_a_consumer_gets_from_the_well_known_document_to_every_entry(service):
+def test_every_entry_is_reachable_from_the_manifest(service):
     status, headers, body = sent(service, "GET", "/.well-known/ard.json")
     assert (status, headers["content-type"]) == (200, "application/json")
     (registry,) = ard.Manifest.model_validate_json(body).entries
@@ -103,7 +103,7 @@ def test_pages_are_stable_and_complete(service, size):
     assert set(names) == {"get_forecast", "wind", "guide", *EVIL}
 
 
-def test_whatever_a_capability_is_called_it_is_found_by_its_identifier_and_its_address(service):
+def test_any_name_is_found_by_identifier_and_address(service):
     for item in listed(service, "filter=publisherId%3D%27evil.com%27"):
         status, _, body = sent(service, "GET", f"/agents/{quote(item['identifier'], safe='')}")
         assert (status, json.loads(body)) == (200, item)
@@ -111,7 +111,7 @@ def test_whatever_a_capability_is_called_it_is_found_by_its_identifier_and_its_a
         assert (status, json.loads(body)["name"]) == (200, item["displayName"])
 
 
-def test_what_a_caller_may_not_see_is_nowhere(service):
+def test_hidden_capabilities_appear_nowhere(service):
     assert "payroll" not in json.dumps(listed(service))
     _, _, found = sent(service, "POST", "/search", {"query": {"text": "payroll weather"}, "pageSize": 100})
     assert "payroll" not in found
@@ -121,14 +121,14 @@ def test_what_a_caller_may_not_see_is_nowhere(service):
     assert hidden[2].replace("payroll", "payrol1") == unknown[2]
 
 
-def test_those_who_may_see_more_do(mats, service, monkeypatch):
+def test_audiences_see_their_capabilities(mats, service, monkeypatch):
     monkeypatch.setenv("MATS_AUDIENCES", "finance")
     with serving(mats) as running:
         assert "payroll" in {item["displayName"] for item in listed(running, "pageSize=3")}
         assert sent(running, "GET", "/agents/urn:air:acme.com:tool:payroll")[0] == 200
 
 
-def test_an_entry_is_sent_once(service):
+def test_second_request_with_etag_gets_not_modified(service):
     _, headers, _ = sent(service, "GET", "/agents/urn:air:acme.com:agent:guide")
     again = {"If-None-Match": headers["etag"]}
     status, headers, body = sent(service, "GET", "/agents/urn:air:acme.com:agent:guide", None, **again)
@@ -143,7 +143,7 @@ def test_an_entry_is_sent_once(service):
         ("/.well-known/ard.json", "GET"),
     ],
 )  # fmt: skip
-def test_a_wrong_method_is_refused_in_ards_shape(service, path, right):
+def test_wrong_method_is_an_ard_error(service, path, right):
     for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} - {right}:
         status, headers, body = sent(service, method, path, {})
         assert (status, headers["allow"]) == (405, right)
@@ -175,14 +175,14 @@ def test_a_wrong_method_is_refused_in_ards_shape(service, path, right):
         ("GET", "/agents/urn:air:a.b:tool:c/", None, 400),
     ],
 )
-def test_what_cannot_be_answered_is_refused_in_ards_shape(service, method, target, body, status):
+def test_invalid_requests_are_ard_errors(service, method, target, body, status):
     got, headers, said = sent(service, method, target, body)
     assert got == status, said
     assert headers["content-type"] == "application/json"
     assert ard.Error.model_validate_json(said).errorCode == ard.CODES.get(status, "REQUEST_TOO_LARGE")
 
 
-def test_other_paths_keep_their_shape_and_pages_are_still_there(service):
+def test_other_paths_and_pages_are_unaffected(service):
     status, headers, _ = sent(service, "GET", "/capabilities/com.acme/nothing")
     assert (status, headers["content-type"]) == (404, "application/problem+json")
     assert sent(service, "GET", "/docs")[0] == 200

@@ -74,17 +74,17 @@ async def find_and_show(server: Any, mode: str) -> str:
 
 
 @pytest.mark.parametrize(("mode", "spoken"), SPOKEN)
-def test_the_official_client_finds_over_http(service, mode, spoken):
+def test_official_client_searches_over_http(service, mode, spoken):
     assert anyio.run(find_and_show, f"{service.url}/mcp", mode) == spoken
 
 
 @pytest.mark.parametrize(("mode", "spoken"), SPOKEN)
-def test_the_official_client_finds_over_stdio(mats, mode, spoken):
+def test_official_client_searches_over_stdio(mats, mode, spoken):
     assert anyio.run(find_and_show, stdio(mats), mode) == spoken
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_a_client_learns_whom_it_speaks_to(service, mode):
+def test_client_reads_the_server_info(service, mode):
     async def introduced() -> tuple[str, str]:
         async with connected(f"{service.url}/mcp", mode) as client:
             return client.server_info.name, client.instructions
@@ -95,12 +95,12 @@ def test_a_client_learns_whom_it_speaks_to(service, mode):
 
 
 @pytest.mark.parametrize("version", WITH_HANDSHAKE)
-def test_a_client_of_an_older_version_is_served(service, monkeypatch, version):
+def test_older_clients_work(service, monkeypatch, version):
     monkeypatch.setattr(mcp.client.session, "LATEST_HANDSHAKE_VERSION", version)
     assert anyio.run(find_and_show, f"{service.url}/mcp", "legacy") == version
 
 
-def test_a_desktop_client_sees_what_is_registered_meanwhile(mats):
+def test_stdio_client_sees_new_registrations(mats):
     async def conversation() -> None:
         async with connected(stdio(mats), "auto") as client:
             sought = ("search_capabilities", {"query": "translate a letter"})
@@ -119,7 +119,7 @@ def test_a_desktop_client_sees_what_is_registered_meanwhile(mats):
 PING = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
 
 
-def test_every_line_of_output_is_a_message_and_logs_go_elsewhere(mats):
+def test_stdout_has_messages_only(mats):
     search = {"name": "search_capabilities", "arguments": {"query": "money"}}
     call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": search}
     lines = [
@@ -143,7 +143,7 @@ def _hears_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def test_it_ends_when_its_input_does_and_when_it_is_told_to(mats):
+def test_stdio_server_ends_with_its_input_and_on_signals(mats):
     process = mats.start("mcp", stdin=-1)
     process.stdin.write(PING + b"\n")
     process.stdin.flush()
@@ -162,7 +162,7 @@ def test_it_ends_when_its_input_does_and_when_it_is_told_to(mats):
         assert b"Traceback" not in process.stderr.read()
 
 
-def test_a_registry_that_cannot_be_opened_is_said_in_one_line(tmp_path):
+def test_unusable_registry_is_reported_in_one_line(tmp_path):
     home = tmp_path / "home"
     home.write_text("a file")
     ran = Mats(home)("mcp", stdin=PING)
@@ -171,7 +171,7 @@ def test_a_registry_that_cannot_be_opened_is_said_in_one_line(tmp_path):
     assert "Traceback" not in ran.err
 
 
-def test_a_registry_that_can_be_opened_but_not_searched_is_said_to_the_model(tmp_path):
+def test_unsearchable_registry_is_a_tool_error(tmp_path):
     mats = Mats(tmp_path / "home")
     assert mats("add", "-", stdin=rows(tool("refund"))).code == 0
     with closing(sqlite3.connect(mats.home / "mats.db")) as database:
@@ -183,7 +183,7 @@ def test_a_registry_that_can_be_opened_but_not_searched_is_said_to_the_model(tmp
     assert "entries" in result["content"][0]["text"]
 
 
-def test_http_keeps_what_the_specification_says_of_it(service):
+def test_http_transport_follows_the_specification(service):
     assert service.request("/mcp", method="GET")[0] == 405
     assert service.request("/mcp", method="DELETE")[0] == 405
     assert service.request("/mcp", {"jsonrpc": "2.0", "method": "notifications/initialized"}) == (202, "")

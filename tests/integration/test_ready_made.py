@@ -27,7 +27,7 @@ def service(mats: Mats) -> Iterator[Service]:
 
 
 @pytest.mark.parametrize("format", Format)
-def test_the_command_prints_what_is_passed_on(mats, format):
+def test_command_prints_the_tools(mats, format):
     whole = mats("search", QUERY, "--format", format, "--json")
     assert_taken(ReadyMade.model_validate(whole.json))
     bare = mats("search", QUERY, "--format", format)
@@ -35,7 +35,7 @@ def test_the_command_prints_what_is_passed_on(mats, format):
     assert (bare.code, bare.err) == (0, "")
 
 
-def test_the_command_says_what_a_budget_left_out(mats):
+def test_command_lists_tools_beyond_the_budget(mats):
     ran = mats("search", QUERY, "--format", "openai_tools", "--token-budget", "300")
     assert ran.json
     assert "left out, over the budget: " in ran.err
@@ -46,7 +46,7 @@ def test_the_command_says_what_a_budget_left_out(mats):
 
 
 @pytest.mark.parametrize("format", Format)
-def test_the_service_makes_them_by_body_and_by_query_string(service, format):
+def test_service_accepts_format_in_body_and_query_string(service, format):
     status, by_body = service.request("/discover", {"query": QUERY, "format": format, "token_budget": 2_000})
     assert status == 200
     made = ReadyMade.model_validate(by_body)
@@ -58,7 +58,7 @@ def test_the_service_makes_them_by_body_and_by_query_string(service, format):
 
 
 @pytest.mark.parametrize("query", ["format=gemini", "limit=3", "format=mcp_tools&format=mcp_tools", "token_budget=5"])
-def test_a_wrong_parameter_is_a_problem_that_names_it(service, query):
+def test_invalid_parameter_is_a_problem_with_its_name(service, query):
     status, problem = service.request(f"/discover?{query}", {"query": QUERY})
     assert status == 422
     assert [fault["field"] for fault in problem["errors"]] == [query.partition("=")[0]]

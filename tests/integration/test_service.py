@@ -30,7 +30,7 @@ def service(mats: Mats) -> Iterator[Service]:
         yield running
 
 
-def test_an_answer_has_the_shape_that_the_contract_promises(service):
+def test_answer_matches_the_contract(service):
     status, body = service.request("/discover", {"query": "money back", "explain": True, "limit": 3})
     assert status == 200
     answer = Answer.model_validate(body)
@@ -41,14 +41,14 @@ def test_an_answer_has_the_shape_that_the_contract_promises(service):
     assert sum(first.weights.values()) == pytest.approx(1, abs=1e-3)
 
 
-def test_a_capability_is_shown_with_its_slashes_written_either_way(service):
+def test_slashes_in_ids_may_be_percent_encoded(service):
     for path in ("/capabilities/com.acme/docs/read%20file", "/capabilities/com.acme%2Fdocs%2Fread%20file"):
         status, body = service.request(path)
         assert status == 200
         assert Capability.model_validate(body).name == "docs/read file"
 
 
-def test_what_a_caller_may_not_see_does_not_exist(service):
+def test_hidden_capability_does_not_exist(service):
     hidden = service.request("/capabilities/com.acme/secret")
     unknown = service.request("/capabilities/com.acme/secre7")
     assert hidden[0] == unknown[0] == 404
@@ -56,14 +56,14 @@ def test_what_a_caller_may_not_see_does_not_exist(service):
     assert service.request("/discover", {"query": "payroll"})[1]["results"] == []
 
 
-def test_health_and_description_are_served(service):
+def test_health_and_openapi_are_served(service):
     assert Health.model_validate(service.request("/healthz")[1]).status == "ok"
     status, document = service.request("/openapi.json")
     assert status == 200
     assert set(document["paths"]) >= {"/discover", "/capabilities/{id}", "/mcp", "/healthz"}
 
 
-def test_the_page_at_docs_needs_nothing_from_elsewhere(service):
+def test_docs_page_loads_no_remote_files(service):
     status, page = service.request("/docs")
     assert status == 200
     assert "http" not in page.replace("<!doctype html>", "")
@@ -92,7 +92,7 @@ def test_the_page_at_docs_needs_nothing_from_elsewhere(service):
         (b'{"query": "' + b"x" * 10_000_000 + b'"}', 413, None),
     ],
 )
-def test_a_bad_request_is_a_problem_that_names_the_field(service, body: bytes, status: int, field: str | None):
+def test_invalid_request_is_a_problem_with_the_field(service, body: bytes, status: int, field: str | None):
     got, answer = service.request("/discover", raw=body)
     assert got == status, answer
     problem = Problem.model_validate(answer)
@@ -119,7 +119,7 @@ def test_wrong_methods_and_paths_are_problems(service, method: str, path: str, s
     assert (got, Problem.model_validate(answer).status) == (status, status)
 
 
-def test_what_other_processes_register_is_found_without_a_restart(mats, service):
+def test_registrations_of_other_processes_are_found(mats, service):
     mats("add", "-", stdin=rows(tool("geocode", description="Address to coordinates")))
     wait_until(
         lambda: [r["name"] for r in service.request("/discover", {"query": "coordinates"})[1]["results"]] == ["geocode"]
@@ -128,13 +128,13 @@ def test_what_other_processes_register_is_found_without_a_restart(mats, service)
     wait_until(lambda: service.request("/discover", {"query": "coordinates"})[1]["results"] == [])
 
 
-def test_a_hundred_at_once_are_all_answered(service):
+def test_a_hundred_concurrent_requests_are_answered(service):
     with ThreadPoolExecutor(100) as pool:
         statuses = list(pool.map(lambda n: service.request("/discover", {"query": f"money {n}"})[0], range(300)))
     assert statuses == [200] * 300
 
 
-def test_it_listens_on_loopback_only(service):
+def test_service_listens_on_loopback_only(service):
     port = int(service.url.rpartition(":")[2])
     others = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)} - {"127.0.0.1"}
     for address in others:
@@ -143,13 +143,13 @@ def test_it_listens_on_loopback_only(service):
             assert address.startswith("127.") or probe.connect_ex((address, port)) != 0
 
 
-def test_it_stops_at_once_when_told_to(tmp_path):
+def test_service_stops_at_once(tmp_path):
     with serving(Mats(tmp_path / "home")) as service:
         service.process.send_signal(signal.SIGINT)
         assert service.process.wait(5) == 0
 
 
-def test_decisions_are_logged_with_their_candidates(mats, service):
+def test_answers_are_logged_with_candidates(mats, service):
     answer = service.request("/discover", {"query": "money back"})[1]
     log = (mats.home / "mats.log").read_text()
     line = next(line for line in log.splitlines() if answer["query_id"] in line)
@@ -158,7 +158,7 @@ def test_decisions_are_logged_with_their_candidates(mats, service):
     assert record["candidates"][0]["id"] == "com.acme/refund"
 
 
-def test_the_first_start_loads_the_sample_and_the_second_does_not(tmp_path):
+def test_sample_is_loaded_once(tmp_path):
     mats = Mats(tmp_path / "home")
     with serving(mats, "--sample") as first:
         count = mats("stats", "--json").json["registered"]

@@ -41,7 +41,7 @@ def test_names_stay_readable(namespace, name, expected):
 @example(Kind.TOOL, "localhost.a", "_x5_x20_")
 @example(Kind.SKILL, "a", "__x20__")
 @example(Kind.AGENT, "a", "\U0010ffff")
-def test_every_capability_has_an_identifier_that_leads_back_to_it(kind, namespace, name):
+def test_identifier_round_trips(kind, namespace, name):
     urn = identifier(kind, namespace, name)
     assert re.fullmatch(IDENTIFIER, urn)
     assert re.fullmatch(PROBED, urn)
@@ -55,7 +55,7 @@ def test_different_capabilities_have_different_identifiers(kind, namespace, name
 
 
 @given(namespaces)
-def test_a_publisher_is_a_name_with_a_dot_and_leads_back_to_its_namespace(namespace):
+def test_publisher_is_qualified_and_round_trips(namespace):
     assert "." in publisher(namespace)
     assert namespace_of(publisher(namespace)) == namespace
 
@@ -70,7 +70,7 @@ def test_a_publisher_is_a_name_with_a_dot_and_leads_back_to_its_namespace(namesp
         f"urn:air:acme.com:tool:{'x' * 9_000}",
     ],
 )  # fmt: skip
-def test_what_the_specification_does_not_call_an_identifier_is_refused(text):
+def test_identifier_that_breaks_the_specification_is_rejected(text):
     with pytest.raises(RequestInvalid, match="identifier"):
         parse_identifier(text)
 
@@ -93,12 +93,12 @@ def test_what_the_specification_does_not_call_an_identifier_is_refused(text):
         "urn:air:acme.com:tool:a_xffffff_",
     ],
 )
-def test_an_identifier_that_we_would_not_give_names_nothing(text):
+def test_identifier_that_we_never_issue_names_nothing(text):
     assert parse_identifier(text) is None
 
 
 @given(st.from_regex(IDENTIFIER, fullmatch=True))
-def test_any_identifier_can_be_asked_for_and_has_one_spelling(text):
+def test_any_valid_identifier_has_one_spelling(text):
     found = parse_identifier(text)
     if found is not None:
         namespace, _, name = found.id.partition("/")
@@ -106,6 +106,6 @@ def test_any_identifier_can_be_asked_for_and_has_one_spelling(text):
 
 
 @given(st.text())
-def test_any_text_can_be_asked_for(text):
+def test_any_text_is_parsed_or_rejected(text):
     with suppress(RequestInvalid):
         parse_identifier(text)

@@ -120,7 +120,7 @@ def authorizer(issuer: Issuer) -> Authorizer:
     return Authorizer(issuer)
 
 
-def test_a_bearer_may_call_every_method_of_the_stage_since_the_policy_is_kept_for_all(authorizer):
+def test_policy_covers_every_method_of_the_stage(authorizer):
     policy = authorizer.authorize(f"Bearer {authorizer.token(audiences=['finance', 'ops'])}")
     assert policy["principalId"] == "ada"
     assert policy["context"] == {"audiences": "finance,ops"}
@@ -134,7 +134,7 @@ def test_rs256_and_es256_are_accepted(authorizer):
     assert authorizer.accepts(authorizer.token(EC, "ec", "ES256"))
 
 
-def test_what_the_authorizer_says_is_what_discovery_reads(authorizer):
+def test_audiences_of_the_policy_reach_the_caller(authorizer):
     context = authorizer.authorize(f"Bearer {authorizer.token(audiences='finance ops')}")["context"]
     assert parse_request({"requestContext": {"authorizer": context}}).caller.audiences == {"finance", "ops"}
 
@@ -143,16 +143,16 @@ def test_what_the_authorizer_says_is_what_discovery_reads(authorizer):
     ("claim", "names"),
     [(None, ""), ([], ""), ("", ""), ("a  b", "a,b"), (["a", "b", "a"], "a,b"), (["two words"], "two words")],
 )
-def test_audiences_are_a_list_or_a_text_or_none(authorizer, claim, names):
+def test_audiences_claim_is_a_list_a_text_or_absent(authorizer, claim, names):
     assert authorizer.authorize(f"Bearer {authorizer.token(audiences=claim)}")["context"]["audiences"] == names
 
 
 @pytest.mark.parametrize("claim", [["a,b"], "a,b", [" a"], [""], ["a\nb"], {"a": 1}, 7, [1], True])
-def test_audiences_that_could_be_taken_for_others_are_refused(authorizer, claim):
+def test_ambiguous_audiences_are_rejected(authorizer, claim):
     assert not authorizer.accepts(authorizer.token(audiences=claim))
 
 
-def test_another_claim_can_name_the_audiences(authorizer):
+def test_claim_of_audiences_is_configurable(authorizer):
     authorizer.settings = Settings(
         jwt_issuer=authorizer.issuer.address, jwt_audience=AUDIENCE, jwt_claim="cognito:groups"
     )
@@ -179,21 +179,21 @@ def test_another_claim_can_name_the_audiences(authorizer):
     ],
     ids=str,
 )
-def test_a_token_for_another_place_or_time_is_refused(authorizer, claims):
+def test_token_for_another_issuer_audience_or_time_is_rejected(authorizer, claims):
     assert not authorizer.accepts(authorizer.token(**claims))
 
 
-def test_a_token_may_be_for_several_audiences(authorizer):
+def test_token_may_have_several_audiences(authorizer):
     assert authorizer.accepts(authorizer.token(aud=["another", AUDIENCE]))
 
 
-def test_a_token_without_a_signature_is_refused(authorizer):
+def test_unsigned_token_is_rejected(authorizer):
     assert not authorizer.accepts(authorizer.token(None, "ec", "none"))
     head, body, _ = authorizer.token().split(".")
     assert not authorizer.accepts(f"{head}.{body}.")
 
 
-def test_a_public_key_is_not_taken_for_a_shared_secret(authorizer):
+def test_public_key_is_never_used_as_shared_secret(authorizer):
     """The classic confusion: HS256 with what everybody can read as the secret."""
     _, body, _ = authorizer.token(RSA, "rsa", "RS256").split(".")
     head = encoded(json.dumps({"alg": "HS256", "kid": "rsa", "typ": "JWT"}).encode())
@@ -203,31 +203,31 @@ def test_a_public_key_is_not_taken_for_a_shared_secret(authorizer):
         assert not authorizer.accepts(f"{head}.{body}.{encoded(signature)}")
 
 
-def test_a_shared_secret_in_the_list_of_keys_is_not_used(authorizer):
+def test_symmetric_keys_are_ignored(authorizer):
     secret = b"s" * 32
     authorizer.issuer.keys = [{"kty": "oct", "k": encoded(secret), "kid": "shared", "alg": "HS256"}, jwk(EC, "ec")]
     assert not authorizer.accepts(authorizer.token(secret, "shared", "HS256"))
     assert authorizer.accepts(authorizer.token())
 
 
-def test_a_key_signs_only_by_its_own_algorithm(authorizer):
+def test_key_verifies_its_own_algorithm_only(authorizer):
     assert not authorizer.accepts(authorizer.token(RSA, "ec", "RS256"))
     assert not authorizer.accepts(authorizer.token(RSA, "rsa", "RS512"))
     assert not authorizer.accepts(authorizer.token(OTHER, "ec"))
 
 
-def test_keys_for_encryption_are_not_used(authorizer):
+def test_encryption_keys_are_ignored(authorizer):
     authorizer.issuer.keys = [jwk(RSA, "rsa", use="enc"), jwk(EC, "ec"), "nonsense", {"kid": "x"}]
     assert not authorizer.accepts(authorizer.token(RSA, "rsa", "RS256"))
     assert authorizer.accepts(authorizer.token())
 
 
-def test_a_key_that_can_be_factored_is_not_among_the_keys(authorizer):
+def test_short_rsa_keys_are_ignored(authorizer):
     authorizer.issuer.keys = [jwk(WEAK, "weak"), jwk(RSA, "rsa")]
     assert set(fetch_keys(authorizer.issuer.address)) == {"rsa"}
 
 
-def test_a_changed_token_is_refused(authorizer):
+def test_tampered_token_is_rejected(authorizer):
     head, body, signature = authorizer.token().split(".")
     more = json.loads(base64.urlsafe_b64decode(body + "==")) | {"audiences": ["finance"]}
     assert not authorizer.accepts(f"{head}.{encoded(json.dumps(more).encode())}.{signature}")
@@ -236,33 +236,33 @@ def test_a_changed_token_is_refused(authorizer):
 @pytest.mark.parametrize(
     "header", ["", "Bearer", "Bearer ", "Basic YTpi", "Bearer a.b", "Bearer a b.c.d", None, 7, "ey.ey.ey"]
 )
-def test_what_is_no_bearer_token_is_refused(authorizer, header):
+def test_malformed_authorization_is_rejected_without_a_fetch(authorizer, header):
     with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
         authorizer.authorize(header)
     assert authorizer.issuer.asked == 0
 
 
-def test_a_token_without_the_word_bearer_is_refused(authorizer):
+def test_token_without_bearer_scheme_is_rejected(authorizer):
     with pytest.raises(Unauthorized):
         authorizer.authorize(authorizer.token())
 
 
-def test_a_huge_token_is_refused_unread(authorizer):
+def test_huge_token_is_rejected_without_a_fetch(authorizer):
     assert not authorizer.accepts(authorizer.token(padding="x" * MAX_TOKEN))
     assert authorizer.issuer.asked == 0
 
 
-def test_a_header_nested_without_end_is_refused(authorizer):
+def test_deeply_nested_token_header_is_rejected(authorizer):
     deep = encoded(b'{"alg":' + b"[" * 5000)
     assert not authorizer.accepts(f"{deep}.e30.e30")
 
 
-def test_a_call_of_no_method_is_refused(authorizer):
+def test_foreign_method_arn_is_rejected(authorizer):
     with pytest.raises(Unauthorized):
         authorizer.authorize(f"Bearer {authorizer.token()}", call="arn:aws:s3:::bucket")
 
 
-def test_an_unknown_key_is_looked_up_once_and_not_again_within_the_pause(authorizer):
+def test_unknown_key_ids_cause_one_fetch_per_pause(authorizer):
     assert authorizer.accepts(authorizer.token())
     authorizer.clock.now += IssuerKeys.PAUSE_S
     asked = authorizer.issuer.asked
@@ -271,7 +271,7 @@ def test_an_unknown_key_is_looked_up_once_and_not_again_within_the_pause(authori
     assert authorizer.issuer.asked == asked + 2, "one configuration and one list of keys"
 
 
-def test_a_rotated_key_is_found_and_the_old_one_is_refused(authorizer):
+def test_rotation_replaces_the_old_key(authorizer):
     assert authorizer.accepts(authorizer.token())
     authorizer.issuer.keys = [jwk(OTHER, "new")]
     authorizer.clock.now += IssuerKeys.PAUSE_S
@@ -279,14 +279,14 @@ def test_a_rotated_key_is_found_and_the_old_one_is_refused(authorizer):
     assert not authorizer.accepts(authorizer.token())
 
 
-def test_a_withdrawn_key_is_forgotten_when_the_keys_are_old(authorizer):
+def test_withdrawn_key_expires_with_the_cache(authorizer):
     assert authorizer.accepts(authorizer.token())
     authorizer.issuer.keys = [jwk(OTHER, "new")]
     authorizer.clock.now += IssuerKeys.LIFESPAN_S
     assert not authorizer.accepts(authorizer.token())
 
 
-def test_known_keys_go_on_while_the_issuer_is_down(authorizer):
+def test_cached_keys_stay_valid_during_an_outage(authorizer):
     assert authorizer.accepts(authorizer.token())
     authorizer.issuer.down = True
     authorizer.clock.now += IssuerKeys.LIFESPAN_S
@@ -296,7 +296,7 @@ def test_known_keys_go_on_while_the_issuer_is_down(authorizer):
     assert authorizer.issuer.asked == asked, "asked in a loop"
 
 
-def test_an_issuer_that_was_down_is_asked_again_after_the_pause(authorizer):
+def test_failed_fetch_is_retried_after_the_pause(authorizer):
     authorizer.issuer.down = True
     assert not authorizer.accepts(authorizer.token())
     authorizer.issuer.down = False
@@ -316,40 +316,40 @@ def test_an_issuer_that_was_down_is_asked_again_after_the_pause(authorizer):
     ],
     ids=str,
 )
-def test_a_configuration_that_is_not_the_issuers_is_not_believed(authorizer, configuration):
+def test_foreign_issuer_configuration_is_rejected(authorizer, configuration):
     authorizer.issuer.configuration = json.loads(
         json.dumps(configuration).replace("{address}", authorizer.issuer.address)
     )
     assert not authorizer.accepts(authorizer.token())
 
 
-def test_a_redirect_is_not_followed(authorizer):
+def test_redirect_is_not_followed(authorizer):
     authorizer.issuer.redirects = True
     assert not authorizer.accepts(authorizer.token())
     assert authorizer.issuer.asked == 1
 
 
 @pytest.mark.parametrize("keys", [[], None, {"kid": "ec"}, ["x" * 300_000]], ids=lambda keys: type(keys).__name__)
-def test_a_list_without_a_usable_key_is_an_error_of_the_issuer(authorizer, keys):
+def test_key_set_without_usable_keys_is_a_failed_fetch(authorizer, keys):
     authorizer.issuer.keys = keys
     with pytest.raises(FetchFailed):
         fetch_keys(authorizer.issuer.address)
 
 
-def test_without_settings_nobody_is_let_in(authorizer):
+def test_without_settings_every_token_is_rejected(authorizer):
     authorizer.settings = Settings()
     authorizer.keys = IssuerKeys("")
     assert not authorizer.accepts(authorizer.token())
 
 
-def test_the_log_says_why_and_never_what_the_token_was(authorizer, caplog):
+def test_log_has_the_reason_and_never_the_token(authorizer, caplog):
     token = authorizer.token(exp=1)
     assert not authorizer.accepts(token)
     assert "ExpiredSignatureError" in caplog.text
     assert token not in caplog.text
 
 
-def test_the_settings_are_read_from_the_environment_once(authorizer, monkeypatch):
+def test_function_reads_its_settings_from_the_environment(authorizer, monkeypatch):
     for name, value in authorizer.settings.to_env().items():
         monkeypatch.setenv(name, value)
     handler._settings_and_keys.cache_clear()
@@ -385,12 +385,12 @@ def unauthorized_or_policy(header: object, call: object = CALL) -> dict | None:
 
 
 @given(JSON | st.text(), JSON | st.just(CALL))
-def test_whatever_comes_is_a_policy_or_unauthorized(header, call):
+def test_any_event_gets_a_policy_or_unauthorized(header, call):
     assert unauthorized_or_policy(header, call) is None
 
 
 @given(head=JSON, body=JSON, signature=st.binary(max_size=80))
-def test_whatever_a_token_is_made_of_it_is_refused_without_a_signature(head, body, signature):
+def test_any_token_without_valid_signature_is_rejected(head, body, signature):
     token = ".".join(encoded(part) for part in (json.dumps(head).encode(), json.dumps(body).encode(), signature))
     assert unauthorized_or_policy(f"Bearer {token}") is None
 
@@ -401,7 +401,7 @@ def test_whatever_a_token_is_made_of_it_is_refused_without_a_signature(head, bod
     more=st.dictionaries(st.sampled_from(["typ", "crit", "jwk", "jku", "x5u", "b64", "zip", "cty"]), JSON, max_size=2),
     signature=st.binary(max_size=300),
 )
-def test_whatever_its_header_says_it_is_refused_without_a_signature(algorithm, name, more, signature):
+def test_any_token_header_without_valid_signature_is_rejected(algorithm, name, more, signature):
     head = json.dumps({"alg": algorithm, "kid": name, **more}).encode()
     assert unauthorized_or_policy(f"Bearer {encoded(head)}.e30.{encoded(signature)}") is None
 
@@ -411,7 +411,7 @@ def test_whatever_its_header_says_it_is_refused_without_a_signature(algorithm, n
         st.sampled_from(["sub", "aud", "iss", "exp", "nbf", "iat", "jti", "audiences"]), JSON, max_size=4
     )
 )
-def test_whatever_the_issuer_signs_is_a_policy_for_the_stage_or_unauthorized(claims):
+def test_any_signed_claims_get_a_stage_policy_or_unauthorized(claims):
     said = {"iss": SETTINGS.jwt_issuer, "aud": AUDIENCE, "sub": "ada", "exp": int(time.time()) + 600, **claims}
     signed = jwt.api_jws.encode(json.dumps(said).encode(), EC, "ES256", headers={"kid": "ec"})
     policy = unauthorized_or_policy(f"Bearer {signed}")
@@ -422,7 +422,7 @@ def test_whatever_the_issuer_signs_is_a_policy_for_the_stage_or_unauthorized(cla
 
 
 @given(JSON)
-def test_audiences_are_names_without_commas_or_refused(claim):
+def test_parsed_audiences_have_no_commas(claim):
     try:
         names = parse_audiences(claim)
     except TokenInvalid:

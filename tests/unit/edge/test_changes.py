@@ -30,18 +30,18 @@ def _message(event: object) -> dict[str, str]:
     return {"messageId": "m-1", "body": json.dumps(event)}
 
 
-def test_a_message_tells_which_capability_changed_and_what_brought_it_about():
+def test_message_has_the_capability_and_the_cause():
     assert parse_change(_message(EVENT)) == Change(
         id="com.acme/docs/read", cause=Cause(event_id="e-1", time="2026-01-01T00:00:00+00:00")
     )
 
 
-def test_a_change_carries_the_key_and_never_the_content():
+def test_change_carries_the_key_only():
     event = {**EVENT, "detail": {**EVENT["detail"], "item": {"description": "stale"}, "trust": 100}}
     assert parse_change(_message(event)) == parse_change(_message(EVENT))
 
 
-def test_a_name_in_any_script_is_read():
+def test_name_in_any_script_is_parsed():
     assert parse_change(_message(_keys(namespace={"S": "com.acme"}, name={"S": "返金"}))).id == "com.acme/返金"
 
 
@@ -69,24 +69,24 @@ def test_a_name_in_any_script_is_read():
         _message({key: value for key, value in EVENT.items() if key != "time"}),
     ],
 )
-def test_a_message_that_tells_of_no_change_is_unreadable(message):
+def test_message_without_a_change_is_unreadable(message):
     with pytest.raises(MessageUnreadable):
         parse_change(message)
 
 
 @pytest.mark.parametrize("key", [None, 3, True, [], {}, "", "\ud800"], ids=repr)
 @pytest.mark.parametrize("part", ["namespace", "name"])
-def test_a_key_that_is_no_text_is_no_key(part, key):
+def test_key_must_be_text(part, key):
     with pytest.raises(MessageUnreadable):
         parse_change(_message(_keys(**{"namespace": {"S": "com.acme"}, "name": {"S": "x"}, part: {"S": key}})))
 
 
-def test_a_message_nested_beyond_reading_is_unreadable():
+def test_deeply_nested_message_is_unreadable():
     with pytest.raises(MessageUnreadable):
         parse_change({"body": "[" * 100_000 + "]" * 100_000})
 
 
-def test_an_unreadable_message_is_quoted_only_in_part():
+def test_unreadable_message_is_quoted_in_part():
     with pytest.raises(MessageUnreadable) as refused:
         parse_change({"body": "x" * 100_000})
     assert len(str(refused.value)) < 300

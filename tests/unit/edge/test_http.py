@@ -36,12 +36,12 @@ def body_of(event: Mapping[str, Any]) -> Any:
         ({"multiValueQueryStringParameters": {"a": ["1", ""], "b": ["2"]}}, {"a": ["1", ""], "b": ["2"]}),
     ],
 )
-def test_every_value_of_a_parameter_is_there(event, parameters):
+def test_parameters_keep_all_values(event, parameters):
     assert parse_request(event).query == parameters
 
 
 @pytest.mark.parametrize("spelt", ["Origin", "origin", "ORIGIN"])
-def test_a_header_is_found_however_it_is_spelt(spelt):
+def test_header_names_are_case_insensitive(spelt):
     assert parse_request({"headers": {"X": "y", spelt: "here"}}).header("Origin") == "here"
     assert parse_request({"headers": {spelt: "here"}}).header("Host") is None
     assert parse_request({"headers": None}).header("Host") is None
@@ -50,16 +50,16 @@ def test_a_header_is_found_however_it_is_spelt(spelt):
 # bodies
 
 
-def test_a_body_is_read_as_json():
+def test_body_is_parsed_as_json():
     assert body_of({"body": '{"query": "返金"}'}) == {"query": "返金"}
     assert body_of({"body": "[1]", "isBase64Encoded": False}) == [1]
 
 
-def test_an_encoded_body_is_decoded_first():
+def test_base64_body_is_decoded():
     assert body_of(_sent('{"query": "返金"}'.encode())) == {"query": "返金"}
 
 
-def test_a_byte_order_mark_before_a_body_is_passed_over():
+def test_byte_order_mark_is_skipped():
     assert body_of({"body": '\ufeff{"query": "refund"}'}) == {"query": "refund"}
     assert body_of(_sent(b'\xef\xbb\xbf{"query": "refund"}')) == {"query": "refund"}
 
@@ -77,7 +77,7 @@ def test_a_byte_order_mark_before_a_body_is_passed_over():
         {"body": "\x00"},
     ],
 )
-def test_a_body_that_is_no_json_is_unreadable_and_says_where(event):
+def test_invalid_json_is_reported_with_its_position(event):
     with pytest.raises(http.BodyUnreadable, match=r"not JSON: .* at character \d+"):
         body_of(event)
 
@@ -93,28 +93,28 @@ def test_a_body_that_is_no_json_is_unreadable_and_says_where(event):
     ],
     ids=["byte", "latin-1", "surrogate", "no base64", "no padding"],
 )
-def test_a_body_that_is_no_utf8_is_unreadable(event):
+def test_body_that_is_no_utf8_is_unreadable(event):
     with pytest.raises(http.BodyUnreadable, match="UTF-8"):
         body_of(event)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
-def test_a_body_in_another_unicode_encoding_is_unreadable(encoding):
+def test_other_unicode_encodings_are_unreadable(encoding):
     with pytest.raises(http.BodyUnreadable):
         body_of(_sent('{"query": "refund"}'.encode(encoding)))
 
 
-def test_an_encoded_body_that_is_not_even_ascii_is_unreadable():
+def test_invalid_base64_is_unreadable():
     with pytest.raises(http.BodyUnreadable):
         body_of({"body": "é", "isBase64Encoded": True})
 
 
-def test_a_number_too_long_to_read_is_unreadable():
+def test_overlong_number_is_unreadable():
     with pytest.raises(http.BodyUnreadable):
         body_of({"body": f'{{"query": "q", "limit": {"9" * 5_000}}}'})
 
 
-def test_a_body_of_exactly_the_limit_is_read():
+def test_body_of_exactly_the_limit_is_parsed():
     empty = len('{"query": ""}')
     body = f'{{"query": "{"x" * (http.MAX_BODY_BYTES - empty)}"}}'
     assert body_of({"body": body}).keys() == {"query"}
@@ -131,25 +131,25 @@ def test_a_body_of_exactly_the_limit_is_read():
     ],
     ids=["text", "bytes are counted", "encoded", "no text"],
 )
-def test_a_body_above_the_limit_is_refused_unread(event):
+def test_body_above_the_limit_is_rejected_unparsed(event):
     with pytest.raises(http.BodyTooLarge, match="at most 65,536"):
         body_of(event)
 
 
-def test_a_body_nested_beyond_reading_is_unreadable():
+def test_deeply_nested_body_is_unreadable():
     for body in ("[" * 30_000, "[" * 30_000 + "]" * 30_000, '{"query":' * 6_000):
         with pytest.raises(http.BodyUnreadable):
             body_of({"body": body})
 
 
 @pytest.mark.parametrize("depth", [500, 5_000, 9_000])
-def test_a_body_nested_as_deep_as_some_interpreters_read_is_no_query(depth):
+def test_nested_body_is_no_query(depth):
     for body in ("[" * depth + "]" * depth, '{"query":' * (depth // 2) + "1" + "}" * (depth // 2)):
         with pytest.raises(RequestInvalid):
             Query.parse(body_of({"body": body}))
 
 
-def test_a_body_nested_a_hundred_thousand_deep_is_refused_by_its_size():
+def test_very_deep_body_is_rejected_by_its_size():
     with pytest.raises(http.BodyTooLarge):
         body_of({"body": "[" * 100_000 + "]" * 100_000})
 
@@ -174,7 +174,7 @@ def test_a_body_nested_a_hundred_thousand_deep_is_refused_by_its_size():
         ({}, "/"),
     ],
 )
-def test_a_path_is_what_the_client_meant(event, path):
+def test_path_is_percent_decoded_once(event, path):
     assert parse_request(event).decoded_path == path
 
 
@@ -193,7 +193,7 @@ def test_a_path_is_what_the_client_meant(event, path):
         (None, set()),
     ],
 )
-def test_the_audiences_are_those_the_authorizer_vouches_for(vouched, audiences):
+def test_audiences_come_from_the_authorizer(vouched, audiences):
     assert parse_request({"requestContext": {"authorizer": {"audiences": vouched}}}).caller.audiences == audiences
 
 
@@ -207,7 +207,7 @@ def test_the_audiences_are_those_the_authorizer_vouches_for(vouched, audiences):
         {"requestContext": {"authorizer": {}}},
     ],
 )
-def test_a_caller_nobody_vouches_for_belongs_to_no_audience(event):
+def test_caller_without_authorizer_has_no_audiences(event):
     assert parse_request(event).caller.audiences == frozenset()
 
 
@@ -228,7 +228,7 @@ CLAIM = "ops"
     ],
     ids=lambda claimed: next(iter(claimed)),
 )
-def test_nothing_a_client_sends_makes_it_part_of_an_audience(claimed):
+def test_clients_cannot_set_their_audiences(claimed):
     assert parse_request({**claimed, "requestContext": {}}).caller.audiences == frozenset()
     assert parse_request({**claimed, "requestContext": {"authorizer": {"audiences": "dev"}}}).caller.audiences == {
         "dev"
@@ -238,7 +238,7 @@ def test_nothing_a_client_sends_makes_it_part_of_an_audience(claimed):
 # answers and problems
 
 
-def test_an_answer_says_what_is_absent_too():
+def test_json_response_has_null_for_absent_values():
     response = http.json_response(Health(status="ok", index="sqlite", encoder=None, reranker=None))
     assert (response.status, response.headers) == (200, {"Content-Type": "application/json"})
     assert json.loads(response.body) == {
@@ -271,7 +271,7 @@ EXPECTED = [
 
 
 @pytest.mark.parametrize(("error", "status", "headers"), EXPECTED, ids=lambda value: type(value).__name__)
-def test_every_error_has_its_status_and_the_one_shape_of_a_problem(error, status, headers):
+def test_every_error_is_a_problem_with_its_status(error, status, headers):
     response = http.error_response(error)
     assert response.status == status
     assert response.headers == {"Content-Type": "application/problem+json", **headers}
@@ -284,13 +284,13 @@ def _with_subclasses(error: type[Exception]) -> set[type[Exception]]:
     return {error, *chain.from_iterable(map(_with_subclasses, error.__subclasses__()))}
 
 
-def test_no_error_of_the_edge_or_the_domain_is_without_a_stated_status():
+def test_every_error_class_has_a_stated_status():
     modules = {errors.__name__, http.__name__}
     ours = {error for error in _with_subclasses(errors.CapabilityError) if error.__module__ in modules}
     assert ours == {type(error) for error, _, _ in EXPECTED}
 
 
-def test_a_problem_names_every_fault_by_its_field():
+def test_problem_lists_faults_by_field():
     body = json.loads(http.error_response(errors.RequestInvalid(FAULTS)).body)
     assert body == {
         "type": "about:blank",
@@ -304,13 +304,13 @@ def test_a_problem_names_every_fault_by_its_field():
     }
 
 
-def test_a_fault_of_the_whole_body_stands_in_the_detail_alone():
+def test_fault_of_the_whole_body_is_in_the_detail_only():
     body = json.loads(http.error_response(http.BodyUnreadable([Fault("", "no JSON")])).body)
     assert (body["detail"], body["errors"]) == ("no JSON", [])
 
 
 @pytest.mark.parametrize("body", [{"query": "\ud800"}, {"query": "q", "\ud800": 1}, {"query": "q", "tags": ["\udfff"]}])
-def test_a_request_with_broken_unicode_gets_a_problem_that_can_be_sent(body):
+def test_problem_about_lone_surrogates_is_valid_utf8(body):
     with pytest.raises(errors.RequestInvalid) as refused:
         Query.parse(body)
     response = http.error_response(refused.value)
@@ -318,13 +318,13 @@ def test_a_request_with_broken_unicode_gets_a_problem_that_can_be_sent(body):
     assert response.body.encode()
 
 
-def test_a_problem_may_say_more_in_its_headers():
+def test_problem_may_have_headers():
     response = http.problem(405, "use POST", headers={"Allow": "POST"})
     assert response.headers == {"Content-Type": "application/problem+json", "Allow": "POST"}
     assert json.loads(response.body)["title"] == "Method Not Allowed"
 
 
-def test_a_response_goes_back_as_api_gateway_expects_it():
+def test_proxy_response_is_what_api_gateway_expects():
     assert proxy_response(http.Response(404, "{}", {"Content-Type": "application/problem+json"})) == {
         "statusCode": 404,
         "headers": {"Content-Type": "application/problem+json"},
@@ -333,6 +333,6 @@ def test_a_response_goes_back_as_api_gateway_expects_it():
     }
 
 
-def test_half_a_character_in_a_name_is_answered_and_not_repeated():
+def test_lone_surrogate_in_a_field_name_is_replaced():
     refused = RequestInvalid([Fault("query.\ud800", "is not known")])
     assert Problem.model_validate_json(http.error_response(refused).body).errors[0].field == "query.?"

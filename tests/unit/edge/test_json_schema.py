@@ -23,7 +23,7 @@ HONEST = {
 }
 
 
-def test_a_schema_that_is_one_stays_as_it_is():
+def test_valid_schema_is_unchanged():
     Draft202012Validator.check_schema(HONEST)
     assert drop_invalid_keywords(HONEST) == HONEST
 
@@ -45,7 +45,7 @@ def test_a_schema_that_is_one_stays_as_it_is():
         ({"$id": "https://a.example", "title": None}, {}),
     ],
 )  # fmt: skip
-def test_what_breaks_the_standard_is_left_out(written, read):
+def test_invalid_keywords_are_dropped(written, read):
     Draft202012Validator.check_schema(read)
     assert drop_invalid_keywords(written) == read
 
@@ -61,7 +61,7 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from([*_CHECKS, "const", "x"]), JSON, max_size=5))
-def test_whatever_is_written_a_schema_is_read(written):
+def test_any_json_is_repaired_to_a_valid_schema(written):
     read = drop_invalid_keywords(written)
     Draft202012Validator.check_schema(read)
     assert drop_invalid_keywords(read) == read

@@ -82,7 +82,7 @@ def called(tool: str, arguments: Any, **more: Any) -> Any:
 # the version of today
 
 
-def test_a_server_says_what_it_speaks_and_offers():
+def test_server_discovery_has_versions_and_capabilities():
     answer = result(stateless("server/discover"))
     assert current.DiscoverResult.model_validate(answer)
     assert answer["supportedVersions"] == list(mcp_types.version.KNOWN_PROTOCOL_VERSIONS)[::-1]
@@ -91,7 +91,7 @@ def test_a_server_says_what_it_speaks_and_offers():
     assert answer["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "mats"
 
 
-def test_tools_are_listed_for_reading_only():
+def test_listed_tools_are_read_only():
     answer = result(stateless("tools/list"))
     tools = current.ListToolsResult.model_validate(answer).tools
     assert [tool.name for tool in tools] == ["search_capabilities", "search_tools", "get_capability"]
@@ -105,7 +105,7 @@ def test_tools_are_listed_for_reading_only():
 
 
 @pytest.mark.parametrize("tool", ["search_capabilities", "search_tools"])
-def test_a_search_answers_structured_and_as_text(tool):
+def test_search_result_is_structured_and_text(tool):
     answer = called(tool, {"query": "turn an address into coordinates", "kinds": ["tool"], "limit": 1})
     assert current.CallToolResult.model_validate(answer)
     assert answer["isError"] is False
@@ -113,24 +113,24 @@ def test_a_search_answers_structured_and_as_text(tool):
     assert json.loads(answer["content"][0]["text"]) == answer["structuredContent"]
 
 
-def test_null_counts_as_left_out():
+def test_null_arguments_count_as_absent():
     arguments = {"query": "address", "kinds": None, "namespaces": None, "limit": None}
     assert called("search_capabilities", arguments)["structuredContent"]["results"]
 
 
-def test_what_is_found_is_filtered_by_namespace():
+def test_search_filters_by_namespace():
     arguments = {"query": "money", "namespaces": ["org.other"]}
     assert called("search_capabilities", arguments)["structuredContent"]["results"] == []
 
 
-def test_a_capability_is_shown_whole():
+def test_short_capability_is_complete():
     answer = called("get_capability", {"id": THREE[0].id})
     assert answer["structuredContent"]["description"] == THREE[0].source.description
     assert answer["structuredContent"]["input_schema"] is None
     assert answer["structuredContent"]["shortened"] == []
 
 
-def test_a_book_of_a_capability_is_shortened_and_says_so():
+def test_long_capability_is_truncated_and_lists_the_fields():
     schema = {"type": "object", "description": "x" * 30_000}
     profile = a_profile(
         name="book", description="word " * 15_000, examples=["y" * 2_000] * 100, tags=["t"] * 30, input_schema=schema
@@ -146,7 +146,7 @@ def test_a_book_of_a_capability_is_shortened_and_says_so():
     assert len(answer["content"][0]["text"]) < 60_000
 
 
-def test_audiences_are_those_of_the_rest_of_the_api():
+def test_tools_respect_audiences():
     money = {"query": "give money back"}
     for audiences, seen in (((), False), (("finance",), True)):
         found = called("search_capabilities", money, audiences=audiences)["structuredContent"]["results"]
@@ -171,24 +171,24 @@ def test_audiences_are_those_of_the_rest_of_the_api():
         ({"query": "\ud800"}, "query"),
     ],
 )
-def test_what_a_model_can_mend_it_is_told_as_an_error_of_the_tool(arguments, named):
+def test_correctable_faults_are_tool_errors(arguments, named):
     answer = called("search_capabilities", arguments)
     assert answer["isError"] is True
     assert named in answer["content"][0]["text"]
     assert "structuredContent" not in answer
 
 
-def test_an_unknown_tool_is_an_error_of_the_protocol():
+def test_unknown_tool_is_a_protocol_error():
     assert error(stateless("tools/call", {"name": "refund", "arguments": {}})) == (400, -32602)
     assert error(post(request("tools/call", {"name": "refund"}))) == (200, -32602)
 
 
 @pytest.mark.parametrize("params", [{}, {"name": 1}, {"name": "get_capability", "arguments": []}])
-def test_a_malformed_call_is_an_error_of_the_protocol(params):
+def test_malformed_call_is_a_protocol_error(params):
     assert error(post(request("tools/call", params))) == (200, -32602)
 
 
-def test_what_fails_inside_is_told_discreetly_and_measured():
+def test_internal_failure_is_hidden_and_counted():
     measured = []
 
     def down(arn):
@@ -203,7 +203,7 @@ def test_what_fails_inside_is_told_discreetly_and_measured():
     assert [measures["Failed"].value for measures in measured] == [1]
 
 
-def test_every_search_is_logged_and_measured_like_any_other(caplog):
+def test_mcp_search_is_logged_and_measured(caplog):
     measured = []
     found = Application(APPLICATION.discover, APPLICATION.look_up, metrics=measured.append)
     with caplog.at_level("INFO", "mats"):
@@ -213,7 +213,7 @@ def test_every_search_is_logged_and_measured_like_any_other(caplog):
 
 
 @pytest.mark.parametrize("hidden", ["\u200b", "\u202e", "\U000e0041\U000e0042", "\u3164"])
-def test_a_model_reads_what_a_person_would_see(hidden):
+def test_hidden_characters_are_removed(hidden):
     profile = a_profile(name=f"re{hidden}fund", description=f"give money {hidden}back", examples=[f"money{hidden}"])
     application = Application(discover_over(indexed(profile)), LookUp(indexed(profile)))
     (found,) = called("search_capabilities", {"query": "money"}, application=application)["structuredContent"][
@@ -224,7 +224,7 @@ def test_a_model_reads_what_a_person_would_see(hidden):
     assert shown["positive_examples"] == ["money"]
 
 
-def test_what_a_registration_says_stays_data():
+def test_hostile_registration_stays_data():
     answer = called("search_capabilities", {"query": "give money back"})
     (evil,) = (found for found in answer["structuredContent"]["results"] if found["name"] == "evil")
     assert evil["suspicious"]
@@ -252,19 +252,19 @@ def test_what_a_registration_says_stays_data():
         {"Mcp-Name": "=?base64?%%?="},
     ],
 )
-def test_headers_that_differ_from_what_they_mirror_are_refused(headers):
+def test_headers_that_differ_from_the_message_are_rejected(headers):
     call = {"name": "get_capability", "arguments": {"id": "x"}}
     assert error(stateless("tools/call", call, headers=headers)) == (400, -32020)
 
 
-def test_a_name_may_be_encoded_for_its_header():
+def test_tool_name_in_header_may_be_base64():
     encoded = f"=?base64?{base64.b64encode(b'get_capability').decode()}?="
     call = {"name": "get_capability", "arguments": {"id": "x"}}
     assert result(stateless("tools/call", call, headers={"Mcp-Name": encoded}))["isError"]
 
 
 @pytest.mark.parametrize("version", ["2099-01-01", "draft", ""])
-def test_a_version_nobody_knows_is_refused_with_those_that_are_spoken(version):
+def test_unknown_version_is_rejected_with_supported_ones(version):
     meta = {**META, "io.modelcontextprotocol/protocolVersion": version}
     response = stateless("tools/list", headers={"MCP-Protocol-Version": version}, meta=meta)
     assert error(response) == (400, -32022)
@@ -277,12 +277,12 @@ def test_a_version_nobody_knows_is_refused_with_those_that_are_spoken(version):
 
 
 @pytest.mark.parametrize("left_out", ["protocolVersion", "clientCapabilities", None])
-def test_a_request_that_does_not_say_who_asks_is_refused(left_out):
+def test_stateless_request_needs_version_and_client(left_out):
     meta = {key: value for key, value in META.items() if left_out and not key.endswith(left_out)}
     assert error(stateless("tools/list", meta=meta)) == (400, -32602)
 
 
-def test_a_version_that_is_no_text_is_refused():
+def test_version_must_be_text():
     meta = {**META, "io.modelcontextprotocol/protocolVersion": 7}
     assert error(stateless("tools/list", meta=meta)) == (400, -32020)
     session = McpSession(lambda: APPLICATION, Caller())
@@ -290,11 +290,11 @@ def test_a_version_that_is_no_text_is_refused():
 
 
 @pytest.mark.parametrize("method", ["initialize", "ping", "resources/list", "subscriptions/listen", "tools/delete"])
-def test_a_method_that_is_not_there_is_not_found(method):
+def test_unknown_method_is_not_found(method):
     assert error(stateless(method)) == (404, -32601)
 
 
-def test_there_is_one_page_of_tools():
+def test_tools_have_one_page():
     assert error(stateless("tools/list", {"cursor": "2"})) == (400, -32602)
     assert error(post(request("tools/list", {"cursor": "2"}))) == (200, -32602)
 
@@ -310,7 +310,7 @@ def test_there_is_one_page_of_tools():
         ("x", "2025-11-25"),
     ],
 )
-def test_older_clients_agree_on_a_version_first(asked, agreed):
+def test_initialize_negotiates_a_version(asked, agreed):
     params = {"protocolVersion": asked, "capabilities": {}, "clientInfo": {"name": "old", "version": "1"}}
     answer = result(post(request("initialize", params)))
     assert before.InitializeResult.model_validate(answer)
@@ -319,7 +319,7 @@ def test_older_clients_agree_on_a_version_first(asked, agreed):
 
 
 @pytest.mark.parametrize("params", [{}, {"protocolVersion": 1}])
-def test_an_initialize_without_a_version_is_refused(params):
+def test_initialize_needs_a_version(params):
     assert error(post(request("initialize", params))) == (200, -32602)
 
 
@@ -344,12 +344,12 @@ def test_older_clients_are_served(version):
         {"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": "no"}},
     ],
 )
-def test_what_needs_no_reply_is_taken(message):
+def test_notifications_and_replies_are_accepted(message):
     response = post(message)
     assert (response.status, response.body, dict(response.headers)) == (202, "", {})
 
 
-def test_a_batch_is_answered_where_its_version_has_batches():
+def test_batch_is_answered_in_versions_with_batches():
     batch = [request("ping", id=1), {"jsonrpc": "2.0", "method": "notifications/x"}, request("nothing", id=2), 7]
     for headers in ({}, {"MCP-Protocol-Version": "2025-03-26"}):
         response = post(batch, headers)
@@ -360,19 +360,19 @@ def test_a_batch_is_answered_where_its_version_has_batches():
         assert error(post(batch, {"MCP-Protocol-Version": version})) == (400, -32600)
 
 
-def test_a_batch_of_notifications_is_taken():
+def test_batch_of_notifications_is_accepted():
     assert post([{"jsonrpc": "2.0", "method": "notifications/x"}]).status == 202
 
 
 @pytest.mark.parametrize("batch", [[], [request("ping", id=n) for n in range(protocol.MAX_BATCH + 1)]])
-def test_a_batch_of_nothing_or_too_much_is_refused(batch):
+def test_empty_or_oversized_batch_is_rejected(batch):
     assert error(post(batch)) == (400, -32600)
 
 
 @pytest.mark.parametrize(
     "message", [request("initialize", {"protocolVersion": "2025-03-26"}), request("tools/list", {"_meta": META})]
 )
-def test_what_cannot_be_part_of_a_batch_is_refused(message):
+def test_initialize_in_a_batch_is_rejected(message):
     assert json.loads(post([message]).body)[0]["error"]["code"] == -32600
 
 
@@ -402,7 +402,7 @@ def test_what_cannot_be_part_of_a_batch_is_refused(message):
         (b'"' + b"x" * (MAX_BODY_BYTES + 1) + b'"', 413, -32600),
     ],
 )
-def test_a_hostile_body_is_an_error_of_the_protocol(body, status, code):
+def test_hostile_body_is_a_protocol_error(body, status, code):
     assert error(post(body)) == (status, code)
 
 
@@ -419,7 +419,7 @@ MESSAGES = st.fixed_dictionaries(
 
 
 @given(MESSAGES | JSON, st.sampled_from([None, "2025-11-25", "2026-07-28", "x"]))
-def test_whatever_is_sent_the_reply_is_of_the_protocol(message, version):
+def test_any_json_gets_a_valid_reply(message, version):
     response = post(message, {"MCP-Protocol-Version": version} if version else {})
     assert response.status in (200, 202, 400, 404)
     body = json.loads(response.body) if response.body else []
@@ -427,7 +427,7 @@ def test_whatever_is_sent_the_reply_is_of_the_protocol(message, version):
         assert mcp_types.jsonrpc_message_adapter.validate_python(reply)
 
 
-def test_there_is_no_stream_and_no_session():
+def test_get_and_delete_are_not_allowed():
     for method in ("GET", "DELETE"):
         response = respond_to(proxy_request(method, "/mcp", {}, b"", ()), APPLICATION)
         assert (response.status, response.headers["Allow"]) == (405, "POST")
@@ -447,7 +447,7 @@ def test_there_is_no_stream_and_no_session():
         ("text/html", 406),
     ],
 )
-def test_a_client_that_takes_no_json_is_told(accept, status):
+def test_client_that_accepts_no_json_gets_406(accept, status):
     assert post(request("ping"), {"accept": accept}).status == status
 
 
@@ -469,7 +469,7 @@ def test_a_client_that_takes_no_json_is_told(accept, status):
         (None, "discovery.example.com", 200),
     ],
 )
-def test_pages_of_strangers_may_not_ask(origin, domain, status):
+def test_foreign_origins_are_rejected(origin, domain, status):
     headers = {"Host": "evil.example"} | ({} if origin is None else {"Origin": origin})
     more = {} if domain is None else {"domainName": domain}
     assert post(request("ping"), headers, **more).status == status

@@ -45,7 +45,7 @@ def test_an_answer_counts_once_and_under_its_verdict_only(verdict, name):
     assert [other for other in measured if other.startswith("Verdict")] == [name]
 
 
-def test_a_full_answer_counts_as_not_degraded_so_that_shares_can_be_drawn():
+def test_full_answer_counts_as_not_degraded():
     measured = answer_metrics(a_shortlist())
     degraded = {name: measure.value for name, measure in measured.items() if name.startswith("Degraded")}
     assert degraded.keys() >= {"Degraded", "DegradedLlm", "DegradedNeural", "DegradedLexical", "DegradedBm25"}
@@ -53,7 +53,7 @@ def test_a_full_answer_counts_as_not_degraded_so_that_shares_can_be_drawn():
     assert measured["Failed"] == Measure(0, "Count")
 
 
-def test_a_degraded_answer_says_of_what_and_counts_once():
+def test_degraded_answer_counts_once_with_its_stages():
     measured = answer_metrics(a_shortlist(degraded=("llm", "neural")))
     assert {name for name, (value, _) in measured.items() if name.startswith("Degraded") and value} == {
         "Degraded", "DegradedLlm", "DegradedNeural",
@@ -67,7 +67,7 @@ def test_every_stage_that_ran_has_its_time():
     assert times == {"TotalMs": Measure(7.5, "Milliseconds"), "RerankMs": Measure(6.0, "Milliseconds")}
 
 
-def test_what_it_cost_is_told_where_the_price_is_known():
+def test_cost_is_measured_if_the_price_is_known():
     spent = Usage(input_tokens=900, output_tokens=50, usd=0.00004)
     measured = answer_metrics(a_shortlist(usage=spent))
     assert (measured["InputTokens"], measured["OutputTokens"]) == (Measure(900, "Count"), Measure(50, "Count"))
@@ -75,7 +75,7 @@ def test_what_it_cost_is_told_where_the_price_is_known():
     assert "Usd" not in answer_metrics(a_shortlist(usage=Usage(input_tokens=900, usd=None)))
 
 
-def test_a_batch_counts_every_outcome_also_those_there_are_none_of():
+def test_batch_counts_every_outcome_including_zero():
     measured = batch_metrics([Outcome.INDEXED, Outcome.INDEXED, Outcome.DEGRADED], Usage(input_tokens=3))
     counts = {name: value for name, (value, unit) in measured.items() if unit == "Count"}
     assert counts == {
@@ -84,5 +84,5 @@ def test_a_batch_counts_every_outcome_also_those_there_are_none_of():
     }  # fmt: skip
 
 
-def test_a_request_without_an_answer_counts_as_failed_and_as_no_answer():
+def test_failed_request_counts_as_failed_only():
     assert {"Failed": Measure(1, "Count")} == FAILED

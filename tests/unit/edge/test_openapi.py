@@ -138,18 +138,18 @@ def test_the_document_is_openapi_in_plain_json():
     assert DOCUMENT["paths"].keys() >= {"/discover", "/capabilities/{id}", "/mcp", "/healthz"}
 
 
-def test_every_reference_leads_somewhere():
+def test_every_reference_resolves():
     refs = set(_refs(DOCUMENT))
     assert refs
     assert all(_resolved(ref) for ref in refs)
 
 
-def test_no_schema_is_there_that_nothing_refers_to():
+def test_every_schema_is_referenced():
     reachable = {ref.rpartition("/")[2] for ref in _refs(DOCUMENT)}
     assert reachable == DOCUMENT["components"]["schemas"].keys()
 
 
-def test_every_operation_has_its_own_id_and_every_response_a_meaning():
+def test_operations_have_unique_ids_and_described_responses():
     operations = [operation for path in DOCUMENT["paths"].values() for operation in path.values()]
     assert len({operation["operationId"] for operation in operations}) == len(operations)
     assert all(response["description"] for o in operations for response in o["responses"].values())
@@ -158,14 +158,14 @@ def test_every_operation_has_its_own_id_and_every_response_a_meaning():
 @pytest.mark.parametrize(
     ("path", "method"), [("/discover", "post"), ("/capabilities/{id}", "get"), ("/healthz", "get")]
 )
-def test_every_failure_is_promised_as_a_problem(path, method):
+def test_every_failure_is_documented_as_a_problem(path, method):
     responses = DOCUMENT["paths"][path][method]["responses"]
     for status in responses.keys() - {"200"}:
         assert responses[status]["content"].keys() == {"application/problem+json"}
         assert _promised(path, method, status) == {"$ref": "#/components/schemas/Problem"}
 
 
-def test_the_request_is_promised_as_it_is_parsed():
+def test_documented_request_is_the_parsed_one():
     schema = DOCUMENT["paths"]["/discover"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     request = _resolved(schema["$ref"])
     assert request["required"] == ["query"]
@@ -193,7 +193,7 @@ def test_the_request_is_promised_as_it_is_parsed():
         ({}, False),
     ],
 )
-def test_a_request_is_taken_if_and_only_if_the_document_says_so(body, taken):
+def test_requests_are_accepted_exactly_as_documented(body, taken):
     assert _conforms(body, {"$ref": "#/components/schemas/DiscoverRequest"}) is taken
     if taken:
         assert DiscoverRequest.of(body, {})
@@ -206,7 +206,7 @@ def test_a_request_is_taken_if_and_only_if_the_document_says_so(body, taken):
 
 
 @pytest.mark.parametrize("shortlist", [FULL, BARE], ids=["full", "bare"])
-def test_an_answer_is_what_the_document_promises(shortlist):
+def test_answers_match_the_document(shortlist):
     response = http.json_response(Answer.of(shortlist))
     assert _conforms(json.loads(response.body), _promised("/discover", "post", 200))
     assert Answer.model_validate_json(response.body) == Answer.of(shortlist)
@@ -214,14 +214,14 @@ def test_an_answer_is_what_the_document_promises(shortlist):
 
 @pytest.mark.parametrize("format", Format)
 @pytest.mark.parametrize("shortlist", [FULL, BARE], ids=["full", "bare"])
-def test_ready_made_tools_are_what_the_document_promises(format, shortlist):
+def test_ready_made_tools_match_the_document(format, shortlist):
     body = json.loads(http.json_response(ReadyMade.of(shortlist, format, 400)).body)
     assert _conforms(body, {"$ref": "#/components/schemas/ReadyMade"})
     assert _conforms(body, _promised("/discover", "post", 200))
     assert not _conforms({**body, "extra": 1}, _promised("/discover", "post", 200))
 
 
-def test_an_answer_of_another_shape_would_be_noticed():
+def test_other_shapes_do_not_match_the_document():
     answer = json.loads(http.json_response(Answer.of(FULL)).body)
     promised = _promised("/discover", "post", 200)
     assert not _conforms({**answer, "verdict": "perhaps"}, promised)
@@ -259,7 +259,7 @@ def test_models_that_were_not_used_are_not_named():
     assert Answer.of(BARE).versions.models == {}
 
 
-def test_a_caller_gets_no_more_than_was_asked_for():
+def test_answer_has_at_most_limit_results():
     shortlist = _shortlist(_result(a_profile()), _result(a_profile(name="wire")), shown=1)
     assert [result.name for result in Answer.of(shortlist).results] == ["refund_payment"]
 
@@ -273,19 +273,19 @@ def test_a_caller_gets_no_more_than_was_asked_for():
     ],
     ids=["bare", "enriched", "raw"],
 )
-def test_a_capability_is_shown_as_the_document_promises(profile):
+def test_capabilities_match_the_document(profile):
     shown = json.loads(http.json_response(Capability.of(profile)).body)
     assert _conforms(shown, _promised("/capabilities/{id}", "get", 200))
     assert shown["description"] == profile.source.description
     assert shown["trust"] == profile.trust
 
 
-def test_who_may_see_a_capability_is_shown_to_nobody():
+def test_audiences_of_a_capability_are_never_shown():
     assert "ops" not in http.json_response(Capability.of(a_profile(visible_to=["ops"]))).body
     assert "ops" not in http.json_response(Answer.of(_shortlist(_result(a_profile(visible_to=["ops"]))))).body
 
 
-def test_a_profile_without_content_is_shown_to_nobody():
+def test_profile_without_content_is_never_shown():
     nothing = Profile(namespace="com.acme", name="x")
     with pytest.raises(ValueError, match=r"com\.acme/x"):
         Capability.of(nothing)
@@ -303,11 +303,11 @@ def test_a_profile_without_content_is_shown_to_nobody():
         ("/capabilities/{id}", "get", DependencyFailed("later")),
     ],
 )
-def test_a_problem_is_what_the_document_promises(path, method, error):
+def test_problems_match_the_document(path, method, error):
     response = http.error_response(error)
     assert _conforms(json.loads(response.body), _promised(path, method, response.status))
 
 
-def test_health_is_what_the_document_promises():
+def test_health_matches_the_document():
     health = Health(status="ok", index="sqlite", encoder=None, reranker=None)
     assert _conforms(json.loads(http.json_response(health).body), _promised("/healthz", "get", 200))

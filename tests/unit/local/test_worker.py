@@ -43,21 +43,21 @@ def indexed(changes):
     return {change.id: Outcome.INDEXED for change in changes}
 
 
-def test_everything_waiting_is_handled(events):
+def test_drain_processes_everything_waiting(events):
     counted = []
     assert drain(over(events, indexed), counted.append) == 0
     assert sum(counted) == 100
     assert events.depth() == (0, 0)
 
 
-def test_it_ends_after_the_batch_at_hand_when_told_to(events):
+def test_drain_stops_after_the_current_batch(events):
     handled = []
     drain(over(events, indexed), handled.append, stopped=lambda: bool(handled))
     assert handled == [64]
     assert events.depth().waiting == 36
 
 
-def test_what_fails_waits_and_is_counted(events):
+def test_failed_events_stay_queued_and_are_counted(events):
     def down(changes):
         raise DependencyFailed("down")
 
@@ -65,7 +65,7 @@ def test_what_fails_waits_and_is_counted(events):
     assert events.depth().waiting == 100
 
 
-def test_what_a_pump_could_not_settle_it_handles_again_at_once(events, monkeypatch):
+def test_unsettled_batch_is_processed_again(events, monkeypatch):
     monkeypatch.setattr(worker, "_RETRY_S", 0)
     settled, done = SqliteQueue.settle, threading.Event()
 
@@ -89,7 +89,7 @@ def test_what_a_pump_could_not_settle_it_handles_again_at_once(events, monkeypat
     assert handled == [64, 64, 36]
 
 
-def test_a_bug_costs_the_one_event_that_meets_it(events):
+def test_event_that_meets_a_bug_fails_alone(events):
     poison = a_registration(name="tool-7").id
 
     def buggy(changes):
@@ -102,7 +102,7 @@ def test_a_bug_costs_the_one_event_that_meets_it(events):
     assert events.has_unfinished(poison)
 
 
-def test_everything_is_findable_while_a_writer_takes_its_time(tmp_path):
+def test_raw_profiles_are_findable_while_the_writer_works(tmp_path):
     names, asked, go = [f"tool-{n}" for n in range(40)], threading.Event(), threading.Event()
 
     def slow(registration):

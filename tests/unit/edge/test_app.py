@@ -1,0 +1,119 @@
+"""The application over fakes, called through API Gateway's events."""
+
+import json
+from dataclasses import replace
+
+from mats.domain.errors import DependencyFailed
+from mats.edge.api_gateway import parse_request, proxy_response
+from mats.edge.app import Application
+from mats.edge.dispatch import respond
+from mats.usecases.look_up import LookUp
+from tests.aws_events import proxy_request, respond_to
+from tests.builders import a_profile
+from tests.unit.usecases.test_discover import THREE, discover_over, indexed
+
+SECRET = a_profile(name="secret", description="give money back", visible_to=("finance",))
+
+
+def ask(method: str, path: str, body: object = None, *, audiences=(), headers=None) -> tuple[int, dict]:
+    index = indexed(*THREE, SECRET)
+    application = Application(discover_over(index), LookUp(index))
+    raw = b"" if body is None else json.dumps(body).encode()
+    response = respond_to(proxy_request(method, path, headers or {}, raw, audiences), application)
+    return response.status, json.loads(response.body)
+
+
+def test_discover_returns_results():
+    status, answer = ask("POST", "/discover", {"query": "address coordinates", "limit": 1})
+    assert status == 200
+    assert answer["results"][0]["name"] == "geocode"
+
+
+def test_openapi_document_is_served():
+    assert ask("GET", "/openapi.json")[1]["openapi"] == "3.1.0"
+
+
+def test_audiences_come_only_from_the_authorizer():
+    path, forged = f"/capabilities/{SECRET.id}", {"audiences": "finance", "X-Audiences": "finance"}
+    assert ask("GET", path)[0] == 404
+    assert ask("GET", path, headers=forged)[0] == 404
+    assert ask("GET", path, audiences=["finance"])[0] == 200
+    hidden = ask("POST", "/discover", {"query": "money"}, headers=forged)[1]["results"]
+    assert SECRET.id not in [r["id"] for r in hidden]
+
+
+def test_health_is_a_valid_proxy_response():
+    index = indexed(*THREE)
+    event = proxy_request("GET", "/healthz", {}, b"", ())
+    proxied = proxy_response(respond_to(event, Application(discover_over(index), LookUp(index))))
+    assert proxied.keys() == {"statusCode", "headers", "body", "isBase64Encoded"}
+    assert proxied["statusCode"] == 200
+
+
+def signed(role: str = "Buyer") -> dict:
+    """What API Gateway says of a caller that signed with a role."""
+    return {"identity": {"userArn": f"arn:aws:sts::123456789012:assumed-role/{role}/session-1"}}
+
+
+ROLE = "arn:aws:iam::123456789012:role/Buyer"
+
+
+def ask_signed(path: str, body: object = None, *, audiences_of, measured=None) -> tuple[int, dict]:
+    index = indexed(*THREE, SECRET)
+    found = Application(
+        discover_over(index), LookUp(index), audiences_of=audiences_of, metrics=measured or (lambda measures: None)
+    )
+    event = proxy_request("POST" if body else "GET", path, {}, json.dumps(body).encode() if body else b"", ())
+    response = respond_to({**event, "requestContext": signed()}, found)
+    return response.status, json.loads(response.body)
+
+
+def test_iam_role_has_the_audiences_operators_gave_it():
+    asked = []
+
+    def callers(arn: str) -> frozenset[str]:
+        asked.append(arn)
+        return frozenset({"finance"})
+
+    assert ask_signed(f"/capabilities/{SECRET.id}", audiences_of=callers)[0] == 200
+    answer = ask_signed("/discover", {"query": "give money back"}, audiences_of=callers)[1]
+    assert SECRET.id in [result["id"] for result in answer["results"]]
+    assert set(asked) == {ROLE}
+    assert ask_signed(f"/capabilities/{SECRET.id}", audiences_of=lambda arn: frozenset())[0] == 404
+
+
+def test_without_audiences_search_is_public_and_degraded():
+    def down(arn: str) -> frozenset[str]:
+        raise DependencyFailed("no table")
+
+    status, answer = ask_signed("/discover", {"query": "give money back"}, audiences_of=down)
+    assert status == 200
+    assert "audiences" in answer["degraded"]
+    assert SECRET.id not in [result["id"] for result in answer["results"]]
+    assert ask_signed(f"/capabilities/{SECRET.id}", audiences_of=down)[0] == 503
+
+
+def test_every_answer_is_measured():
+    measured = []
+    ask_signed("/discover", {"query": "address"}, audiences_of=lambda arn: frozenset(), measured=measured.append)
+    (measures,) = measured
+    assert measures["Answers"] == (1, "Count")
+    assert measures["DegradedLlm"].value == 1
+    assert measures["TotalMs"].unit == "Milliseconds"
+    assert sum(name.startswith("Verdict") for name in measures) == 1
+
+
+def test_callers_in_aws_get_no_internal_details():
+    def down(arn: str) -> frozenset[str]:
+        raise DependencyFailed("mats-callers in account 123456789012 denies it")
+
+    index = indexed(*THREE)
+    event = {**proxy_request("GET", f"/capabilities/{SECRET.id}", {}, b"", ()), "requestContext": signed()}
+    application = Application(discover_over(index), LookUp(index), audiences_of=down)
+    in_aws = parse_request(event)
+    assert not in_aws.caller.sees_internal_errors
+    local = replace(in_aws, caller=replace(in_aws.caller, sees_internal_errors=True))
+    for request in (in_aws, local):
+        response = respond(application, request)
+        assert response.status == 503
+        assert ("123456789012" in response.body) is (request is local)

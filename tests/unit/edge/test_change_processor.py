@@ -1,0 +1,112 @@
+"""SQS batches to the change processor over fakes."""
+
+import pytest
+
+from mats.domain.errors import DependencyFailed
+from mats.edge.changes import ChangeProcessor, process_batch
+from mats.ports import QueuedChange
+from tests.aws_events import sqs_batch
+from tests.builders import a_registration
+from tests.fakes import FakeEncoder
+from tests.unit.usecases.test_enrich import World
+
+
+def message(name: str, *, id: str | None = None) -> QueuedChange:
+    return QueuedChange(
+        1, id or f"m-{name}", "Registry", "INSERT", a_registration(name=name).id, "2026-01-01T00:00:00Z", 1
+    )
+
+
+def process(batch: dict, world: World, **more) -> dict:
+    return process_batch(batch, ChangeProcessor(world.enrich, dict, **more))
+
+
+def failures(response: dict) -> list[str]:
+    return [failure["itemIdentifier"] for failure in response["batchItemFailures"]]
+
+
+def test_finished_batch_has_no_failures():
+    world = World(encoder=FakeEncoder())
+    world.registry.put([a_registration(name=n) for n in "ab"])
+    assert failures(process(sqs_batch([message("a"), message("b")]), world)) == []
+    assert len(world.profiles.kept) == 2
+
+
+def test_only_unfinished_messages_are_delivered_again():
+    world = World(encoder=FakeEncoder(broken=True))
+    world.registry.put([a_registration(name="a")])
+    batch = sqs_batch([message("a"), message("never-registered")])
+    assert failures(process(batch, world)) == ["m-a"]
+
+
+def test_unreadable_message_fails_alone():
+    world = World(encoder=FakeEncoder())
+    world.registry.put([a_registration(name="a")])
+    batch = sqs_batch([message("a")])
+    batch["Records"].append({"messageId": "m-bad", "body": "not an event"})
+    assert failures(process(batch, world)) == ["m-bad"]
+    assert len(world.profiles.kept) == 1
+
+
+def test_unavailable_store_fails_the_whole_batch(monkeypatch):
+    world = World(encoder=FakeEncoder())
+
+    def down(ids):
+        raise DependencyFailed("down")
+
+    monkeypatch.setattr(world.registry, "get", down)
+    batch = sqs_batch([message("a"), message("b")])
+    assert failures(process(batch, world)) == ["m-a", "m-b"]
+
+
+def test_bug_in_a_lone_message_is_raised(monkeypatch):
+    world = World(encoder=FakeEncoder())
+
+    def bug(ids):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(world.registry, "get", bug)
+    with pytest.raises(ZeroDivisionError):
+        process(sqs_batch([message("a")]), world)
+
+
+def test_every_batch_is_measured_even_if_it_fails(monkeypatch):
+    world, measured = World(encoder=FakeEncoder()), []
+    world.registry.put([a_registration(name="a")])
+    process(sqs_batch([message("a"), message("gone")]), world, metrics=measured.append)
+    assert measured[0]["Indexed"].value == 1
+    assert measured[0]["Unchanged"].value == 1
+
+    def down(ids):
+        raise DependencyFailed("down")
+
+    monkeypatch.setattr(world.registry, "get", down)
+    process(sqs_batch([message("a")]), world, metrics=measured.append)
+    assert measured[1]["Waiting"].value == 1
+
+
+def test_change_that_meets_a_bug_fails_alone(monkeypatch):
+    world = World(encoder=FakeEncoder())
+    world.registry.put([a_registration(name=n) for n in "abc"])
+    read = world.registry.get
+
+    def buggy(ids):
+        if any(id.endswith("/b") for id in ids):
+            raise ZeroDivisionError
+        return read(ids)
+
+    monkeypatch.setattr(world.registry, "get", buggy)
+    assert failures(process(sqs_batch([message(n) for n in "abc"]), world)) == ["m-b"]
+    assert len(world.profiles.kept) == 2
+
+
+def test_bug_beside_an_unreadable_message_fails_both(monkeypatch):
+    world = World(encoder=FakeEncoder())
+
+    def buggy(ids):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(world.registry, "get", buggy)
+    batch = sqs_batch([message("a")])
+    batch["Records"].append({"messageId": "m-bad", "body": "not an event"})
+    assert sorted(failures(process(batch, world))) == ["m-a", "m-bad"]
