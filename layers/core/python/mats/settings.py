@@ -28,7 +28,9 @@ class Settings:
 
     home: Path = _setting("MATS_HOME", Path(".mats"), "folder of the local registry")
     cache: Path | None = _setting(
-        "MATS_CACHE", None, "folder for built encoder graphs; default: the user's cache folder"
+        "MATS_CACHE",
+        None,
+        "folder for encoder weights and the graphs built from them; default: the user's cache folder",
     )
     bedrock: bool = _setting("MATS_BEDROCK", False, "1: ask models on Amazon Bedrock, with AWS's own credentials")
     region: str = _setting("AWS_REGION", "", "AWS region; default: the one AWS's own configuration names")
