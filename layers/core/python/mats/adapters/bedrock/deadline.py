@@ -34,7 +34,7 @@ class DeadlineSession:
         request.stream_output = True  # the session returns the body unread
         response = self._session.send(request)
         body = b"".join(self._chunks(response.raw, request.url, deadline))
-        return AWSResponse(response.url, response.status_code, response.headers, _Body(body))
+        return AWSResponse(response.url, response.status_code, response.headers, _BufferedBody(body))
 
     def close(self) -> None:
         """Close the connections."""
@@ -60,7 +60,7 @@ def _next_chunk(raw: Any, url: str) -> bytes:
     return chunk
 
 
-class _Body(io.BytesIO):
+class _BufferedBody(io.BytesIO):
     """A body in memory with the `stream` method that botocore calls."""
 
     def stream(self, *_: Any, **__: Any) -> Iterator[bytes]:
