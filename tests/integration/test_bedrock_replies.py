@@ -65,7 +65,7 @@ def calling(arguments: Any, **more: Any) -> dict[str, Any]:
     return converse_reply([{"toolUse": {"toolUseId": "t", "name": "judge", "input": arguments}}], **more)
 
 
-def saying(*content: Any) -> dict[str, Any]:
+def response(*content: Any) -> dict[str, Any]:
     return {**converse_reply([]), "output": {"message": {"role": "assistant", "content": list(content)}}}
 
 
@@ -114,16 +114,16 @@ WRONG: list[Any] = [
     {"output": []}, {"output": None}, {"output": 5}, {"output": "x"}, {"output": {}}, {"output": {"other": {}}},
     {"output": {"message": []}}, {"output": {"message": None}}, {"output": {"message": "x"}},
     *({"output": {"message": {"role": "assistant", "content": content}}} for content in (None, 5, "x", {}, {"a": 1})),
-    *(saying(block) for block in (None, 5, "x", [], [[]], {}, {"unknown": 1}, {"text": None}, {"text": 5})),
-    *(saying(block) for block in ({"text": ["a"]}, {"text": {}}, {"toolUse": None}, {"toolUse": 5}, {"toolUse": []})),
-    *(saying({"toolUse": use}) for use in ({}, "x", {"name": 5}, {"name": []}, {"name": "judge"}, {"input": {}})),
+    *(response(block) for block in (None, 5, "x", [], [[]], {}, {"unknown": 1}, {"text": None}, {"text": 5})),
+    *(response(block) for block in ({"text": ["a"]}, {"text": {}}, {"toolUse": None}, {"toolUse": 5}, {"toolUse": []})),
+    *(response({"toolUse": use}) for use in ({}, "x", {"name": 5}, {"name": []}, {"name": "judge"}, {"input": {}})),
     *(calling(arguments) for arguments in (None, 5, "x", "", [], [1, 2, 3], {}, {"s": None}, {"s": {}}, {"s": "1, 2"})),
     *(calling({"t": "tool", "s": s}) for s in ([None] * 3, [[1]] * 3, ["1"] * 3, [{}] * 3, [1], [1] * 1_000)),
     *(calling({"s": [1, 2, x]}) for x in (float("nan"), float("inf"), "9" * 5_000)),
     {**converse_reply([]), "stopReason": 5}, {**converse_reply([]), "stopReason": []},
-    {**saying({"text": "no"}), "usage": []}, {**saying({"text": "no"}), "usage": {"inputTokens": "many"}},
-    *({**saying({"text": "no"}), "usage": {"inputTokens": float(n)}} for n in ("nan", "inf", "-inf")),
-    {**saying({"text": "no"}), "metrics": "x", "trace": [], "additionalModelResponseFields": 5},
+    {**response({"text": "no"}), "usage": []}, {**response({"text": "no"}), "usage": {"inputTokens": "many"}},
+    *({**response({"text": "no"}), "usage": {"inputTokens": float(n)}} for n in ("nan", "inf", "-inf")),
+    {**response({"text": "no"}), "metrics": "x", "trace": [], "additionalModelResponseFields": 5},
 ]  # fmt: skip
 
 
@@ -171,9 +171,9 @@ def test_arguments_nested_to_any_depth_are_unusable(server, bench, depth):
 
 def test_an_enormous_reply_with_a_valid_tool_call_is_used(server, bench):
     padding = {"text": "x" * ENORMOUS}
-    played(server, written(saying(padding, *calling(SCORES)["output"]["message"]["content"])))
+    played(server, written(response(padding, *calling(SCORES)["output"]["message"]["content"])))
     assert bench.rerank().scores == (0.9, 0.05, 0.4)
-    played(server, written(saying(padding, *tool_reply("describe", FIVE)["output"]["message"]["content"])))
+    played(server, written(response(padding, *tool_reply("describe", FIVE)["output"]["message"]["content"])))
     assert bench.describe().enrichment.summary == FIVE["summary"]
 
 

@@ -35,7 +35,7 @@ from mats.usecases.profile_maker import ProfileMaker
 from tests.builders import a_profile, a_registration, an_item
 from tests.failures import Failures
 from tests.fakes import AtOnce, FakeClock, FakeEncoder, MemoryIndex, MemoryRegistry, MemoryTrust, ScriptedWriter
-from tests.servers.parrot import JSON, Parrot, Saying
+from tests.servers.canned import JSON, CannedResponse, CannedServer
 from tests.servers.recorder import Cut, Hook, Recorder, Refuse, Stall, every, nth
 from tests.servers.tables import a_table, credentials
 
@@ -120,13 +120,13 @@ def recorder(recording: Recorder, monkeypatch: pytest.MonkeyPatch) -> Recorder:
 
 
 @pytest.fixture(scope="module")
-def talking() -> Iterator[Parrot]:
-    with Parrot() as parrot:
-        yield parrot
+def talking() -> Iterator[CannedServer]:
+    with CannedServer() as canned:
+        yield canned
 
 
 @pytest.fixture
-def parrot(talking: Parrot, monkeypatch: pytest.MonkeyPatch) -> Parrot:
+def canned(talking: CannedServer, monkeypatch: pytest.MonkeyPatch) -> CannedServer:
     credentials(monkeypatch, dynamodb=talking.url, eventbridge=talking.url)
     return talking
 
@@ -141,11 +141,11 @@ class TestWhatTheServiceRefuses:
             assert code in str(error)
             assert isinstance(error, NotPermitted) is (code in BY_AN_OPERATOR)
 
-    def test_a_bare_status_is_an_error_whatever_was_asked(self, parrot):
+    def test_a_bare_status_is_an_error_whatever_was_asked(self, canned):
         with Failures() as failures:
             for status, (asked, asking) in product((500, 502, 503, 413, 404), ASKED.items()):
                 with failures.of(status, asked):
-                    parrot.says(Saying(b"<html>no</html>", status, "text/html"))
+                    canned.respond(CannedResponse(b"<html>no</html>", status, "text/html"))
                     failure_of(asking, asking_once())
 
     def test_credentials_that_ran_out_say_that_they_are_to_be_renewed(self, recorder):
@@ -165,9 +165,9 @@ class TestWhatTheServiceRefuses:
         assert "aws sso login" in str(error)
         assert recorder.calls == []
 
-    def test_a_long_explanation_is_clipped(self, parrot):
+    def test_a_long_explanation_is_clipped(self, canned):
         said = json.dumps({"__type": "ValidationException", "message": "word " * 50_000}).encode()
-        parrot.says(Saying(said, 400, "application/x-amz-json-1.0"))
+        canned.respond(CannedResponse(said, 400, "application/x-amz-json-1.0"))
         failure_of(ASKED["registry.get"], asking_once())
 
 
@@ -185,38 +185,38 @@ class TestTheNetwork:
         failure_of(ASKED["registry.get"], asking_once())
 
     @pytest.mark.parametrize(
-        "saying",
+        "response",
         [
-            Saying(b"<html>Sign in to the network</html>", 200, "text/html"),
-            Saying(b"", 200),
-            Saying(b"{", 200),
-            Saying(b"[]", 200),
-            Saying(b"null", 200),
-            Saying(b'"text"', 200),
-            Saying(b"{}", 200),
-            Saying(b'{"Responses": []}', 200),
-            Saying(b'{"Responses": {"table": {}}, "Items": {}}', 200),
-            Saying(b'{"Responses": {"table": [3]}, "Items": [3], "Item": 3, "Attributes": 3}', 200),
-            Saying(b"\xff\xfe", 200),
-            Saying(b'{"Items": [', 200, JSON, 4_000),
-            Saying(b"[]", 400),
-            Saying(b"null", 500),
-            Saying(b'{"__type": 3, "message": {}}', 400),
+            CannedResponse(b"<html>Sign in to the network</html>", 200, "text/html"),
+            CannedResponse(b"", 200),
+            CannedResponse(b"{", 200),
+            CannedResponse(b"[]", 200),
+            CannedResponse(b"null", 200),
+            CannedResponse(b'"text"', 200),
+            CannedResponse(b"{}", 200),
+            CannedResponse(b'{"Responses": []}', 200),
+            CannedResponse(b'{"Responses": {"table": {}}, "Items": {}}', 200),
+            CannedResponse(b'{"Responses": {"table": [3]}, "Items": [3], "Item": 3, "Attributes": 3}', 200),
+            CannedResponse(b"\xff\xfe", 200),
+            CannedResponse(b'{"Items": [', 200, JSON, 4_000),
+            CannedResponse(b"[]", 400),
+            CannedResponse(b"null", 500),
+            CannedResponse(b'{"__type": 3, "message": {}}', 400),
         ],
         ids=str,
     )
-    def test_an_answer_of_another_shape_lets_nothing_but_errors_of_ours_out(self, parrot, saying):
+    def test_an_answer_of_another_shape_lets_nothing_but_errors_of_ours_out(self, canned, response):
         for asking in ASKED.values():
-            parrot.says(saying)
+            canned.respond(response)
             with suppress(DependencyFailed):
                 asking(asking_once())
 
-    def test_an_answer_without_rows_is_not_taken_for_there_are_none(self, parrot):
+    def test_an_answer_without_rows_is_not_taken_for_there_are_none(self, canned):
         readers = ("registry.get", "registry.ids", "profiles.get", "profiles.ids", "trust.get")
         with Failures() as failures:
             for content, asked in product((b"", b"{}", b"<html></html>", b"[]"), readers):
                 with failures.of(content, asked):
-                    parrot.says(Saying(content))
+                    canned.respond(CannedResponse(content))
                     failure_of(ASKED[asked], asking_once())
 
 
@@ -228,31 +228,31 @@ class TestManyRows:
     def at_once(self, monkeypatch):
         monkeypatch.setattr(tables_module, "_FIRST_WAIT_S", 0.0)
 
-    def said(self, *rows: object, left: bool) -> Saying:
+    def said(self, *rows: object, left: bool) -> CannedResponse:
         waiting = {"table": {"Keys": [KEY], "ConsistentRead": True}} if left else {}
-        return Saying(json.dumps({"Responses": {"table": list(rows)}, "UnprocessedKeys": waiting}).encode())
+        return CannedResponse(json.dumps({"Responses": {"table": list(rows)}, "UnprocessedKeys": waiting}).encode())
 
-    def test_keys_that_were_not_got_round_to_are_asked_for_again(self, parrot):
-        parrot.says(self.said(left=True), self.said(left=True), self.said({**KEY, "trust": {"N": "7"}}, left=False))
+    def test_keys_that_were_not_got_round_to_are_asked_for_again(self, canned):
+        canned.respond(self.said(left=True), self.said(left=True), self.said({**KEY, "trust": {"N": "7"}}, left=False))
         assert DynamoTrust(asking_once(), "table").get([PAY.id]) == {PAY.id: 7}
-        assert len(parrot.asked) == 3
+        assert len(canned.asked) == 3
 
-    def test_keys_that_are_never_got_round_to_are_given_up_readably(self, parrot):
-        parrot.says(self.said(left=True))
+    def test_keys_that_are_never_got_round_to_are_given_up_readably(self, canned):
+        canned.respond(self.said(left=True))
         error = failure_of(ASKED["trust.get"], asking_once())
         assert "more than it can answer now; try again" in str(error)
         assert not isinstance(error, NotPermitted)
-        assert 3 <= len(parrot.asked) <= 10
+        assert 3 <= len(canned.asked) <= 10
 
-    def test_a_page_that_is_empty_is_not_the_last(self, parrot):
+    def test_a_page_that_is_empty_is_not_the_last(self, canned):
         first = {"Items": [], "Count": 0, "LastEvaluatedKey": KEY}
         last = {"Items": [KEY], "Count": 1}
-        parrot.says(Saying(json.dumps(first).encode()), Saying(json.dumps(last).encode()))
+        canned.respond(CannedResponse(json.dumps(first).encode()), CannedResponse(json.dumps(last).encode()))
         assert list(DynamoRegistry(asking_once(), "table").ids()) == [PAY.id]
 
-    def test_a_listing_that_breaks_off_says_so_and_gives_no_half_list(self, parrot):
+    def test_a_listing_that_breaks_off_says_so_and_gives_no_half_list(self, canned):
         first = {"Items": [KEY], "Count": 1, "LastEvaluatedKey": KEY}
-        parrot.says(Saying(json.dumps(first).encode()), Saying(b"", 503))
+        canned.respond(CannedResponse(json.dumps(first).encode()), CannedResponse(b"", 503))
         failure_of(ASKED["registry.ids"], asking_once())
 
     def test_one_write_of_many_that_fails_fails_them_all_and_says_why(self, recorder):
@@ -262,14 +262,14 @@ class TestManyRows:
             DynamoProfiles(tables, "table").save([stored(f"tool-{n}") for n in range(40)])
 
 
-def cancelled(*codes: str) -> Saying:
+def cancelled(*codes: str) -> CannedResponse:
     """A transaction that was not carried out, for these reasons."""
     said = {
         "__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
         "Message": f"Transaction cancelled for specific reasons [{', '.join(codes)}]",
         "CancellationReasons": [{"Code": code} for code in codes],
     }
-    return Saying(json.dumps(said).encode(), 400, "application/x-amz-json-1.0")
+    return CannedResponse(json.dumps(said).encode(), 400, "application/x-amz-json-1.0")
 
 
 class TestTwoAtOnce:
@@ -282,13 +282,13 @@ class TestTwoAtOnce:
             ("ConditionalCheckFailed", "ThrottlingError"),
         ],
     )
-    def test_a_revision_that_meets_another_is_late_and_no_error(self, parrot, reasons):
-        parrot.says(cancelled(*reasons))
+    def test_a_revision_that_meets_another_is_late_and_no_error(self, canned, reasons):
+        canned.respond(cancelled(*reasons))
         assert list(DynamoProfiles(asking_once(), "table").save([stored()])) == [PAY.id]
 
     @pytest.mark.parametrize("reason", ["ThrottlingError", "ProvisionedThroughputExceeded", "ItemCollectionSizeLimit"])
-    def test_a_transaction_that_was_cancelled_for_another_reason_is_an_error_that_names_it(self, parrot, reason):
-        parrot.says(cancelled(reason, "None"))
+    def test_a_transaction_that_was_cancelled_for_another_reason_is_an_error_that_names_it(self, canned, reason):
+        canned.respond(cancelled(reason, "None"))
         assert reason in str(failure_of(ASKED["profiles.save"], asking_once()))
 
     def test_nothing_of_the_sdk_comes_out_wherever_another_is_met(self, recorder):
@@ -307,13 +307,13 @@ class TestTwoAtOnce:
         with pytest.raises(DependencyFailed, match="another is writing"):
             DynamoRegistry(asking_once(), "table").put([PAY])
 
-    def test_a_list_of_indices_that_others_change_all_the_time_is_given_up_readably(self, parrot):
-        empty = Saying(b"{}")
-        late = Saying(json.dumps({"__type": "ConditionalCheckFailedException", "message": "no"}).encode(), 400)
-        parrot.says(*[empty, late] * 20)
+    def test_a_list_of_indices_that_others_change_all_the_time_is_given_up_readably(self, canned):
+        empty = CannedResponse(b"{}")
+        late = CannedResponse(json.dumps({"__type": "ConditionalCheckFailedException", "message": "no"}).encode(), 400)
+        canned.respond(*[empty, late] * 20)
         with pytest.raises(DependencyFailed, match="is another reindex running"):
             DynamoTargets(asking_once(), "table").change(lambda there: [*there, Target("x", "")])
-        assert len(parrot.asked) <= 20
+        assert len(canned.asked) <= 20
 
 
 class Turn:
@@ -329,32 +329,32 @@ class Turn:
 class TestCallers:
     ROLE = "arn:aws:iam::111122223333:role/agent"
 
-    def row(self, *audiences: str) -> Saying:
+    def row(self, *audiences: str) -> CannedResponse:
         return self.holding({"L": [{"S": each} for each in audiences]})
 
-    def holding(self, value: object) -> Saying:
-        return Saying(json.dumps({"Item": {"caller": {"S": self.ROLE}, "audiences": value}}).encode())
+    def holding(self, value: object) -> CannedResponse:
+        return CannedResponse(json.dumps({"Item": {"caller": {"S": self.ROLE}, "audiences": value}}).encode())
 
     def callers(self, clock: Turn, **how: Any) -> DynamoCallers:
         return DynamoCallers(asking_once(), "table", clock, **how)
 
-    def test_a_caller_is_looked_up_once_a_minute(self, parrot):
+    def test_a_caller_is_looked_up_once_a_minute(self, canned):
         clock = Turn()
         callers = self.callers(clock)
-        parrot.says(self.row("ops"), self.row("ops", "board"))
+        canned.respond(self.row("ops"), self.row("ops", "board"))
         for ms in (0, 1, 59_999):
             clock.ms = ms
             assert callers.audiences(self.ROLE) == {"ops"}
-        assert len(parrot.asked) == 1
+        assert len(canned.asked) == 1
         clock.ms = 60_000
         assert callers.audiences(self.ROLE) == {"ops", "board"}
-        assert len(parrot.asked) == 2
+        assert len(canned.asked) == 2
 
-    def test_one_that_nobody_wrote_down_belongs_to_none_and_is_remembered_as_well(self, parrot):
+    def test_one_that_nobody_wrote_down_belongs_to_none_and_is_remembered_as_well(self, canned):
         callers = self.callers(Turn())
-        parrot.says(Saying(b"{}"))
+        canned.respond(CannedResponse(b"{}"))
         assert callers.audiences(self.ROLE) == callers.audiences(self.ROLE) == frozenset()
-        assert len(parrot.asked) == 1
+        assert len(canned.asked) == 1
 
     @pytest.mark.parametrize(
         ("value", "audiences"),
@@ -366,14 +366,14 @@ class TestCallers:
             ({"M": {"ops": {"BOOL": True}}}, set()),
         ],
     )
-    def test_what_an_operator_mistyped_opens_nothing(self, parrot, value, audiences):
-        parrot.says(self.holding(value))
+    def test_what_an_operator_mistyped_opens_nothing(self, canned, value, audiences):
+        canned.respond(self.holding(value))
         assert self.callers(Turn()).audiences(self.ROLE) == audiences
 
-    def test_a_table_that_fails_does_not_matter_within_the_minute_and_then_nobody_is_let_in(self, parrot):
+    def test_a_table_that_fails_does_not_matter_within_the_minute_and_then_nobody_is_let_in(self, canned):
         clock = Turn()
         callers = self.callers(clock)
-        parrot.says(self.row("ops"), Saying(b"", 503))
+        canned.respond(self.row("ops"), CannedResponse(b"", 503))
         callers.audiences(self.ROLE)
         clock.ms = 59_999
         assert callers.audiences(self.ROLE) == {"ops"}
@@ -381,16 +381,16 @@ class TestCallers:
         with pytest.raises(DependencyFailed, match="table"):
             callers.audiences(self.ROLE)
 
-    def test_a_failure_is_not_remembered(self, parrot):
+    def test_a_failure_is_not_remembered(self, canned):
         callers = self.callers(Turn())
-        parrot.says(Saying(b"", 503), self.row("ops"))
+        canned.respond(CannedResponse(b"", 503), self.row("ops"))
         with pytest.raises(DependencyFailed):
             callers.audiences(self.ROLE)
         assert callers.audiences(self.ROLE) == {"ops"}
 
-    def test_no_more_than_so_many_are_remembered(self, parrot):
+    def test_no_more_than_so_many_are_remembered(self, canned):
         callers = self.callers(Turn(), most=3)
-        parrot.says(self.row("ops"))
+        canned.respond(self.row("ops"))
         for n in range(20):
             callers.audiences(f"{self.ROLE}-{n}")
             assert len(callers._known) <= 3
@@ -413,9 +413,9 @@ class TestTheBus:
             ("mats.enrichment", "CapabilityRejected", "mats")
         }
 
-    def test_one_that_was_not_taken_is_an_error_though_the_call_was_none(self, parrot):
+    def test_one_that_was_not_taken_is_an_error_though_the_call_was_none(self, canned):
         entries = [{"EventId": "1"}, {"ErrorCode": "ThrottlingException", "ErrorMessage": "slow down"}]
-        parrot.says(Saying(json.dumps({"FailedEntryCount": 1, "Entries": entries}).encode()))
+        canned.respond(CannedResponse(json.dumps({"FailedEntryCount": 1, "Entries": entries}).encode()))
         with pytest.raises(DependencyFailed, match="bus mats rejected 1 of the events"):
             self.bus().announce_rejections([rejected(1), rejected(2)])
 
@@ -425,8 +425,8 @@ class TestTheBus:
             self.bus().announce_rejections([rejected()])
 
     @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"<html></html>"])
-    def test_an_answer_that_says_nothing_is_not_taken_for_a_yes(self, parrot, content):
-        parrot.says(Saying(content))
+    def test_an_answer_that_says_nothing_is_not_taken_for_a_yes(self, canned, content):
+        canned.respond(CannedResponse(content))
         with pytest.raises(DependencyFailed, match="bus mats"):
             self.bus().announce_rejections([rejected()])
 

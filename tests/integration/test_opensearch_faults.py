@@ -23,7 +23,7 @@ from mats.ports import Stored, Target
 from tests.builders import a_profile
 from tests.failures import Failures
 from tests.fakes import FakeEncoder
-from tests.servers.parrot import JSON, Parrot, Saying
+from tests.servers.canned import JSON, CannedResponse, CannedServer
 from tests.servers.recorder import Cut, Recorder, Refuse, Stall, every, nth
 from tests.servers.tables import a_table, credentials
 
@@ -103,16 +103,16 @@ def hasty(recorder: Recorder) -> Domain:
 
 
 @pytest.fixture
-def parrot(monkeypatch: pytest.MonkeyPatch) -> Iterator[Parrot]:
+def canned(monkeypatch: pytest.MonkeyPatch) -> Iterator[CannedServer]:
     credentials(monkeypatch)
     monkeypatch.setattr("mats.adapters.opensearch.index._GUARDED_S", 0)
-    with Parrot() as parrot:
-        yield parrot
+    with CannedServer() as canned:
+        yield canned
 
 
 @pytest.fixture
-def echoing(parrot: Parrot) -> Domain:
-    return Domain(parrot.url, read_s=PATIENCE_S)
+def echoing(canned: CannedServer) -> Domain:
+    return Domain(canned.url, read_s=PATIENCE_S)
 
 
 class TestWhatTheDomainRefuses:
@@ -181,85 +181,85 @@ class TestTheNetwork:
         failure_of(ASKED["lexical"], Domain("http://127.0.0.1:1"))
 
     @pytest.mark.parametrize(
-        "saying",
+        "response",
         [
-            Saying(b"<html>Sign in</html>", 200, "text/html"),
-            Saying(b"hello", 200, "text/plain"),
-            Saying(b"", 200),
-            Saying(b"{", 200),
-            Saying(b"[]", 200),
-            Saying(b"null", 200),
-            Saying(b'"text"', 200),
-            Saying(b"7", 200),
-            Saying(b"{}", 200),
-            Saying(b'{"hits": [], "docs": 3, "items": 3}', 200),
-            Saying(b'{"hits": {"hits": 3}, "docs": null, "items": [3]}', 200),
-            Saying(b"\xff\xfe", 200),
-            Saying(b'{"hits": ', 200, JSON, 4_000),
-            Saying(b"[]", 503),
-            Saying(b"null", 500),
-            Saying(b'"text"', 403),
-            Saying(b"\xff", 500),
-            Saying(b'{"error": ["x"]}', 500),
-            Saying(b'{"message": "no"}', 403),
+            CannedResponse(b"<html>Sign in</html>", 200, "text/html"),
+            CannedResponse(b"hello", 200, "text/plain"),
+            CannedResponse(b"", 200),
+            CannedResponse(b"{", 200),
+            CannedResponse(b"[]", 200),
+            CannedResponse(b"null", 200),
+            CannedResponse(b'"text"', 200),
+            CannedResponse(b"7", 200),
+            CannedResponse(b"{}", 200),
+            CannedResponse(b'{"hits": [], "docs": 3, "items": 3}', 200),
+            CannedResponse(b'{"hits": {"hits": 3}, "docs": null, "items": [3]}', 200),
+            CannedResponse(b"\xff\xfe", 200),
+            CannedResponse(b'{"hits": ', 200, JSON, 4_000),
+            CannedResponse(b"[]", 503),
+            CannedResponse(b"null", 500),
+            CannedResponse(b'"text"', 403),
+            CannedResponse(b"\xff", 500),
+            CannedResponse(b'{"error": ["x"]}', 500),
+            CannedResponse(b'{"message": "no"}', 403),
         ],
         ids=str,
     )
-    def test_an_answer_of_another_shape_lets_nothing_but_errors_of_ours_out(self, parrot, echoing, saying):
+    def test_an_answer_of_another_shape_lets_nothing_but_errors_of_ours_out(self, canned, echoing, response):
         for name, asking in ASKED.items():
-            parrot.says(saying)
+            canned.respond(response)
             if name in SEARCHES or name == "put":
                 failure_of(asking, echoing)
             else:
                 with suppress(DependencyFailed):
                     asking(an_index(echoing))
 
-    def test_a_connection_that_the_other_side_closed_is_opened_again(self, parrot, echoing):
+    def test_a_connection_that_the_other_side_closed_is_opened_again(self, canned, echoing):
         empty = json.dumps({"hits": {"hits": []}}).encode()
-        parrot.says(Saying(empty, hangs_up=True))
+        canned.respond(CannedResponse(empty, closes=True))
         for _ in range(3):
             assert an_index(echoing).lexical(["x"], Filter(), depth=5) == []
-        assert parrot.connections == 3
+        assert canned.connections == 3
 
-    def test_a_connection_is_kept(self, parrot, echoing):
-        parrot.says(Saying(json.dumps({"hits": {"hits": []}}).encode()))
+    def test_a_connection_is_kept(self, canned, echoing):
+        canned.respond(CannedResponse(json.dumps({"hits": {"hits": []}}).encode()))
         for _ in range(3):
             an_index(echoing).lexical(["x"], Filter(), depth=5)
-        assert parrot.connections == 1
+        assert canned.connections == 1
 
-    def test_a_page_that_breaks_off_gives_no_half_list(self, parrot, echoing, monkeypatch):
+    def test_a_page_that_breaks_off_gives_no_half_list(self, canned, echoing, monkeypatch):
         monkeypatch.setattr("mats.adapters.opensearch.index._PAGE", 1)
         hit = {"fields": {"id": ["a/b"], "rev": [1], "findable": [True]}, "sort": ["a/b"]}
-        parrot.says(Saying(json.dumps({"hits": {"hits": [hit]}}).encode()), Saying(b"", 503))
+        canned.respond(CannedResponse(json.dumps({"hits": {"hits": [hit]}}).encode()), CannedResponse(b"", 503))
         failure_of(ASKED["revisions"], echoing)
 
 
 class TestHalfAnswers:
-    def test_documents_that_a_shard_does_not_give_are_not_taken_for_missing(self, parrot, echoing):
+    def test_documents_that_a_shard_does_not_give_are_not_taken_for_missing(self, canned, echoing):
         lost = {"_index": "x", "_id": "1", "error": {"type": "no_shard_available_action_exception", "reason": SECRET}}
-        parrot.says(Saying(json.dumps({"docs": [{"_id": "2", "found": False}, lost]}).encode()))
+        canned.respond(CannedResponse(json.dumps({"docs": [{"_id": "2", "found": False}, lost]}).encode()))
         assert "no_shard_available_action_exception" in str(failure_of(ASKED["fetch"], echoing))
 
-    def test_searches_ask_for_all_shards_or_none(self, parrot, echoing):
-        parrot.says(Saying(json.dumps({"hits": {"hits": []}}).encode()))
+    def test_searches_ask_for_all_shards_or_none(self, canned, echoing):
+        canned.respond(CannedResponse(json.dumps({"hits": {"hits": []}}).encode()))
         an_index(echoing).lexical(["x"], Filter(), depth=5)
-        assert "allow_partial_search_results=false" in parrot.asked[0]
+        assert "allow_partial_search_results=false" in canned.asked[0]
 
 
-def results(*said: tuple[int, str]) -> Saying:
+def results(*said: tuple[int, str]) -> CannedResponse:
     """What became of each action of a bulk request."""
     errors = [{"error": {"type": what, "reason": f"because {what}"}} if what else {} for _, what in said]
     items = [{"index": {"status": status, **error}} for (status, _), error in zip(said, errors, strict=True)]
-    return Saying(json.dumps({"errors": True, "items": items}).encode())
+    return CannedResponse(json.dumps({"errors": True, "items": items}).encode())
 
 
 class TestBulk:
-    def test_a_later_revision_that_is_there_already_is_fine(self, parrot, echoing):
-        parrot.says(results((201, ""), (409, "version_conflict_engine_exception")))
+    def test_a_later_revision_that_is_there_already_is_fine(self, canned, echoing):
+        canned.respond(results((201, ""), (409, "version_conflict_engine_exception")))
         an_index(echoing).put([entry("a"), entry("b")])
 
-    def test_every_other_error_of_an_entry_is_named_with_its_reason_once(self, parrot, echoing):
-        parrot.says(
+    def test_every_other_error_of_an_entry_is_named_with_its_reason_once(self, canned, echoing):
+        canned.respond(
             results((200, ""), (429, "rejected_execution"), (429, "rejected_execution"), (400, "mapper_parsing"))
         )
         with pytest.raises(DependencyFailed) as failed:
@@ -269,10 +269,10 @@ class TestBulk:
         assert message.count("429 rejected_execution: because rejected_execution") == 1
         assert "400 mapper_parsing: because mapper_parsing" in message
 
-    def test_what_an_owner_wrote_is_not_quoted(self, parrot, echoing):
+    def test_what_an_owner_wrote_is_not_quoted(self, canned, echoing):
         quoted = f"failed to parse field [rev]. Preview of field's value: '{SECRET}'"
-        parrot.says(
-            Saying(
+        canned.respond(
+            CannedResponse(
                 json.dumps(
                     {"items": [{"index": {"status": 400, "error": {"type": "mapper", "reason": quoted}}}]}
                 ).encode()
@@ -280,12 +280,12 @@ class TestBulk:
         )
         assert "failed to parse field [rev]" in str(failure_of(ASKED["put"], echoing))
 
-    def test_an_error_without_a_reason_is_an_error_still(self, parrot, echoing):
-        parrot.says(Saying(json.dumps({"items": [{"index": {"status": 500}}]}).encode()))
+    def test_an_error_without_a_reason_is_an_error_still(self, canned, echoing):
+        canned.respond(CannedResponse(json.dumps({"items": [{"index": {"status": 500}}]}).encode()))
         assert "500" in str(failure_of(ASKED["put"], echoing))
 
-    def test_many_long_reasons_are_clipped(self, parrot, echoing):
-        parrot.says(results(*[(500, f"{n}{'x' * 400}") for n in range(50)]))
+    def test_many_long_reasons_are_clipped(self, canned, echoing):
+        canned.respond(results(*[(500, f"{n}{'x' * 400}") for n in range(50)]))
         with pytest.raises(DependencyFailed) as failed:
             an_index(echoing).put([entry(str(n)) for n in range(50)])
         assert len(str(failed.value)) < 700

@@ -49,12 +49,12 @@ def answering(play: Callable[[socket.socket], None]) -> Iterator[str]:
             server.shutdown(socket.SHUT_RDWR)
 
 
-def saying(head: str, body: bytes = b"") -> Callable[[socket.socket], None]:
+def response(head: str, body: bytes = b"") -> Callable[[socket.socket], None]:
     return lambda connection: connection.sendall(f"HTTP/1.1 {head}\r\n\r\n".encode() + body)
 
 
 def test_an_address_on_this_machine_is_read_when_it_is_given():
-    with answering(saying("200 OK\r\nContent-Length: 2", b"{}")) as url:
+    with answering(response("200 OK\r\nContent-Length: 2", b"{}")) as url:
         assert fetch(url) == b"{}"
 
 
@@ -79,7 +79,7 @@ def test_an_address_on_this_machine_is_read_when_it_is_given():
     ],
 )
 def test_an_answer_that_is_wrong_or_leads_astray_is_one_clear_sentence(head, body, said):
-    with answering(saying(head, body)) as url, pytest.raises(Unfetchable, match=said):
+    with answering(response(head, body)) as url, pytest.raises(Unfetchable, match=said):
         fetch(url, max_bytes=100_000, timeout_s=10)
 
 
@@ -172,7 +172,7 @@ def test_what_may_be_secret_in_an_address_is_not_kept():
 def test_what_lies_at_an_address_with_a_key_is_registered_without_it():
     body = b"---\nname: a\ndescription: Does something.\n---\nDo it.\n"
     importer = Importer(MemoryRegistry())
-    with answering(saying(f"200 OK\r\nContent-Length: {len(body)}", body)) as url:
+    with answering(response(f"200 OK\r\nContent-Length: {len(body)}", body)) as url:
         importer.import_sources(open_sources(f"{url}/SKILL.md?token=s3cr3t", "com.acme"))
     (item,) = importer.registry.items.values()
     assert item["endpoint"] == f"{url}/SKILL.md"
@@ -181,7 +181,7 @@ def test_what_lies_at_an_address_with_a_key_is_registered_without_it():
 def test_an_archive_at_an_address_is_unpacked_and_a_damaged_one_is_named():
     packed = gzip.compress(b'{"namespace": "n", "name": "a", "kind": "tool"}\n')
     for body, placed in ((packed, 1), (packed[:20], 0)):
-        with answering(saying(f"200 OK\r\nContent-Length: {len(body)}", body)) as url:
+        with answering(response(f"200 OK\r\nContent-Length: {len(body)}", body)) as url:
             importer = Importer(MemoryRegistry())
             importer.import_sources(open_sources(f"{url}/rows.jsonl.gz?token=secret"))
         assert len(importer.registry.items) == placed

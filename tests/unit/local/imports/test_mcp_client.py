@@ -11,7 +11,7 @@ import pytest
 
 from mats.local.imports import mcp_process
 from mats.local.imports.mcp_client import ServerFailed, list_by_address, list_by_command
-from tests.unit.local.imports.test_http import answering, saying
+from tests.unit.local.imports.test_http import answering, response
 
 SERVER = """
 import json, os, sys, time
@@ -174,5 +174,5 @@ REFUSAL = {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "g
     ],
 )
 def test_an_address_that_lists_nothing_says_why(head, body, said):
-    with answering(saying(head, body)) as url, pytest.raises(ServerFailed, match=said):
+    with answering(response(head, body)) as url, pytest.raises(ServerFailed, match=said):
         list_by_address(url, timeout_s=10)

@@ -1,4 +1,4 @@
-"""Says to everybody what it was told to say, whatever was asked: the service that is none."""
+"""An HTTP server that gives canned responses, whatever is requested."""
 
 import threading
 from dataclasses import dataclass, field
@@ -11,28 +11,28 @@ JSON = "application/json"
 
 
 @dataclass(frozen=True)
-class Saying:
-    """An answer; `length` is what it says its length is, if that is not the truth."""
+class CannedResponse:
+    """A response; `length` is its Content-Length where that is to be wrong."""
 
     content: bytes = b""
     status: int = 200
     type: str = JSON
     length: int | None = None
-    hangs_up: bool = False
-    """The connection ends after it without a word."""
+    closes: bool = False
+    """The connection is closed after it."""
 
 
 @dataclass
-class Parrot:
-    """Listens on loopback while it is entered. The last saying is said again and again."""
+class CannedServer:
+    """Listens on loopback while it is entered."""
 
-    sayings: list[Saying] = field(default_factory=lambda: [Saying()])
+    responses: list[CannedResponse] = field(default_factory=lambda: [CannedResponse()])
     asked: list[str] = field(default_factory=list)
     connections: int = 0
 
-    def says(self, *sayings: Saying) -> None:
-        """From now on it says this, one after the other."""
-        self.sayings[:] = sayings
+    def respond(self, *responses: CannedResponse) -> None:
+        """Give these responses from now on, one after the other; the last one is repeated."""
+        self.responses[:] = responses
         self.asked.clear()
 
     @property
@@ -40,11 +40,11 @@ class Parrot:
         """Where it listens."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
-    def next(self, asked: str) -> Saying:
-        """What comes next."""
+    def next(self, asked: str) -> CannedResponse:
+        """The next response."""
         with self._turn:
             self.asked.append(asked)
-            return self.sayings.pop(0) if len(self.sayings) > 1 else self.sayings[0]
+            return self.responses.pop(0) if len(self.responses) > 1 else self.responses[0]
 
     def __enter__(self) -> Self:
         self._turn = threading.Lock()
@@ -65,12 +65,12 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, parrot: Parrot) -> None:
-        self.parrot = parrot
+    def __init__(self, canned: CannedServer) -> None:
+        self.canned = canned
         super().__init__(("127.0.0.1", 0), _Handler)
 
     def server_bind(self) -> None:
-        """Bind without asking a name server who we are."""
+        """Bind without a lookup of the host name."""
         TCPServer.server_bind(self)
 
     def handle_error(self, request: object, client_address: object) -> None:
@@ -85,19 +85,19 @@ class _Handler(BaseHTTPRequestHandler):
     def setup(self) -> None:
         """Count connections."""
         super().setup()
-        self.server.parrot.connections += 1
+        self.server.canned.connections += 1
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def _answer(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        saying = self.server.parrot.next(f"{self.command} {self.path}")
-        self.send_response(saying.status)
-        self.send_header("Content-Type", saying.type)
-        self.send_header("Content-Length", str(len(saying.content) if saying.length is None else saying.length))
+        response = self.server.canned.next(f"{self.command} {self.path}")
+        self.send_response(response.status)
+        self.send_header("Content-Type", response.type)
+        self.send_header("Content-Length", str(len(response.content) if response.length is None else response.length))
         self.end_headers()
-        self.wfile.write(saying.content)
-        self.close_connection |= saying.hangs_up or saying.length is not None
+        self.wfile.write(response.content)
+        self.close_connection |= response.closes or response.length is not None
 
     do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _answer  # noqa: N815  as the standard library wants them called
