@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from mats.domain.explain import Why, explain, pairs_found
+from mats.domain.explain import MatchedWords, explain, pairs_found
 from mats.domain.profile import (
     FIELD_WEIGHTS,
     MAX_SCHEMA_BYTES,
@@ -378,7 +378,7 @@ def test_control_characters_of_a_description_reach_no_index():
 
 def test_the_explanation_names_the_words_in_the_querys_order_and_the_fields_in_the_indexs():
     profile = a_profile(examples=["undo a double card payment"], provider="Acme Bank")
-    assert explain(("bank", "card", "weather", "payments"), profile) == Why(
+    assert explain(("bank", "card", "weather", "payments"), profile) == MatchedWords(
         ("bank", "card", "payments"),
         ("name", "description", "positive_examples", "other"),
         ("bank", "card", "payment"),
@@ -387,7 +387,7 @@ def test_the_explanation_names_the_words_in_the_querys_order_and_the_fields_in_t
 
 def test_words_match_by_stem_as_in_the_index():
     profile = a_profile(description="", name="x", tags=["refunded"])
-    assert explain(("refunding",), profile) == Why(("refunding",), ("keywords",), ("refunded",))
+    assert explain(("refunding",), profile) == MatchedWords(("refunding",), ("keywords",), ("refunded",))
 
 
 @pytest.mark.parametrize(("asked", "name"), [("ids", "list_id"), ("id", "list_ids"), ("VMs", "stop_vm"), ("vm", "VMs")])
@@ -431,12 +431,12 @@ def test_every_pair_of_a_description_is_found_in_it():
 
 
 def test_nothing_matched_explains_nothing():
-    assert explain(("weather",), a_profile()) == Why((), ())
-    assert explain((), a_profile()) == Why((), ())
+    assert explain(("weather",), a_profile()) == MatchedWords((), ())
+    assert explain((), a_profile()) == MatchedWords((), ())
 
 
 def test_a_negative_example_explains_nothing():
-    assert explain(("weather",), a_profile(negative_examples=["what is the weather"])) == Why((), ())
+    assert explain(("weather",), a_profile(negative_examples=["what is the weather"])) == MatchedWords((), ())
 
 
 def test_a_profile_is_seen_by_those_its_registration_names():

@@ -8,7 +8,7 @@ import pytest
 
 from mats.domain.capability import Lifecycle
 from mats.domain.errors import DependencyFailed, Fault, RequestInvalid
-from mats.domain.explain import Why
+from mats.domain.explain import MatchedWords
 from mats.domain.profile import Enrichment, Profile
 from mats.domain.query import Query
 from mats.domain.ranking import Signal, Verdict
@@ -98,7 +98,7 @@ def _result(profile: Profile, **overrides: Any) -> Result:
         "signals": {Signal.LLM: 0.95, Signal.BM25: 0.384_615, Signal.QUALITY: 0.7},
         "weights": {Signal.LLM: 10 / 17, Signal.BM25: 1 / 17, Signal.QUALITY: 6 / 17},
         "relevance": 0.95,
-        "why": Why(("refund", "card"), ("name", "description"), ("refunds", "card")),
+        "why": MatchedWords(("refund", "card"), ("name", "description"), ("refunds", "card")),
     }
     return Result(**{**values, **overrides})
 

@@ -13,7 +13,7 @@ _READ = 4_000
 """Characters of each field that pairs of words are looked for in: what is read for every answer must be bounded."""
 
 
-class Why(NamedTuple):
+class MatchedWords(NamedTuple):
     """Words of the query that matched, in its order, and the fields they matched in, in index order.
 
     `spelled` has them as the capability spells them, in lower case and alphabetical order: what to mark in its text.
@@ -24,7 +24,7 @@ class Why(NamedTuple):
     spelled: tuple[str, ...] = ()
 
 
-def explain(terms: Collection[str], profile: Profile) -> Why:
+def explain(terms: Collection[str], profile: Profile) -> MatchedWords:
     """The terms of a query that stand in a profile, by stem as in the index; the meaning side has no words to show."""
     stems = {stem(term): term for term in terms}
     starts = tuple({term[:_PREFIX] for term in terms})
@@ -38,7 +38,7 @@ def explain(terms: Collection[str], profile: Profile) -> Why:
             matched.update(here[word] for word in said)
             spelled |= said
             fields.append("positive_examples" if name == "examples" else name)
-    return Why(tuple(term for s, term in stems.items() if s in matched), tuple(fields), tuple(sorted(spelled)))
+    return MatchedWords(tuple(term for s, term in stems.items() if s in matched), tuple(fields), tuple(sorted(spelled)))
 
 
 def pairs_found(asked: Set[Pair], profile: Profile) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mats.domain.capability import Id, Lifecycle
-from mats.domain.explain import Why
+from mats.domain.explain import MatchedWords
 from mats.domain.profile import Profile
 from mats.domain.query import Query
 from mats.domain.ranking import Scale, Signal, Verdict, Weights, blend, fallback_weights, intent, quality, shares
@@ -35,7 +35,7 @@ class Result:
     weights: Mapping[Signal, float]
     relevance: float
     suspicious: tuple[str, ...] = ()
-    why: Why | None = None
+    why: MatchedWords | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

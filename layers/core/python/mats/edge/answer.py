@@ -26,7 +26,7 @@ class Why(_ResponseModel):
     )
 
     @classmethod
-    def of(cls, why: explain.Why) -> Self:
+    def of(cls, why: explain.MatchedWords) -> Self:
         return cls(matched=list(why.matched), fields=list(why.fields), spelled=list(why.spelled))
 
 

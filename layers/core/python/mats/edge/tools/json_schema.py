@@ -12,7 +12,7 @@ _TYPES = frozenset("array boolean integer null number object string".split())
 
 def drop_invalid_keywords(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The schema without keywords whose values are invalid, at any depth."""
-    checked = {keyword: _CHECKS.get(keyword, _unchanged)(value) for keyword, value in schema.items()}
+    checked = {keyword: _CHECKS.get(keyword, _keep)(value) for keyword, value in schema.items()}
     return {keyword: value for keyword, value in checked.items() if value is not _INVALID}
 
 
@@ -20,7 +20,7 @@ _INVALID: Any = object()
 """Marks an invalid value; None can be a valid one."""
 
 
-def _unchanged(value: Any) -> Any:
+def _keep(value: Any) -> Any:
     return value
 
 

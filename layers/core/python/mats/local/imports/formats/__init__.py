@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from mats.local.imports.formats import a2a, bedrock, mcp_server, mcp_tools, openapi, registrations, skill
-from mats.local.imports.formats.mapping import Draft, Format, Json, MappedValue, Source, rejection
+from mats.local.imports.formats.mapping import Draft, FormatMapper, Json, MappedValue, Source, rejection
 
-__all__ = ["FORMATS", "Draft", "Format", "Json", "MappedValue", "Source", "detect_format", "map_value"]
+__all__ = ["FORMATS", "Draft", "FormatMapper", "Json", "MappedValue", "Source", "detect_format", "map_value"]
 
-FORMATS: tuple[Format, ...] = (registrations, skill, openapi, mcp_server, a2a, mcp_tools, bedrock)
+FORMATS: tuple[FormatMapper, ...] = (registrations, skill, openapi, mcp_server, a2a, mcp_tools, bedrock)
 """In the order of detection: the most specific first."""
 KNOWN = (
     "a registration, an MCP server.json or tools/list result, an A2A agent card, an OpenAPI 3 document, a SKILL.md "
@@ -15,7 +15,7 @@ KNOWN = (
 )
 
 
-def detect_format(value: Json) -> Format | None:
+def detect_format(value: Json) -> FormatMapper | None:
     """The first format that accepts a value."""
     return next((format for format in FORMATS if format.detect(value)), None)
 

@@ -42,7 +42,7 @@ class MappedValue:
     notes: tuple[Fault, ...] = ()
 
 
-class Format(Protocol):
+class FormatMapper(Protocol):
     """How to detect and map a format. Both functions accept any JSON value and raise nothing."""
 
     NAME: str
