@@ -28,7 +28,7 @@ async function update(given) {
   running = new AbortController();
   const question = questionOf(params);
   const away = h("p", {}, h("a", { href: linkTo("search", params, { a: undefined, b: undefined }) }, "← The shortlist"));
-  if (!question) return void fill(main, h("h1", {}, "Compare"), away, h("p", { class: "notice" }, "Nothing is asked: pick two results of a search."));
+  if (!question) return void fill(main, h("h1", {}, "Compare"), away, h("p", { class: "notice" }, "No query: pick two results of a search."));
   const answer = await answerTo(question, { signal: running.signal });
   const pair = ["a", "b"].map((side) => answer.results.find(({ id }) => id === params.get(side)));
   if (pair.includes(undefined)) {
@@ -65,10 +65,10 @@ function titleOf(result, other) {
 function because(upper, lower, gains) {
   const apart = upper.score - lower.score;
   if (Math.abs(apart) < 0.00005) {
-    if (upper.lifecycle !== lower.lifecycle) return "They score the same; an active one stands before a deprecated one.";
-    return "They score the same; of equals the order is that of their ids.";
+    if (upper.lifecycle !== lower.lifecycle) return "Equal scores: an active capability ranks before a deprecated one.";
+    return "Equal scores: ordered by id.";
   }
-  if (apart < 0) return `It scores ${score(-apart)} less, but the judge's reply was cut off before it reached ${titleOf(lower, upper)}: what was judged stands first.`;
+  if (apart < 0) return `It scores ${score(-apart)} less, but the reranker's reply was cut off before it reached ${titleOf(lower, upper)}: scored candidates rank first.`;
   const sorted = [...gains].sort((one, other) => Math.abs(other.by) - Math.abs(one.by));
   const [speak, against] = [sorted.filter(({ by }) => by >= 0.0005), sorted.filter(({ by }) => by <= -0.0005)];
   const told = (list) => list.map(({ signal, by }) => `${named(signal).toLowerCase()} (${signed(by)})`).join(", ");
@@ -119,7 +119,7 @@ function one(result, place, title) {
     { class: "card", "aria-label": title },
     h("h2", {}, `${place}. `, h("a", { href: linkTo("search", params, { a: undefined, b: undefined, open: result.id }) }, marked(result.name, words))),
     h("p", { class: "about" }, h("span", { class: `kind ${result.kind}` }, result.kind), result.namespace, result.lifecycle === "deprecated" && h("span", { class: "flag" }, "deprecated")),
-    h("p", {}, result.summary ? marked(result.summary, words) : "It says nothing about itself."),
+    h("p", {}, result.summary ? marked(result.summary, words) : "No description."),
     h("dl", { class: "facts" },
       h("dt", {}, "words matched"), h("dd", {}, why.matched.length ? why.matched.join(", ") : "none; near in meaning"),
       h("dt", {}, "in"), h("dd", {}, why.fields.map((field) => field.replaceAll("_", " ")).join(", ") || "–"),

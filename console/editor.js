@@ -3,7 +3,7 @@
 import { ask, overview, pathOf } from "./api.js";
 import { h, fill, say, settled } from "./dom.js";
 import { FIELDS, itemOf, spread } from "./fields.js";
-import { outlook } from "./outlook.js";
+import { previewReport } from "./preview.js";
 import { linkTo } from "./query.js";
 
 let id, etag, writer, form, report, status, save, sequence, running;
@@ -22,11 +22,11 @@ async function open(main, params) {
   }
   const kept = id ? await ask(`registry/capabilities/${pathOf(id)}`, { signal: running.signal }) : null;
   if (id && !kept.registration) {
-    return void fill(main, h("h1", {}, "Registration"), h("p", { class: "notice" }, `${id} is not registered any more.`));
+    return void fill(main, h("h1", {}, "Registration"), h("p", { class: "notice" }, `${id} is no longer registered.`));
   }
   etag = kept?.etag;
   status = h("p", { class: "status", role: "status" });
-  report = h("section", { class: "outlook", "aria-labelledby": "outlook-title" });
+  report = h("section", { class: "preview", "aria-labelledby": "preview-title" });
   save = h("button", { class: "main" }, id ? "Save" : "Register");
   form = h("form", { class: "editor", novalidate: true, onsubmit: put, oninput: typed }, fieldsets(), h("div", { class: "row buttons" }, save, id && remover(), status));
   fill(
@@ -146,7 +146,7 @@ const preview = settled(async (item, mine) => {
   report.setAttribute("aria-busy", "true");
   try {
     const told = await ask("registry/preview", { method: "POST", body: item, signal: running.signal });
-    if (mine === sequence) fill(report, outlook(told));
+    if (mine === sequence) fill(report, previewReport(told));
   } catch (error) {
     if (error.name !== "AbortError" && mine === sequence) fill(report, heading(), h("p", { class: "notice bad" }, error.message));
   } finally {
@@ -158,16 +158,16 @@ const preview = settled(async (item, mine) => {
 function offer(item, mine) {
   preview.stop();
   const button = h("button", { type: "button", onclick: () => preview(item, mine) }, "Preview");
-  fill(report, heading(), h("p", {}, button), h("p", { class: "hint" }, `This asks ${writer} to describe it, at its price.`));
+  fill(report, heading(), h("p", {}, button), h("p", { class: "hint" }, `This calls ${writer}, which has a price.`));
 }
 
 function heading() {
-  return h("h2", { id: "outlook-title" }, "What would become of it");
+  return h("h2", { id: "preview-title" }, "Preview of this registration");
 }
 
 function blank(faults = []) {
   fill(report, heading(), faults.map((fault) => h("p", { class: "notice bad" }, fault)),
-    h("p", { class: "hint" }, "Once it can be registered, this shows who would find it, who would stand before it and why, what is much like it, and what to mend."));
+    h("p", { class: "hint" }, "For a valid registration, this shows its profile, its rank for queries, what outranks it and why, near-duplicates, and advice."));
 }
 
 async function put(event) {
@@ -186,7 +186,7 @@ async function put(event) {
     before = null;
     location.hash = linkTo("registry", "", { open: done.id });
   } catch (error) {
-    if (error.status === 412) fill(status, h("strong", {}, id ? "Somebody changed it meanwhile. " : "It is registered already. "), h("a", { href: linkTo("registry", "", { open: target }) }, "Look at it"));
+    if (error.status === 412) fill(status, h("strong", {}, id ? "It was changed by someone else. " : "It is registered already. "), h("a", { href: linkTo("registry", "", { open: target }) }, "Look at it"));
     else if (error.errors?.length) refused(error.errors);
     else fill(status, error.message);
   } finally {
@@ -196,7 +196,7 @@ async function put(event) {
 
 function refused(faults) {
   const whole = showFaults(faults);
-  fill(status, whole.join("; ") || "Something is wrong: see the fields marked.");
+  fill(status, whole.join("; ") || "Invalid: see the marked fields.");
   form.querySelector("[aria-invalid]")?.focus();
 }
 
@@ -220,7 +220,7 @@ function remover() {
       say(`${id}: removed`);
       location.hash = "#/registry";
     } catch (error) {
-      fill(status, error.status === 412 ? "Somebody changed it meanwhile: look at it first." : error.message);
+      fill(status, error.status === 412 ? "It was changed by someone else: reload it first." : error.message);
     }
   });
   return button;

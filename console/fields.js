@@ -29,20 +29,20 @@ function listed(between, joint) {
 
 /** In the order of the form; those with `more` are folded away. */
 export const FIELDS = [
-  { name: "namespace", label: "Namespace", hint: "Labels with dots between them, such as com.acme.", required: true, make: line(), ...text },
-  { name: "name", label: "Name", hint: "What it is called: with the namespace, its id.", required: true, make: line(), ...text },
+  { name: "namespace", label: "Namespace", hint: "Dot-separated labels, such as com.acme.", required: true, make: line(), ...text },
+  { name: "name", label: "Name", hint: "With the namespace, its id.", required: true, make: line(), ...text },
   { name: "kind", label: "Kind", hint: "It cannot change under an id.", required: true, make: choice(["", ...KINDS]), ...text },
-  { name: "description", label: "Description", hint: "What it does, for whom, in words that people would ask with.", make: area(4), ...text },
-  { name: "examples", label: "Examples", hint: "Requests it serves, one a line, as somebody would type them.", make: area(3), ...lines },
+  { name: "description", label: "Description", hint: "What it does and for whom, in the words of those who need it.", make: area(4), ...text },
+  { name: "examples", label: "Examples", hint: "Requests it serves, one per line, as a user would type them.", make: area(3), ...lines },
   { name: "provider", label: "Provider", hint: "Who runs it.", make: line(), ...text },
-  { name: "tags", label: "Tags", hint: "With commas between them.", make: line(), ...words },
-  { name: "type_tags", label: "Types", hint: "Types of capability, such as payments; with commas between them.", make: line(), ...words },
-  { name: "endpoint", label: "Endpoint", hint: "Where it is called: an address or an ARN.", make: line(), ...text },
+  { name: "tags", label: "Tags", hint: "Comma-separated.", make: line(), ...words },
+  { name: "type_tags", label: "Types", hint: "Types of capability, such as payments; comma-separated.", make: line(), ...words },
+  { name: "endpoint", label: "Endpoint", hint: "Address or ARN.", make: line(), ...text },
   { name: "input_schema", label: "Input schema", hint: "JSON Schema of its input; names and descriptions in it are searched, too.", make: area(5, { spellcheck: "false", class: "code" }), ...json },
-  { name: "negative_examples", label: "Negative examples", hint: "Requests that something else serves better, one a line.", more: true, make: area(2), ...lines },
-  { name: "version", label: "Version", hint: "As its owner counts.", more: true, make: line(), ...text },
-  { name: "lifecycle", label: "Lifecycle", hint: "A deprecated one is still found, and marked.", more: true, make: choice(["active", "deprecated"]), ...text },
-  { name: "visible_to", label: "Visible to", hint: "Audiences, with commas between them; empty: everyone.", more: true, make: line(), ...words },
+  { name: "negative_examples", label: "Negative examples", hint: "Requests that another capability serves better, one per line.", more: true, make: area(2), ...lines },
+  { name: "version", label: "Version", hint: "The owner's version number.", more: true, make: line(), ...text },
+  { name: "lifecycle", label: "Lifecycle", hint: "Deprecated capabilities are still found, and marked.", more: true, make: choice(["active", "deprecated"]), ...text },
+  { name: "visible_to", label: "Visible to", hint: "Audiences, comma-separated; empty: everyone.", more: true, make: line(), ...words },
   { name: "descriptor", label: "Descriptor", hint: "The raw MCP, A2A, OpenAPI or skill object, as JSON.", more: true, make: area(4, { spellcheck: "false", class: "code" }), ...json },
 ];
 

@@ -67,7 +67,7 @@ function stay(address) {
 }
 
 function failed(error) {
-  const what = error.status === undefined ? `A bug of the console: ${error.message}` : error.message;
+  const what = error.status === undefined ? `Internal error of the console: ${error.message}` : error.message;
   fill(main, h("div", { class: "notice bad", role: "alert" }, h("p", {}, what), retry()));
   shown = null;
   main.dataset.shown = location.hash;

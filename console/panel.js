@@ -79,14 +79,14 @@ function parts(id, told, words) {
 /** The five fields. */
 function found(profile, words) {
   const { summary, action, keywords, positive_examples: yes, negative_examples: no } = profile.enrichment ?? {};
-  const by = profile.enriched ? "An LLM described it." : "No LLM has described it: these are its owner's words.";
+  const by = profile.enriched ? "Enriched by an LLM." : "Not enriched by an LLM: the owner's own text.";
   return section("How it is found", h("p", { class: "hint" }, by),
     facts([
       ["summary", summary && marked(summary, words)],
       ["action", action && marked(action, words)],
       ["keywords", keywords?.length && h("ul", { class: "tags" }, keywords.map((word) => h("li", {}, marked(word, words))))],
-      ["is asked for by", list(yes, words)],
-      ["is not for", list(no)],
+      ["positive examples", list(yes, words)],
+      ["negative examples", list(no)],
       ["trust", profile.trust === null || profile.trust === undefined ? "none given" : `${profile.trust} of 100`],
     ]));
 }

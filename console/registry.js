@@ -7,12 +7,12 @@ import * as panel from "./panel.js";
 import { KINDS, linkTo } from "./query.js";
 
 const SHOWS = {
-  all: ["All", "all that owners registered"],
-  sparse: ["Sparse", "too little is said to be found well"],
-  rejected: ["Rejected", "the latest registration could not be taken"],
-  suspicious: ["Suspicious", "the text wants a second look"],
+  all: ["All", "all registrations"],
+  sparse: ["Sparse", "description too short to be found well"],
+  rejected: ["Rejected", "the latest registration is invalid"],
+  suspicious: ["Suspicious", "the text needs a review"],
   deprecated: ["Deprecated", "still found, marked"],
-  unenriched: ["As registered", "no LLM has described them"],
+  unenriched: ["As registered", "not enriched by an LLM"],
 };
 const PAGE = 50;
 
@@ -68,8 +68,8 @@ function elsewhere() {
   return [
     h("h1", {}, "Registry"),
     h("div", { class: "notice" },
-      h("p", {}, "This service only answers questions. Its registrations are items of the Registry table in DynamoDB: owners put them there, and what became of each stands in the Profiles table."),
-      h("p", {}, "To look at a registration before it is made, run ", h("code", {}, "mats preview"), " or this console on a machine of your own with ", h("code", {}, "mats serve"), ".")),
+      h("p", {}, "This service is read-only. Registrations are items of the Registry table in DynamoDB; the Profiles table holds the profile of each, or why it was rejected."),
+      h("p", {}, "To preview a registration, run ", h("code", {}, "mats preview"), " or this console on your own machine with ", h("code", {}, "mats serve"), ".")),
   ];
 }
 
@@ -180,8 +180,8 @@ async function exposure(signal) {
   const told = await ask("registry/exposure", { signal });
   list.removeAttribute("aria-busy");
   const at = (time) => h("time", { datetime: time }, panel.when(time));
-  const span = told.answers ? [`Of the last ${plural(told.answers, "answer")}, from `, at(told.since), " to ", at(told.until), "."] : "Nothing has been answered yet.";
-  fill(list, h("h2", {}, "Exposure by provider"), h("p", { class: "hint" }, span, " Share is that of all places shown; first is how often one stood at the top."),
+  const span = told.answers ? [`Of the last ${plural(told.answers, "answer")}, from `, at(told.since), " to ", at(told.until), "."] : "No answers yet.";
+  fill(list, h("h2", {}, "Exposure by provider"), h("p", { class: "hint" }, span, " Share: of all results shown. First: answers with one at rank 1."),
     told.providers.length > 0 && h("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Exposure by provider" },
       h("table", { class: "exposure" },
         h("thead", {}, h("tr", {}, h("th", { scope: "col", class: "label" }, "provider"), ["share", "shown", "first", "answers", "candidates", "registered"].map((name) => h("th", { scope: "col" }, name)))),

@@ -69,7 +69,7 @@ function asking() {
   return h(
     "form",
     { class: "ask", role: "search", onsubmit: submit },
-    h("label", { class: "query" }, h("span", {}, "What is to be done?"),
+    h("label", { class: "query" }, h("span", {}, "What do you want to do?"),
       h("input", { type: "search", name: "q", maxlength: 2000, autocomplete: "off", placeholder: "refund a customer's card payment", enterkeyhint: "search" })),
     h("button", { class: "main" }, "Find"),
     h("div", { class: "filters" }, kinds,
@@ -113,7 +113,7 @@ function welcome() {
   return h(
     "div",
     { class: "welcome" },
-    h("p", {}, "Say what is to be done, as you would say it to a colleague. The shortlist shows which models, agents, tools and skills would serve, and why. Nothing is invoked."),
+    h("p", {}, "Describe the task in your own words. The shortlist shows which models, agents, tools and skills fit, and why. Nothing is invoked."),
     h("ul", { class: "plain" }, tries.map((q) => h("li", {}, h("a", { href: linkTo("search", "", { q }) }, q)))),
   );
 }
@@ -151,7 +151,7 @@ function card(result, place, { signals, weights, mixed }) {
       stack(result, signals)),
     h("p", { class: "about" }, h("span", { class: `kind ${result.kind}` }, result.kind), h("span", { class: "where" }, marked(result.namespace, words)),
       result.provider && h("span", {}, "by ", marked(result.provider, words)), result.version && h("span", {}, `version ${result.version}`), flags(result, mixed)),
-    result.summary ? h("p", { class: "summary" }, marked(result.summary, words)) : h("p", { class: "summary none" }, "It says nothing about itself."),
+    result.summary ? h("p", { class: "summary" }, marked(result.summary, words)) : h("p", { class: "summary none" }, "No description."),
     h("p", { class: "why" }, matched(result.why)),
     list(result, signals, weights),
     h("label", { class: "pick" }, h("input", { type: "checkbox", "data-pick": result.id, checked: picked.includes(result.id), onchange: (event) => pick(result.id, event.target.checked) }), "Compare", h("span", { class: "unseen" }, ` ${result.name}`)),
@@ -162,13 +162,13 @@ function card(result, place, { signals, weights, mixed }) {
 function flags(result, mixed) {
   return [
     result.lifecycle === "deprecated" && h("span", { class: "flag" }, "deprecated"),
-    mixed && !result.enriched && h("span", { class: "flag quiet", title: "No LLM has described it; its registration speaks for itself." }, "as registered"),
+    mixed && !result.enriched && h("span", { class: "flag quiet", title: "Not enriched by an LLM: shown as registered." }, "as registered"),
     result.suspicious.map((reason) => h("span", { class: "flag bad" }, `suspicious: its text ${reason}`)),
   ];
 }
 
 function matched(why) {
-  if (!why?.matched.length) return "No word of the question stands in it: it was found by meaning alone.";
+  if (!why?.matched.length) return "No matching words: found by meaning alone.";
   const fields = why.fields.map((field) => field.replaceAll("_", " ")).join(", ");
   return ["Matched ", why.matched.map((word, i) => [i > 0 && ", ", h("mark", {}, word)]), ` in ${fields}.`];
 }
@@ -201,7 +201,7 @@ function pick(id, wanted) {
 }
 
 function comparing() {
-  if (picked.length < 2) return h("p", { class: "comparing hint" }, picked.length ? "Pick one more to compare." : "Pick two to see why one stands above the other.");
+  if (picked.length < 2) return h("p", { class: "comparing hint" }, picked.length ? "Pick one more to compare." : "Pick two to see why one ranks above the other.");
   const order = names().map((name) => name.dataset.id);
   const [a, b] = [...picked].sort((one, other) => order.indexOf(one) - order.indexOf(other));
   return h("p", { class: "comparing" }, h("a", { class: "button main", href: linkTo("compare", params, { a, b, open: undefined }) }, `Why is ${order.indexOf(a) + 1} above ${order.indexOf(b) + 1}?`));

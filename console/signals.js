@@ -3,16 +3,16 @@
 import { h, percent, score } from "./dom.js";
 
 const ORDER = ["llm", "retrieval", "bm25", "quality", "intent"];
-const STAND_IN = "retrieval"; // takes the judge's place and weight where nobody judged
+const STAND_IN = "retrieval"; // replaces the reranker, with its weight, where there is no score
 const SAID = {
-  llm: "Judge",
+  llm: "Reranker",
   retrieval: "Words and meaning",
   bm25: "Words (BM25)",
   quality: "Trust",
   intent: "Type asked for",
 };
 const ABSENT = {
-  llm: "not judged",
+  llm: "not scored",
   bm25: "not searched",
   quality: "no trust given",
   intent: "no type inferred",

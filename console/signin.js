@@ -13,7 +13,7 @@ export async function signIn() {
     const { signIn: settings } = await ask("console/config.json");
     return settings ? await leave(settings) : paste();
   } catch (error) {
-    return paste(`The issuer cannot be asked (${error.message}).`);
+    return paste(`The issuer does not answer (${error.message}).`);
   }
 }
 

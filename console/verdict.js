@@ -4,14 +4,14 @@ import { h, count, plural } from "./dom.js";
 
 const VERDICTS = {
   match: ["Match", "The registry has this."],
-  weak: ["Weak", "Nothing here clearly does this; look before you use one."],
-  none: ["None", "Nothing here seems to do this."],
+  weak: ["Weak", "No clear match: check before you use one."],
+  none: ["None", "No capability matches."],
 };
 const WITHOUT = {
-  llm: "No LLM judged this answer: words and meaning stand in for it, at its weight.",
-  neural: "Nothing was compared by meaning, only by words.",
-  lexical: "No words were searched, only meaning.",
-  audiences: "Who you are could not be looked up: only what everyone may see is here.",
+  llm: "Without the reranker, words and meaning take its weight.",
+  neural: "Searched by words only.",
+  lexical: "Searched by meaning only.",
+  audiences: "Your audiences could not be looked up: only public capabilities are shown.",
 };
 const STAGES = ["queue", "encode", "lexical", "neural", "fetch", "measure", "rerank"];
 
@@ -22,7 +22,7 @@ export function summary(answer) {
     "div",
     { class: "summary-box" },
     h("p", { class: `verdict ${answer.verdict}` }, h("strong", {}, name), " ", sentence, answer.intent && [" It looks for: ", h("code", {}, answer.intent), "."]),
-    answer.degraded.map((stage) => h("p", { class: "notice" }, h("strong", {}, `Degraded: ${stage}. `), WITHOUT[stage] ?? "This part was not to be had.")),
+    answer.degraded.map((stage) => h("p", { class: "notice" }, h("strong", {}, `Degraded: ${stage}. `), WITHOUT[stage] ?? "This part was not available.")),
     took(answer),
   );
 }
@@ -39,14 +39,14 @@ function took({ took_ms: ms, cost, versions, query_id: id, results }) {
     h("dl", { class: "facts" },
       stages.map((stage, i) => [h("dt", {}, h("span", { class: `dot stage${i}`, "aria-hidden": "true" }), stage), h("dd", {}, `${ms[stage]} ms`)]),
       h("dt", {}, "tokens"), h("dd", {}, `${count(cost.input_tokens)} in, ${count(cost.output_tokens)} out`),
-      Object.entries(versions.models).map(([role, model]) => [h("dt", {}, role === "rerank" ? "judge" : "encoder"), h("dd", {}, model)]),
+      Object.entries(versions.models).map(([role, model]) => [h("dt", {}, role === "rerank" ? "reranker" : "encoder"), h("dd", {}, model)]),
       h("dt", {}, "index"), h("dd", {}, versions.index),
       h("dt", {}, "question"), h("dd", {}, h("code", {}, id))),
   );
 }
 
 function price({ usd, input_tokens: tokens }) {
-  if (usd === null) return "at a price nobody told";
+  if (usd === null) return "at an unknown price";
   if (!usd) return tokens ? "free" : "no model was paid";
   return `${usd < 0.01 ? usd.toFixed(6) : usd.toFixed(4)} USD`;
 }

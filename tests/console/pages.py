@@ -45,7 +45,7 @@ def put(service: Service, item: dict[str, Any]) -> dict[str, Any]:
 
 def box(page: Page) -> Locator:
     """Where one asks."""
-    return page.get_by_role("searchbox", name="What is to be done?")
+    return page.get_by_role("searchbox", name="What do you want to do?")
 
 
 def find(page: Page, query: str) -> None:

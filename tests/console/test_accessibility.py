@@ -92,8 +92,8 @@ def test_the_form(console):
     page.get_by_text("More", exact=True).click()
     fine(page)
     page.goto(f"{console.url}/{at('edit', id=STRIPE)}")
-    expect(page.get_by_role("heading", name="Who finds it")).to_be_visible()
-    for folded in page.get_by_role("region", name="What would become of it").locator("summary").all():
+    expect(page.get_by_role("heading", name="Queries that should find it")).to_be_visible()
+    for folded in page.get_by_role("region", name="Preview of this registration").locator("summary").all():
         folded.click()
     fine(page)
     page.get_by_role("button", name="Remove").click()

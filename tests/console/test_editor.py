@@ -54,8 +54,8 @@ def status(page):
     return page.get_by_role("main").get_by_role("status")
 
 
-def outlook(page):
-    return page.get_by_role("region", name="What would become of it")
+def preview(page):
+    return page.get_by_role("region", name="Preview of this registration")
 
 
 def test_what_is_wrong_stands_with_its_field_while_one_types(writing):
@@ -78,7 +78,7 @@ def test_what_is_missing_is_said_when_one_wants_to_register(writing, desk):
     page.get_by_role("button", name="Register").click()
     expect(fault(page, "Name")).to_have_text("is required")
     expect(fault(page, "Kind")).to_have_text("is required")
-    expect(status(page)).to_have_text("Something is wrong: see the fields marked.")
+    expect(status(page)).to_have_text("Invalid: see the marked fields.")
     expect(field(page, "Name")).to_be_focused()
     fill(page, Name="refund_nothing")
     expect(fault(page, "Name")).to_be_empty()
@@ -110,21 +110,21 @@ def test_a_fault_in_a_folded_field_unfolds_it(writing):
     expect(field(page, "Version")).to_be_focused()
 
 
-def test_the_outlook_appears_once_it_can_be_registered(writing, desk):
+def test_the_preview_appears_for_a_valid_registration(writing, desk):
     put(desk, an_item(name="pays_out", description="Pays money out to a card that a customer names."))
     page = writing.open("#/edit")
-    expect(outlook(page)).to_contain_text("Once it can be registered")
+    expect(preview(page)).to_contain_text("For a valid registration")
     fill(page, Namespace="com.acme.pay", Name="pays_in", Description="Pays money out to a card that customers name.")
-    expect(outlook(page)).to_contain_text("Once it can be registered")
+    expect(preview(page)).to_contain_text("For a valid registration")
     field(page, "Kind").select_option("tool")
     fill(page, Examples="pay money to a customer's card")
-    expect(outlook(page).get_by_role("heading", name="Who finds it")).to_be_visible()
-    expect(outlook(page)).to_contain_text("pay money to a customer's card")
-    expect(outlook(page).get_by_role("link", name="com.acme.pay/pays_out").first).to_be_visible()
-    expect(outlook(page)).to_contain_text(re.compile(r"(must|should|could): "))
-    expect(outlook(page).get_by_text("Pays money out to a card that customers name.").first).to_be_visible()
+    expect(preview(page).get_by_role("heading", name="Queries that should find it")).to_be_visible()
+    expect(preview(page)).to_contain_text("pay money to a customer's card")
+    expect(preview(page).get_by_role("link", name="com.acme.pay/pays_out").first).to_be_visible()
+    expect(preview(page)).to_contain_text(re.compile(r"(must|should|could): "))
+    expect(preview(page).get_by_text("Pays money out to a card that customers name.").first).to_be_visible()
     fill(page, Namespace="no namespace at all")
-    expect(outlook(page)).to_contain_text("Once it can be registered")
+    expect(preview(page)).to_contain_text("For a valid registration")
     assert desk.request(f"{PATH}pays_in")[0] == 404
 
 
@@ -207,11 +207,11 @@ def test_a_change_that_somebody_else_made_meanwhile_stays(writing, desk):
     put(desk, an_item(name="contested", description="Their change."))
     writing.forgive(r"status of 412 .*contested")
     page.get_by_role("button", name="Save").click()
-    expect(status(page)).to_contain_text("Somebody changed it meanwhile.")
+    expect(status(page)).to_contain_text("It was changed by someone else.")
     expect(field(page, "Description")).to_have_value("My change.")
     page.get_by_role("button", name="Remove").click()
     page.get_by_role("button", name="Remove it: sure?").click()
-    expect(status(page)).to_contain_text("Somebody changed it meanwhile")
+    expect(status(page)).to_contain_text("It was changed by someone else")
     assert told(desk, f"{PATH}contested")["registration"]["description"] == "Their change."
     page.once("dialog", lambda dialog: dialog.accept())
     page.goto(f"{writing.url}/{at('registry', open='com.acme.pay/contested')}")
@@ -235,7 +235,7 @@ def test_an_id_that_is_taken_is_said_before_and_after_one_wants_it(writing, desk
 def test_an_id_taken_while_one_wrote_is_not_written_over(writing, desk):
     page = writing.open("#/edit")
     started(page, "raced", Description="Mine.")
-    expect(outlook(page).get_by_role("heading", name="Who finds it")).to_be_visible()
+    expect(preview(page).get_by_role("heading", name="Queries that should find it")).to_be_visible()
     put(desk, an_item(name="raced", description="Theirs."))
     writing.forgive(r"status of 412 .*raced")
     page.get_by_role("button", name="Register").click()
@@ -274,7 +274,7 @@ def test_removing_takes_two_presses(writing, desk):
     wait_until(lambda: "going" not in str(answered(desk, "going somewhere nobody has been")["results"]))
     assert told(desk, f"{PATH}going")["registration"] is None
     page.goto(f"{writing.url}/{at('edit', id='com.acme.pay/going')}")
-    expect(page.get_by_text("com.acme.pay/going is not registered any more.")).to_be_visible()
+    expect(page.get_by_text("com.acme.pay/going is no longer registered.")).to_be_visible()
 
 
 def test_a_form_can_be_filled_by_its_address(writing):

@@ -91,11 +91,11 @@ def test_every_hostile_capability_can_be_edited_and_nothing_of_it_changes(attack
 
 
 @pytest.mark.parametrize("label", ["script", "closing", "reversed"])
-def test_the_outlook_of_a_hostile_registration_is_text(attacked, label):
+def test_the_preview_of_a_hostile_registration_is_text(attacked, label):
     id = next(id for id in IDS if id.startswith(f"org.evil.{label}/"))
     page = attacked.open(at("edit", id=id))
-    expect(page.get_by_role("heading", name="Who finds it")).to_be_visible()
-    for folded in page.get_by_role("region", name="What would become of it").locator("summary").all():
+    expect(page.get_by_role("heading", name="Queries that should find it")).to_be_visible()
+    for folded in page.get_by_role("region", name="Preview of this registration").locator("summary").all():
         folded.click()
     harmless(page)
 

@@ -56,13 +56,13 @@ def test_the_panel_shows_the_registration_as_it_was_made(console, sample):
 def test_the_panel_shows_the_fields_it_is_found_by_with_what_matched(console, sample):
     page = console.open(at("search", q=REFUND, open=STRIPE))
     fields = told(sample, f"/registry/capabilities/{STRIPE}")["profile"]["enrichment"]
-    expect(panel(page).get_by_text("No LLM has described it: these are its owner's words.")).to_be_visible()
+    expect(panel(page).get_by_text("Not enriched by an LLM: the owner's own text.")).to_be_visible()
     expect(value(page, "How it is found", "summary")).to_have_text(fields["summary"])
     expect(value(page, "How it is found", "summary").get_by_role("mark")).to_have_text(["payment"])
     expect(value(page, "How it is found", "keywords").get_by_role("listitem")).to_have_text(fields["keywords"])
-    asked_for = value(page, "How it is found", "is asked for by")
+    asked_for = value(page, "How it is found", "positive examples")
     expect(asked_for.get_by_role("listitem")).to_have_text(fields["positive_examples"])
-    expect(value(page, "How it is found", "is not for")).to_contain_text(fields["negative_examples"][0])
+    expect(value(page, "How it is found", "negative examples")).to_contain_text(fields["negative_examples"][0])
     expect(value(page, "How it is found", "trust")).to_have_text("88 of 100")
 
 
@@ -174,7 +174,7 @@ def test_what_matched_in_each_of_them_is_told(console, sample):
     [
         (at("compare", q=REFUND, a=STRIPE, b="com.nobody/nothing"), "Not on this shortlist: com.nobody/nothing."),
         (at("compare", q=REFUND, a=STRIPE), "Not on this shortlist: nothing."),
-        (at("compare", a=STRIPE, b=PAYPAL), "Nothing is asked: pick two results of a search."),
+        (at("compare", a=STRIPE, b=PAYPAL), "No query: pick two results of a search."),
     ],
 )
 def test_a_pair_that_cannot_be_compared_is_said(console, address, notice):
@@ -190,7 +190,7 @@ def test_one_that_scores_less_and_stands_higher_has_its_reason(console, sample):
     answer["results"][:2] = answer["results"][1::-1]
     fulfil(page, answer)
     page.goto(f"{console.url}/{PAIR}")
-    expect(page.get_by_text("but the judge's reply was cut off before it reached")).to_be_visible()
+    expect(page.get_by_text("but the reranker's reply was cut off before it reached")).to_be_visible()
 
 
 def test_of_equals_the_order_is_explained(console, sample):
@@ -201,4 +201,4 @@ def test_of_equals_the_order_is_explained(console, sample):
     second["lifecycle"] = "deprecated"
     fulfil(page, answer)
     page.goto(f"{console.url}/{PAIR}")
-    expect(page.get_by_text("They score the same; an active one stands before a deprecated one.")).to_be_visible()
+    expect(page.get_by_text("Equal scores: an active capability ranks before a deprecated one.")).to_be_visible()

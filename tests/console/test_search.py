@@ -132,7 +132,7 @@ def test_each_signal_shows_its_value_and_its_weight_as_configured_and_as_counted
     stripe = next(one for one in answered(sample, REFUND)["results"] if one["id"] == STRIPE)
     value = {name: f"{number:.2f}" for name, number in stripe["signals"].items()}
     expect(signals(card_of(page, STRIPE))).to_have_text([
-        "Judge weight 50 %absent: not judged",
+        "Reranker weight 50 %absent: not scored",
         f"Words and meaning weight 50 → 59 %{value['retrieval']}",
         f"Words (BM25) weight 5 → 6 %{value['bm25']}",
         f"Trust weight 30 → 35 %{value['quality']}",

@@ -20,19 +20,19 @@ def shown(console, **changes):
     return page
 
 
-def test_a_judged_answer_shows_the_judge_and_no_stand_in(console):
+def test_an_answer_with_the_reranker_shows_its_signal_and_no_stand_in(console):
     page = shown(console)
     expect(shortlist(page).get_by_text("Degraded")).to_have_count(0)
     expect(shortlist(page).get_by_text("It looks for: payments.")).to_be_visible()
     expect(signals(cards(page).nth(0))).to_have_text([
-        "Judge weight 50 %0.95", "Words (BM25) weight 5 %0.40", "Trust weight 30 %0.90",
+        "Reranker weight 50 %0.95", "Words (BM25) weight 5 %0.40", "Trust weight 30 %0.90",
         "Type asked for weight 15 %1.00",
     ])  # fmt: skip
     expect(signals(cards(page).nth(1))).to_have_text([
-        "Judge weight 50 → 91 %0.40", "Words (BM25) weight 5 → 9 %0.10",
+        "Reranker weight 50 → 91 %0.40", "Words (BM25) weight 5 → 9 %0.10",
         "Trust weight 30 %absent: no trust given", "Type asked for weight 15 %absent: no type inferred",
     ])  # fmt: skip
-    told = "Score 0.91: Judge 0.47, Words (BM25) 0.02, Trust 0.27, Type asked for 0.15"
+    told = "Score 0.91: Reranker 0.47, Words (BM25) 0.02, Trust 0.27, Type asked for 0.15"
     expect(cards(page).get_by_role("img", name=told.replace("0.47", f"{0.5 * 0.95:.2f}"))).to_be_visible()
 
 
@@ -40,13 +40,13 @@ def test_what_an_answer_cost_is_told_with_its_tokens_and_models(console):
     page = shown(console)
     line = shortlist(page).get_by_text("2 results in 840 ms, 0.001234 USD")
     line.click()
-    for text in ("2,345 in, 67 out", "nova-lite", "titan-v2", "judge", "encoder", "812.5 ms", "rerank"):
+    for text in ("2,345 in, 67 out", "nova-lite", "titan-v2", "reranker", "encoder", "812.5 ms", "rerank"):
         expect(shortlist(page).get_by_text(text, exact=True)).to_be_visible()
 
 
 def test_every_kind_of_price_is_told(console):
     for tokens, usd, told in (
-        (10, None, "at a price nobody told"),
+        (10, None, "at an unknown price"),
         (10, 0.0, "free"),
         (0, 0.0, "no model was paid"),
         (9_999, 0.12345, "0.1235 USD"),
@@ -60,7 +60,7 @@ def test_only_the_spellings_that_were_found_are_marked(console):
     expect(cards(page).nth(0).get_by_role("mark")).to_have_text(["money", "customers", "customer", "money"])
     expect(cards(page).nth(0).get_by_text("in description, positive examples.")).to_be_visible()
     expect(cards(page).nth(1).get_by_role("mark")).to_have_count(0)
-    found = "No word of the question stands in it: it was found by meaning alone."
+    found = "No matching words: found by meaning alone."
     expect(cards(page).nth(1).get_by_text(found)).to_be_visible()
 
 
@@ -69,7 +69,7 @@ def test_what_wants_a_second_look_is_said_in_words(console):
     second = cards(page).nth(1)
     for text in ("deprecated", "as registered", "suspicious: its text turns the direction of reading"):
         expect(second.get_by_text(text, exact=True)).to_be_visible()
-    expect(second.get_by_text("It says nothing about itself.")).to_be_visible()
+    expect(second.get_by_text("No description.")).to_be_visible()
     expect(cards(page).nth(0).get_by_text("as registered")).to_have_count(0)
     expect(cards(page).nth(0).get_by_text("by Acme")).to_be_visible()
     expect(cards(page).nth(0).get_by_text("version 2.1")).to_be_visible()
@@ -78,8 +78,8 @@ def test_what_wants_a_second_look_is_said_in_words(console):
 def test_every_verdict_is_said(console):
     for verdict, told in (
         ("match", "Match The registry has this."),
-        ("weak", "Weak Nothing here clearly does this; look before you use one."),
-        ("none", "None Nothing here seems to do this."),
+        ("weak", "Weak No clear match: check before you use one."),
+        ("none", "None No capability matches."),
     ):
         page = shown(console, verdict=verdict)
         expect(shortlist(page).get_by_text(told)).to_be_visible()
@@ -87,11 +87,11 @@ def test_every_verdict_is_said(console):
 
 def test_everything_that_was_missing_is_said(console):
     missing = {
-        "llm": "No LLM judged this answer: words and meaning stand in for it, at its weight.",
-        "neural": "Nothing was compared by meaning, only by words.",
-        "lexical": "No words were searched, only meaning.",
-        "audiences": "Who you are could not be looked up: only what everyone may see is here.",
-        "something-new": "This part was not to be had.",
+        "llm": "Without the reranker, words and meaning take its weight.",
+        "neural": "Searched by words only.",
+        "lexical": "Searched by meaning only.",
+        "audiences": "Your audiences could not be looked up: only public capabilities are shown.",
+        "something-new": "This part was not available.",
     }
     page = shown(console, degraded=list(missing))
     for stage, told in missing.items():
@@ -113,4 +113,4 @@ def test_a_service_that_does_not_say_its_weights_is_shown_with_those_that_counte
     page.get_by_role("link", name="Search").click()
     find(page, ASKED)
     expect(names(page)).to_have_text(["createRefund", "pay_back"])
-    expect(signals(cards(page).nth(0)).first).to_have_text("Judge weight 50 %0.95")
+    expect(signals(cards(page).nth(0)).first).to_have_text("Reranker weight 50 %0.95")

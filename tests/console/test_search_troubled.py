@@ -115,7 +115,7 @@ def test_an_answer_that_comes_when_nothing_is_asked_any_more_is_not_shown(consol
     with page.expect_response("**/discover"):
         page.goto(f"{console.url}/{at('search', q=REFUND)}")
     page.goto(f"{console.url}/#/search")
-    expect(page.get_by_text("Say what is to be done, as you would say it to a colleague.")).to_be_visible()
+    expect(page.get_by_text("Describe the task in your own words.")).to_be_visible()
     waiting[0].continue_()
     calm(page)
     expect(cards(page)).to_have_count(0)
@@ -166,7 +166,7 @@ def test_what_cannot_be_looked_up_is_said_beside_the_list(console):
 
 def test_an_empty_registry_has_no_answer_and_says_so(blank):
     page = blank.open(at("search", q=REFUND))
-    expect(shortlist(page).get_by_text("None Nothing here seems to do this.")).to_be_visible()
+    expect(shortlist(page).get_by_text("None No capability matches.")).to_be_visible()
     expect(shortlist(page).get_by_text("0 results in")).to_be_visible()
     expect(cards(page)).to_have_count(0)
     page.goto(f"{blank.url}/#/registry")

@@ -188,7 +188,7 @@ def test_an_issuer_that_cannot_be_asked_leaves_the_token_dialog(console, refused
     page, sent = refused()
     sign(page).click()
     dialog = page.get_by_role("dialog", name="Sign in")
-    expect(dialog).to_contain_text("The issuer cannot be asked")
+    expect(dialog).to_contain_text("The issuer does not answer")
     dialog.get_by_label("A bearer token of your issuer.").fill("by-hand")
     page.keyboard.press("Enter")
     expect(names(page).first).to_be_visible()

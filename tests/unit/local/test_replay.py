@@ -6,7 +6,7 @@ import pytest
 
 from mats.domain.errors import RequestInvalid
 from mats.domain.query import Query
-from mats.local.replay import Move, Place, decision, moves, question
+from mats.local.replay import Move, RankedCandidate, decision, logged_query, moves
 from tests.unit.usecases.test_discover import GEOCODE, MAIL, REFUND, discover_over, indexed
 
 RECORD = {
@@ -41,21 +41,21 @@ def test_a_decision_that_no_log_has_is_said_to_be_missing(tmp_path):
 
 
 def test_the_question_comes_back_with_its_filter():
-    assert question(RECORD) == Query(query="money back", kinds=("tool",))
+    assert logged_query(RECORD) == Query(query="money back", kinds=("tool",))
 
 
 def test_a_question_of_which_only_the_hash_was_logged_cannot_be_asked_again():
     hashed = {key: value for key, value in RECORD.items() if key != "query"} | {"query_hash": "ab"}
     with pytest.raises(RequestInvalid, match="MATS_LOG_QUERIES"):
-        question(hashed)
+        logged_query(hashed)
 
 
 def test_every_candidate_of_then_and_now_has_its_two_places():
     shortlist = discover_over(indexed(REFUND, GEOCODE, MAIL))(Query(query="money back to a customer"))
     moved = {move.id: move for move in moves(RECORD, shortlist)}
     assert [move.id for move in moves(RECORD, shortlist)][-1] == "org.gone/x"
-    assert moved["org.gone/x"] == Move("org.gone/x", Place(2, 0.3, 7, {}), None)
-    assert moved[MAIL.id].was == Place(1, 0.4, 1, {"bm25": 0.4})
+    assert moved["org.gone/x"] == Move("org.gone/x", RankedCandidate(2, 0.3, 7, {}), None)
+    assert moved[MAIL.id].was == RankedCandidate(1, 0.4, 1, {"bm25": 0.4})
     assert moved[MAIL.id].now is not None
     assert moved[REFUND.id].was is None
     assert moved[REFUND.id].now is not None

@@ -1,4 +1,4 @@
-"""Every setting: its name in the environment, its default, what it means. Nothing else reads the environment."""
+"""Every setting: its environment variable, its default and its meaning. Nothing else reads the environment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -7,15 +7,15 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
-"""Comes with the installation; every constant is fitted to it."""
+"""Its weights come with the installation; the calibration is fitted to it."""
 MAX_K = 25
-"""The most candidates one rerank call judges."""
+"""The most candidates of one rerank call."""
 TITAN = "amazon.titan-embed-text-v2"
-"""What the id of the one encoder on Bedrock starts with."""
+"""Prefix of the id of the one encoder on Bedrock."""
 
 
 class SettingsInvalid(ValueError):
-    """Some environment variables cannot be used; the message names all of them."""
+    """Some environment variables are invalid; the message names all of them."""
 
 
 def _setting(variable: str, default: Any, help: str) -> Any:
@@ -24,7 +24,7 @@ def _setting(variable: str, default: Any, help: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How mats runs. `from_env(to_env())` gives the same settings back."""
+    """Configuration. `from_env(to_env())` returns equal settings."""
 
     home: Path = _setting("MATS_HOME", Path(".mats"), "folder of the local registry")
     cache: Path | None = _setting(
@@ -32,17 +32,19 @@ class Settings:
         None,
         "folder for encoder weights and the graphs built from them; default: the user's cache folder",
     )
-    bedrock: bool = _setting("MATS_BEDROCK", False, "1: ask models on Amazon Bedrock, with AWS's own credentials")
+    bedrock: bool = _setting("MATS_BEDROCK", False, "1: use models on Amazon Bedrock, with AWS's own credentials")
     region: str = _setting("AWS_REGION", "", "AWS region; default: the one AWS's own configuration names")
     rerank_model: str = _setting(
-        "MATS_RERANK_MODEL", "amazon.nova-micro-v1:0", "Converse model id or ARN that judges candidates, or `none`"
+        "MATS_RERANK_MODEL", "amazon.nova-micro-v1:0", "Converse model id or ARN of the reranker, or `none`"
     )
     writer_model: str = _setting(
-        "MATS_WRITER_MODEL", "amazon.nova-lite-v1:0", "Converse model id or ARN that describes registrations, or `none`"
+        "MATS_WRITER_MODEL", "amazon.nova-lite-v1:0", "Converse model id or ARN of the writer, or `none`"
     )
-    writer_calls: int = _setting("MATS_WRITER_CALLS", 4, "descriptions written at once, 1 to 64")
+    writer_calls: int = _setting("MATS_WRITER_CALLS", 4, "concurrent calls of the writer, 1 to 64")
     candidate_order: str = _setting(
-        "MATS_CANDIDATE_ORDER", "retrieval", "order in which candidates are judged: `retrieval` or `shuffled`"
+        "MATS_CANDIDATE_ORDER",
+        "retrieval",
+        "order of candidates in the prompt: `retrieval` or `shuffled`",
     )
     encoder: str = _setting(
         "MATS_ENCODER",
@@ -50,22 +52,22 @@ class Settings:
         "sentence encoder: a name on the Hugging Face hub, a folder, `amazon.titan-embed-text-v2:0`, or `none`",
     )
     encoder_precision: str = _setting("MATS_ENCODER_PRECISION", "int8", "int8 (fast) or fp32 (exact)")
-    query_prefix: str = _setting("MATS_QUERY_PREFIX", "", "what the encoder wants in front of queries, as BGE does")
-    k: int = _setting("MATS_K", 15, "candidates looked at per query, 1 to 25")
+    query_prefix: str = _setting("MATS_QUERY_PREFIX", "", "prefix of queries that the encoder expects, such as BGE's")
+    k: int = _setting("MATS_K", 15, "candidates per query, 1 to 25")
     index_endpoint: str = _setting(
-        "MATS_INDEX_ENDPOINT", "", "address of the OpenSearch domain: set by the stacks, it means running in AWS"
+        "MATS_INDEX_ENDPOINT", "", "address of the OpenSearch domain; set by the stacks, selects the system in AWS"
     )
-    registry_table: str = _setting("MATS_REGISTRY_TABLE", "", "DynamoDB table of what owners write")
-    trust_table: str = _setting("MATS_TRUST_TABLE", "", "DynamoDB table of what operators think of it")
-    profiles_table: str = _setting("MATS_PROFILES_TABLE", "", "DynamoDB table of what enrichment made of it")
+    registry_table: str = _setting("MATS_REGISTRY_TABLE", "", "DynamoDB table of registrations")
+    trust_table: str = _setting("MATS_TRUST_TABLE", "", "DynamoDB table of trust")
+    profiles_table: str = _setting("MATS_PROFILES_TABLE", "", "DynamoDB table of profiles")
     callers_table: str = _setting("MATS_CALLERS_TABLE", "", "DynamoDB table of the audiences of IAM callers")
-    event_bus: str = _setting("MATS_EVENT_BUS", "", "EventBridge bus that hears of rejected registrations")
-    metrics: str = _setting("MATS_METRICS", "", "CloudWatch namespace of the metrics; empty: none are written")
+    event_bus: str = _setting("MATS_EVENT_BUS", "", "EventBridge bus for events about rejected registrations")
+    metrics: str = _setting("MATS_METRICS", "", "CloudWatch namespace of the metrics; empty: no metrics")
     jwt_issuer: str = _setting("MATS_JWT_ISSUER", "", "issuer of the tokens that the authorizer accepts")
-    jwt_audience: str = _setting("MATS_JWT_AUDIENCE", "", "audience that these tokens are for")
-    jwt_claim: str = _setting("MATS_JWT_CLAIM", "audiences", "claim that lists the audiences a caller belongs to")
+    jwt_audience: str = _setting("MATS_JWT_AUDIENCE", "", "audience of these tokens")
+    jwt_claim: str = _setting("MATS_JWT_CLAIM", "audiences", "claim that lists a caller's audiences")
     audiences: tuple[str, ...] = _setting("MATS_AUDIENCES", (), "audiences of local callers, separated by commas")
-    log_queries: str = _setting("MATS_LOG_QUERIES", "text", "what logs say of a query: its `text` or its `hash`")
+    log_queries: str = _setting("MATS_LOG_QUERIES", "text", "what logs hold of a query: its `text` or its `hash`")
 
     def __post_init__(self) -> None:
         faults = []
@@ -95,12 +97,12 @@ class Settings:
 
     @property
     def in_aws(self) -> bool:
-        """Whether registry and index are those of an AWS account."""
+        """Whether registry and index are in AWS."""
         return bool(self.index_endpoint)
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str]) -> Self:
-        """The settings an environment holds; what it does not name has its default.
+        """The settings of an environment; missing variables have their defaults.
 
         Raises:
             SettingsInvalid: with every fault.
@@ -110,7 +112,7 @@ class Settings:
         for setting in fields(cls):
             text = environment.get(setting.metadata["variable"])
             if text is None or (text == "" and not isinstance(setting.default, int | str | tuple)):
-                continue  # no folder has no name: set to nothing is not set
+                continue  # an empty path counts as missing
             try:
                 given[setting.name] = parse_value(text, setting.default)
             except ValueError as error:
@@ -124,7 +126,7 @@ class Settings:
         return settings
 
     def to_env(self) -> dict[str, str]:
-        """The environment that gives these settings; defaults are left out."""
+        """The environment of these settings, without defaults."""
         changed = [s for s in fields(self) if getattr(self, s.name) != s.default]
         return {s.metadata["variable"]: _to_text(getattr(self, s.name)) for s in changed}
 
@@ -135,14 +137,14 @@ def on_lambda(environment: Mapping[str, str]) -> bool:
 
 
 def function_settings(environment: Mapping[str, str]) -> Settings:
-    """The settings of a function; in Lambda there is no local registry to fall back to.
+    """The settings of a function. In Lambda they must name the system in AWS.
 
     Raises:
         SettingsInvalid: with every fault.
     """
     settings = Settings.from_env(environment)
     if on_lambda(environment) and not settings.in_aws:
-        raise SettingsInvalid("MATS_INDEX_ENDPOINT must be set: in Lambda there is no registry but the stacks' own")
+        raise SettingsInvalid("MATS_INDEX_ENDPOINT must be set: in Lambda there is no local registry")
     return settings
 
 

@@ -1,4 +1,4 @@
-"""A logged decision beside the same question asked again: what moved, and what it was made of then and now."""
+"""Replay: run a logged query again and compare the ranking."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,8 +10,8 @@ from mats.domain.query import Query, Scope
 from mats.domain.shortlist import Result, Shortlist
 
 
-class Place(NamedTuple):
-    """Where a candidate stood, and why: its position from 1, its score, its revision, its signals."""
+class RankedCandidate(NamedTuple):
+    """A candidate in a ranking; positions count from 1."""
 
     position: int
     score: float
@@ -20,15 +20,15 @@ class Place(NamedTuple):
 
 
 class Move(NamedTuple):
-    """A candidate then and now; None where it was not among those looked at."""
+    """A candidate then and now; None where it was not a candidate."""
 
     id: str
-    was: Place | None
-    now: Place | None
+    was: RankedCandidate | None
+    now: RankedCandidate | None
 
 
 def decision(query_id: str, logs: Iterable[Path]) -> dict[str, Any]:
-    """The record of a decision.
+    """The log record of a decision.
 
     Raises:
         RequestInvalid: none of the logs has it.
@@ -41,7 +41,7 @@ def decision(query_id: str, logs: Iterable[Path]) -> dict[str, Any]:
 
 
 def _records(log: Path) -> Iterator[dict[str, Any]]:
-    """The JSON objects of a log, whatever stands before them on their line."""
+    """The JSON objects of a log; text before them on a line is skipped."""
     with log.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
             start = line.find("{")
@@ -53,36 +53,36 @@ def _records(log: Path) -> Iterator[dict[str, Any]]:
                 yield value
 
 
-def question(record: Mapping[str, Any]) -> Query:
-    """What was asked.
+def logged_query(record: Mapping[str, Any]) -> Query:
+    """The query of a record.
 
     Raises:
         RequestInvalid: the text of the query was not logged.
     """
     if "query" not in record:
-        message = "was logged by its hash only (MATS_LOG_QUERIES=hash), so it cannot be asked again"
+        message = "was logged as a hash (MATS_LOG_QUERIES=hash) and cannot be replayed; log the `text` from now on"
         raise RequestInvalid([Fault("query", message)])
     return Query.parse({"query": record["query"], **record["filter"]})
 
 
-def scope(record: Mapping[str, Any]) -> Scope:
-    """What else the question was narrowed to, by a protocol that can say more than a query of ours."""
-    said = record.get("scope", {})
-    choices = frozenset(frozenset(choice) for choice in said.get("tag_choices", ()))
-    return Scope(frozenset(said.get("homes", ())), choices)
+def logged_scope(record: Mapping[str, Any]) -> Scope:
+    """The scope of a record: filters that only ARD has."""
+    logged = record.get("scope", {})
+    choices = frozenset(frozenset(choice) for choice in logged.get("tag_choices", ()))
+    return Scope(frozenset(logged.get("homes", ())), choices)
 
 
 def moves(record: Mapping[str, Any], shortlist: Shortlist) -> list[Move]:
-    """Every candidate of then or now, in the order of now, those that are gone at the end."""
-    was = {entry["id"]: _then(entry) for entry in record["candidates"]}
-    now = {result.candidate.profile.id: _now(n, result) for n, result in enumerate(shortlist.ranked, start=1)}
+    """Every candidate of both rankings, in the order of now; those that are gone come last."""
+    was = {entry["id"]: _ranked_then(entry) for entry in record["candidates"]}
+    now = {result.candidate.profile.id: _ranked_now(n, result) for n, result in enumerate(shortlist.ranked, start=1)}
     return [Move(id, was.get(id), now.get(id)) for id in {**now, **was}]
 
 
-def _then(entry: Mapping[str, Any]) -> Place:
-    return Place(entry["position"], entry["score"], entry["rev"], entry["signals"])
+def _ranked_then(entry: Mapping[str, Any]) -> RankedCandidate:
+    return RankedCandidate(entry["position"], entry["score"], entry["rev"], entry["signals"])
 
 
-def _now(position: int, result: Result) -> Place:
+def _ranked_now(position: int, result: Result) -> RankedCandidate:
     signals = {str(signal): round(value, 4) for signal, value in result.signals.items()}
-    return Place(position, round(result.score, 4), result.candidate.profile.rev, signals)
+    return RankedCandidate(position, round(result.score, 4), result.candidate.profile.rev, signals)

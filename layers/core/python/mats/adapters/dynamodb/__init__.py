@@ -1,1 +1,1 @@
-"""What owners, operators and enrichment keep in an AWS account: tables of DynamoDB."""
+"""Registry, trust, profiles and callers in tables of DynamoDB."""

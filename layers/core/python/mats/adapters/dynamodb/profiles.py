@@ -1,7 +1,7 @@
 """Profiles, their versions and the list of indices, in one table.
 
-Row of a profile: its namespace and name, every attribute readable by itself, the vector as little-endian float32.
-Row of a version: `versions#<sha256 of the id>` and the revision; the current revision has one, too, written with it.
+Row of a profile: namespace and name as keys, one attribute per field, the vector as little-endian float32.
+Row of a version: `versions#<sha256 of the id>` and the revision as keys; the current revision has one, too.
 """
 
 import hashlib
@@ -20,24 +20,23 @@ from mats.domain.profile import Profile
 from mats.ports import Stored, Vector
 
 _VERSIONS = "versions#"
-_OURS = ("row", "vector", "id")
-"""Attributes of a row that a profile does not have."""
+_NOT_FIELDS = ("row", "vector", "id")
+"""Attributes of a row that are not fields of a profile."""
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoProfiles:
-    """The profile store port over a table with the keys `namespace` and `name`."""
+    """The port `ProfileStore` over a table with the keys `namespace` and `name`."""
 
     tables: Tables
     table: str
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, Stored]:
-        """The current revisions there are."""
-        return {_id(row): _stored(row) for row in self.tables.rows(self.table, map(_key, ids))}
+        return {_id(row): _parse_row(row) for row in self.tables.rows(self.table, map(_key, ids))}
 
     def save(self, changes: Sequence[Stored]) -> Collection[Id]:
-        """Write revisions, each with its version row in one transaction; the ids of those that came too late."""
-        saved = self.tables.each(self._save, changes)
+        """One transaction per profile: its row and the row of its version."""
+        saved = self.tables.map(self._save, changes)
         return [change.profile.id for change, done in zip(changes, saved, strict=True) if not done]
 
     def _save(self, change: Stored) -> bool:
@@ -63,8 +62,7 @@ class DynamoProfiles:
         )
 
     def mark_indexed(self, revs: Mapping[Id, int]) -> None:
-        """Note that the index acknowledged these revisions."""
-        self.tables.each(lambda each: self._mark(*each), revs.items())
+        self.tables.map(lambda each: self._mark(*each), revs.items())
 
     def _mark(self, id: Id, rev: int) -> None:
         try:
@@ -78,10 +76,10 @@ class DynamoProfiles:
                 ExpressionAttributeValues={":rev": {"N": str(rev)}},
             )
         except ClientError:
-            return  # it has moved on or is about to, or is not there
+            return  # it has another revision, is being written, or does not exist
 
     def versions(self, id: Id) -> Sequence[Profile]:
-        """The earlier revisions of a profile, oldest first; the last row is the current one's."""
+        """Leaves out the last row, which is the current revision's."""
         rows = self.tables.all_rows(
             self.table,
             "query",
@@ -90,10 +88,9 @@ class DynamoProfiles:
             ExpressionAttributeValues={":versions": _version_key(id, 0)["namespace"]},
             ConsistentRead=True,
         )
-        return [_version(row) for row in rows][:-1]
+        return [_parse_version(row) for row in rows][:-1]
 
     def ids(self) -> Iterator[Id]:
-        """Every id, tombstones included, in no order."""
         rows = self.tables.all_rows(
             self.table,
             "scan",
@@ -107,7 +104,7 @@ class DynamoProfiles:
 
 
 def _key(id: Id) -> dict[str, Any]:
-    """The key of a profile's row: what an id escapes stays escaped, so that nobody's profile is one of our own rows."""
+    """The key of a profile's row. Ids are not unescaped, so that no profile can have the key of a row of ours."""
     namespace, _, name = id.partition("/")
     return {"namespace": {"S": namespace}, "name": {"S": name}}
 
@@ -121,21 +118,21 @@ def _version_key(id: Id, rev: int) -> dict[str, Any]:
     return {"namespace": {"S": f"{_VERSIONS}{digest}"}, "name": {"S": f"{rev:010d}"}}
 
 
-def _stored(row: Row) -> Stored:
+def _parse_row(row: Row) -> Stored:
     body = from_row(row)
     vector = body.get("vector")
     namespace, name = parts(_id(row))
     return Stored(_profile(body, namespace, name), None if vector is None else _from_bytes(vector))
 
 
-def _version(row: Row) -> Profile:
-    """A version's row has a key of its own and says whose it is."""
+def _parse_version(row: Row) -> Profile:
+    """The profile of a version row, whose attribute `id` names it."""
     return _profile(from_row(row), *parts(row["id"]["S"]))
 
 
 def _profile(body: Mapping[str, Any], namespace: str, name: str) -> Profile:
-    said = {key: value for key, value in body.items() if key not in _OURS}
-    return Profile.model_validate({**said, "namespace": namespace, "name": name})
+    fields = {key: value for key, value in body.items() if key not in _NOT_FIELDS}
+    return Profile.model_validate({**fields, "namespace": namespace, "name": name})
 
 
 def _to_bytes(vector: Vector) -> bytes:

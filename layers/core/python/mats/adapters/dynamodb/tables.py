@@ -1,4 +1,4 @@
-"""One client of DynamoDB for all tables: many rows read, written and listed, errors as errors of ours."""
+"""A client of DynamoDB for all tables: batches, scans and transactions."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,10 +17,10 @@ from mats.domain.errors import DependencyFailed
 T = TypeVar("T")
 R = TypeVar("R")
 
-_AT_ONCE = 100
+_BATCH = 100
 """The most keys one BatchGetItem takes."""
-_ROUNDS = 6
-"""How often keys that the service did not get round to are asked for, each time after twice the wait."""
+_ATTEMPTS = 6
+"""Attempts for keys that a batch left unprocessed, with exponential backoff."""
 _FIRST_WAIT_S = 0.05
 
 
@@ -36,7 +36,7 @@ class Tables:
         writers: int = 16,
         session: Session | None = None,
     ) -> None:
-        """Make the client; no call is made. A session is shared with clients of other services; default: a new one.
+        """Make the client; makes no call. A session may be shared with clients of other services.
 
         Raises:
             NotPermitted: AWS's own settings cannot be used.
@@ -52,22 +52,22 @@ class Tables:
         self._writers = ThreadPoolExecutor(writers, thread_name_prefix="dynamodb")
 
     def ask(self, table: str, operation: str, **request: Any) -> dict[str, Any]:
-        """One call that names one table.
+        """One operation on one table.
 
         Raises:
-            ClientError: what was asked on a condition was not done: it failed, or another's transaction was under way.
+            ClientError: a condition failed, or another transaction was in progress.
             DependencyFailed: the table did not answer.
         """
-        return self._called(table, operation, TableName=table, **request)
+        return self._call(table, operation, TableName=table, **request)
 
     def transact(self, table: str, actions: Sequence[Mapping[str, Any]]) -> bool:
-        """Write all of these or none; whether it was done: not where a condition fails or another is writing.
+        """Write all of these or none. False if a condition fails or another writer is in progress.
 
         Raises:
             DependencyFailed: the table did not answer.
         """
         try:
-            self._called(table, "transact_write_items", TransactItems=list(actions))
+            self._call(table, "transact_write_items", TransactItems=list(actions))
         except ClientError as error:
             reasons = {reason.get("Code") for reason in error.response.get("CancellationReasons", ())}
             if reasons & {"ConditionalCheckFailed", "TransactionConflict"}:
@@ -76,29 +76,29 @@ class Tables:
         return True
 
     def rows(self, table: str, keys: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
-        """The rows there are under these typed keys, in any order.
+        """The rows that exist under these typed keys, in any order.
 
         Raises:
             DependencyFailed: the table did not answer, or not for all of them.
         """
         waiting = iter(keys)
-        while asked := list(islice(waiting, _AT_ONCE)):
+        while asked := list(islice(waiting, _BATCH)):
             yield from self._batch(table, asked)
 
     def _batch(self, table: str, keys: list[Mapping[str, Any]]) -> Iterator[Row]:
         wait_s = _FIRST_WAIT_S
-        for _ in range(_ROUNDS):
-            answer = self._called(table, "batch_get_item", RequestItems={table: {"Keys": keys, "ConsistentRead": True}})
-            yield from _said(answer, "Responses", table).get(table, ())
+        for _ in range(_ATTEMPTS):
+            answer = self._call(table, "batch_get_item", RequestItems={table: {"Keys": keys, "ConsistentRead": True}})
+            yield from _part(answer, "Responses", table).get(table, ())
             keys = answer.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
             if not keys:
                 return
             time.sleep(wait_s)
             wait_s *= 2
-        raise DependencyFailed(f"{table} is asked for more than it can answer now; try again")
+        raise DependencyFailed(f"{table} is over its capacity; try again")
 
     def all_rows(self, table: str, operation: str, **request: Any) -> Iterator[Row]:
-        """Every row of a scan or query, page by page as they are asked for.
+        """Every row of a scan or query, page by page.
 
         Raises:
             DependencyFailed: the table did not answer.
@@ -106,16 +106,16 @@ class Tables:
         start: dict[str, Any] = {}
         while True:
             page = self.ask(table, operation, **request, **start)
-            yield from _said(page, "Items", table)
+            yield from _part(page, "Items", table)
             if "LastEvaluatedKey" not in page:
                 return
             start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
-    def each(self, work: Callable[[T], R], things: Iterable[T]) -> list[R]:
-        """Do this to each, several at once; the results in order. The first error ends it."""
-        return list(self._writers.map(work, things))
+    def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """Apply `work` to each concurrently; the results in order. The first error is raised."""
+        return list(self._writers.map(work, items))
 
-    def _called(self, table: str, operation: str, **request: Any) -> dict[str, Any]:
+    def _call(self, table: str, operation: str, **request: Any) -> dict[str, Any]:
         conditional = "ConditionExpression" in request or "TransactItems" in request
         return call(table, lambda: getattr(self._client, operation)(**request), answers=_ANSWERS if conditional else ())
 
@@ -124,19 +124,19 @@ CONDITION_FAILED = "ConditionalCheckFailedException"
 _ANSWERS = (CONDITION_FAILED, "TransactionCanceledException", "TransactionConflictException")
 
 
-def _said(answer: Mapping[str, Any], part: str, table: str) -> Any:
-    """A part of an answer that is there even if it is empty, so that no other's answer is taken for an empty one."""
+def _part(answer: Mapping[str, Any], part: str, table: str) -> Any:
+    """A required part of a response: without it, the response is not DynamoDB's."""
     if part not in answer:
         raise unexpected_response(table)
     return answer[part]
 
 
 def key_of(id: Id) -> dict[str, Any]:
-    """The typed key of a capability in any of the tables that have one row for each."""
+    """The typed key of a capability."""
     namespace, name = parts(id)
     return {"namespace": {"S": namespace}, "name": {"S": name}}
 
 
 def id_of(row: Row) -> Id:
-    """The capability a row is about."""
+    """The id of a row."""
     return capability_id(row["namespace"]["S"], row["name"]["S"])

@@ -1,4 +1,4 @@
-"""Which indices every write goes to: one row of the profiles' table."""
+"""The list of indices that every write goes to: one row of the profiles table."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,41 +12,41 @@ from mats.domain.errors import DependencyFailed
 from mats.ports import Target
 
 _KEY = {"namespace": {"S": "~system"}, "name": {"S": "targets"}}  # no namespace of a capability holds a tilde
-_TRIES = 5
+_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoTargets:
-    """The list of targets, oldest first; changed by one writer at a time, read by all."""
+    """The list of targets, oldest first, with optimistic locking."""
 
     tables: Tables
     table: str
 
     def __call__(self) -> Sequence[Target]:
-        """The targets there are (a consistent read)."""
-        return self._read()[0]
+        """The current targets, by a consistent read."""
+        return self._load()[0]
 
     def change(self, change: Callable[[Sequence[Target]], Sequence[Target]]) -> Sequence[Target]:
-        """Replace the list by what `change` makes of it; called again where another was faster.
+        """Replace the list by `change` of it; retried where another writer came first.
 
         Raises:
-            DependencyFailed: the table did not answer, or others are always faster.
+            DependencyFailed: the table did not answer, or every attempt lost against another writer.
         """
-        for _ in range(_TRIES):
-            before, rev = self._read()
+        for _ in range(_ATTEMPTS):
+            before, rev = self._load()
             after = change(before)
             if list(after) == list(before) or self._write(after, rev):
                 return after
-        raise DependencyFailed("the list of indices changes all the time; is another reindex running?")
+        raise DependencyFailed("the list of indices changes too often: check whether another reindex is running")
 
-    def _read(self) -> tuple[Sequence[Target], int]:
+    def _load(self) -> tuple[Sequence[Target], int]:
         answer = self.tables.ask(self.table, "get_item", Key=_KEY, ConsistentRead=True)
         row = from_row(answer.get("Item", {}))
         return [Target(**each) for each in row.get("targets", ())], row.get("rev", 0)
 
     def _write(self, targets: Sequence[Target], rev: int) -> bool:
-        kept: list[dict[str, Any]] = [each._asdict() for each in targets]
-        item = {**_KEY, **to_row({"targets": kept, "rev": rev + 1, "row": "targets"})}
+        stored: list[dict[str, Any]] = [each._asdict() for each in targets]
+        item = {**_KEY, **to_row({"targets": stored, "rev": rev + 1, "row": "targets"})}
         try:
             self.tables.ask(
                 self.table,

@@ -10,7 +10,7 @@ from rich.text import Text
 from mats.bootstrap.local import local_system
 from mats.domain.shortlist import Shortlist
 from mats.local.cli.output import AsJson, exit_codes, out, plain, print_json
-from mats.local.replay import Move, Place, decision, moves, question, scope
+from mats.local.replay import Move, RankedCandidate, decision, logged_query, logged_scope, moves
 
 
 def add_to(app: typer.Typer) -> None:
@@ -22,15 +22,15 @@ def replay(
     context: typer.Context,
     query_id: Annotated[str, typer.Argument(help="The `query_id` of an answer of `mats serve`.")],
     log: Annotated[
-        Path | None, typer.Option(help="A log to look in instead, such as one fetched from CloudWatch.", dir_okay=False)
+        Path | None, typer.Option(help="Read this log instead, such as one fetched from CloudWatch.", dir_okay=False)
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a logged question again and show what moved since."""
+    """Run a logged query again and show what moved since."""
     with exit_codes():
         local = local_system(context.obj)
         record = decision(query_id, [log] if log else sorted(local.settings.home.glob("mats.log*")))
-        shortlist = local.discover(question(record), record.get("audiences", ()), scope(record))
+        shortlist = local.discover(logged_query(record), record.get("audiences", ()), logged_scope(record))
         moved = moves(record, shortlist)
     if as_json:
         print_json(
@@ -77,11 +77,11 @@ def _change(was: object, now: object) -> str:
     return str(now) if was == now else f"{was} → {now}"
 
 
-def _score(place: Place | None) -> str:
+def _score(place: RankedCandidate | None) -> str:
     return f"{place.score:.2f}" if place else "–"
 
 
-def _position(place: Place | None) -> str:
+def _position(place: RankedCandidate | None) -> str:
     return str(place.position) if place else "–"
 
 
@@ -98,5 +98,5 @@ def _because(move: Move) -> str:
     return ", ".join(revised + differing)
 
 
-def _value(place: Place, signal: str) -> str:
+def _value(place: RankedCandidate, signal: str) -> str:
     return f"{place.signals[signal]:.2f}" if signal in place.signals else "none"

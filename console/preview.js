@@ -1,4 +1,4 @@
-// What `mats preview` says of a registration, laid out.
+// The report of `mats preview` for one registration.
 
 import { coded, h, percent, score } from "./dom.js";
 import { facts } from "./panel.js";
@@ -7,23 +7,23 @@ import { linkTo } from "./query.js";
 const WEIGHTS = { must: "bad", should: "", could: "quiet" };
 
 /** The report beside the form. */
-export function outlook(told) {
-  const { profile, queries, near_duplicates: twins, advice, without } = told;
+export function previewReport(report) {
+  const { profile, queries, near_duplicates: duplicates, advice, without } = report;
   return [
-    h("h2", { id: "outlook-title" }, "What would become of it"),
-    h("h3", {}, advice.length ? "To mend" : "Nothing to mend"),
+    h("h2", { id: "preview-title" }, "Preview of this registration"),
+    h("h3", {}, advice.length ? "Advice" : "No advice"),
     advice.length > 0 && h("ul", { class: "advice" }, advice.map(({ flag, weight, what, fix }) => h("li", {}, h("span", { class: `flag ${WEIGHTS[weight] ?? ""}` }, `${weight}: ${flag}`), " ", coded(what), "; ", coded(fix), "."))),
-    h("h3", {}, "Who finds it"),
-    queries.length ? h("ul", { class: "prospects" }, queries.map(prospect)) : h("p", { class: "hint" }, "No query to try: it has no examples and says nothing that one could be made of."),
-    twins.length > 0 && [h("h3", {}, "Much like it"), h("ul", {}, twins.map(twin))],
-    h("h3", {}, "The profile it would get"),
+    h("h3", {}, "Queries that should find it"),
+    queries.length ? h("ul", { class: "prospects" }, queries.map(queryReport)) : h("p", { class: "hint" }, "No query to try: it has no examples, and its text is too short to derive one."),
+    duplicates.length > 0 && [h("h3", {}, "Near-duplicates"), h("ul", {}, duplicates.map(duplicate))],
+    h("h3", {}, "Its profile"),
     facts([
       ["described by", profile.described_by],
       ["summary", profile.summary],
       ["action", profile.action],
       ["keywords", profile.keywords.join(", ")],
-      ["is asked for by", profile.positive_examples.length > 0 && h("ul", {}, profile.positive_examples.map((text) => h("li", {}, text)))],
-      ["is not for", profile.negative_examples.length > 0 && h("ul", {}, profile.negative_examples.map((text) => h("li", {}, text)))],
+      ["positive examples", profile.positive_examples.length > 0 && h("ul", {}, profile.positive_examples.map((text) => h("li", {}, text)))],
+      ["negative examples", profile.negative_examples.length > 0 && h("ul", {}, profile.negative_examples.map((text) => h("li", {}, text)))],
       ["trust", profile.trust === null ? "none given" : `${profile.trust} of 100`],
     ]),
     h("details", {}, h("summary", {}, "What the encoder reads"), h("p", {}, profile.encoded_text)),
@@ -31,15 +31,15 @@ export function outlook(told) {
   ];
 }
 
-function prospect(one) {
+function queryReport(one) {
   const place = one.place ? `place ${one.place} of ${one.looked_at}` : `not among the first ${one.looked_at}`;
   const aided = one.place_unaided === one.place ? "" : `; ${one.place_unaided ? `place ${one.place_unaided}` : "not among them"} without this example`;
-  const rivals = one.outranked_by.map((rival) => h("li", { value: rival.place }, h("a", { href: linkTo("registry", "", { open: rival.id }), target: "_blank", rel: "noopener" }, rival.id), ` (${score(rival.score)}): ${rival.why.join("; ")}`));
+  const competitors = one.outranked_by.map((competitor) => h("li", { value: competitor.place }, h("a", { href: linkTo("registry", "", { open: competitor.id }), target: "_blank", rel: "noopener" }, competitor.id), ` (${score(competitor.score)}): ${competitor.why.join("; ")}`));
   return h("li", {}, h("span", { class: `flag ${one.place === 1 ? "good" : one.place ? "" : "bad"}` }, place + aided), " ", h("q", {}, one.query), h("span", { class: "hint" }, ` ${one.origin}`),
-    rivals.length > 0 && h("details", {}, h("summary", {}, "Who stands before it"), h("ol", {}, rivals)));
+    competitors.length > 0 && h("details", {}, h("summary", {}, "Ranked above it"), h("ol", {}, competitors)));
 }
 
-function twin({ id, cosine, overlap, description }) {
+function duplicate({ id, cosine, overlap, description }) {
   const near = cosine === null ? "" : `cosine ${score(cosine)}, `;
   return h("li", {}, h("a", { href: linkTo("registry", "", { open: id }), target: "_blank", rel: "noopener" }, id), ` (${near}${percent(overlap)} of the words): ${description}`);
 }
