@@ -219,7 +219,7 @@ def test_the_size_report_counts_every_file_once(tmp_path):
     (tmp_path / "one" / "a.py").write_bytes(b"x" * 20_000)
     (tmp_path / "one" / "a.pyc").write_bytes(b"x" * 10_000)
     (tmp_path / "two.so").write_bytes(b"x" * 40_000)
-    figures = layer_size.measured(tmp_path)
+    figures = layer_size.layer_sizes(tmp_path)
     assert figures["unzipped_mb"] == 0.07
     assert (figures["compiled_mb"], figures["binaries_mb"]) == (0.01, 0.04)
     assert figures["biggest_mb"] == {"two.so": 0.04, "one": 0.03}
