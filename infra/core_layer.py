@@ -11,7 +11,6 @@ LEFT_OUT = (
     "adapters/sqlite",
     "bootstrap/local.py",
     "client",
-    "domain/rows.py",
     "evaluation",
     "local",
     "resources.py",

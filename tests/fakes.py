@@ -14,8 +14,9 @@ from typing import Any
 
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, PreconditionFailed
+from mats.domain.index_fields import lexical_fields
 from mats.domain.placement import Placed, place, version_of
-from mats.domain.profile import Profile, lexical_fields
+from mats.domain.profile import Profile
 from mats.domain.query import Filter
 from mats.domain.registration import Registration
 from mats.domain.shortlist import Shortlist

@@ -23,7 +23,8 @@ from mats.adapters.opensearch.mapping import index_body, write_alias
 from mats.bootstrap.cloud import cloud_system
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
-from mats.domain.profile import embedded_text, profile_of
+from mats.domain.index_fields import embedded_text
+from mats.domain.profile import profile_of
 from mats.domain.query import Filter, Query
 from mats.domain.registration import Registration
 from mats.domain.text import query_terms

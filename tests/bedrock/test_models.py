@@ -6,7 +6,8 @@ import pytest
 
 from mats.domain.describing import brief
 from mats.domain.grounding import grounded
-from mats.domain.profile import Profile, embedded_text
+from mats.domain.index_fields import embedded_text
+from mats.domain.profile import Profile
 from mats.domain.usage import Usage
 from tests.bedrock.conftest import REAL, Models
 from tests.builders import a_profile, a_registration

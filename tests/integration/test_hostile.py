@@ -17,7 +17,8 @@ from mats.domain.profile import Enrichment, Profile
 from mats.domain.query import Query
 from mats.domain.registration import Registration
 from mats.domain.rerank_prompt import CARD_BYTES, cards
-from mats.domain.suspicion import BIDI, FENCE, HIDDEN, LONG, ORDERS, RANK, RESULT, ROLE, STUFFED
+from mats.domain.suspicion import BIDI, HIDDEN, LONG, STUFFED
+from mats.domain.suspicion_patterns import FENCE, ORDERS, RANK, RESULT, ROLE
 from mats.ports import RerankResult
 from mats.settings import Settings
 from tests.builders import a_profile, a_registration

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.fence import encoded, fitted, is_hidden, size, visible
+from mats.domain.fence import encoded, is_hidden, size, visible
+from mats.domain.truncate import truncate_json
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -26,7 +27,7 @@ def test_what_is_encoded_has_nothing_that_could_close_a_tag_and_reads_back_the_s
 @given(st.text(max_size=400), st.integers(0, 300))
 def test_what_is_fitted_takes_no_more_than_its_room_and_begins_like_the_text(text, room):
     text = visible(text)
-    fit = fitted(text, room)
+    fit = truncate_json(text, room)
     assert size(encoded(fit)) - 2 <= room
     assert text.startswith(fit.removesuffix("…"))
     if size(encoded(text)) - 2 <= room:
@@ -36,7 +37,7 @@ def test_what_is_fitted_takes_no_more_than_its_room_and_begins_like_the_text(tex
 @given(st.text(min_size=1, max_size=200), st.integers(10, 200))
 def test_more_room_never_shows_less(text, room):
     text = visible(text)
-    assert len(fitted(text, room).removesuffix("…")) <= len(fitted(text, room + 40).removesuffix("…"))
+    assert len(truncate_json(text, room).removesuffix("…")) <= len(truncate_json(text, room + 40).removesuffix("…"))
 
 
 @pytest.mark.parametrize("line_break", ["\n", "\r", "\x0b", "\x0c", "\x1c", "\x1e", "\x85", "\u2028", "\u2029"])
@@ -50,17 +51,17 @@ def test_no_line_break_begins_a_line_not_even_a_rare_one(line_break):
 @given(st.text(alphabet='"\\<>&é返🎉 a', max_size=300), st.integers(-5, 120))
 def test_what_grows_when_it_is_encoded_fits_all_the_same(text, room):
     text = visible(text)
-    fit = fitted(text, room)
+    fit = truncate_json(text, room)
     assert size(encoded(fit)) - 2 <= max(0, room)
     assert text.startswith(fit.removesuffix("…"))
 
 
 def test_a_text_is_cut_between_words_and_says_so():
-    assert fitted("refund a payment to the card", 20) == "refund a payment…"
+    assert truncate_json("refund a payment to the card", 20) == "refund a payment…"
 
 
 def test_a_long_plain_text_uses_its_room():
-    assert size(fitted("x" * 5_000, 240)) == 240
+    assert size(truncate_json("x" * 5_000, 240)) == 240
 
 
 @given(st.text())

@@ -8,19 +8,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from mats.domain.explain import MatchedWords, explain, pairs_found
-from mats.domain.profile import (
-    FIELD_WEIGHTS,
-    MAX_SCHEMA_BYTES,
-    Cause,
-    Enrichment,
-    Profile,
-    Recipe,
-    SourceText,
-    Status,
-    embedded_text,
-    lexical_fields,
-    profile_of,
-)
+from mats.domain.index_fields import FIELD_WEIGHTS, embedded_text, lexical_fields
+from mats.domain.origin import Recipe
+from mats.domain.profile import MAX_SCHEMA_BYTES, Cause, Enrichment, Profile, SourceText, Status, profile_of
 from mats.domain.query import Filter
 from mats.domain.text import pairs, query_terms
 from tests.builders import a_profile, a_registration

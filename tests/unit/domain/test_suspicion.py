@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from mats.domain.capability import Id
 from mats.domain.fence import visible
-from mats.domain.suspicion import BIDI, FENCE, HIDDEN, LONG, ORDERS, RANK, RESULT, ROLE, STUFFED, copies, suspicions
+from mats.domain.suspicion import BIDI, HIDDEN, LONG, STUFFED, copies, suspicions
+from mats.domain.suspicion_patterns import FENCE, ORDERS, RANK, RESULT, ROLE
 from tests.builders import a_registration
 
 ATTACKS = {

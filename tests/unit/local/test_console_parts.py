@@ -8,7 +8,7 @@ from starlette.datastructures import Headers
 from mats.domain.capability import Kind, Lifecycle
 from mats.domain.errors import RequestInvalid
 from mats.domain.profile import Cause, Enrichment, Profile, Status
-from mats.domain.suspicion import ORDERS
+from mats.domain.suspicion_patterns import ORDERS
 from mats.local.console.files import headers_of
 from mats.local.console.list_row import ListRow, list_row, sparse_reason
 from mats.local.console.origin_check import registry_problem

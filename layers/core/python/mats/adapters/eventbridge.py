@@ -9,8 +9,8 @@ from boto3.session import Session
 
 from mats.adapters.aws import call, client, unexpected_response
 from mats.domain.errors import DependencyFailed
-from mats.domain.fence import fitted
 from mats.domain.profile import Profile
+from mats.domain.truncate import truncate_json
 
 _SOURCE, _TYPE = "mats.enrichment", "CapabilityRejected"
 _BATCH = 10
@@ -42,6 +42,6 @@ class EventBus:
                 raise DependencyFailed(f"bus {self._name} rejected {answer['FailedEntryCount']} of the events")
 
     def _entry(self, profile: Profile) -> dict[str, str]:
-        detail = {"id": profile.id, "error": fitted(profile.error, _MAX_ERROR_BYTES)}
+        detail = {"id": profile.id, "error": truncate_json(profile.error, _MAX_ERROR_BYTES)}
         text = json.dumps(detail, ensure_ascii=False)
         return {"EventBusName": self._name, "Source": _SOURCE, "DetailType": _TYPE, "Detail": text}

@@ -3,9 +3,10 @@
 from typing import Any
 
 from mats.domain.errors import ReplyUnusable
-from mats.domain.fence import encoded, fitted, visible
+from mats.domain.fence import encoded, visible
 from mats.domain.profile import Enrichment, SourceText
 from mats.domain.registration import Registration
+from mats.domain.truncate import truncate_json
 
 _LONGEST_TEXT = 800
 _LONGEST_ENTRY = 300
@@ -30,7 +31,7 @@ def brief(registration: Registration) -> str:
         "about_parameters": (source.parameter_text, 3_000),
         "other": (source.other, 1_000),
     }
-    shown = {key: fitted(visible(text), room) for key, (text, room) in parts.items() if text}
+    shown = {key: truncate_json(visible(text), room) for key, (text, room) in parts.items() if text}
     return encoded({"kind": registration.kind, **shown})
 
 

@@ -4,7 +4,8 @@ from collections.abc import Collection, Set
 from itertools import pairwise
 from typing import NamedTuple
 
-from mats.domain.profile import Profile, lexical_fields
+from mats.domain.index_fields import lexical_fields
+from mats.domain.profile import Profile
 from mats.domain.text import Pair, stem, telling_words, words
 
 _PREFIX = 2

@@ -5,13 +5,10 @@ close its fence nor begin a line of its own. What no reader can see never gets t
 """
 
 import json
-import re
 import unicodedata
 from typing import Any
 
 _ESCAPES = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\x85\u2028\u2029"})
-_PLAIN = re.compile(r"[ !#-%'-;=?-\[\]-~]*")
-"""What takes one byte a character, encoded: ASCII without quotes, backslashes and what is escaped here."""
 _UNSEEN = frozenset({"Cf", "Cs", "Co"})
 _IGNORABLE = (("\u2060", "\u206f"), ("\ufe00", "\ufe0f"), ("\ufff0", "\ufff8"), ("\U000e0000", "\U000e0fff"))
 _BREAKS = frozenset({"Cc", "Zl", "Zp"})
@@ -45,28 +42,3 @@ def encoded(value: Any) -> str:
 def size(text: str) -> int:
     """Bytes of UTF-8. No tokenizer makes more tokens than that, so a limit in bytes is one in tokens, too."""
     return len(text.encode())
-
-
-def fitted(text: str, room: int) -> str:
-    """As much of the beginning as takes at most `room` bytes once encoded as a JSON string, quotes not counted.
-
-    Cut at a word where one ends in the last fifth; what is cut ends in an ellipsis.
-    """
-    if len(text) <= room and _encoded_size(text) <= room:
-        return text
-    low, high = 0, min(len(text), room)
-    if _PLAIN.fullmatch(text, 0, high):
-        low = high = max(0, room - len("…".encode()))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if _encoded_size(text[:middle]) <= room - len("…".encode()):
-            low = middle
-        else:
-            high = middle - 1
-    space = text.rfind(" ", 0, low + 1)
-    cut = text[: space if space > low * 4 // 5 else low].rstrip()
-    return f"{cut}…" if cut else ""
-
-
-def _encoded_size(text: str) -> int:
-    return size(encoded(text)) - 2

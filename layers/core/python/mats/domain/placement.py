@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from mats.domain.profile import fingerprint
+from mats.domain.origin import fingerprint
 
 
 class Placed(StrEnum):

@@ -1,9 +1,7 @@
-"""What enrichment makes of a registration: the five fields, what is indexed, and how a change is recognised."""
+"""What enrichment makes of a registration: the five fields, and all else that is indexed or answered."""
 
-import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Self
 
@@ -12,12 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from mats.domain.capability import Id, Kind, Lifecycle, capability_id
 from mats.domain.descriptors import searched
 from mats.domain.errors import Fault, RegistrationInvalid
+from mats.domain.origin import fingerprint
 from mats.domain.registration import Registration
 from mats.domain.suspicion import suspicions
 from mats.domain.text import clean, clip, first_sentence, read_parameters, split_identifier
-
-SCHEMA = 1
-"""Grows when the texts derived from a registration change, so that every profile is made anew."""
 
 _FIELD_LIMIT = 20_000
 """Characters kept of each derived text: past this a description says nothing new, and a profile must fit an item."""
@@ -226,81 +222,3 @@ def fitting(profile: Profile, most: int = MAX_PROFILE_BYTES) -> Profile:
         message = f"says too much: its profile would be {size:,} bytes; at most {most:,} can be kept"
         raise RegistrationInvalid([Fault("", message)])
     return profile
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
-    """What turns a registration into a profile: writer model, prompt hash, encoder. Empty where there is none."""
-
-    writer: str = ""
-    prompt: str = ""
-    encoder: str = ""
-
-    def origin(self, registration: Registration) -> str:
-        """The `origin` fingerprint: equal means that neither the writer nor the encoder would see anything new."""
-        return f"{_text_fingerprint(registration)}-{fingerprint([self.writer, self.prompt, self.encoder])}"
-
-
-NOT_TEXT = ("version", "endpoint", "lifecycle", "visible_to")
-"""What no writer and no encoder reads of a registration; a profile carries it over."""
-
-
-def same_text(origin: str, registration: Registration) -> bool:
-    """Whether an origin is of this registration's text, whatever models it names."""
-    return origin.startswith(f"{_text_fingerprint(registration)}-")
-
-
-def _text_fingerprint(registration: Registration) -> str:
-    """What a writer and an encoder can read of a registration."""
-    return fingerprint([SCHEMA, registration.model_dump(mode="json", exclude=set(NOT_TEXT), exclude_defaults=True)])
-
-
-def fingerprint(value: object) -> str:
-    """128 bits of SHA-256 over canonical JSON."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-FIELD_WEIGHTS: Mapping[str, float] = {
-    "name": 1.0, "summary": 1.0, "action": 1.0, "keywords": 1.0, "description": 1.0, "examples": 1.0,
-    "parameters": 1.2, "other": 0.5,
-}  # fmt: skip
-"""The lexical fields of every index in column order, and what a word in each counts: docs/decisions/0003."""
-
-
-def lexical_fields(profile: Profile) -> dict[str, str]:
-    """The text of each lexical field, keyed as `FIELD_WEIGHTS`.
-
-    The name is there once as written and twice as words: docs/decisions/0003. A raw profile's summary
-    is the start of its description and is not indexed twice. Negative examples are nowhere here.
-    """
-    source, written = profile.source or SourceText(), profile.enrichment
-    spoken = split_identifier(profile.name)
-    return {
-        "name": f"{profile.name} {spoken} {spoken}",
-        "summary": written.summary if profile.enriched else "",
-        "action": written.action,
-        "keywords": " ".join(written.keywords),
-        "description": source.description,
-        "examples": " ".join(written.positive_examples),
-        "parameters": f"{source.parameter_names} {source.parameter_text}".strip(),
-        "other": source.other,
-    }
-
-
-def embedded_text(profile: Profile) -> str:
-    """What the encoder reads, most telling first, so that an encoder's own cut-off takes the least telling.
-
-    The five fields come first where a writer filled them; negative examples are nowhere here.
-    """
-    source, written = profile.source or SourceText(), profile.enrichment
-    spoken = split_identifier(profile.name)
-    names = (profile.name, spoken if spoken.lower() != profile.name.lower() else "")
-    keywords, examples = " ".join(written.keywords), " ".join(written.positive_examples)
-    if profile.enriched:
-        said = [f"{written.summary} {written.action}".strip(), keywords[:300], examples[:600]]
-        said += [source.description[:700], source.other[:300], source.parameter_names[:200]]
-    else:
-        said = [source.description[:700], source.other[:300]]
-        said += [keywords[:200], source.parameter_names[:200], examples[:300]]
-    return ". ".join(part for part in (*names, *said, source.parameter_text[:500]) if part)

@@ -4,8 +4,9 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mats.domain.fence import encoded, fitted, size, visible
+from mats.domain.fence import encoded, size, visible
 from mats.domain.profile import Enrichment, Profile, SourceText
+from mats.domain.truncate import truncate_json
 
 CARD_BYTES = 240
 """What one candidate may take of a rerank request, in bytes of JSON: docs/decisions/0007."""
@@ -27,7 +28,7 @@ def card(number: int, profile: Profile, *, room: int = CARD_BYTES) -> str:
     shown: dict[str, Any] = {"n": number}
     for key, text, most in _parts(profile):
         left = min(most, room - size(encoded({**shown, key: ""})))
-        if text and left > 0 and (fit := fitted(visible(text[:_READ_CHARACTERS]), left)):
+        if text and left > 0 and (fit := truncate_json(visible(text[:_READ_CHARACTERS]), left)):
             shown[key] = fit
     return encoded(shown)
 

@@ -1,1 +1,1 @@
-"""Offline measurement. Imports mats; nothing but the command line imports it."""
+"""Offline measurement. Of all mats, only `mats.local` imports it."""

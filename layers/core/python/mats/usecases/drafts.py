@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from mats.domain.capability import Id, parts
 from mats.domain.errors import DependencyFailed, Fault, KindConflict, RegistrationInvalid, ReplyUnusable
-from mats.domain.fence import fitted
 from mats.domain.outcome import Outcome
 from mats.domain.profile import MAX_KEPT_BYTES, Profile, Status, fitting, profile_of
 from mats.domain.registration import Registration
+from mats.domain.truncate import truncate_json
 from mats.ports import Item, Stored
 from mats.usecases.profile_maker import ProfileMaker
 
@@ -39,7 +39,7 @@ def make_draft(id: Id, item: Item | None, trust: int | None, kept: Stored | None
     except RegistrationInvalid as error:
         last_good = kept or Stored(Profile(namespace=namespace, name=name))
         rejected = last_good.profile.model_copy(
-            update={"status": Status.REJECTED, "error": fitted(str(error), _MAX_ERROR_BYTES), "trust": trust}
+            update={"status": Status.REJECTED, "error": truncate_json(str(error), _MAX_ERROR_BYTES), "trust": trust}
         )
         return Draft(Outcome.REJECTED, replace(last_good, profile=rejected.sealed()))
 

@@ -5,16 +5,9 @@ from dataclasses import dataclass, replace
 
 from mats.domain.errors import DependencyFailed, RegistrationInvalid, ReplyUnusable
 from mats.domain.grounding import grounded
-from mats.domain.profile import (
-    MAX_KEPT_BYTES,
-    Profile,
-    Recipe,
-    embedded_text,
-    fitting,
-    profile_of,
-    same_text,
-    with_owners_words,
-)
+from mats.domain.index_fields import embedded_text
+from mats.domain.origin import Recipe, same_text
+from mats.domain.profile import MAX_KEPT_BYTES, Profile, fitting, profile_of, with_owners_words
 from mats.domain.registration import Registration
 from mats.ports import Encoder, Stored, Vector, Writer
 

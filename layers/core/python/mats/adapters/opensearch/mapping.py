@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from mats.domain.capability import Id, Kind
-from mats.domain.profile import FIELD_WEIGHTS, lexical_fields
+from mats.domain.index_fields import FIELD_WEIGHTS, lexical_fields
 from mats.domain.query import Filter
 from mats.ports import Stored, Vector
 

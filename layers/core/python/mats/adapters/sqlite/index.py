@@ -17,7 +17,8 @@ from mats.adapters.sqlite.matrix import Mask, Matrix
 from mats.adapters.sqlite.profiles import to_blob
 from mats.adapters.sqlite.registry import IN, as_json
 from mats.domain.capability import Id, Kind
-from mats.domain.profile import FIELD_WEIGHTS, Profile, lexical_fields
+from mats.domain.index_fields import FIELD_WEIGHTS, lexical_fields
+from mats.domain.profile import Profile
 from mats.domain.query import Filter
 from mats.ports import Hit, SearchIndex, Stored, Vector
 

@@ -17,7 +17,8 @@ import numpy as np
 
 from mats import bootstrap
 from mats.bootstrap.local import LocalSystem
-from mats.domain.profile import embedded_text, profile_of
+from mats.domain.index_fields import embedded_text
+from mats.domain.profile import profile_of
 from mats.domain.query import Query
 from mats.edge.answer import Answer
 from mats.evaluation.data.datasets import load

@@ -13,7 +13,7 @@ from typing import Any
 from mats.domain.capability import Id, Kind
 from mats.domain.errors import Fault, Invalid, RegistrationInvalid
 from mats.domain.registration import Registration
-from mats.domain.rows import item_of
+from mats.evaluation.data.beir import item_of
 
 SETS = ("tools", "models", "skills", "agents", "mcp-tools-closed", "multitool", "sparse-tools", "sparse-rotbench")
 """The data sets of all experiments, by folder."""

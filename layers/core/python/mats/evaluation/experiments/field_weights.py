@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
-from mats.domain.profile import FIELD_WEIGHTS
+from mats.domain.index_fields import FIELD_WEIGHTS
 from mats.evaluation.experiments.context import ExperimentContext, select
 from mats.evaluation.systems.base import ask
 from mats.evaluation.systems.pipeline import shortlist_system

@@ -10,8 +10,9 @@ from typing import Any
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability import Id, capability_id
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, KindConflict, RegistrationInvalid
+from mats.domain.origin import NOT_TEXT, same_text
 from mats.domain.placement import Placed
-from mats.domain.profile import NOT_TEXT, Profile, Status, same_text
+from mats.domain.profile import Profile, Status
 from mats.domain.registration import Registration
 from mats.local.console.capability_list import CapabilityList
 from mats.local.console.exposure import exposure_json

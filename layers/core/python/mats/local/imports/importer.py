@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from mats.domain.capability import Id
 from mats.domain.errors import Fault, Invalid, KindConflict, RegistrationInvalid
+from mats.domain.origin import fingerprint
 from mats.domain.placement import Placed
-from mats.domain.profile import fingerprint
 from mats.domain.registration import Registration
 from mats.local.imports import formats
 from mats.local.imports.files import FileUnreadable

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 
 from mats.domain.errors import DependencyFailed, ReplyUnusable
 from mats.domain.explain import explain
+from mats.domain.index_fields import embedded_text
 from mats.domain.placement import Placed, place, version_of
-from mats.domain.profile import Profile, embedded_text
+from mats.domain.profile import Profile
 from mats.domain.query import Filter, Query
 from mats.domain.ranking import Signal, Verdict
 from mats.domain.registration import Registration

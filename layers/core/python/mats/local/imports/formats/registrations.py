@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from mats.domain.errors import RegistrationInvalid
 from mats.domain.registration import Registration
-from mats.domain.rows import item_of
+from mats.evaluation.data.beir import item_of
 from mats.local.imports.formats.mapping import Json, MappedValue, Source, map_each
 
 NAME = "registrations"

@@ -1,4 +1,4 @@
-"""Rows that people import: registrations as they are, or judged-corpus rows mapped to one."""
+"""Rows of BEIR's layout, which retrieval data sets share, as Registry items."""
 
 import hashlib
 import re

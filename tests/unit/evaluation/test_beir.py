@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from mats.domain.profile import SourceText
 from mats.domain.registration import Registration
-from mats.domain.rows import item_of, namespace_of
+from mats.evaluation.data.beir import item_of, namespace_of
 from tests.builders import an_item
 
 

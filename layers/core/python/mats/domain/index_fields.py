@@ -1,0 +1,50 @@
+"""The texts of a profile that an index searches and an encoder reads."""
+
+from collections.abc import Mapping
+
+from mats.domain.profile import Profile, SourceText
+from mats.domain.text import split_identifier
+
+FIELD_WEIGHTS: Mapping[str, float] = {
+    "name": 1.0, "summary": 1.0, "action": 1.0, "keywords": 1.0, "description": 1.0, "examples": 1.0,
+    "parameters": 1.2, "other": 0.5,
+}  # fmt: skip
+"""The lexical fields of every index in column order, and what a word in each counts: docs/decisions/0003."""
+
+
+def lexical_fields(profile: Profile) -> dict[str, str]:
+    """The text of each lexical field, keyed as `FIELD_WEIGHTS`.
+
+    The name is there once as written and twice as words: docs/decisions/0003. A raw profile's summary
+    is the start of its description and is not indexed twice. Negative examples are nowhere here.
+    """
+    source, written = profile.source or SourceText(), profile.enrichment
+    spoken = split_identifier(profile.name)
+    return {
+        "name": f"{profile.name} {spoken} {spoken}",
+        "summary": written.summary if profile.enriched else "",
+        "action": written.action,
+        "keywords": " ".join(written.keywords),
+        "description": source.description,
+        "examples": " ".join(written.positive_examples),
+        "parameters": f"{source.parameter_names} {source.parameter_text}".strip(),
+        "other": source.other,
+    }
+
+
+def embedded_text(profile: Profile) -> str:
+    """What the encoder reads, most telling first, so that an encoder's own cut-off takes the least telling.
+
+    The five fields come first where a writer filled them; negative examples are nowhere here.
+    """
+    source, written = profile.source or SourceText(), profile.enrichment
+    spoken = split_identifier(profile.name)
+    names = (profile.name, spoken if spoken.lower() != profile.name.lower() else "")
+    keywords, examples = " ".join(written.keywords), " ".join(written.positive_examples)
+    if profile.enriched:
+        said = [f"{written.summary} {written.action}".strip(), keywords[:300], examples[:600]]
+        said += [source.description[:700], source.other[:300], source.parameter_names[:200]]
+    else:
+        said = [source.description[:700], source.other[:300]]
+        said += [keywords[:200], source.parameter_names[:200], examples[:300]]
+    return ". ".join(part for part in (*names, *said, source.parameter_text[:500]) if part)

@@ -1,0 +1,33 @@
+"""Truncation of text to a number of bytes of JSON."""
+
+import re
+
+from mats.domain.fence import encoded, size
+
+_PLAIN = re.compile(r"[ !#-%'-;=?-\[\]-~]*")
+"""What takes one byte a character, encoded: ASCII without quotes, backslashes and what is escaped here."""
+
+
+def truncate_json(text: str, room: int) -> str:
+    """As much of the beginning as takes at most `room` bytes once encoded as a JSON string, quotes not counted.
+
+    Cut at a word where one ends in the last fifth; what is cut ends in an ellipsis.
+    """
+    if len(text) <= room and _encoded_size(text) <= room:
+        return text
+    low, high = 0, min(len(text), room)
+    if _PLAIN.fullmatch(text, 0, high):
+        low = high = max(0, room - len("…".encode()))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if _encoded_size(text[:middle]) <= room - len("…".encode()):
+            low = middle
+        else:
+            high = middle - 1
+    space = text.rfind(" ", 0, low + 1)
+    cut = text[: space if space > low * 4 // 5 else low].rstrip()
+    return f"{cut}…" if cut else ""
+
+
+def _encoded_size(text: str) -> int:
+    return size(encoded(text)) - 2
