@@ -1,4 +1,4 @@
-"""`mats import` of every format as people run it: detected, mapped, registered, found; rehearsed without a trace."""
+"""`mats import` of every format: detection, mapping, registration, search, dry run."""
 
 import gzip
 import json
@@ -36,7 +36,7 @@ FORMATS = ROOT / "examples" / "formats"
         ),
     ],
 )  # fmt: skip
-def test_a_document_of_each_format_is_imported_and_imported_again_changes_nothing(mats: Mats, name, ids):
+def test_importing_a_document_again_changes_nothing(mats: Mats, name, ids):
     first = mats("import", str(FORMATS / name), "--json")
     assert first.code == 0, first.err
     assert [entry["id"] for entry in first.json["registered"]] == ids
@@ -45,7 +45,7 @@ def test_a_document_of_each_format_is_imported_and_imported_again_changes_nothin
     assert (again["unchanged"], again["indexed"]) == (len(ids), 0)
 
 
-def test_standard_input_is_told_by_what_is_in_it(mats: Mats):
+def test_format_of_standard_input_is_detected(mats: Mats):
     assert mats("import", "-", "--json", stdin=d.SKILL.encode()).json["new"] == 1
     tools = json.dumps(d.TOOLS).encode()
     refused = mats("import", "-", stdin=tools)
@@ -56,7 +56,7 @@ def test_standard_input_is_told_by_what_is_in_it(mats: Mats):
     assert "org.tides/high_tide" in [result["id"] for result in found]
 
 
-def test_a_rehearsal_shows_the_items_and_leaves_no_trace(mats: Mats, tmp_path: Path):
+def test_dry_run_prints_the_items_and_writes_nothing(mats: Mats, tmp_path: Path):
     ran = mats("import", "--dry-run", "--json", "--namespace", "org.mine", str(FORMATS))
     assert ran.code == 0, ran.err
     assert ran.json["dry_run"] is True
@@ -70,7 +70,7 @@ def test_a_rehearsal_shows_the_items_and_leaves_no_trace(mats: Mats, tmp_path: P
     assert "nothing was registered" in shown.out
 
 
-def test_items_for_dynamodbs_command_line_are_written_and_nothing_is_registered(mats: Mats, tmp_path: Path):
+def test_request_files_are_written_and_nothing_is_registered(mats: Mats, tmp_path: Path):
     folder = tmp_path / "items"
     ran = mats("import", "--to-items", str(folder), "--table", "MyRegistry", str(FORMATS / "openapi.yaml"), "--json")
     assert ran.json["request_files"] == 1
@@ -84,7 +84,7 @@ def test_items_for_dynamodbs_command_line_are_written_and_nothing_is_registered(
     assert not mats.home.exists()
 
 
-def test_a_namespace_that_is_none_is_refused_before_anything_is_read(mats: Mats):
+def test_invalid_namespace_is_rejected_before_anything_is_read(mats: Mats):
     ran = mats("import", "--namespace", "Not One", "no-such-file.json")
     assert ran.code == 1
     assert "namespace" in ran.err
@@ -92,7 +92,7 @@ def test_a_namespace_that_is_none_is_refused_before_anything_is_read(mats: Mats)
 
 
 @pytest.mark.parametrize("name", ["bomb.yaml", "twice.json", "deep.json", "circle.json", "bomb.json.gz", "text.json"])
-def test_a_hostile_file_ends_in_one_clear_line_and_the_good_ones_are_taken(mats: Mats, tmp_path: Path, name):
+def test_hostile_file_is_one_rejection_and_others_are_imported(mats: Mats, tmp_path: Path, name):
     aliases = "a0: &a0 [x,x,x,x,x,x,x,x]\n"
     aliases += "".join(f"a{n}: &a{n} [{f'*a{n - 1},' * 8}]\n" for n in range(1, 15))
     circle = {"openapi": "3.0.0", "info": {"title": "t"}, "paths": {"/": {"$ref": "#/paths/~1"}}}
@@ -113,7 +113,7 @@ def test_a_hostile_file_ends_in_one_clear_line_and_the_good_ones_are_taken(mats:
     assert "1 new" in ran.out
 
 
-def test_a_live_server_is_listed_over_its_standard_input_and_over_http(mats: Mats):
+def test_live_server_is_listed_over_stdio_and_http(mats: Mats):
     assert mats("import", "-", "--namespace", "org.tides", stdin=json.dumps(d.TOOLS).encode()).code == 0
     command = [sys.executable, "-m", "mats.local.cli", "mcp"]
     over_stdio = mats("import", "mcp", "--json", "--namespace", "org.self", "--", *command)
@@ -143,7 +143,7 @@ server.run()
 """
 
 
-def test_a_server_of_the_official_sdk_is_listed(mats: Mats):
+def test_server_of_the_official_sdk_is_listed(mats: Mats):
     ran = mats("import", "mcp", "--dry-run", "--json", "--namespace", "org.sdk", "--", sys.executable, "-c", SDK_SERVER)
     assert ran.code == 0, ran.err
     assert [item["name"] for item in ran.json["items"]] == ["tide_0", "tide_1", "tide_2"]
@@ -152,7 +152,7 @@ def test_a_server_of_the_official_sdk_is_listed(mats: Mats):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["mcp"], 1, "say which server"),
+        (["mcp"], 1, "needs a server"),
         (["mcp", "--", "/no/such/server"], 3, "cannot be started"),
         (["mcp", "--", sys.executable, "-c", "raise SystemExit('no key')"], 3, "no key"),
         (["mcp", "http://169.254.169.254/mcp"], 1, "never asked"),
@@ -160,7 +160,7 @@ def test_a_server_of_the_official_sdk_is_listed(mats: Mats):
         (["http://127.0.0.1:1/x.json"], 1, "cannot be read"),
     ],
 )
-def test_what_cannot_be_asked_is_one_line(mats: Mats, arguments, code, said):
+def test_failed_request_is_one_line(mats: Mats, arguments, code, said):
     ran = mats("import", *arguments)
     assert ran.code == code
     assert said in ran.err
@@ -191,7 +191,7 @@ class _Bedrock(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-def test_what_bedrock_lists_is_read_by_its_own_sdk_and_imported(mats: Mats):
+def test_live_bedrock_models_are_imported(mats: Mats):
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Bedrock)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     aws = {
@@ -209,7 +209,7 @@ def test_what_bedrock_lists_is_read_by_its_own_sdk_and_imported(mats: Mats):
     ]  # fmt: skip
 
 
-def test_what_was_recorded_is_of_the_shape_of_bedrocks_own_model():
+def test_recorded_models_have_the_shape_of_the_bedrock_api():
     model = botocore.session.get_session().get_service_model("bedrock")
     for operation, key in (
         ("ListFoundationModels", "modelSummaries"), ("ListInferenceProfiles", "inferenceProfileSummaries"),
@@ -220,7 +220,7 @@ def test_what_was_recorded_is_of_the_shape_of_bedrocks_own_model():
             assert set(shape.required_members) <= summary.keys()
 
 
-def test_without_a_region_bedrock_is_one_line(mats: Mats, tmp_path: Path):
+def test_missing_region_is_one_line(mats: Mats, tmp_path: Path):
     nowhere = {"AWS_CONFIG_FILE": str(tmp_path / "none"), "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "none")}
     ran = mats("import", "bedrock", AWS_REGION="", AWS_DEFAULT_REGION="", **nowhere)
     assert ran.code == 3

@@ -1,4 +1,4 @@
-"""What is lines and what is a document; what of a folder is looked at; what unpacks to too much."""
+"""Files, folders and archives: what is read as lines or documents, and what is skipped."""
 
 import gzip
 import io
@@ -49,11 +49,11 @@ def held(name: str, content: bytes) -> str:
         ("x.yaml", b"openapi: 3.1.0\npaths: {}\n", "document"),
     ],
 )
-def test_lines_are_told_from_documents(name, text, what):
+def test_lines_and_documents_are_distinguished(name, text, what):
     assert held(name, text) == what
 
 
-def test_lines_are_handed_on_before_the_last_of_them_has_come():
+def test_lines_of_a_pipe_are_read_as_they_arrive():
     read_end, write_end = os.pipe()
     with os.fdopen(read_end, "rb") as file, os.fdopen(write_end, "wb", buffering=0) as pipe:
         pipe.write(row("a") * 2)
@@ -69,14 +69,14 @@ def test_a_document_on_one_line_or_many_is_imported_alike(tmp_path):
         assert imported(file).report.placed[Placed.NEW] == 1
 
 
-def test_lines_may_be_documents_of_other_formats_too(tmp_path):
+def test_lines_may_hold_documents_of_other_formats(tmp_path):
     file = tmp_path / "servers.jsonl"
     file.write_bytes(b"\n".join(json.dumps(v).encode() for v in (d.SERVER, d.OLD_SERVER, d.CARD)) + b"\n" + row("a"))
     report = imported(file).report
     assert (report.rows, report.placed[Placed.NEW], report.rejected) == (4, 4, [])
 
 
-def test_a_list_of_registrations_is_imported_and_its_faults_are_named_by_their_place(tmp_path):
+def test_faults_in_a_list_are_reported_by_position(tmp_path):
     file = tmp_path / "list.json"
     file.write_text(json.dumps([json.loads(row("a")), {"kind": "robot"}, 5], indent=1))
     report = imported(file).report
@@ -84,7 +84,7 @@ def test_a_list_of_registrations_is_imported_and_its_faults_are_named_by_their_p
     assert [(bad.place.where, len(bad.faults)) for bad in report.rejected] == [("[1]", 3), ("[2]", 1)]
 
 
-def test_a_bad_first_line_does_not_hide_the_good_ones(tmp_path):
+def test_bad_first_line_does_not_reject_the_others(tmp_path):
     file = tmp_path / "rows.txt"
     file.write_bytes(b"{not json}\n" + row("a"))
     report = imported(file).report
@@ -92,7 +92,7 @@ def test_a_bad_first_line_does_not_hide_the_good_ones(tmp_path):
     assert report.placed[Placed.NEW] == 1
 
 
-def test_a_document_that_is_too_large_says_so_soon(tmp_path, monkeypatch):
+def test_too_large_document_is_rejected_early(tmp_path, monkeypatch):
     monkeypatch.setattr("mats.local.imports.lines.MAX_BYTES", 100_000)
     monkeypatch.setattr("mats.local.imports.formats.decoding.MAX_BYTES", 100_000)
     file = tmp_path / "big.json"
@@ -103,7 +103,7 @@ def test_a_document_that_is_too_large_says_so_soon(tmp_path, monkeypatch):
     assert "larger than" in rejected.faults[0].message
 
 
-def test_an_archive_that_unpacks_to_too_much_says_so(tmp_path, monkeypatch):
+def test_decompression_bomb_is_rejected(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "_MIN_UNPACKED", 1_000_000)
     file = tmp_path / "bomb.jsonl.gz"
     file.write_bytes(gzip.compress(b"\0" * 10_000_000))
@@ -113,7 +113,7 @@ def test_an_archive_that_unpacks_to_too_much_says_so(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["", "no\0name", "x" * 5_000, "/dev/null/x"])
-def test_a_name_that_cannot_be_is_one_fault(name):
+def test_impossible_file_name_is_one_fault(name):
     (rejected,) = imported(name).report.rejected
     assert "cannot be read" in rejected.faults[0].message
 
@@ -136,7 +136,7 @@ def folder(tmp_path):
     return root
 
 
-def test_of_a_folder_what_is_of_a_known_format_is_taken_and_the_rest_is_passed_over(folder):
+def test_files_of_unknown_format_in_a_folder_are_skipped(folder):
     importer = imported(folder)
     assert sorted(importer.registry.items) == [
         "io.github.example-org/tide-tables", "n/a", "org.example.office/tidy-minutes",
@@ -145,7 +145,7 @@ def test_of_a_folder_what_is_of_a_known_format_is_taken_and_the_rest_is_passed_o
     assert {file.rpartition("/")[2] for file, _ in importer.report.passed_over} == {"package.json", "tsconfig.json"}
 
 
-def test_a_file_whose_name_promises_something_is_rejected_when_it_is_broken(folder):
+def test_broken_file_with_a_known_name_is_rejected(folder):
     (folder / "a" / "agent-card.json").write_text("{")
     (rejected,) = imported(folder).report.rejected
     assert rejected.place.file.endswith("agent-card.json")
@@ -169,12 +169,12 @@ def test_links_out_of_a_folder_are_not_followed(folder, tmp_path):
     assert len(importer.registry.items) == 3
 
 
-def test_what_is_no_file_in_a_folder_is_not_waited_for(folder):
+def test_pipe_in_a_folder_is_ignored(folder):
     os.mkfifo(folder / "pipe.json")
     assert len(imported(folder).registry.items) == 3
 
 
-def test_a_folder_that_cannot_be_looked_into_is_named(folder, monkeypatch):
+def test_unreadable_folder_is_reported(folder, monkeypatch):
     def walk(root, onerror, followlinks):
         onerror(PermissionError(13, "Permission denied", str(folder / "a")))
         return iter(())
@@ -184,13 +184,13 @@ def test_a_folder_that_cannot_be_looked_into_is_named(folder, monkeypatch):
     assert (rejected.place.file, rejected.faults[0].message) == (str(folder / "a"), "cannot be read: Permission denied")
 
 
-def test_a_folder_of_too_many_files_says_so(folder, monkeypatch):
+def test_folder_with_too_many_files_is_reported(folder, monkeypatch):
     monkeypatch.setattr(files, "MAX_FILES", 2)
     *_, last = find_files(str(folder))
     assert "more than 2 files" in last.problem
 
 
-def test_two_things_of_one_id_do_not_replace_each_other(tmp_path):
+def test_second_registration_under_one_id_is_rejected(tmp_path):
     for name, version in (("a", "1"), ("b", "2"), ("c", "1")):
         (tmp_path / f"{name}.json").write_text(json.dumps({**d.CARD, "version": version}))
     importer = imported(tmp_path)
@@ -200,7 +200,7 @@ def test_two_things_of_one_id_do_not_replace_each_other(tmp_path):
     assert importer.report.placed == {Placed.NEW: 1, Placed.UNCHANGED: 1}
 
 
-def test_what_a_document_changed_is_named(tmp_path):
+def test_changed_registration_is_reported(tmp_path):
     file = tmp_path / "a.json"
     registry = MemoryRegistry()
     for version in ("1", "2"):

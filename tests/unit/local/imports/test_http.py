@@ -1,7 +1,10 @@
-"""Addresses that are read, and those that are not asked; servers that are slow, large or lead astray."""
+"""Fetching: SSRF protection, limits and timeouts, TLS, redaction."""
 
+import datetime
 import gzip
+import ipaddress
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +12,9 @@ from typing import Any
 
 import httpcore2
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from mats.local.imports import http
 from mats.local.imports.addresses import Unfetchable, redact, without_query
@@ -53,7 +59,7 @@ def response(head: str, body: bytes = b"") -> Callable[[socket.socket], None]:
     return lambda connection: connection.sendall(f"HTTP/1.1 {head}\r\n\r\n".encode() + body)
 
 
-def test_an_address_on_this_machine_is_read_when_it_is_given():
+def test_given_loopback_address_is_fetched():
     with answering(response("200 OK\r\nContent-Length: 2", b"{}")) as url:
         assert fetch(url) == b"{}"
 
@@ -78,7 +84,7 @@ def test_an_address_on_this_machine_is_read_when_it_is_given():
         ("200 OK\r\n" + "X: y" * 50_000, b"", "cannot be read"),
     ],
 )
-def test_an_answer_that_is_wrong_or_leads_astray_is_one_clear_sentence(head, body, said):
+def test_bad_response_or_redirect_is_one_clear_fault(head, body, said):
     with answering(response(head, body)) as url, pytest.raises(Unfetchable, match=said):
         fetch(url, max_bytes=100_000, timeout_s=10)
 
@@ -91,12 +97,12 @@ def drip(connection: socket.socket, head: bytes) -> None:
 
 
 @pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"])
-def test_a_server_that_never_ends_is_left_in_time(head):
+def test_endless_response_times_out(head):
     with answering(lambda connection: drip(connection, head)) as url, pytest.raises(Unfetchable, match=r"within 0\.5"):
         fetch(url, timeout_s=0.5)
 
 
-def test_a_server_that_says_nothing_is_left_in_time():
+def test_silent_server_times_out():
     with answering(lambda c: threading.Event().wait(20)) as url, pytest.raises(Unfetchable, match=r"within 0\.5"):
         fetch(url, timeout_s=0.5)
 
@@ -108,7 +114,7 @@ def test_a_server_that_says_nothing_is_left_in_time():
         "http://user:secret@example.com/", "http://example.com/\r\nX: y", "https://exämple.com/",
     ],
 )  # fmt: skip
-def test_what_is_no_address_is_not_asked(url):
+def test_invalid_url_is_not_requested(url):
     with pytest.raises(Unfetchable) as raised:
         fetch(url)
     assert "secret" not in str(raised.value)
@@ -118,7 +124,7 @@ def test_what_is_no_address_is_not_asked(url):
     "address", ["169.254.169.254", "100.100.100.200", "fe80::1", "fd00:ec2::254", "::ffff:169.254.169.254",
                 "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "0.0.0.0", "::", "224.0.0.1", "255.255.255.255"],
 )  # fmt: skip
-def test_no_address_of_a_clouds_metadata_is_asked_by_whatever_name(address, monkeypatch):
+def test_metadata_and_link_local_addresses_are_never_requested(address, monkeypatch):
     monkeypatch.setattr(http.socket, "getaddrinfo", lambda *a, **k: [(0, 0, 0, "", (address, 80))])
     with pytest.raises(Unfetchable, match="never asked"):
         fetch("http://innocent.example/")
@@ -134,7 +140,7 @@ def refusing(heard: Callable[[str, float], None], error: type[Exception] = httpc
     return connect_tcp
 
 
-def test_an_address_that_is_translated_is_the_one_it_stands_for(monkeypatch):
+def test_translated_address_is_checked_as_the_one_it_stands_for(monkeypatch):
     reached: list[str] = []
     monkeypatch.setattr(http.socket, "getaddrinfo", lambda *a, **k: [(0, 0, 0, "", ("64:ff9b::5db8:d822", 80))])
     monkeypatch.setattr(httpcore2.AnyIOBackend, "connect_tcp", refusing(lambda host, timeout: reached.append(host)))
@@ -143,13 +149,13 @@ def test_an_address_that_is_translated_is_the_one_it_stands_for(monkeypatch):
     assert reached == ["64:ff9b::5db8:d822"]
 
 
-def test_a_name_that_stands_for_this_machine_is_not_asked(monkeypatch):
+def test_name_that_resolves_to_loopback_is_not_requested(monkeypatch):
     monkeypatch.setattr(http.socket, "getaddrinfo", lambda *a, **k: [(0, 0, 0, "", ("127.0.0.1", 80))])
     with pytest.raises(Unfetchable, match="this machine"):
         fetch("http://innocent.example/")
 
 
-def test_addresses_that_take_no_connection_share_the_time(monkeypatch):
+def test_unreachable_addresses_share_the_timeout(monkeypatch):
     given: list[float] = []
 
     addresses = [(0, 0, 0, "", (f"8.8.8.{n}", 80)) for n in range(9)]
@@ -161,15 +167,15 @@ def test_addresses_that_take_no_connection_share_the_time(monkeypatch):
     assert given == [2, 2, 2, 2]
 
 
-def test_what_may_be_secret_in_an_address_is_not_shown():
+def test_redacted_url_has_no_credentials_and_query():
     assert redact("https://user:pw@a.example:8443/x?token=1#y") == "https://a.example:8443/x"
 
 
-def test_what_may_be_secret_in_an_address_is_not_kept():
+def test_registered_url_has_no_query():
     assert without_query("https://a.example:8443/X/mcp?api_key=1#y") == "https://a.example:8443/X/mcp"
 
 
-def test_what_lies_at_an_address_with_a_key_is_registered_without_it():
+def test_endpoint_is_registered_without_the_key_of_its_url():
     body = b"---\nname: a\ndescription: Does something.\n---\nDo it.\n"
     importer = Importer(MemoryRegistry())
     with answering(response(f"200 OK\r\nContent-Length: {len(body)}", body)) as url:
@@ -178,7 +184,7 @@ def test_what_lies_at_an_address_with_a_key_is_registered_without_it():
     assert item["endpoint"] == f"{url}/SKILL.md"
 
 
-def test_an_archive_at_an_address_is_unpacked_and_a_damaged_one_is_named():
+def test_fetched_archive_is_decompressed_and_a_damaged_one_rejected():
     packed = gzip.compress(b'{"namespace": "n", "name": "a", "kind": "tool"}\n')
     for body, placed in ((packed, 1), (packed[:20], 0)):
         with answering(response(f"200 OK\r\nContent-Length: {len(body)}", body)) as url:
@@ -186,3 +192,85 @@ def test_an_archive_at_an_address_is_unpacked_and_a_damaged_one_is_named():
             importer.import_sources(open_sources(f"{url}/rows.jsonl.gz?token=secret"))
         assert len(importer.registry.items) == placed
         assert [bad.place.file for bad in importer.report.rejected] == [f"{url}/rows.jsonl.gz"] * (1 - placed)
+
+
+def test_connection_goes_to_the_checked_address_of_a_name_that_changes(monkeypatch):
+    reached: list[str] = []
+    answers = iter(["93.184.216.34", "169.254.169.254", "127.0.0.1"])
+    monkeypatch.setattr(http.socket, "getaddrinfo", lambda *a, **k: [(0, 0, 0, "", (next(answers), 80))])
+    monkeypatch.setattr(httpcore2.AnyIOBackend, "connect_tcp", refusing(lambda host, timeout: reached.append(host)))
+    with pytest.raises(Unfetchable, match="cannot be read"):
+        fetch("http://rebinding.example/")
+    assert reached == ["93.184.216.34"]
+
+
+def test_refused_connection_says_so():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(Unfetchable, match="cannot be read: Connection refused"):
+        fetch(f"http://127.0.0.1:{port}/")
+
+
+def test_cookies_are_not_sent_on(monkeypatch):
+    requests: list[bytes] = []
+
+    def redirect(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 302 Found\r\nSet-Cookie: id=1\r\nLocation: /next\r\nContent-Length: 0\r\n\r\n")
+        requests.append(connection.recv(65_536))
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+    with answering(redirect) as url, pytest.raises(Unfetchable, match="redirects more than"):
+        fetch(url, timeout_s=5)
+    assert not any(b"cookie" in request.lower() for request in requests)
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    """A certificate of its own authority, for other.example and 127.0.0.2."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "other.example")])
+    names = [x509.DNSName("other.example"), x509.IPAddress(ipaddress.ip_address("127.0.0.2"))]
+    begin = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), 1, begin, begin.replace(year=2100))
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    file = tmp_path / "certificate.pem"
+    plain = serialization.NoEncryption()
+    secret = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+    file.write_bytes(made.public_bytes(serialization.Encoding.PEM) + secret)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("is_trusted", "host", "outcome"),
+    [
+        (True, "127.0.0.2", b"{}"),
+        (True, "127.0.0.1", "Hostname|IP address|CERTIFICATE"),
+        (False, "127.0.0.2", "CERTIFICATE"),
+    ],
+)
+def test_certificate_must_be_trusted_and_of_the_host(certificate, monkeypatch, is_trusted, host, outcome):
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate) if is_trusted else "/dev/null")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+
+    def serve(server: socket.socket) -> None:
+        connection, _ = server.accept()
+        try:
+            with context.wrap_socket(connection, server_side=True) as safe:
+                safe.recv(65_536)
+                safe.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+        except OSError:
+            return
+
+    with socket.create_server((host, 0)) as server:
+        threading.Thread(target=serve, args=(server,), daemon=True).start()
+        url = f"https://{host}:{server.getsockname()[1]}/"
+        if isinstance(outcome, bytes):
+            assert fetch(url, timeout_s=10) == outcome
+        else:
+            with pytest.raises(Unfetchable, match=f"asked safely.*({outcome})"):
+                fetch(url, timeout_s=10)

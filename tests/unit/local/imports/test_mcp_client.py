@@ -1,4 +1,4 @@
-"""Live MCP servers: honest ones of every revision are listed, and whatever the others do ends soon."""
+"""Live MCP servers: every protocol version is listed, and failing servers end soon."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def listed(script: str, timeout_s: float = 10) -> list[str]:
     return [tool["name"] for tool in list_by_command(command, timeout_s=timeout_s, grace_s=0.1)["tools"]]
 
 
-def test_all_pages_of_a_server_are_listed_and_nothing_is_called():
+def test_all_pages_are_listed_and_no_tool_is_called():
     assert listed("""
         shake()
         for request in requests:
@@ -47,7 +47,7 @@ def test_all_pages_of_a_server_are_listed_and_nothing_is_called():
     """) == ["a", "b", "c"]
 
 
-def test_a_server_without_a_handshake_is_told_the_revision_with_each_request():
+def test_server_without_handshake_gets_the_version_with_each_request():
     assert listed("""
         for request in requests:
             if request["method"] == "tools/list":
@@ -58,7 +58,7 @@ def test_a_server_without_a_handshake_is_told_the_revision_with_each_request():
     """) == ["a", "b", "c"]
 
 
-def test_a_server_that_logs_notifies_and_asks_in_between_is_listed_all_the_same():
+def test_server_may_log_notify_and_ask_between_its_answers():
     assert listed("""
         print("Starting up ...", flush=True)
         shake()
@@ -95,13 +95,13 @@ def test_a_server_that_logs_notifies_and_asks_in_between_is_listed_all_the_same(
         ("sys.stdout.write('[' * 100000 + '\\n'); sys.stdout.flush(); sys.exit(1)", "ended before"),
     ],
 )  # fmt: skip
-def test_a_server_that_dies_hangs_floods_or_lies_ends_in_one_clear_sentence(script, said):
+def test_failing_server_ends_in_one_clear_sentence(script, said):
     with pytest.raises(ServerFailed, match=said) as raised:
         listed(script, timeout_s=1 if "1 sec" in said or "within 1" in said else 20)
     assert "\x1b" not in str(raised.value)
 
 
-def test_last_words_are_reported_of_a_server_that_ended_before_the_first_request(monkeypatch):
+def test_last_words_of_a_server_that_ended_early_are_reported(monkeypatch):
     start = subprocess.Popen
 
     def start_and_wait(*arguments, **options) -> subprocess.Popen:
@@ -114,7 +114,7 @@ def test_last_words_are_reported_of_a_server_that_ended_before_the_first_request
         listed("sys.exit('no key given')")
 
 
-def test_a_command_that_is_not_there_says_so():
+def test_missing_command_is_reported():
     with pytest.raises(ServerFailed, match="cannot be started"):
         list_by_command(["/no/such/server"], timeout_s=1)
 
@@ -124,7 +124,7 @@ def alive(pid: int) -> bool:
     return bool(state.strip()) and not state.strip().startswith("Z")
 
 
-def test_a_server_and_what_it_started_are_ended_even_if_they_do_not_want_to(tmp_path):
+def test_process_group_that_ignores_sigterm_is_killed(tmp_path):
     note = tmp_path / "pids"
     script = f"""
         import signal, subprocess
@@ -145,7 +145,7 @@ def test_a_server_and_what_it_started_are_ended_even_if_they_do_not_want_to(tmp_
     assert os.getpid() not in pids
 
 
-def test_a_server_does_not_outlive_whoever_is_told_to_end(tmp_path):
+def test_server_ends_when_the_import_is_terminated(tmp_path):
     note = tmp_path / "pid"
     server = f"import os, time; open({str(note)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
     command = [sys.executable, "-c", server]
@@ -173,6 +173,6 @@ REFUSAL = {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "g
         ("400 Bad\r\nContent-Type: application/json", json.dumps(REFUSAL).encode(), "status 400.*go away|go away.*400"),
     ],
 )
-def test_an_address_that_lists_nothing_says_why(head, body, said):
+def test_failing_http_server_is_reported(head, body, said):
     with answering(response(head, body)) as url, pytest.raises(ServerFailed, match=said):
         list_by_address(url, timeout_s=10)

@@ -1,4 +1,4 @@
-"""Bytes that mean harm end in one clear sentence, soon and in little memory."""
+"""Hostile documents: one clear fault, soon and in little memory."""
 
 import json
 import time
@@ -47,18 +47,18 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize(("name", "text", "said"), HOSTILE, ids=range(len(HOSTILE)))
-def test_a_hostile_document_says_what_is_wrong_with_it(name, text, said):
+def test_hostile_document_is_one_clear_fault(name, text, said):
     with pytest.raises(Undecodable, match=said):
         decode(text.encode(), name=name)
 
 
-def test_what_is_too_large_is_refused_before_it_is_looked_at(monkeypatch):
+def test_too_large_document_is_rejected_unparsed(monkeypatch):
     monkeypatch.setattr(decoding, "MAX_BYTES", 10)
     with pytest.raises(Undecodable, match="larger than"):
         decode(b"x" * 11)
 
 
-def test_what_is_no_text_says_where():
+def test_invalid_utf8_is_reported_with_its_position():
     with pytest.raises(Undecodable, match="byte 3"):
         decode(b"ab\xff")
 
@@ -72,7 +72,7 @@ def test_a_bomb_takes_little_memory():
     assert most < 20_000_000
 
 
-def test_yaml_is_read_as_json_would_be():
+def test_yaml_scalars_are_json_values():
     text = (
         "a: 2024-01-01\nb: yes\nc: 012\n200: x\nd: 1e5\ne: 'true'\nf: null\ng: -0.5\nh: !!str 5\ni: |\n  two\n  lines\n"
     )
@@ -82,7 +82,7 @@ def test_yaml_is_read_as_json_would_be():
     }  # fmt: skip
 
 
-def test_a_version_is_as_it_is_written():
+def test_version_is_text_as_written():
     assert parse_yaml("info: {version: 1.10}\nversion: 2\nother: 1.10") == {
         "info": {"version": "1.10"},
         "version": "2",
@@ -95,7 +95,7 @@ def test_a_skill_may_have_windows_line_ends_and_a_byte_order_mark():
     assert decode(text.encode(), name="SKILL.md") == skill.to_value({"name": "a", "version": "1.0"}, "Do.")
 
 
-def test_aliases_and_merges_are_written_out_within_bounds():
+def test_aliases_and_merges_are_expanded():
     assert parse_yaml("x: &x {a: 1, b: 2}\ny:\n  <<: *x\n  b: 3\nz: [*x]") == {
         "x": {"a": 1, "b": 2},
         "y": {"b": 3, "a": 1},
@@ -120,12 +120,12 @@ def test_json_means_the_same_read_as_yaml(value):
 @given(
     st.binary(max_size=60) | st.text(max_size=60).map(str.encode), st.sampled_from(["", "x.yaml", "x.json", "SKILL.md"])
 )
-def test_any_bytes_are_a_value_or_refused(content, name):
+def test_any_bytes_are_a_value_or_rejected(content, name):
     with suppress(Undecodable):
         decode(content, name=name)
 
 
-def test_a_front_matter_that_never_ends_takes_no_time():
+def test_endless_front_matter_takes_no_time():
     began = time.process_time()
     assert skill.split("---\n" + "a: b\n- - -\n" * 200_000) is None
     assert time.process_time() - began < 5

@@ -156,7 +156,7 @@ def test_an_error_of_a_server_is_a_fault():
     ("card", "endpoint"),
     [(d.CARD, "https://agents.example.com/travel/a2a"), (d.CARD_1_0, "https://agents.example.com/travel/v1")],
 )
-def test_a_card_is_an_agent_that_can_be_asked_for_what_its_skills_can(card, endpoint):
+def test_agent_card_is_an_agent_with_examples_of_its_skills(card, endpoint):
     agent = one(card)
     assert (agent.id, agent.kind, agent.provider) == ("com.example/Travel desk", "agent", "Example Travel")
     assert agent.endpoint == endpoint
@@ -215,7 +215,7 @@ def test_parameters_of_one_name_in_two_places_are_both_kept():
     assert set(schema["properties"]) == {"id", "id_query", "body", "requestBody"}
 
 
-def test_references_that_explode_circle_or_leave_the_document_are_cut_and_noted():
+def test_unbounded_or_outside_references_are_cut_and_noted():
     schemas: dict[str, Any] = {
         f"S{n}": {
             "type": "object",
@@ -271,14 +271,14 @@ def test_schema_of_many_operations_is_expanded_once(monkeypatch):
         assert expanded < 4_000
 
 
-def test_a_document_that_holds_nothing_says_so():
+def test_empty_document_is_noted():
     for value in ({"tools": []}, {"openapi": "3.0.0", "info": {}, "paths": {}}):
         (nothing,) = map_value(value, FILE)
         assert nothing.registration is None
         assert nothing.notes
 
 
-def test_another_version_of_openapi_says_what_is_read():
+def test_other_openapi_versions_are_rejected():
     assert "convert it" in faults({"swagger": "2.0", "info": {}, "paths": {}})["openapi"][0]
 
 
@@ -297,7 +297,7 @@ def test_a_skill_in_a_folder_of_another_name_is_noted():
     assert any(note.attribute == "name" for note in only.notes)
 
 
-def test_front_matter_that_is_not_yaml_is_read_line_by_line():
+def test_invalid_front_matter_is_parsed_line_by_line():
     text = "---\nname: ask\ndescription: Use when: somebody asks\n  and waits\n---\nAnswer."
     (only,) = map_value(decode(text.encode()), Source("x", namespace="a"))
     assert only.registration
@@ -305,7 +305,7 @@ def test_front_matter_that_is_not_yaml_is_read_line_by_line():
     assert "line by line" in only.notes[0].message
 
 
-def test_what_bedrock_lists_are_models_in_their_region():
+def test_bedrock_models_are_in_their_region():
     model, profile = (m.registration for m in map_value(d.MODELS, FILE))
     assert model
     assert profile
@@ -318,13 +318,13 @@ def test_what_bedrock_lists_are_models_in_their_region():
     assert profile.description.endswith("Runs in eu-north-1, eu-west-1.")
 
 
-def test_every_fault_of_a_thing_is_named_at_once():
+def test_all_faults_of_an_entry_are_reported():
     server = {**d.SERVER, "name": "a\nb", "repository": {}, "remotes": [], "websiteUrl": ""}
     (said,) = faults(server).values()
     assert len(said) == 2
 
 
-def test_what_an_attribute_cannot_hold_stays_in_the_descriptor_and_is_noted():
+def test_value_that_fits_no_attribute_stays_in_the_descriptor():
     card = {**d.CARD, "description": ["a", "list"], "version": "1" * 101, "skills": [{"tags": ["x" * 201, 5, "ok"]}]}
     (only,) = map_value(card, FILE)
     assert only.registration
@@ -334,7 +334,7 @@ def test_what_an_attribute_cannot_hold_stays_in_the_descriptor_and_is_noted():
     assert {note.attribute for note in only.notes} == {"description", "version", "tags"}
 
 
-def test_the_namespace_given_wins():
+def test_given_namespace_overrides_the_document():
     for sample in SAMPLES:
         ids = [m.registration.namespace for m in map_value(sample, Source("x", namespace="org.mine")) if m.registration]
         assert set(ids) == {"org.mine"}
@@ -378,7 +378,7 @@ def check(found: list[MappedValue]) -> None:
 
 
 @given(json_values | spoiled(), st.sampled_from(FORMATS), st.sampled_from(["", "org.mine"]))
-def test_any_value_given_to_any_mapper_ends_in_registrations_faults_or_notes(value, format, namespace):
+def test_any_mapper_maps_any_value(value, format, namespace):
     source = Source("x", namespace, "https://a.example/x", "folder")
     check(list(format.map_value(value, source)))
     check(list(map_value(value, source)))

@@ -1,4 +1,4 @@
-"""Whose something is, from what it says of its owner."""
+"""Namespaces from addresses and names."""
 
 import pytest
 from hypothesis import given
@@ -33,21 +33,21 @@ def test_an_address_gives_the_namespace_of_its_host(url, namespace):
     assert namespace_of_url(url) == namespace
 
 
-def test_the_first_address_that_belongs_to_somebody_counts():
+def test_first_address_with_a_global_host_counts():
     assert namespace_of_url("http://localhost", "", "https://a.example", "https://b.example") == "example.a"
 
 
-def test_capitals_of_a_reverse_domain_name_are_no_other_owner():
+def test_namespace_of_a_domain_ignores_case():
     assert namespace_of_domain("io.github.Some_One") == "io.github.some-one"
 
 
-def test_texts_without_letters_are_told_apart():
+def test_texts_without_letters_get_distinct_labels():
     assert to_label("見積書") != to_label("請求書")
     assert to_label("") == ""
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
-def test_whatever_is_made_is_a_namespace(one, two):
+def test_any_result_is_a_valid_namespace(one, two):
     for made in (
         to_label(one),
         namespace_of_domain(one),

@@ -22,7 +22,7 @@ from mats.local.imports.dry_run import DryRunRegistry
 from mats.local.imports.dynamodb_files import write_requests
 from mats.local.imports.formats import Source
 from mats.local.imports.importer import Importer
-from mats.local.imports.report import Place, Rejection, Remark, Report
+from mats.local.imports.report import Location, Rejection, Remark, Report
 from mats.local.imports.sources import Stream, live_source, open_sources
 from mats.ports import Item
 from mats.settings import Settings
@@ -46,27 +46,29 @@ def import_(
         ),
     ],
     namespace: Annotated[
-        str, typer.Option(help="Register under this namespace, whatever the documents say.", show_default=False)
+        str, typer.Option(help="Register under this namespace, not under those of the documents.", show_default=False)
     ] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be registered; keep nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be registered; write nothing.")] = False,
     to_items: Annotated[
         Path | None,
-        typer.Option(help="Write the items into this folder for `aws dynamodb batch-write-item`; keep nothing here."),
+        typer.Option(
+            help="Write request files for `aws dynamodb batch-write-item` to this folder; register nothing here."
+        ),
     ] = None,
     table: Annotated[
         str, typer.Option(help="The DynamoDB table that --to-items is for; mats-registry in the stacks.")
     ] = "mats-registry",
     timeout: Annotated[
-        float, typer.Option(help="Seconds that a live MCP server has to list its tools.", min=1, max=600)
+        float, typer.Option(help="Timeout in seconds for a live MCP server to list its tools.", min=1, max=600)
     ] = 30,
     as_json: AsJson = False,
 ) -> None:
-    """Register many capabilities, from the descriptions that there are already.
+    """Register many capabilities from existing descriptions.
 
     Reads JSON Lines of registrations or of retrieval data sets (`_id`, `type`, `name`, `description`), also .gz; MCP
     server.json files, tools/list results and live servers; A2A agent cards; OpenAPI 3 documents; folders of Agent
-    Skills; and what Bedrock lists. Good rows are kept and bad ones are named with all their faults. Stop it when you
-    like and run it again: it goes on from there.
+    Skills; and Bedrock's lists of models. Good rows are registered, bad ones are rejected with all of their faults. You
+    can stop it and run it again: what is registered already is unchanged.
     """
     began = time.monotonic()
     with exit_codes():
@@ -82,7 +84,7 @@ def import_(
 
 
 def _check(namespace: str) -> None:
-    """Refuse a namespace that is none before it is every row's fault."""
+    """Reject an invalid namespace once, before every row has this fault."""
     if namespace:
         Registration.parse({"namespace": namespace, "name": "x", "kind": "tool"})
 
@@ -91,7 +93,9 @@ def _sources(what: list[str], settings: Settings, timeout_s: float, namespace: s
     """The sources that the arguments name. A file called `mcp` or `bedrock` is given as ./mcp."""
     match what:
         case ["mcp"]:
-            raise RequestInvalid([Fault("mcp", "say which server: `mats import mcp -- COMMAND...`, or its address")])
+            raise RequestInvalid(
+                [Fault("mcp", "needs a server: `mats import mcp -- COMMAND...` or `mats import mcp URL`")]
+            )
         case ["mcp", *server]:
             return [_mcp_source(server, timeout_s, namespace)]
         case ["bedrock"]:
@@ -122,16 +126,16 @@ def _run(sources: Iterable[tuple[Source, Stream]], local: LocalSystem, began: fl
         rate = f" ({indexed / seconds:,.0f} a second)" if indexed and seconds else ""
         out.print(f"{_rows(report)} in {seconds:,.1f} s: {_counts(report)}; {indexed:,} indexed{rate}")
         print_usage(local)
-    _complain_of_waiting(local)
+    _fail_if_waiting(local)
     return report
 
 
 def _dry_run(
     sources: Iterable[tuple[Source, Stream]], settings: Settings, to_items: Path | None, table: str, *, as_json: bool
 ) -> Report:
-    """Do everything but register. A registry that is there is compared with; none is made."""
-    there = not settings.in_aws and (settings.home / DATABASE).exists()
-    registry = DryRunRegistry(local_system(settings).stores.registry if there else None)
+    """Map and compare with the registry, if there is one; write nothing to it."""
+    exists = not settings.in_aws and (settings.home / DATABASE).exists()
+    registry = DryRunRegistry(local_system(settings).stores.registry if exists else None)
     importer = Importer(registry)
     importer.import_sources(sources)
     report, items = importer.report, list(registry.items.values())
@@ -160,11 +164,11 @@ def _show_item(item: Item) -> None:
         out.print(plain(f"  {item['description'][:160]}"), soft_wrap=True)
 
 
-def _complain_of_waiting(local: LocalSystem) -> None:
-    """Say what could not be made findable.
+def _fail_if_waiting(local: LocalSystem) -> None:
+    """Check that every change was indexed.
 
     Raises:
-        DependencyFailed: there is something.
+        DependencyFailed: some changes are waiting.
     """
     if failing := local.stores.queue.failing():
         what = f"{failing:,} changes are safe but wait" + (
@@ -208,7 +212,7 @@ def _counts(report: Report) -> str:
 
 
 def _show_remarks(report: Report) -> None:
-    """Every rejection, the first notes, and what a document would change of what is registered."""
+    """Show every rejection, the first notes, and registrations that a document changes."""
     for row in report.rejected:
         _show("rejected ", "red", row.place, "; ".join(map(str, row.faults)))
     for noted in report.noted[:_MOST_SHOWN]:
@@ -220,7 +224,7 @@ def _show_remarks(report: Report) -> None:
         _show("changed ", "cyan", place, id)
 
 
-def _show(title: str, style: str, place: Place, text: str) -> None:
+def _show(title: str, style: str, place: Location, text: str) -> None:
     file, line, where = place
     position = ":".join([file, *([str(line)] if line or not where else []), *([where] if where else [])])
     err.print(Text(title, style=style) + plain(f"{position}: {text}"), soft_wrap=True)

@@ -130,7 +130,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         sent = httpcore2.Request(request.method, target, headers=request.headers.raw, content=request.stream)
         with self._translate_errors(str(url)):
             response = await self._pool.handle_async_request(sent)
-        body = _Body(self._read_body(str(url), response), response)
+        body = _BoundedBody(self._read_body(str(url), response), response)
         result = httpx2.Response(response.status, headers=response.headers, stream=body, request=request)
         if len(response.headers) > _MAX_HEADERS:
             raise self.fail(str(url), f"cannot be read: more than {_MAX_HEADERS} header fields")
@@ -166,13 +166,12 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
             raise self.fail(url, self._reason(error)) from error
 
     def _reason(self, error: BaseException) -> str:
-        """The reason that the innermost error gives: the library wraps it."""
+        """Why a request failed."""
         if isinstance(error, AddressRefused):
             return str(error)
         if isinstance(error, TimeoutError | httpcore2.TimeoutException):
             return timeout_reason(self._timeout_s)
-        while isinstance(error.__cause__, OSError | httpcore2.NetworkError):
-            error = error.__cause__
+        error = _innermost(error)
         if isinstance(error, ssl.SSLError):
             return f"cannot be asked safely: {error.reason or error}"
         errno = error.errno if isinstance(error, OSError) else None
@@ -180,7 +179,14 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         return f"cannot be read: {text or type(error).__name__}"
 
 
-class _Body(httpx2.AsyncByteStream):
+def _innermost(error: BaseException) -> BaseException:
+    """The first cause. The library removes `__cause__` from its errors; their argument is the error they wrap."""
+    argument = error.args[0] if error.args else None
+    inner = error.__cause__ or (argument if isinstance(argument, BaseException) else None)
+    return _innermost(inner) if inner else error
+
+
+class _BoundedBody(httpx2.AsyncByteStream):
     """The body of a response, as the library wants it."""
 
     def __init__(self, chunks: AsyncIterator[bytes], response: httpcore2.Response) -> None:

@@ -11,7 +11,7 @@ from mats.domain.registration import Registration
 from mats.local.imports import formats
 from mats.local.imports.files import FileUnreadable
 from mats.local.imports.formats import MappedValue, Source
-from mats.local.imports.report import Place, Rejection, Remark, Report
+from mats.local.imports.report import Location, Rejection, Remark, Report
 from mats.local.imports.sources import Skipped, Stream, Value
 from mats.ports import Registry
 
@@ -25,8 +25,8 @@ class Importer:
 
     registry: Registry
     report: Report = field(default_factory=Report)
-    _first: dict[Id, tuple[Place, str]] = field(default_factory=dict)
-    """Place and fingerprint of the first registration under each id."""
+    _first: dict[Id, tuple[Location, str]] = field(default_factory=dict)
+    """Location and fingerprint of the first registration under each id."""
 
     def import_sources(
         self, sources: Iterable[tuple[Source, Stream]], acknowledge: Callable[[int], None] = lambda count: None
@@ -40,7 +40,7 @@ class Importer:
             self._import(source, values, acknowledge)
 
     def _import(self, source: Source, values: Stream, acknowledge: Callable[[int], None]) -> None:
-        batch: list[tuple[Place, Registration]] = []
+        batch: list[tuple[Location, Registration]] = []
         pending = 0
         for place, value in values:
             if isinstance(value, Skipped):
@@ -59,7 +59,7 @@ class Importer:
         self._put(batch)
         acknowledge(pending)
 
-    def _sort(self, place: Place, mapped: MappedValue, batch: list[tuple[Place, Registration]]) -> None:
+    def _sort(self, place: Location, mapped: MappedValue, batch: list[tuple[Location, Registration]]) -> None:
         """Add a registration to the batch, faults and notes to the report."""
         self.report.rows += bool(mapped.registration or mapped.faults)
         if mapped.notes:
@@ -72,10 +72,10 @@ class Importer:
         except RegistrationInvalid as error:
             self._reject(place, error)
 
-    def _reject(self, place: Place, error: Invalid) -> None:
+    def _reject(self, place: Location, error: Invalid) -> None:
         self.report.rejected.append(Rejection(place, error.faults))
 
-    def _is_first(self, place: Place, registration: Registration) -> bool:
+    def _is_first(self, place: Location, registration: Registration) -> bool:
         """Whether this is the first registration under its id; an equal one later counts as unchanged.
 
         Raises:
@@ -90,7 +90,7 @@ class Importer:
             return False
         raise RegistrationInvalid([Fault("name", f"{registration.id} stands in {first} already")])
 
-    def _put(self, batch: Sequence[tuple[Place, Registration]]) -> None:
+    def _put(self, batch: Sequence[tuple[Location, Registration]]) -> None:
         placed = self.registry.put([registration for _, registration in batch]) if batch else {}
         for place, registration in batch:
             outcome = placed[registration.id]

@@ -9,7 +9,7 @@ from mats.domain.errors import Fault, RegistrationInvalid
 from mats.local.imports.files import LINE_ENDINGS
 from mats.local.imports.formats import Json, MappedValue
 from mats.local.imports.formats.bounds import MAX_BYTES
-from mats.local.imports.report import Place
+from mats.local.imports.report import Location
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -104,7 +104,7 @@ def _read_available(file: IO[bytes], limit: int) -> bytes:
     return cast(bytes, read(limit))
 
 
-def read_lines(name: str, stream: IO[bytes]) -> Iterator[tuple[Place, Json | MappedValue]]:
+def read_lines(name: str, stream: IO[bytes]) -> Iterator[tuple[Location, Json | MappedValue]]:
     """The value of each line that is not blank, or its fault. An overlong line is skipped without keeping it."""
     number = 0
     while line := stream.readline(MAX_LINE_BYTES):
@@ -113,7 +113,7 @@ def read_lines(name: str, stream: IO[bytes]) -> Iterator[tuple[Place, Json | Map
         while not line.endswith(b"\n") and len(line) == MAX_LINE_BYTES:
             overlong, line = True, stream.readline(MAX_LINE_BYTES)
         if overlong or line.strip():
-            yield Place(name, number), MappedValue("", faults=(_overlong(),)) if overlong else _value_or_fault(line)
+            yield Location(name, number), MappedValue("", faults=(_overlong(),)) if overlong else _value_or_fault(line)
 
 
 def _overlong() -> Fault:

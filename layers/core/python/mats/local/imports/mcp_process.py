@@ -64,7 +64,7 @@ class ServerProcess:
             os.set_blocking(pipe.fileno(), False)
         try:
             async with anyio.create_task_group() as tasks, incoming, outgoing:
-                for task, pipe in zip((self._write, self._read, self._read_stderr), pipes, strict=True):
+                for task, pipe in zip((self._write_stdin, self._read_stdout, self._read_stderr), pipes, strict=True):
                     tasks.start_soon(task, pipe)
                 yield incoming, outgoing
                 tasks.cancel_scope.cancel()
@@ -74,7 +74,7 @@ class ServerProcess:
             for pipe in pipes:
                 pipe.close()
 
-    async def _read(self, pipe: IO[bytes]) -> None:
+    async def _read_stdout(self, pipe: IO[bytes]) -> None:
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # the receiver is gone
             await self._read_messages(pipe)
 
@@ -124,7 +124,7 @@ class ServerProcess:
                 return
             yield chunk
 
-    async def _write(self, pipe: IO[bytes]) -> None:
+    async def _write_stdin(self, pipe: IO[bytes]) -> None:
         async with self._to_server:
             async for message in self._to_server:
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)

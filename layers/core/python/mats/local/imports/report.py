@@ -10,7 +10,7 @@ from mats.domain.errors import Fault
 from mats.domain.placement import Placed
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """Where something stands: on a line (counted from 1), or at a path into a document."""
 
     file: str
@@ -24,14 +24,14 @@ class Place(NamedTuple):
 class Rejection(NamedTuple):
     """Something that was not registered, with all of its faults."""
 
-    place: Place
+    place: Location
     faults: Sequence[Fault]
 
 
 class Remark(NamedTuple):
     """Notes on something that was registered or skipped."""
 
-    place: Place
+    place: Location
     notes: Sequence[Fault]
 
 
@@ -46,5 +46,5 @@ class Report:
     noted: list[Remark] = field(default_factory=list)
     passed_over: list[tuple[str, str]] = field(default_factory=list)
     """Files of a folder that are of no known format, and the reason."""
-    registered: list[tuple[Id, Placed, Place]] = field(default_factory=list)
+    registered: list[tuple[Id, Placed, Location]] = field(default_factory=list)
     """What documents hold; lines are counted and not listed."""

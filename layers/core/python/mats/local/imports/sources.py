@@ -11,7 +11,7 @@ from mats.local.imports.formats import Json, MappedValue, Source, registrations
 from mats.local.imports.formats.bounds import Undecodable
 from mats.local.imports.formats.decoding import decode
 from mats.local.imports.lines import read_content, read_lines
-from mats.local.imports.report import Place
+from mats.local.imports.report import Location
 
 
 class Skipped(NamedTuple):
@@ -22,7 +22,7 @@ class Skipped(NamedTuple):
 
 Value: TypeAlias = Json | MappedValue | FileUnreadable | Skipped
 """A JSON value; or what stands for one: faults or notes, an unreadable file, a file that is skipped."""
-Stream: TypeAlias = Iterator[tuple[Place, Value]]
+Stream: TypeAlias = Iterator[tuple[Location, Value]]
 
 
 def open_sources(name: str, namespace: str = "") -> Iterator[tuple[Source, Stream]]:
@@ -47,8 +47,8 @@ def live_source(name: str, ask: Callable[[], Json], namespace: str, url: str = "
 def _ask(source: Source, ask: Callable[[], Json], url: str) -> Stream:
     if source.server != url:
         note = Fault("endpoint", "is registered without what follows ? or # in the address, which may be a secret")
-        yield Place(source.name), MappedValue("", notes=(note,))
-    yield Place(source.name), ask()
+        yield Location(source.name), MappedValue("", notes=(note,))
+    yield Location(source.name), ask()
 
 
 def _read_file(file: File) -> Stream:
@@ -58,7 +58,7 @@ def _read_file(file: File) -> Stream:
         with open_file(file.path) as stream:
             yield from read_values(file, stream)
     except FileUnreadable as error:
-        yield Place(file.path), error
+        yield Location(file.path), error
 
 
 def _read_address(url: str, name: str) -> Stream:
@@ -68,9 +68,9 @@ def _read_address(url: str, name: str) -> Stream:
         with decompress(name, io.BytesIO(http.fetch(url))) as stream:
             yield from read_values(File(name), stream)
     except addresses.Unfetchable as error:
-        yield Place(name), FileUnreadable(error.faults)
+        yield Location(name), FileUnreadable(error.faults)
     except FileUnreadable as error:
-        yield Place(name), error
+        yield Location(name), error
 
 
 def read_values(file: File, stream: IO[bytes]) -> Stream:
@@ -88,12 +88,12 @@ def read_values(file: File, stream: IO[bytes]) -> Stream:
         if held.lines:
             yield from read_lines(file.path, held.lines)
         else:
-            yield Place(file.path), FileUnreadable(error.faults) if file.claimed else Skipped(error.message)
+            yield Location(file.path), FileUnreadable(error.faults) if file.claimed else Skipped(error.message)
         return
     format = formats.detect_format(value)
     if format is None and not file.claimed:
-        yield Place(file.path), Skipped("is of no format that is known")
+        yield Location(file.path), Skipped("is of no format that is known")
     elif held.lines and isinstance(value, dict) and format in (None, registrations):
         yield from read_lines(file.path, held.lines)
     else:
-        yield Place(file.path), value
+        yield Location(file.path), value

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from mats.local.imports.formats import a2a, bedrock, mcp_server, mcp_tools, openapi, registrations, skill
-from mats.local.imports.formats.mapping import Draft, FormatMapper, Json, MappedValue, Source, rejection
+from mats.local.imports.formats.mapping import FormatMapper, ItemDraft, Json, MappedValue, Source, rejection
 
-__all__ = ["FORMATS", "Draft", "FormatMapper", "Json", "MappedValue", "Source", "detect_format", "map_value"]
+__all__ = ["FORMATS", "FormatMapper", "ItemDraft", "Json", "MappedValue", "Source", "detect_format", "map_value"]
 
 FORMATS: tuple[FormatMapper, ...] = (registrations, skill, openapi, mcp_server, a2a, mcp_tools, bedrock)
 """In the order of detection: the most specific first."""

@@ -1,7 +1,6 @@
 """A2A agent cards, 1.0 (`supportedInterfaces`) and before (`url`, `preferredTransport`): one agent a card.
 
-A card's skills are what the agent can be asked for, so their tags and examples become the agent's; the skills
-themselves stay in the descriptor.
+The tags and examples of a card's skills become the agent's; the skills themselves stay in the descriptor.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,7 +8,16 @@ from typing import Any
 
 from mats.domain.descriptors import A2A
 from mats.local.imports.formats import naming
-from mats.local.imports.formats.mapping import Draft, Json, MappedValue, Source, map_each, objects, text_at, value_at
+from mats.local.imports.formats.mapping import (
+    ItemDraft,
+    Json,
+    MappedValue,
+    Source,
+    map_each,
+    objects,
+    text_at,
+    value_at,
+)
 
 NAME = "a2a-agent-card"
 
@@ -28,8 +36,8 @@ def _is_card(value: object) -> bool:
         return False
     if isinstance(value.get("supportedInterfaces"), list):
         return True
-    told = ("url", "protocolVersion", "capabilities", "defaultInputModes", "preferredTransport")
-    return ("skills" in value and any(key in value for key in told)) or {"url", "capabilities"} <= value.keys()
+    marks = ("url", "protocolVersion", "capabilities", "defaultInputModes", "preferredTransport")
+    return ("skills" in value and any(key in value for key in marks)) or {"url", "capabilities"} <= value.keys()
 
 
 def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
@@ -45,7 +53,7 @@ def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
 
 
 def _agent(where: str, card: Mapping[str, Any], source: Source) -> MappedValue:
-    draft = Draft.create(where, "agent", card, format=NAME)
+    draft = ItemDraft.create(where, "agent", card, format=NAME)
     endpoint = _endpoint(card)
     home = text_at(card, "provider", "url")
     namespace = source.namespace or naming.namespace_of_url(home, endpoint, source.url)
@@ -72,7 +80,7 @@ def _list(skill: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def _endpoint(card: Mapping[str, Any]) -> str:
-    """Where the agent prefers to be spoken to: the first interface of 1.0, which says so by its place, else `url`."""
+    """The preferred endpoint: the first interface of 1.0, else `url`, else the best additional interface."""
     interfaces = [entry for entry in objects(card.get("supportedInterfaces")) if text_at(entry, "url")]
     if interfaces:
         return text_at(interfaces[0], "url")

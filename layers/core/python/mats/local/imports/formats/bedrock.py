@@ -1,13 +1,13 @@
-"""What Amazon Bedrock answers to ListFoundationModels and ListInferenceProfiles: one model each.
+"""Results of Amazon Bedrock's ListFoundationModels and ListInferenceProfiles: one model each.
 
-Their namespace has the region in it, because a model's ARN does: the same model elsewhere is called elsewhere.
+The namespace contains the region, because a model's ARN does: each region has its own endpoint.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mats.local.imports.formats import naming
-from mats.local.imports.formats.mapping import Draft, Json, MappedValue, Source, map_each, objects, text_at
+from mats.local.imports.formats.mapping import ItemDraft, Json, MappedValue, Source, map_each, objects, text_at
 
 NAME = "bedrock-models"
 
@@ -16,7 +16,7 @@ _NAMESPACE = "com.amazon.bedrock"
 
 
 def detect(value: Json) -> bool:
-    """An answer with one of the two lists, or both together."""
+    """A result with one of the two lists, or both together."""
     return isinstance(value, Mapping) and any(isinstance(value.get(key), list) for key in _LISTS)
 
 
@@ -35,7 +35,7 @@ def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
 
 
 def _model(where: str, summary: Mapping[str, Any], source: Source) -> MappedValue:
-    draft = Draft.create(where, "model", summary, format="bedrock-model")
+    draft = ItemDraft.create(where, "model", summary, format="bedrock-model")
     arn = text_at(summary, "modelArn")
     draft.set("namespace", source.namespace or _namespace(arn))
     draft.move_text("name", "modelId", most=200)
@@ -48,25 +48,25 @@ def _model(where: str, summary: Mapping[str, Any], source: Source) -> MappedValu
 
 
 def _about_model(summary: Mapping[str, Any]) -> str:
-    """What the summary's fields say, as a sentence: there is no description in it."""
+    """A sentence from the summary's fields: Bedrock has no description."""
     name, provider = text_at(summary, "modelName"), text_at(summary, "providerName")
     if not name:
         return ""
-    reads, writes = _said(summary, "inputModalities"), _said(summary, "outputModalities")
+    reads, writes = _join_modalities(summary, "inputModalities"), _join_modalities(summary, "outputModalities")
     parts = [f"{name} by {provider} on Amazon Bedrock" if provider else f"{name} on Amazon Bedrock"]
     parts += [f"reads {reads}"] if reads else []
     parts += [f"writes {writes}"] if writes else []
     return ("; ".join(parts) + ".")[:100_000]
 
 
-def _said(summary: Mapping[str, Any], key: str) -> str:
+def _join_modalities(summary: Mapping[str, Any], key: str) -> str:
     values = summary.get(key)
     words = [value.lower() for value in values if isinstance(value, str)] if isinstance(values, list) else []
     return " and ".join(words)
 
 
 def _profile(where: str, summary: Mapping[str, Any], source: Source) -> MappedValue:
-    draft = Draft.create(where, "model", summary, format="bedrock-inference-profile")
+    draft = ItemDraft.create(where, "model", summary, format="bedrock-inference-profile")
     arn = text_at(summary, "inferenceProfileArn")
     draft.set("namespace", source.namespace or _namespace(arn))
     draft.move_text("name", "inferenceProfileId", most=200)
@@ -74,15 +74,15 @@ def _profile(where: str, summary: Mapping[str, Any], source: Source) -> MappedVa
     described = text_at(summary, "description")
     draft.rest.pop("description" if described else "", None)
     regions = sorted({_region(text_at(model, "modelArn")) for model in objects(summary.get("models"))} - {""})
-    where_it_runs = f" Runs in {', '.join(regions)}." if regions else ""
-    said = described or (f"Inference profile {name} of Amazon Bedrock." if name else "")
-    draft.set("description", f"{said}{where_it_runs}".strip()[:100_000])
+    runs_in = f" Runs in {', '.join(regions)}." if regions else ""
+    text = described or (f"Inference profile {name} of Amazon Bedrock." if name else "")
+    draft.set("description", f"{text}{runs_in}".strip()[:100_000])
     _locate(draft, "inferenceProfileArn", arn)
     return draft.finish()
 
 
-def _locate(draft: Draft, key: str, arn: str) -> None:
-    """Bedrock calls a model by its id or ARN; the ARN says where, too."""
+def _locate(draft: ItemDraft, key: str, arn: str) -> None:
+    """Set the endpoint to the ARN, which includes the region."""
     if arn and len(arn) <= 2_048:
         draft.set("endpoint", arn)
         del draft.rest[key]

@@ -18,10 +18,10 @@ from mats.local.imports.formats.mapping import Json
 
 
 def decode(content: bytes, *, name: str = "") -> Json:
-    """The value of a document; its name says which notation it is in, and where it does not, its text does.
+    """The value of a document. The notation follows from its name, else from its text.
 
     Raises:
-        Undecodable: it cannot be read, or is more than is read.
+        Undecodable: it is malformed or beyond the bounds.
     """
     if len(content) > MAX_BYTES:
         raise Undecodable(f"is larger than {MAX_BYTES:,} bytes; a document is read as a whole, JSON Lines line by line")
@@ -43,7 +43,7 @@ def decode(content: bytes, *, name: str = "") -> Json:
 
 
 def parse_json(text: str) -> Json:
-    """The value of a JSON text, in which no key stands twice.
+    """The value of a JSON text, in which keys are distinct.
 
     Raises:
         Undecodable: as `decode`.

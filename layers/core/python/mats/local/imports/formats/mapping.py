@@ -57,7 +57,7 @@ class FormatMapper(Protocol):
 
 
 @dataclass(slots=True)
-class Draft:
+class ItemDraft:
     """An item in the making. What its attributes cannot hold stays in the descriptor, with a note."""
 
     where: str
@@ -68,7 +68,7 @@ class Draft:
     faults: list[Fault] = field(default_factory=list)
 
     @classmethod
-    def create(cls, where: str, kind: str, value: Mapping[str, Any], *, format: str) -> "Draft":
+    def create(cls, where: str, kind: str, value: Mapping[str, Any], *, format: str) -> "ItemDraft":
         """A draft with only the kind set and the whole value in the rest."""
         return cls(where, {"kind": kind}, {"format": format, **value})
 

@@ -1,7 +1,7 @@
 """MCP's `server.json` (schema 2025-12-11 and those before it), alone or as MCP's registry lists it: one tool each.
 
-A server is registered as one capability of kind `tool`, for it is called and not instructed; what it can do is known
-only when it lists its tools, which `mats import mcp` does.
+A server is registered as one capability of kind `tool`: it is called, not instructed. `mats import mcp` registers the
+tools of a live server one by one.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,16 @@ from typing import Any
 from mats.domain.descriptors import MCP
 from mats.domain.errors import Fault
 from mats.local.imports.formats import naming
-from mats.local.imports.formats.mapping import Draft, Json, MappedValue, Source, map_each, objects, text_at, value_at
+from mats.local.imports.formats.mapping import (
+    ItemDraft,
+    Json,
+    MappedValue,
+    Source,
+    map_each,
+    objects,
+    text_at,
+    value_at,
+)
 
 NAME = "mcp-server"
 
@@ -22,25 +31,25 @@ _TRANSPORTS = ("streamable-http", "streamable", "http", "sse")
 def detect(value: Json) -> bool:
     """A server, an entry of the MCP registry, a list as it answers, or a list that begins with a server."""
     if isinstance(value, list):
-        return bool(value) and isinstance(value[0], Mapping) and _is_server(_unwrapped(value[0]))
+        return bool(value) and isinstance(value[0], Mapping) and _is_server(_unwrap(value[0]))
     if not isinstance(value, Mapping):
         return False
     if isinstance(value.get("servers"), list):
-        return any(_is_server(_unwrapped(entry)) for entry in objects(value["servers"])[:10])
-    return _is_server(_unwrapped(value))
+        return any(_is_server(_unwrap(entry)) for entry in objects(value["servers"])[:10])
+    return _is_server(_unwrap(value))
 
 
 def _is_server(value: Mapping[str, Any]) -> bool:
     schema = value.get("$schema")
     if isinstance(schema, str) and "server.schema.json" in schema:
         return True
-    told = isinstance(value.get("packages"), list) or isinstance(value.get("remotes"), list)
+    is_listed = isinstance(value.get("packages"), list) or isinstance(value.get("remotes"), list)
     about = ("version", "version_detail", "description", "repository")
-    return told and isinstance(value.get("name"), str) and any(key in value for key in about)
+    return is_listed and isinstance(value.get("name"), str) and any(key in value for key in about)
 
 
-def _unwrapped(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The server of an entry of the registry, with what the registry says about it."""
+def _unwrap(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The server of a registry entry, with the registry's metadata."""
     server = value.get("server")
     if not isinstance(server, Mapping):
         return value
@@ -51,7 +60,7 @@ def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
     """The server, or each of a list."""
 
     def one(where: str, entry: Mapping[str, Any]) -> MappedValue:
-        return _server(where, _unwrapped(entry), source)
+        return _server(where, _unwrap(entry), source)
 
     if isinstance(value, Mapping) and isinstance(value.get("servers"), list):
         yield from map_each("servers", value["servers"], one, what="servers")
@@ -68,14 +77,14 @@ def _server(where: str, value: Mapping[str, Any], source: Source) -> MappedValue
     official = value_at(value, "_meta", _OFFICIAL)
     status = text_at(official, "status") or text_at(value, "status")
     if value_at(official, "isLatest") is False or value_at(official, "is_latest") is False:
-        return MappedValue(where, notes=(Fault("version", "is not the latest one; passed over"),))
+        return MappedValue(where, notes=(Fault("version", "is not the latest one; skipped"),))
     if status == "deleted":
-        return MappedValue(where, notes=(Fault("status", "the registry has deleted it; passed over"),))
-    draft = Draft.create(where, "tool", value, format=NAME)
+        return MappedValue(where, notes=(Fault("status", "the registry has deleted it; skipped"),))
+    draft = ItemDraft.create(where, "tool", value, format=NAME)
     owner, slash, short = text_at(value, "name").partition("/")
     name = short if slash else owner
-    said = naming.namespace_of_domain(owner) if slash else ""
-    namespace = source.namespace or said or naming.namespace_of_url(
+    stated = naming.namespace_of_domain(owner) if slash else ""
+    namespace = source.namespace or stated or naming.namespace_of_url(
         text_at(value, "repository", "url"), text_at(value, "websiteUrl"), text_at(value, "website_url"),
         *(text_at(remote, "url") for remote in objects(value.get("remotes"))), source.url,
     )  # fmt: skip
@@ -95,8 +104,8 @@ def _server(where: str, value: Mapping[str, Any], source: Source) -> MappedValue
     return draft.finish()
 
 
-def _endpoint(draft: Draft, value: Mapping[str, Any]) -> str:
-    """The address of the best remote; a server that comes as a package has none until somebody runs it."""
+def _endpoint(draft: ItemDraft, value: Mapping[str, Any]) -> str:
+    """The address of the best remote; empty for a server that is only a package."""
     remotes = [remote for remote in objects(value.get("remotes")) if text_at(remote, "url")]
     kinds = {id(remote): text_at(remote, "type") or text_at(remote, "transport_type") for remote in remotes}
     remotes.sort(key=lambda remote: _TRANSPORTS.index(kinds[id(remote)]) if kinds[id(remote)] in _TRANSPORTS else 9)

@@ -1,4 +1,4 @@
-"""What an MCP server answers to `tools/list`: the bare result, the JSON-RPC response, its pages, or the tools alone."""
+"""Results of MCP's `tools/list`: the bare result, the JSON-RPC response, pages of them, or the tools alone."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from mats.domain.descriptors import MCP
 from mats.domain.errors import Fault
 from mats.local.imports.formats import naming
 from mats.local.imports.formats.mapping import (
-    Draft,
+    ItemDraft,
     Json,
     MappedValue,
     Source,
@@ -85,7 +85,7 @@ def _tools(where: str, tools: object, source: Source) -> Iterator[MappedValue]:
 
 
 def _tool(where: str, tool: Mapping[str, Any], source: Source) -> MappedValue:
-    draft = Draft.create(where, "tool", tool, format="mcp-tool")
+    draft = ItemDraft.create(where, "tool", tool, format="mcp-tool")
     namespace = source.namespace or naming.namespace_of_url(source.server, source.url)
     if not namespace:
         draft.add_fault("namespace", naming.UNKNOWN_OWNER)

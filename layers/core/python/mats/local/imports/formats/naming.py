@@ -1,4 +1,4 @@
-"""Whose something is: a namespace from what a document says of its owner, by the rules of reversed domain names."""
+"""Namespaces (reversed domain names) from addresses and names in a document."""
 
 import hashlib
 import ipaddress
@@ -11,17 +11,17 @@ _SHARED = {
     "gitlab.com": "com.gitlab", "bitbucket.org": "org.bitbucket",
     "huggingface.co": "co.huggingface", "codeberg.org": "org.codeberg",
 }  # fmt: skip
-"""Hosts of many owners: there the first part of the path says whose it is, and the rest says nothing."""
+"""Hosts of many owners: the first part of the path names the owner."""
 _LONGEST_LABEL, _LONGEST = 63, 200
-_OF_NOBODY = frozenset("localhost local localdomain internal lan home arpa invalid".split())
-"""Last labels of names that mean another machine wherever they are read."""
+_LOCAL_NAMES = frozenset("localhost local localdomain internal lan home arpa invalid".split())
+"""Last labels of host names that are not global."""
 
-UNKNOWN_OWNER = "the document does not say whose it is: give --namespace, such as com.acme"
-"""What is wrong where no namespace can be made."""
+UNKNOWN_OWNER = "the document does not name its owner: give --namespace, such as com.acme"
+"""The fault of a document that no namespace can be derived from."""
 
 
 def to_label(text: str) -> str:
-    """A text in the letters of a namespace; of one without any, a mark that tells it from others; empty for none."""
+    """A text as a label of a namespace: a-z, 0-9 and `-`; a hash where no letter is left; empty for an empty text."""
     made = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
     if len(made) > _LONGEST_LABEL or (text.strip() and not made):
         mark = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:10]
@@ -30,24 +30,24 @@ def to_label(text: str) -> str:
 
 
 def namespace_of_domain(text: str) -> str:
-    """A reverse-domain name in the letters of a namespace: `io.github.Someone` becomes `io.github.someone`."""
+    """A reverse-domain name as a namespace: `io.github.Someone` becomes `io.github.someone`."""
     return join_labels(to_label(part) for part in text.split("."))
 
 
 def join_labels(labels: Iterable[str]) -> str:
-    """Labels that are not empty as one namespace, no longer than one may be."""
+    """Join labels that are not empty, cut to the longest namespace."""
     return ".".join(part for part in labels if part)[:_LONGEST].rstrip(".-")
 
 
 def namespace_of_url(*urls: str) -> str:
-    """The namespace of the first address that belongs to somebody: its host reversed; empty if none does."""
+    """The namespace of the first address with a global host: its host reversed; empty if there is none."""
     return next((namespace for url in urls if (namespace := _namespace_of(url))), "")
 
 
 def _namespace_of(url: str) -> str:
     parts = _split(url)
     host = (parts.hostname or "").rstrip(".") if parts else ""
-    if not parts or "." not in host or _is_address(host) or host.rpartition(".")[2] in _OF_NOBODY:
+    if not parts or "." not in host or _is_address(host) or host.rpartition(".")[2] in _LOCAL_NAMES:
         return ""
     host = host.removeprefix("www.")
     if host in _SHARED:
@@ -74,12 +74,12 @@ def _is_address(host: str) -> bool:
 
 
 def _clean_host_label(part: str) -> str:
-    """A label of a host name, which has the letters already unless somebody wrote nonsense."""
+    """A label of a host name with every other character replaced."""
     return re.sub(r"[^a-z0-9-]", "-", part.lower())[:_LONGEST_LABEL]
 
 
 def _ascii(part: str) -> str:
-    """A label of an international name as it stands in the domain name system."""
+    """A label of an international domain name in punycode."""
     try:
         return part.encode("idna").decode()
     except UnicodeError:

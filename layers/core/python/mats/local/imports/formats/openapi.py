@@ -1,7 +1,7 @@
-"""OpenAPI 3.0 and 3.1: one tool an operation.
+"""OpenAPI 3.0 and 3.1: one tool per operation.
 
 Its input schema has a property for each parameter, and `body` for the request body. References within the document are
-written out in place, within a bound; none is fetched.
+expanded in place, within bounds; none is fetched.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,20 +10,29 @@ from urllib.parse import urljoin
 
 from mats.domain.errors import Fault
 from mats.local.imports.formats import naming
-from mats.local.imports.formats.mapping import Draft, Json, MappedValue, Source, objects, rejection, text_at, value_at
+from mats.local.imports.formats.mapping import (
+    ItemDraft,
+    Json,
+    MappedValue,
+    Source,
+    objects,
+    rejection,
+    text_at,
+    value_at,
+)
 from mats.local.imports.formats.references import References, Unresolved
 
 NAME = "openapi"
 
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _MOST_OPERATIONS = 20_000
-_OF_HTTP = frozenset(("accept", "content-type", "authorization"))
-"""Headers that OpenAPI says are none of an operation's parameters."""
+_HTTP_HEADERS = frozenset(("accept", "content-type", "authorization"))
+"""Headers that OpenAPI excludes from the parameters."""
 _HOW_TO_SEND = ("name", "in", "style", "explode", "allowReserved")
 
 
 def detect(value: Json) -> bool:
-    """A document that says it is one, of whatever version."""
+    """An OpenAPI or Swagger document of any version."""
     return isinstance(value, Mapping) and ("openapi" in value or "swagger" in value) and (
         isinstance(value.get("paths"), Mapping) or isinstance(value.get("info"), Mapping)
     )  # fmt: skip
@@ -35,8 +44,8 @@ def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
         return
     version = text_at(value, "openapi")
     if not version.startswith(("3.0", "3.1", "3.2")):
-        said = version or value.get("swagger") or value.get("openapi")
-        yield rejection("openapi", f"is of version {str(said)[:20]!r}; 3.0 and 3.1 are read, so convert it first")
+        stated = version or value.get("swagger") or value.get("openapi")
+        yield rejection("openapi", f"is of version {str(stated)[:20]!r}; 3.0 and 3.1 are read, so convert it first")
         return
     paths = value.get("paths")
     if not isinstance(paths, Mapping):
@@ -99,7 +108,7 @@ class _Api:
                 yield rejection(f"{where}.{method}", "must be an object: an operation")
 
     def _operation(self, path: str, method: str, item: Mapping[str, Any], operation: Mapping[str, Any]) -> MappedValue:
-        draft = Draft.create(f"paths.{path}.{method}", "tool", operation, format="openapi-operation")
+        draft = ItemDraft.create(f"paths.{path}.{method}", "tool", operation, format="openapi-operation")
         if not self.namespace:
             draft.add_fault("namespace", naming.UNKNOWN_OWNER)
         draft.set("namespace", self.namespace)
@@ -127,8 +136,8 @@ class _Api:
         self._secure(draft)
         return draft.finish()
 
-    def _secure(self, draft: Draft) -> None:
-        """Say what a caller has to show: the operation's requirements or the document's, and the schemes they name."""
+    def _secure(self, draft: ItemDraft) -> None:
+        """Keep the security requirements of the operation or the document, and the schemes they name."""
         if self.security and "security" not in draft.rest:
             draft.rest["security"] = self.security
         named = {name for requirement in objects(draft.rest.get("security")) for name in requirement}
@@ -137,21 +146,21 @@ class _Api:
             draft.rest["securitySchemes"] = known
 
     @staticmethod
-    def _describe(draft: Draft, item: Mapping[str, Any]) -> None:
-        """The summary and what goes beyond it; of an operation without either, what is said of its path."""
+    def _describe(draft: ItemDraft, item: Mapping[str, Any]) -> None:
+        """Set the description: the summary and the description, of the operation or else of its path."""
         operation = draft.rest
         summary = text_at(operation, "summary") or text_at(item, "summary")
         text = text_at(operation, "description") or text_at(item, "description")
         if text.casefold().startswith(summary.casefold()):
-            said = text
+            about = text
         else:
-            said = f"{summary.rstrip('.')}. {text}" if text else summary
-        draft.set("description", said[:100_000])
+            about = f"{summary.rstrip('.')}. {text}" if text else summary
+        draft.set("description", about[:100_000])
         for key in ("summary", "description"):
             if isinstance(operation.get(key), str):
                 del operation[key]
 
-    def _input(self, draft: Draft, item: Mapping[str, Any], operation: Mapping[str, Any]) -> None:
+    def _input(self, draft: ItemDraft, item: Mapping[str, Any], operation: Mapping[str, Any]) -> None:
         properties: dict[str, Any] = {}
         required: list[str] = []
         sent: list[dict[str, Any]] = []
@@ -177,7 +186,7 @@ class _Api:
         }  # fmt: skip
 
     def _parameters(
-        self, draft: Draft, item: Mapping[str, Any], operation: Mapping[str, Any]
+        self, draft: ItemDraft, item: Mapping[str, Any], operation: Mapping[str, Any]
     ) -> list[Mapping[str, Any]]:
         """Those of the operation and of its path, the former winning, each as an object with name and place."""
         found: dict[tuple[str, str], Mapping[str, Any]] = {}
@@ -192,7 +201,7 @@ class _Api:
                 name, place = text_at(parameter, "name"), text_at(parameter, "in")
                 if not name or not place:
                     draft.add_note("input_schema", "a parameter without name or place is left out")
-                elif not (place == "header" and name.lower() in _OF_HTTP):
+                elif not (place == "header" and name.lower() in _HTTP_HEADERS):
                     found[name, place] = {**parameter, "name": name, "in": place}
         return list(found.values())
 
@@ -204,7 +213,7 @@ class _Api:
         about = {"description": text} if (text := text_at(parameter, "description")) else {}
         return {**about, **schema} if isinstance(schema, Mapping) else about
 
-    def _body(self, draft: Draft, operation: Mapping[str, Any]) -> tuple[Any, bool] | None:
+    def _body(self, draft: ItemDraft, operation: Mapping[str, Any]) -> tuple[Any, bool] | None:
         """The schema of the request body and whether it must be sent; its JSON form, if it has several."""
         try:
             body = self.references.follow(operation.get("requestBody"))

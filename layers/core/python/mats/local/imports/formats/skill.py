@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mats.local.imports.formats import naming
-from mats.local.imports.formats.mapping import Draft, Json, MappedValue, Source, rejection, text_at, value_at
+from mats.local.imports.formats.mapping import ItemDraft, Json, MappedValue, Source, rejection, text_at, value_at
 
 NAME = "agent-skill"
 FILE = "SKILL.md"
@@ -62,20 +62,20 @@ def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
 
 
 def _skill(front: Mapping[str, Any], body: str, wrong: str, source: Source) -> MappedValue:
-    draft = Draft.create("", "skill", front, format=NAME)
+    draft = ItemDraft.create("", "skill", front, format=NAME)
     if wrong:
         draft.add_note("front matter", f"{wrong}; it was read line by line")
-    home = _homes(front)
-    namespace = source.namespace or naming.namespace_of_url(*home, source.url)
+    urls = _owner_urls(front)
+    namespace = source.namespace or naming.namespace_of_url(*urls, source.url)
     if not namespace:
         draft.add_fault("namespace", naming.UNKNOWN_OWNER)
     draft.set("namespace", namespace)
     name = draft.move_text("name", "name", most=200)
     if not name and source.folder:
         draft.set("name", source.folder[:200])
-        draft.add_note("name", "is missing; the folder's name stands for it")
+        draft.add_note("name", "is missing; the folder's name is used")
     elif name and source.folder and name != source.folder:
-        draft.add_note("name", f"is not the folder's ({source.folder[:60]!r}), as the specification wants it")
+        draft.add_note("name", f"is not the folder's ({source.folder[:60]!r}), as the specification requires")
     draft.move_text("description", "description", most=100_000)
     if not draft.move_text("version", "version", most=100):
         draft.set("version", text_at(front, "metadata", "version")[:100])
@@ -93,7 +93,7 @@ def _skill(front: Mapping[str, Any], body: str, wrong: str, source: Source) -> M
     return draft.finish()
 
 
-def _homes(front: Mapping[str, Any]) -> list[str]:
-    """Addresses in the front matter that say whose the skill is."""
+def _owner_urls(front: Mapping[str, Any]) -> list[str]:
+    """Addresses in the front matter that name the owner."""
     keys = ("homepage", "repository", "url", "source")
     return [text for level in (front, value_at(front, "metadata")) for key in keys if (text := text_at(level, key))]
