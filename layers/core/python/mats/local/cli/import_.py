@@ -52,7 +52,7 @@ def import_(
     to_items: Annotated[
         Path | None,
         typer.Option(
-            help="Write request files for `aws dynamodb batch-write-item` to this folder; register nothing here."
+            help="Write request files for `aws dynamodb batch-write-item` to this folder; register nothing."
         ),
     ] = None,
     table: Annotated[
@@ -94,7 +94,7 @@ def _sources(what: list[str], settings: Settings, timeout_s: float, namespace: s
     match what:
         case ["mcp"]:
             raise RequestInvalid(
-                [Fault("mcp", "needs a server: `mats import mcp -- COMMAND...` or `mats import mcp URL`")]
+                [Fault("mcp", "needs a server: give `mcp -- COMMAND...` or `mcp URL`")]
             )
         case ["mcp", *server]:
             return [_mcp_source(server, timeout_s, namespace)]
