@@ -51,9 +51,7 @@ def import_(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be registered; write nothing.")] = False,
     to_items: Annotated[
         Path | None,
-        typer.Option(
-            help="Write request files for `aws dynamodb batch-write-item` to this folder; register nothing."
-        ),
+        typer.Option(help="Write request files for `aws dynamodb batch-write-item` to this folder; register nothing."),
     ] = None,
     table: Annotated[
         str, typer.Option(help="The DynamoDB table that --to-items is for; mats-registry in the stacks.")
@@ -93,9 +91,7 @@ def _sources(what: list[str], settings: Settings, timeout_s: float, namespace: s
     """The sources that the arguments name. A file called `mcp` or `bedrock` is given as ./mcp."""
     match what:
         case ["mcp"]:
-            raise RequestInvalid(
-                [Fault("mcp", "needs a server: give `mcp -- COMMAND...` or `mcp URL`")]
-            )
+            raise RequestInvalid([Fault("mcp", "needs a server: give `mcp -- COMMAND...` or `mcp URL`")])
         case ["mcp", *server]:
             return [_mcp_source(server, timeout_s, namespace)]
         case ["bedrock"]:
