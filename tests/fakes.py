@@ -137,7 +137,7 @@ class MemoryListing:
         profiles = [(id, stored.profile.rev, stored.profile.indexed_rev) for id, stored in self._profiles.kept.items()]
         return hash((json.dumps(self._registry.items), tuple(profiles), tuple(self._queue.changes)))
 
-    def registered(self) -> Mapping[Id, str]:
+    def kinds(self) -> Mapping[Id, str]:
         return {id: self._registry.items[id]["kind"] for id in sorted(self._registry.items)}
 
     def changes(self, since: int | None) -> ProfileChanges:

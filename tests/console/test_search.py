@@ -122,7 +122,7 @@ def test_the_same_question_again_is_asked_anew(console):
 def test_the_verdict_and_what_was_missing_stand_above_the_list(console, sample):
     page = console.open(at("search", q=REFUND))
     expect(shortlist(page).get_by_text("Match The registry has this.")).to_be_visible()
-    expect(shortlist(page).get_by_text("Degraded: llm. No LLM judged this answer")).to_be_visible()
+    expect(shortlist(page).get_by_text("Degraded: llm. Without the reranker")).to_be_visible()
     for stage in answered(sample, REFUND)["degraded"]:
         expect(shortlist(page).get_by_text(f"Degraded: {stage}.")).to_be_visible()
 

@@ -17,7 +17,7 @@ def revision(rev: int, name: str = "pay", **changes: object) -> Stored:
 def test_registered_ids_come_in_order_with_their_kinds(stores: LocalStores):
     for name, kind in (("b", "agent"), ("a", "tool"), ("c", "skill")):
         stores.registry.put_if(always, a_registration(name=name, kind=kind))
-    assert list(stores.listing.registered().items()) == [
+    assert list(stores.listing.kinds().items()) == [
         ("com.acme.pay/a", "tool"),
         ("com.acme.pay/b", "agent"),
         ("com.acme.pay/c", "skill"),

@@ -313,7 +313,7 @@ def test_a_registration_is_findable_raw_before_the_writer_answers(server, tmp_pa
         asked_before = len(server.exchanges)
         assert local.enrich([Change(refund.id, CAUSE)]) == {refund.id: Outcome.UNCHANGED}
         assert len(server.exchanges) == asked_before
-        assert set(local.models.spent()) == {MICRO, LITE} | ({TITAN} if encoder == TITAN else set())
+        assert set(local.models.spending()) == {MICRO, LITE} | ({TITAN} if encoder == TITAN else set())
 
 
 def test_titan_vectors_find_capabilities_by_meaning(server, tmp_path):

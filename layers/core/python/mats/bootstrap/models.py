@@ -77,7 +77,7 @@ class ConfiguredModels:
         """The model that scores candidates."""
         return self.load_reranker()
 
-    def spent(self) -> dict[str, Usage]:
+    def spending(self) -> dict[str, Usage]:
         """What this process has spent, by model."""
         return self.bedrock.meter.totals() if self.bedrock else {}
 

@@ -120,7 +120,7 @@ class System(Generic[S_co]):
         """The offline path as the function runs it."""
         from mats.edge.changes import ChangeProcessor  # noqa: PLC0415 - not for discovery
 
-        return ChangeProcessor(self.enrich, self.models.spent, self._metrics("enrichment"))
+        return ChangeProcessor(self.enrich, self.models.spending, self._metrics("enrichment"))
 
     @cached_property
     def reconcile(self) -> "Reconcile":

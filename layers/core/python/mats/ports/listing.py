@@ -28,7 +28,7 @@ class Listing(Protocol):
         """A number that changes with every write to registry, profiles or queue, by any process; cheap to read."""
         ...
 
-    def registered(self) -> Mapping[Id, str]:
+    def kinds(self) -> Mapping[Id, str]:
         """The kind of every registered id as its item has it, in order of id."""
         ...
 

@@ -32,7 +32,7 @@ class Database:
         self._idle: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
         with self.error_translation():
             path.parent.mkdir(parents=True, exist_ok=True)
-        with self._borrowed() as connection:
+        with self._pooled_connection() as connection:
             self._prepare(connection)
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
@@ -54,13 +54,13 @@ class Database:
             StorageUnusable: an operator has to repair the file or the disk.
             DependencyFailed: another process holds a lock for too long; safe to retry.
         """
-        with self._borrowed() as connection:
+        with self._pooled_connection() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction: all of it is on disk when the block ends, or none of it. Raises as `reading` does."""
-        with self._borrowed() as connection, transaction(connection):
+        with self._pooled_connection() as connection, transaction(connection):
             yield connection
 
     @contextmanager
@@ -105,7 +105,7 @@ class Database:
         self._idle = queue.LifoQueue()
 
     @contextmanager
-    def _borrowed(self) -> Iterator[sqlite3.Connection]:
+    def _pooled_connection(self) -> Iterator[sqlite3.Connection]:
         """An idle connection, the one used last, or a new one; there are never more than were needed at once."""
         try:
             connection = self._idle.get_nowait()

@@ -20,7 +20,7 @@ class SqliteListing:
     def version(self) -> int:
         return self.watch.version()
 
-    def registered(self) -> Mapping[Id, str]:
+    def kinds(self) -> Mapping[Id, str]:
         with self.database.reading() as connection:
             return dict(connection.execute("SELECT id, kind FROM registry ORDER BY id").fetchall())
 

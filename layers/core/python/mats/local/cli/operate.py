@@ -73,14 +73,14 @@ def reindex(
         elif retire:
             summary = {"retired": list(generations.retire()), "index": generations.current()}
         else:
-            summary = _reindexed(system)
+            summary = _run_reindex(system)
         if as_json:
             print_json(summary)
         else:
             out.print(plain(", ".join(f"{what}: {_readable(value)}" for what, value in summary.items())))
 
 
-def _reindexed(system: AnySystem) -> dict[str, Any]:
+def _run_reindex(system: AnySystem) -> dict[str, Any]:
     looked_at = written = 0
     with bar("Reindexing", None) as advance:
         for step in system.reindex():

@@ -18,12 +18,12 @@ def usage_json(system: AnySystem) -> dict[str, Any]:
     """Tokens and dollars by model; empty without Bedrock."""
     if system.models.bedrock is None:
         return {}
-    return {"spent": {model: asdict(usage) for model, usage in system.models.spent().items()}}
+    return {"spent": {model: asdict(usage) for model, usage in system.models.spending().items()}}
 
 
 def print_usage(system: AnySystem) -> None:
     """Print a line per model that was called."""
-    for model, usage in system.models.spent().items():
+    for model, usage in system.models.spending().items():
         price = f"${usage.usd:.4f}" if usage.usd is not None else "price not known"
         line = f"{model}: {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, {price}"
         out.print(Text(line, style="dim"))

@@ -80,11 +80,11 @@ def stats(context: typer.Context, as_json: AsJson = False) -> None:
     table.add_column(style="dim")
     table.add_column()
     for key, value in totals.items():
-        table.add_row(key.replace("_", " "), plain(_counted(value)))
+        table.add_row(key.replace("_", " "), plain(_format_count(value)))
     out.print(table)
 
 
-def _counted(value: dict[str, int] | list[str] | int | str) -> str:
+def _format_count(value: dict[str, int] | list[str] | int | str) -> str:
     match value:
         case dict():
             return ", ".join(f"{count:,} {what}" for what, count in value.items()) or "none"

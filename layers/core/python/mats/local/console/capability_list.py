@@ -77,7 +77,7 @@ class CapabilityList:
             return self._snapshot
 
     def _read_changes(self) -> None:
-        registered = self._listing.registered()
+        registered = self._listing.kinds()
         position, changed = self._listing.changes(self._position)
         ids = list(self._not_indexed.union(changed))
         for start in range(0, len(ids), _BATCH):

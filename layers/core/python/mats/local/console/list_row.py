@@ -40,7 +40,7 @@ class ListRow:
         object.__setattr__(self, "search_text", f"{self.id}\n{self.provider}".casefold())
 
     @property
-    def deprecated(self) -> bool:
+    def is_deprecated(self) -> bool:
         return self.lifecycle == Lifecycle.DEPRECATED
 
     def to_json(self) -> dict[str, Any]:

@@ -36,7 +36,7 @@ FILTERS: dict[Show, Callable[[ListRow], bool]] = {
     Show.SPARSE: lambda row: bool(row.sparse),
     Show.REJECTED: lambda row: bool(row.error),
     Show.SUSPICIOUS: lambda row: bool(row.suspicious),
-    Show.DEPRECATED: lambda row: row.deprecated,
+    Show.DEPRECATED: lambda row: row.is_deprecated,
     Show.UNENRICHED: lambda row: not row.enriched,
 }
 
