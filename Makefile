@@ -68,11 +68,11 @@ gate: setup ## Fail if retrieval has become worse, on the sample's golden querie
 	@test ! -d $(DATA) || $(BIN)/mats gate --baseline evaluation/results/experiment-main.json --data $(DATA)
 
 bench: setup ## Measure what the README claims, on the judged data sets in DATA (BENCH="latency scale" for some)
-	@$(BIN)/python -m infra.bench --data $(DATA) $(BENCH)
+	@$(BIN)/python -m tests.benchmarks --data $(DATA) $(BENCH)
 	@$(MAKE) --no-print-directory readme
 
 bench-aws: setup ## Measure what runs in AWS over a real OpenSearch node; needs Maven and a JDK (BENCH="parity cold answer")
-	@$(BIN)/python -m infra.bench.aws --data $(DATA) $(BENCH)
+	@$(BIN)/python -m tests.benchmarks.aws --data $(DATA) $(BENCH)
 
 calibrate: setup ## Fit score constants and verdict thresholds on DATA
 	@$(BIN)/python -m mats.evaluation.calibration --data $(DATA)
@@ -97,7 +97,7 @@ vendor: setup ## Build the layers of wheels into build/ and say how big they are
 	@$(PIP) uv
 	@$(BIN)/python -m infra.vendor build/vendor
 	@$(BIN)/python -m infra.vendor build/jwt --layer jwt
-	@$(BIN)/python -m infra.bench.layer_size build/vendor build/jwt
+	@$(BIN)/python -m tests.benchmarks.layer_size build/vendor build/jwt
 
 lock-layers: setup ## Pin the layers' packages as requirements/lock.txt has them
 	@$(PIP) uv

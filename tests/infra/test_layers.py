@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from infra import vendor
-from infra.bench import layer_size
 from infra.core_layer import copy_core_layer
 from infra.vendor import JWT, ROOT, VENDOR, CannotBuild, Wheels
+from tests.benchmarks import layer_size
 from tests.conftest import skip_or_fail
 
 _AARCH64 = 183

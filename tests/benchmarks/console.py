@@ -104,7 +104,7 @@ def _pages(page: Any, queries: Sequence[str], id: str) -> Mapping[str, list[floa
 @contextmanager
 def _page(settings: Settings) -> Iterator[Any]:
     """The console in a browser over a new service without waiting changes."""
-    from tests.console.browser import Looks, installed, launched, watched  # noqa: PLC0415 - Playwright, when asked for
+    from tests.console.browser import Looks, installed, launched, watched
 
     path = installed()
     if path is None:

@@ -51,7 +51,7 @@ def _layers(python: Path) -> Iterator[list[Path]]:
             str(client),
         ]
         quietly = ["--quiet", "--disable-pip-version-check", "--root-user-action=ignore", "--no-deps"]
-        subprocess.run([python, "-m", "pip", "install", *quietly, *pinned], check=True)  # noqa: S603
+        subprocess.run([python, "-m", "pip", "install", *quietly, *pinned], check=True)
         yield [copy_core_layer(Path(folder) / "core"), wheels, client]
 
 
@@ -124,7 +124,7 @@ def _percentiles(values: Sequence[float]) -> dict[str, float]:
 
 def _imports(name: str, environment: Mapping[str, str], layers: list[Path], python: Path) -> dict[str, float]:
     """Import time by top-level package, without the time of imports from other packages."""
-    process = subprocess.run(  # noqa: S603
+    process = subprocess.run(
         [python, "-X", "importtime", "-c", "import handler"],
         cwd=ROOT / "functions" / name,
         env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(map(str, layers))},

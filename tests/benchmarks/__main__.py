@@ -1,7 +1,7 @@
 """Run all benchmarks of one machine: those of `mats.evaluation.benchmarks`, the service under load, and the console."""
 
-from infra.bench.console import console
-from infra.bench.load import load
 from mats.evaluation.benchmarks.runner import BENCHMARKS, main
+from tests.benchmarks.console import console
+from tests.benchmarks.load import load
 
 main({**BENCHMARKS, "load": load, "console": console})

@@ -14,7 +14,7 @@ _SHOWN = 10
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure built layers, print a table of each, write the results."""
-    parser = argparse.ArgumentParser(prog="python -m infra.bench.layer_size", description=main.__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.layer_size", description=main.__doc__)
     parser.add_argument("layers", nargs="+", type=Path, metavar="FOLDER", help="a built layer, with its folder python/")
     folders = parser.parse_args(arguments).layers
     results = {folder.name: layer_sizes(folder / "python") for folder in folders}

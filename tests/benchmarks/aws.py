@@ -1,6 +1,6 @@
 """Benchmarks of the AWS deployment without an account: a real OpenSearch node, stand-ins for other services.
 
-`python -m infra.bench.aws --data DIR [NAME ...]` writes evaluation/results/aws-NAME.json for each of NAMES.
+`python -m tests.benchmarks.aws --data DIR [NAME ...]` writes evaluation/results/aws-NAME.json for each of NAMES.
 """
 
 import argparse
@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from infra.bench import cold_start
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.index import OpenSearchIndex
 from mats.adapters.opensearch.mapping import index_body, write_alias
@@ -40,6 +39,7 @@ from mats.ports import Encoder, SearchIndex, Stored, Target, Vector
 from mats.settings import Settings
 from mats.usecases.discover import Discover
 from mats.usecases.stages import Budgets
+from tests.benchmarks import cold_start
 
 DOCUMENTS = 100_000
 DIMENSION = 1024
