@@ -74,7 +74,7 @@ def encoder_key(settings: Settings) -> str:
 
 
 def _with_opensearch(table: dict[str, Any]) -> dict[str, Any]:
-    """The table with rows for OpenSearch, whose BM25 is larger by the ratio that `tests.benchmarks.aws parity` measured."""
+    """The table with rows for OpenSearch, by the ratio of BM25 scores that `make bench-aws BENCH=parity` measured."""
     ratio = json.loads((RESULTS / "aws-parity.json").read_text(encoding="utf-8"))["bm25_ratio"]
     local = {key: row for key, row in table.items() if key.startswith("sqlite-")}
     scaled = {
