@@ -5,7 +5,7 @@ import math
 import pytest
 
 from mats.domain.describing import brief
-from mats.domain.grounding import grounded
+from mats.domain.grounding import ground
 from mats.domain.index_fields import embedded_text
 from mats.domain.profile import Profile
 from mats.domain.usage import Usage
@@ -54,7 +54,7 @@ def assert_priced(usage: Usage, *, most_in: int, most_out: int) -> None:
 
 def test_the_writer_gives_five_fields_grounded_in_the_registration(models: Models):
     written = models.writer.describe(REFUND)
-    kept = grounded(written.enrichment, REFUND).enrichment
+    kept = ground(written.enrichment, REFUND).enrichment
     assert kept.summary
     assert kept.action
     assert len(kept.keywords) >= 3
@@ -65,7 +65,7 @@ def test_the_writer_gives_five_fields_grounded_in_the_registration(models: Model
 
 def test_the_writer_leaves_the_summary_of_an_opaque_name_empty(models: Models):
     bare = a_registration(name="xq7_proc", description=None)
-    kept = grounded(models.writer.describe(bare).enrichment, bare).enrichment
+    kept = ground(models.writer.describe(bare).enrichment, bare).enrichment
     assert (kept.summary, kept.action) == ("", "")
 
 

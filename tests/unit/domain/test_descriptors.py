@@ -1,19 +1,19 @@
 """Words of a format are no words of an owner."""
 
-from mats.domain.descriptors import FORMAT, SEARCHED, searched
+from mats.domain.descriptors import FORMAT, SEARCHED, searchable_part
 from mats.local.imports.formats import Source, map_value
 from mats.local.imports.formats.decoding import decode
 from tests.unit.local.imports.formats import documents as d
 
 
 def test_of_a_card_its_skills_are_searched():
-    assert searched({"format": "a2a-agent-card", "skills": [1], "protocolVersion": "0.3.0"}) == {"skills": [1]}
+    assert searchable_part({"format": "a2a-agent-card", "skills": [1], "protocolVersion": "0.3.0"}) == {"skills": [1]}
 
 
 def test_of_what_is_not_known_all_is_searched():
     for descriptor in ({"a": 1}, {"format": "mine", "a": 1}, {"format": ["a2a-agent-card"], "a": 1}):
-        assert searched(descriptor) == descriptor
-    assert searched(None) == {}
+        assert searchable_part(descriptor) == descriptor
+    assert searchable_part(None) == {}
 
 
 def test_every_format_that_is_imported_is_known():

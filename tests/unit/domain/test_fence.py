@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.fence import encoded, is_hidden, size, visible
+from mats.domain.fence import encode_json, is_hidden, size, visible
 from mats.domain.truncate import truncate_json
 
 json_values = st.recursive(
@@ -18,7 +18,7 @@ json_values = st.recursive(
 
 @given(json_values)
 def test_what_is_encoded_has_nothing_that_could_close_a_tag_and_reads_back_the_same(value):
-    text = encoded(value)
+    text = encode_json(value)
     assert not set(text) & set("<>&")
     assert len(text.splitlines()) == 1
     assert json.loads(text) == value
@@ -28,9 +28,9 @@ def test_what_is_encoded_has_nothing_that_could_close_a_tag_and_reads_back_the_s
 def test_what_is_fitted_takes_no_more_than_its_room_and_begins_like_the_text(text, room):
     text = visible(text)
     fit = truncate_json(text, room)
-    assert size(encoded(fit)) - 2 <= room
+    assert size(encode_json(fit)) - 2 <= room
     assert text.startswith(fit.removesuffix("…"))
-    if size(encoded(text)) - 2 <= room:
+    if size(encode_json(text)) - 2 <= room:
         assert fit == text
 
 
@@ -42,7 +42,7 @@ def test_more_room_never_shows_less(text, room):
 
 @pytest.mark.parametrize("line_break", ["\n", "\r", "\x0b", "\x0c", "\x1c", "\x1e", "\x85", "\u2028", "\u2029"])
 def test_no_line_break_begins_a_line_not_even_a_rare_one(line_break):
-    text = encoded({f"a{line_break}b": [f"c{line_break}d"]})
+    text = encode_json({f"a{line_break}b": [f"c{line_break}d"]})
     assert len(text.splitlines()) == 1
     assert json.loads(text) == {f"a{line_break}b": [f"c{line_break}d"]}
     assert visible(f"a{line_break}b") == "a b"
@@ -52,7 +52,7 @@ def test_no_line_break_begins_a_line_not_even_a_rare_one(line_break):
 def test_what_grows_when_it_is_encoded_fits_all_the_same(text, room):
     text = visible(text)
     fit = truncate_json(text, room)
-    assert size(encoded(fit)) - 2 <= max(0, room)
+    assert size(encode_json(fit)) - 2 <= max(0, room)
     assert text.startswith(fit.removesuffix("…"))
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.grounding import grounded, is_bare, is_opaque
+from mats.domain.grounding import ground, is_bare, is_opaque
 from mats.domain.profile import Enrichment
 from tests.builders import a_registration
 
@@ -33,7 +33,7 @@ def written(text: str) -> Enrichment:
 @pytest.mark.parametrize("invention", INVENTED)
 @pytest.mark.parametrize("around", ["{}", "Refunds {} at once", "Refunds ({}), please.", "the “{}”"])
 def test_what_the_registration_does_not_say_is_dropped_from_every_field(invention, around):
-    kept = grounded(written(around.format(invention)), REFUND)
+    kept = ground(written(around.format(invention)), REFUND)
     assert kept.enrichment == Enrichment(
         summary="Gives money back.",
         action="Gives money back.",
@@ -54,7 +54,7 @@ def test_what_the_registration_does_not_say_is_dropped_from_every_field(inventio
     ],
 )  # fmt: skip
 def test_what_the_registration_says_stays_in_any_spelling(said):
-    kept = grounded(written(said), REFUND)
+    kept = ground(written(said), REFUND)
     assert (kept.enrichment, kept.notes) == (written(said), ())
 
 
@@ -68,7 +68,7 @@ def test_what_the_registration_says_stays_in_any_spelling(said):
     ],
 )  # fmt: skip
 def test_ordinary_prose_is_no_identifier(prose):
-    kept = grounded(Enrichment(keywords=(prose,)), REFUND)
+    kept = ground(Enrichment(keywords=(prose,)), REFUND)
     assert kept.enrichment.keywords == (prose,)
 
 
@@ -76,7 +76,7 @@ def test_ordinary_prose_is_no_identifier(prose):
 @pytest.mark.parametrize("said", ["https://docs.acme.com/refunds", "get_refund", "pay@acme.com", "/v2/refunds", "4711"])
 def test_it_does_not_matter_what_stands_before_a_name_in_the_registration(said, gap):
     registration = a_registration(description=f"Gives money back. See{gap}{said}")
-    assert grounded(written(said), registration).enrichment == written(said)
+    assert ground(written(said), registration).enrichment == written(said)
 
 
 @pytest.mark.parametrize(
@@ -88,40 +88,40 @@ def test_a_piece_of_an_address_is_another_address(invention):
     registration = a_registration(
         description="See https://acme.com.au or write to refund-pay@acme.com.au, or x.pay@acme.com."
     )
-    assert grounded(written(invention), registration).enrichment.keywords == ("money back",)
+    assert ground(written(invention), registration).enrichment.keywords == ("money back",)
 
 
 @pytest.mark.parametrize("said", ["500", "1.5", "max results", "maxResults", "Only paid", "true"])
 def test_keys_numbers_and_values_of_a_schema_are_evidence(said):
     schema = {"properties": {"maxResults": {"maximum": 500, "default": 1.5, "enum": ["Only_Paid", True]}}}
     registration = a_registration(input_schema=schema)
-    assert grounded(written(said), registration).enrichment == written(said)
+    assert ground(written(said), registration).enrichment == written(said)
 
 
 def test_wordy_replies_about_long_registrations_are_read_in_passing():
     registration = a_registration(descriptor={"a": "1-a " * 90_000})
     reply = Enrichment(summary="1, " * 260, keywords=("1 w " * 70,) * 20, positive_examples=("a_b " * 70,) * 20)
     began = time.process_time()
-    grounded(reply, registration)
+    ground(reply, registration)
     assert time.process_time() - began < 20
 
 
 def test_whole_sentences_go_and_the_others_stay_as_they_were():
     summary = "Gives money back. Costs 20 dollars per call. Takes a charge_id."
-    assert grounded(Enrichment(summary=summary), REFUND).enrichment.summary == "Gives money back. Takes a charge_id."
+    assert ground(Enrichment(summary=summary), REFUND).enrichment.summary == "Gives money back. Takes a charge_id."
 
 
 @given(st.lists(st.sampled_from(["refunds", "money", "quickly", "charge_id", "5,000", *INVENTED]), max_size=8))
 def test_nothing_invented_is_ever_left(chosen):
     planted = [word for word in chosen if word in INVENTED]
-    kept = grounded(written(" ".join(chosen)), REFUND).enrichment
+    kept = ground(written(" ".join(chosen)), REFUND).enrichment
     left = " ".join(kept.texts())
     assert not any(word in left.split() for word in planted)
 
 
 @pytest.mark.parametrize("short", ["e.g.", "i.e.", "the U.S.", "9 a.m."])
 def test_a_sentence_goes_whole_though_a_short_form_in_it_ends_in_a_full_stop(short):
-    kept = grounded(Enrichment(summary=f"Gives money back. Serves {short} acct_77x holders."), REFUND)
+    kept = ground(Enrichment(summary=f"Gives money back. Serves {short} acct_77x holders."), REFUND)
     assert kept.enrichment.summary == "Gives money back."
     assert len(kept.notes) == 1
 
@@ -141,7 +141,7 @@ planted = st.one_of(
 def test_no_invention_survives_between_harmless_words_in_any_field(before, invention, after, field):
     text = " ".join((*before, invention, *after))
     value = text if field in ("summary", "action") else (text, "money back")
-    kept = grounded(Enrichment.model_validate({field: value}), REFUND)
+    kept = ground(Enrichment.model_validate({field: value}), REFUND)
     assert invention not in " ".join(kept.enrichment.texts())
     assert kept.notes
     assert all(note.startswith(f"dropped from {field}: ") for note in kept.notes)
@@ -150,7 +150,7 @@ def test_no_invention_survives_between_harmless_words_in_any_field(before, inven
 @given(st.lists(harmless, min_size=1, max_size=9))
 def test_harmless_words_survive_in_every_field(chosen):
     text = " ".join(chosen)
-    kept = grounded(written(text), REFUND)
+    kept = ground(written(text), REFUND)
     assert " ".join(kept.enrichment.summary.split()) == f"Gives money back. {text}"
     assert kept.enrichment.keywords == ("money back", text)
     assert kept.notes == ()
@@ -158,7 +158,7 @@ def test_harmless_words_survive_in_every_field(chosen):
 
 @given(st.text(max_size=200))
 def test_any_text_is_kept_whole_or_dropped_whole(text):
-    kept = grounded(Enrichment(keywords=(text,)), REFUND).enrichment
+    kept = ground(Enrichment(keywords=(text,)), REFUND).enrichment
     assert kept.keywords in ((text,), ())
 
 
@@ -168,7 +168,7 @@ def test_any_text_is_kept_whole_or_dropped_whole(text):
 @pytest.mark.parametrize("name", ["xq7_proc", "svc-41", "f3a9", "x9 y8", "T800", "___"])
 def test_an_opaque_name_says_nothing(name):
     bare = a_registration(name=name, description=None)
-    kept = grounded(written("Processes data"), bare)
+    kept = ground(written("Processes data"), bare)
     assert is_opaque(name)
     assert (kept.enrichment.summary, kept.enrichment.action) == ("", "")
     assert kept.enrichment.keywords == ("money back", "Processes data")
@@ -192,7 +192,7 @@ def test_a_name_of_words_is_not_opaque(name):
 def test_of_a_bare_name_a_summary_says_no_more_than_the_name(summary, stays):
     bare = a_registration(description="refund payment")
     assert is_bare(bare)
-    assert bool(grounded(Enrichment(summary=summary), bare).enrichment.summary) is stays
+    assert bool(ground(Enrichment(summary=summary), bare).enrichment.summary) is stays
 
 
 @pytest.mark.parametrize("more", [{"description": "Gives money back"}, {"tags": ["pay"]}, {"input_schema": SCHEMA}])
@@ -203,9 +203,9 @@ def test_whoever_says_more_than_a_name_is_not_bare(more):
 @pytest.mark.parametrize(("name", "summary"), [("calculator", "A calculator tool."), ("translate", "Translates.")])
 def test_a_name_of_one_plain_word_may_be_said(name, summary):
     bare = a_registration(name=name, description=None)
-    assert grounded(Enrichment(summary=summary), bare).enrichment.summary == summary
-    assert grounded(Enrichment(summary="Processes data."), bare).enrichment.summary == ""
+    assert ground(Enrichment(summary=summary), bare).enrichment.summary == summary
+    assert ground(Enrichment(summary="Processes data."), bare).enrichment.summary == ""
 
 
 def test_a_number_is_the_same_with_zeros_that_say_nothing():
-    assert grounded(Enrichment(keywords=("up to 5000.00 EUR",)), REFUND).notes == ()
+    assert ground(Enrichment(keywords=("up to 5000.00 EUR",)), REFUND).notes == ()

@@ -205,7 +205,7 @@ def test_the_content_fingerprint_changes_with_everything_indexed_or_answered(cha
 )
 def test_the_content_fingerprint_does_not_change_with_what_merely_counts(change):
     profile = a_profile()
-    assert profile.model_copy(update=change).sealed().content == profile.content
+    assert profile.model_copy(update=change).seal().content == profile.content
 
 
 def test_no_trust_and_no_audience_are_not_the_same_as_none_at_all():

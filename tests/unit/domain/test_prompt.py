@@ -3,7 +3,7 @@
 import pytest
 
 from mats import bootstrap
-from mats.domain.prompt import Prompt, filled
+from mats.domain.prompt import Prompt, fill_template
 
 FILE = """# title
 
@@ -41,7 +41,7 @@ def test_a_section_that_is_missing_is_named():
 
 
 def test_what_is_filled_in_is_never_taken_for_a_place():
-    assert filled("<a>{one}</a> {two}", {"one": "{two} {one}", "two": "2"}) == "<a>{two} {one}</a> 2"
+    assert fill_template("<a>{one}</a> {two}", {"one": "{two} {one}", "two": "2"}) == "<a>{two} {one}</a> 2"
 
 
 @pytest.mark.parametrize("name", ["enrich", "rerank"])

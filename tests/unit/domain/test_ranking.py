@@ -267,9 +267,9 @@ def test_retrieval_is_a_unit_value_or_absent_where_nothing_was_measured(scale, s
 
 @given(scales, bm25_scores, cosines)
 def test_a_missing_side_leaves_the_mixture_to_the_other(scale, score, cosine):
-    by_words, by_meaning = scale.mixed(score, None), scale.mixed(None, cosine)
+    by_words, by_meaning = scale.mix(score, None), scale.mix(None, cosine)
     assert by_words == scale.bm25(score)
-    assert scale.mixed(score, cosine) == pytest.approx((by_words + by_meaning) / 2)
+    assert scale.mix(score, cosine) == pytest.approx((by_words + by_meaning) / 2)
 
 
 @given(scales, bm25_scores, bm25_scores, st.none() | cosines)
@@ -307,7 +307,7 @@ def test_no_bm25_score_is_worth_everything(scale, score):
 )
 def test_a_mixture_is_what_one_gets_by_hand(score, cosine, expected):
     scale = Scale(c=20, lo=0.2, hi=0.8)
-    measured = scale.mixed(score, cosine)
+    measured = scale.mix(score, cosine)
     assert measured == (None if expected is None else pytest.approx(expected))
 
 
@@ -339,7 +339,7 @@ def test_a_good_mixture_outranks_a_poor_one_that_is_trusted():
     ],
 )
 def test_pairs_make_up_for_a_part_of_what_a_mixture_lacks_where_words_were_searched(score, cosine, pairs, expected):
-    measured = Scale(c=20, lo=0.0, hi=1.0, pairs_share=0.4).mixed(score, cosine, pairs)
+    measured = Scale(c=20, lo=0.0, hi=1.0, pairs_share=0.4).mix(score, cosine, pairs)
     assert measured == (None if expected is None else pytest.approx(expected))
 
 

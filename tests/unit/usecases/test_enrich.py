@@ -419,7 +419,7 @@ def test_a_profile_of_an_earlier_release_gets_what_that_did_not_carry_without_be
     pay = a_registration(name="pay", input_schema={"properties": {"to": {}}})
     world.register(pay)
     kept = world.profiles.kept[pay.id]
-    world.profiles.kept[pay.id] = replace(kept, profile=kept.profile.model_copy(update={"input_schema": ""}).sealed())
+    world.profiles.kept[pay.id] = replace(kept, profile=kept.profile.model_copy(update={"input_schema": ""}).seal())
     world.deliver(pay.id, event="reconcile")
     assert world.profile(pay.id).input_schema == kept.profile.input_schema != ""
     assert writer.asked == [pay.id]

@@ -3,7 +3,7 @@
 import pytest
 
 from mats.domain.profile import profile_of
-from mats.local.preview.advice import advice, overlap, undescribed
+from mats.local.preview.advice import advice, overlap, parameters_without_description
 from tests.builders import a_registration
 
 GOOD = {
@@ -53,8 +53,8 @@ def test_a_skill_needs_neither_schema_nor_endpoint():
 
 def test_parameters_with_choices_or_parts_of_their_own_explain_themselves():
     properties = {"a": {"enum": [1]}, "b": {"properties": {}}, "c": {"type": "string"}, "d": 5}
-    assert undescribed({"properties": properties}) == ["c", "d"]
-    assert undescribed({"properties": 5}) == []
+    assert parameters_without_description({"properties": properties}) == ["c", "d"]
+    assert parameters_without_description({"properties": 5}) == []
 
 
 def test_overlap_is_of_stems_and_says_nothing_of_a_few_words():

@@ -3,7 +3,7 @@
 from typing import Any
 
 from mats.domain.errors import ReplyUnusable
-from mats.domain.fence import encoded, visible
+from mats.domain.fence import encode_json, visible
 from mats.domain.profile import Enrichment, SourceText
 from mats.domain.registration import Registration
 from mats.domain.truncate import truncate_json
@@ -32,7 +32,7 @@ def brief(registration: Registration) -> str:
         "other": (source.other, 1_000),
     }
     shown = {key: truncate_json(visible(text), room) for key, (text, room) in parts.items() if text}
-    return encoded({"kind": registration.kind, **shown})
+    return encode_json({"kind": registration.kind, **shown})
 
 
 def enrichment(reply: object) -> Enrichment:

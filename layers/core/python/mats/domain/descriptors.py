@@ -24,7 +24,7 @@ SEARCHED: Mapping[str, frozenset[str]] = {
 """By format, the entries that speak of parameters or skills; those that speak of the whole are searched anyway."""
 
 
-def searched(descriptor: Mapping[str, object] | None) -> Mapping[str, object]:
+def searchable_part(descriptor: Mapping[str, object] | None) -> Mapping[str, object]:
     """The entries of a descriptor that are searched: of a format that is not known, all."""
     if descriptor is None:
         return {}

@@ -34,7 +34,7 @@ def _is_ignorable(character: str) -> bool:
     return any(first <= character <= last for first, last in _IGNORABLE)
 
 
-def encoded(value: Any) -> str:
+def encode_json(value: Any) -> str:
     """Compact JSON on one line without `<`, `>` or `&`."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
 

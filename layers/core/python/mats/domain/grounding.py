@@ -54,10 +54,10 @@ class Evidence:
         """Every name and text of a registration."""
         text = "\n".join(every_text(registration.item()))
         tokens = frozenset(_bare(token).lower() for token in _TOKEN.findall(text))
-        return cls(tokens, f" {_spoken(text)} ", frozenset(_numbers(text)))
+        return cls(tokens, f" {_normalize(text)} ", frozenset(_numbers(text)))
 
-    def invented(self, text: str) -> Iterator[str]:
-        """What a text should have had from here and has not."""
+    def ungrounded_tokens(self, text: str) -> Iterator[str]:
+        """Addresses, identifiers and numbers of a text that this evidence does not hold."""
         for token in map(_bare, _TOKEN.findall(text)):
             if token and not self._holds(token):
                 yield token
@@ -71,7 +71,7 @@ class Evidence:
             return True
         if token.lower() in self.tokens:
             return True
-        return not link and any(f" {_spoken(form)} " in self.spoken for form in (token, token.removesuffix("s")))
+        return not link and any(f" {_normalize(form)} " in self.spoken for form in (token, token.removesuffix("s")))
 
 
 def _bare(token: str) -> str:
@@ -84,7 +84,7 @@ def _mixes(token: str) -> bool:
     return any(c.isdigit() for c in token) and any(c.isalpha() for c in token)
 
 
-def _spoken(text: str) -> str:
+def _normalize(text: str) -> str:
     """Words and numbers of a text, names taken apart: `getUser_v2` and `get user v2` are alike."""
     return " ".join(words(split_identifier(text)))
 
@@ -104,23 +104,23 @@ class Grounded:
     notes: tuple[str, ...] = ()
 
 
-def grounded(written: Enrichment, registration: Registration) -> Grounded:
+def ground(written: Enrichment, registration: Registration) -> Grounded:
     """The enrichment without what the registration does not say."""
     evidence, notes = Evidence.of(registration), list[str]()
 
-    def kept(field: str, text: str) -> bool:
-        invented = list(dict.fromkeys(evidence.invented(text)))
+    def is_grounded(field: str, text: str) -> bool:
+        invented = list(dict.fromkeys(evidence.ungrounded_tokens(text)))
         if invented:
             notes.append(_note(field, text, f"{', '.join(invented)} is not in the registration"))
         return not invented
 
-    claims = {field: _sentences(field, getattr(written, field), kept) for field in ("summary", "action")}
+    claims = {field: _sentences(field, getattr(written, field), is_grounded) for field in ("summary", "action")}
     for field, text in claims.items():
         if beyond := _beyond_a_bare_name(text, registration):
             notes.append(_note(field, text, beyond))
             claims[field] = ""
     lists = {
-        field: tuple(entry for entry in getattr(written, field) if kept(field, entry))
+        field: tuple(entry for entry in getattr(written, field) if is_grounded(field, entry))
         for field in ("keywords", "positive_examples", "negative_examples")
     }
     return Grounded(Enrichment.model_validate({**claims, **lists}), tuple(notes))
@@ -130,8 +130,8 @@ def _note(field: str, text: str, why: str) -> str:
     return f"dropped from {field}: {clip(text, _NOTE)!r} ({clip(why, 2 * _NOTE)})"
 
 
-def _sentences(field: str, text: str, kept: Callable[[str, str], bool]) -> str:
-    return " ".join(sentence for sentence in _SENTENCE_END.split(text) if sentence and kept(field, sentence))
+def _sentences(field: str, text: str, is_grounded: Callable[[str, str], bool]) -> str:
+    return " ".join(sentence for sentence in _SENTENCE_END.split(text) if sentence and is_grounded(field, sentence))
 
 
 def is_bare(registration: Registration) -> bool:
@@ -139,7 +139,7 @@ def is_bare(registration: Registration) -> bool:
     said = registration.item().keys() & {
         "tags", "type_tags", "input_schema", "examples", "negative_examples", "descriptor",
     }  # fmt: skip
-    described = _spoken(registration.description) not in ("", _spoken(registration.name))
+    described = _normalize(registration.description) not in ("", _normalize(registration.name))
     return not said and not described
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.capability import Id, Kind, Lifecycle, capability_id
-from mats.domain.descriptors import searched
+from mats.domain.descriptors import searchable_part
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.origin import fingerprint
 from mats.domain.registration import Registration
@@ -71,10 +71,10 @@ class SourceText(_Frozen):
         named = read_parameters(registration.input_schema, _about_parameters(registration.descriptor))
         about = read_parameters(_about_itself(registration.descriptor))
         return cls(
-            description=_limited(registration.description),
-            parameter_names=_limited(split_identifier(" ".join(named.names))),
-            parameter_text=_limited(" ".join(named.texts)),
-            other=_limited(" ".join((registration.provider, *registration.type_tags, *about.texts))),
+            description=_clean_and_clip(registration.description),
+            parameter_names=_clean_and_clip(split_identifier(" ".join(named.names))),
+            parameter_text=_clean_and_clip(" ".join(named.texts)),
+            other=_clean_and_clip(" ".join((registration.provider, *registration.type_tags, *about.texts))),
         )
 
 
@@ -83,14 +83,14 @@ _ABOUT_ITSELF = ("title", "category", "domain", "provider_description", "instruc
 
 
 def _about_parameters(descriptor: Mapping[str, object] | None) -> object:
-    return {k: v for k, v in searched(descriptor).items() if k not in _ABOUT_ITSELF}
+    return {k: v for k, v in searchable_part(descriptor).items() if k not in _ABOUT_ITSELF}
 
 
 def _about_itself(descriptor: Mapping[str, object] | None) -> object:
     return [v for k, v in (descriptor or {}).items() if k in _ABOUT_ITSELF]
 
 
-def _limited(text: str) -> str:
+def _clean_and_clip(text: str) -> str:
     return clip(clean(text), _FIELD_LIMIT)
 
 
@@ -150,7 +150,7 @@ class Profile(_Frozen):
         """The `content` fingerprint: everything that is indexed or answered, and nothing that merely counts."""
         return fingerprint(self.model_dump(mode="json", exclude={"content", "rev", "indexed_rev", "cause"}))
 
-    def sealed(self) -> Self:
+    def seal(self) -> Self:
         """The same profile carrying its own content fingerprint."""
         return self.model_copy(update={"content": self.content_fingerprint()})
 
@@ -200,7 +200,7 @@ def profile_of(
         suspicious=suspicions(registration, enrichment.texts() if enrichment else ()),
         origin=origin,
         notes=notes,
-    ).sealed()
+    ).seal()
 
 
 def _schema(registration: Registration) -> str:

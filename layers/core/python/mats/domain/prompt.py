@@ -47,6 +47,6 @@ class Prompt:
         )
 
 
-def filled(template: str, places: Mapping[str, str]) -> str:
+def fill_template(template: str, places: Mapping[str, str]) -> str:
     """The template with each `{name}` replaced, all at once: what is filled in is never looked at for places again."""
     return _PLACE.sub(lambda place: places[place[1]], template)

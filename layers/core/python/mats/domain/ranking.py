@@ -83,10 +83,10 @@ class Scale:
         Mixtures of good and bad candidates lie close together. If they replaced the reranker's scores unchanged,
         trust would outrank relevance: docs/decisions/0017.
         """
-        mixture = self.mixed(score, cosine, pairs)
+        mixture = self.mix(score, cosine, pairs)
         return None if mixture is None else 1 / (1 + math.exp((self.even - mixture) / self.spread))
 
-    def mixed(self, score: float | None, cosine: float | None, pairs: int = 0) -> float | None:
+    def mix(self, score: float | None, cosine: float | None, pairs: int = 0) -> float | None:
         """The weighted mean of the two sides, in [0, 1]; of one if only that was measured, none if neither was.
 
         Pairs of words found together can only add to it, and only where words were searched: that there are none says

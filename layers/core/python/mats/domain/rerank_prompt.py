@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mats.domain.fence import encoded, size, visible
+from mats.domain.fence import encode_json, size, visible
 from mats.domain.profile import Enrichment, Profile, SourceText
 from mats.domain.truncate import truncate_json
 
@@ -27,10 +27,10 @@ def card(number: int, profile: Profile, *, room: int = CARD_BYTES) -> str:
     """One candidate as JSON of at most `room` bytes, most telling first; its kind is the key of its name."""
     shown: dict[str, Any] = {"n": number}
     for key, text, most in _parts(profile):
-        left = min(most, room - size(encoded({**shown, key: ""})))
+        left = min(most, room - size(encode_json({**shown, key: ""})))
         if text and left > 0 and (fit := truncate_json(visible(text[:_READ_CHARACTERS]), left)):
             shown[key] = fit
-    return encoded(shown)
+    return encode_json(shown)
 
 
 def _parts(profile: Profile) -> Iterator[tuple[str, str, int]]:

@@ -53,7 +53,7 @@ def parse_reply(reply: str, count: int, *, ended_early: bool = False) -> RerankR
     cut_off = ended_early and len(numbers) < count
     if len(numbers) != count and not cut_off:
         return RerankReply(void=f"{len(numbers)} scores for {count} candidates")
-    return _scaled(numbers, type_ if isinstance(type_, str) else "", cut_off=cut_off)
+    return _to_unit_scores(numbers, type_ if isinstance(type_, str) else "", cut_off=cut_off)
 
 
 def _numbers(scores: object) -> list[float] | None:
@@ -88,10 +88,10 @@ def _beginning(reply: str, count: int) -> RerankReply:
     if not numbers or len(numbers) > count or (closed and len(numbers) < count):
         return RerankReply(void=f"{len(numbers)} scores for {count} candidates", cut_off=not closed)
     type_ = _TYPE.search(reply, 0, start.start())
-    return _scaled(numbers, type_[1] if type_ else "", cut_off=len(numbers) < count)
+    return _to_unit_scores(numbers, type_[1] if type_ else "", cut_off=len(numbers) < count)
 
 
-def _scaled(numbers: Sequence[float], type_: str, *, cut_off: bool) -> RerankReply:
+def _to_unit_scores(numbers: Sequence[float], type_: str, *, cut_off: bool) -> RerankReply:
     if not numbers:
         return RerankReply(void="the reply ended before the first score", cut_off=cut_off)
     inside = [min(100, max(0, number)) for number in numbers]

@@ -94,7 +94,7 @@ def read_parameters(*sources: object) -> Parameters:
     names: dict[str, None] = {}
     texts: list[str] = []
     for source in sources:
-        for is_name, text in _walk(_decoded(source), 0):
+        for is_name, text in _walk(_decode(source), 0):
             if is_name:
                 names[text] = None
             elif text.strip().lower() not in _SAYS_NOTHING:
@@ -102,7 +102,7 @@ def read_parameters(*sources: object) -> Parameters:
     return Parameters(tuple(names), tuple(texts))
 
 
-def _decoded(source: object) -> object:
+def _decode(source: object) -> object:
     if isinstance(source, str):
         try:
             return json.loads(source)

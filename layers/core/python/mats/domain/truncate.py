@@ -2,7 +2,7 @@
 
 import re
 
-from mats.domain.fence import encoded, size
+from mats.domain.fence import encode_json, size
 
 _PLAIN = re.compile(r"[ !#-%'-;=?-\[\]-~]*")
 """What takes one byte a character, encoded: ASCII without quotes, backslashes and what is escaped here."""
@@ -30,4 +30,4 @@ def truncate_json(text: str, room: int) -> str:
 
 
 def _encoded_size(text: str) -> int:
-    return size(encoded(text)) - 2
+    return size(encode_json(text)) - 2

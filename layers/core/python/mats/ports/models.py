@@ -1,4 +1,4 @@
-"""What encodes, describes and judges."""
+"""Encoder, writer and reranker."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -76,7 +76,7 @@ class Writer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankResult:
-    """A reranker's judgement: scores in [0, 1] for a prefix of the candidates, and the capability type it inferred.
+    """The reply of a reranker: scores in [0, 1] for a prefix of the candidates, and the capability type it inferred.
 
     `void` says why there are no scores, `clipped` how many were out of range, `cut_off` that the reply ended early.
     """

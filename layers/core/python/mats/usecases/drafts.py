@@ -19,7 +19,7 @@ OnWait = Callable[[Id, DependencyFailed], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ProfileDraft:
     """The revision one capability should have, and its outcome so far."""
 
     outcome: Outcome
@@ -28,12 +28,12 @@ class Draft:
     needs_writer: bool = False
 
 
-def make_draft(id: Id, item: Item | None, trust: int | None, kept: Stored | None, maker: ProfileMaker) -> Draft:
+def make_draft(id: Id, item: Item | None, trust: int | None, kept: Stored | None, maker: ProfileMaker) -> ProfileDraft:
     """The draft of one capability, as far as it needs no model."""
     namespace, name = parts(id)
     if item is None:
-        tombstone = Profile(namespace=namespace, name=name, status=Status.DELETED).sealed()
-        return Draft(Outcome.DELETED, Stored(tombstone))
+        tombstone = Profile(namespace=namespace, name=name, status=Status.DELETED).seal()
+        return ProfileDraft(Outcome.DELETED, Stored(tombstone))
     try:
         return _accept(parse_item(id, item, kept), trust, kept, maker)
     except RegistrationInvalid as error:
@@ -41,10 +41,10 @@ def make_draft(id: Id, item: Item | None, trust: int | None, kept: Stored | None
         rejected = last_good.profile.model_copy(
             update={"status": Status.REJECTED, "error": truncate_json(str(error), _MAX_ERROR_BYTES), "trust": trust}
         )
-        return Draft(Outcome.REJECTED, replace(last_good, profile=rejected.sealed()))
+        return ProfileDraft(Outcome.REJECTED, replace(last_good, profile=rejected.seal()))
 
 
-def _accept(registration: Registration, trust: int | None, kept: Stored | None, maker: ProfileMaker) -> Draft:
+def _accept(registration: Registration, trust: int | None, kept: Stored | None, maker: ProfileMaker) -> ProfileDraft:
     """The draft of a valid registration; what a model made of the same text before is kept.
 
     Raises:
@@ -57,9 +57,9 @@ def _accept(registration: Registration, trust: int | None, kept: Stored | None, 
         profile = profile_of(registration, trust=trust, origin=before.origin, enrichment=enrichment, notes=before.notes)
         fitting(profile, MAX_KEPT_BYTES)
         vector = kept.vector if before.encoder == maker.raw_recipe.encoder else None
-        target, needs_writer = maker.stored(profile, vector), before.origin == raw != final
-        return Draft(Outcome.INDEXED, target, registration, needs_writer=needs_writer)
-    return Draft(Outcome.INDEXED, Stored(fitting(maker.raw(registration, trust))), registration, raw != final)
+        target, needs_writer = maker.to_stored(profile, vector), before.origin == raw != final
+        return ProfileDraft(Outcome.INDEXED, target, registration, needs_writer=needs_writer)
+    return ProfileDraft(Outcome.INDEXED, Stored(fitting(maker.raw(registration, trust))), registration, raw != final)
 
 
 def parse_item(id: Id, item: Item, kept: Stored | None) -> Registration:
@@ -77,7 +77,7 @@ def parse_item(id: Id, item: Item, kept: Stored | None) -> Registration:
     return registration
 
 
-def describe(draft: Draft, maker: ProfileMaker, on_wait: OnWait) -> Draft:
+def describe(draft: ProfileDraft, maker: ProfileMaker, on_wait: OnWait) -> ProfileDraft:
     """The draft as the writer improves it; a useless reply leaves the raw profile, with the reason."""
     if draft.registration is None:
         return draft
@@ -86,7 +86,7 @@ def describe(draft: Draft, maker: ProfileMaker, on_wait: OnWait) -> Draft:
         better = maker.describe(draft.registration, raw.trust)
     except ReplyUnusable as error:
         origin = maker.recipe.origin(draft.registration)
-        noted = raw.model_copy(update={"origin": origin, "notes": (f"not enriched: {error}",)}).sealed()
+        noted = raw.model_copy(update={"origin": origin, "notes": (f"not enriched: {error}",)}).seal()
         return replace(draft, outcome=Outcome.INDEXED, target=replace(draft.target, profile=noted))
     except DependencyFailed as error:
         on_wait(raw.id, error)
@@ -94,7 +94,7 @@ def describe(draft: Draft, maker: ProfileMaker, on_wait: OnWait) -> Draft:
     return replace(draft, outcome=Outcome.INDEXED, target=Stored(better))
 
 
-def encode(drafts: Mapping[Id, Draft], maker: ProfileMaker, on_wait: OnWait) -> dict[Id, Draft]:
+def encode(drafts: Mapping[Id, ProfileDraft], maker: ProfileMaker, on_wait: OnWait) -> dict[Id, ProfileDraft]:
     """The drafts with a vector wherever one is missing; where the encoder fails they stay lexically findable."""
     encoded = dict(drafts)
     missing = [id for id, draft in drafts.items() if draft.registration and draft.target.vector is None]
@@ -109,5 +109,5 @@ def encode(drafts: Mapping[Id, Draft], maker: ProfileMaker, on_wait: OnWait) -> 
         if vector is None:
             encoded[id] = replace(drafts[id], outcome=Outcome.DEGRADED)
         else:
-            encoded[id] = replace(drafts[id], target=maker.stored(drafts[id].target.profile, vector))
+            encoded[id] = replace(drafts[id], target=maker.to_stored(drafts[id].target.profile, vector))
     return encoded

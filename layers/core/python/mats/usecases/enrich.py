@@ -14,7 +14,7 @@ from mats.domain.errors import DependencyFailed
 from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause, Profile, Status
 from mats.ports import Change, ProfileStore, Registry, SearchIndex, Stored, TrustBook
-from mats.usecases.drafts import Draft, OnWait, describe, encode, make_draft
+from mats.usecases.drafts import OnWait, ProfileDraft, describe, encode, make_draft
 from mats.usecases.profile_maker import ProfileMaker
 
 _TRIES = 3
@@ -77,12 +77,12 @@ class Enrich:
                 call.cancel()  # where saving one failed, those that wait are not paid for
         return {id: draft.outcome for id, draft in drafts.items()}
 
-    def _encode(self, drafts: Mapping[Id, Draft]) -> dict[Id, Draft]:
+    def _encode(self, drafts: Mapping[Id, ProfileDraft]) -> dict[Id, ProfileDraft]:
         return encode(drafts, self.maker, self.on_wait)
 
     def _save(
-        self, drafts: Mapping[Id, Draft], kept: Mapping[Id, Stored], causes: Mapping[Id, Cause]
-    ) -> dict[Id, Draft]:
+        self, drafts: Mapping[Id, ProfileDraft], kept: Mapping[Id, Stored], causes: Mapping[Id, Cause]
+    ) -> dict[Id, ProfileDraft]:
         """Save what changed, then index it; what was saved before and missed the index is indexed again."""
         fresh = {
             id: _next_revision(draft.target, kept.get(id), causes[id])
@@ -144,7 +144,7 @@ def _next_revision(target: Stored, kept: Stored | None, cause: Cause) -> Stored:
     return replace(target, profile=numbered)
 
 
-def _with_outcome(draft: Draft, id: Id, *, written: Mapping[Id, Stored], late: Collection[Id]) -> Draft:
+def _with_outcome(draft: ProfileDraft, id: Id, *, written: Mapping[Id, Stored], late: Collection[Id]) -> ProfileDraft:
     """The draft with its outcome; what was written is its target, with its revision."""
     if id in late:
         return replace(draft, outcome=Outcome.SUPERSEDED)

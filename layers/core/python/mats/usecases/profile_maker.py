@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mats.domain.errors import DependencyFailed, RegistrationInvalid, ReplyUnusable
-from mats.domain.grounding import grounded
+from mats.domain.grounding import ground
 from mats.domain.index_fields import embedded_text
 from mats.domain.origin import Recipe, same_text
 from mats.domain.profile import MAX_KEPT_BYTES, Profile, fitting, profile_of, with_owners_words
@@ -47,7 +47,7 @@ class ProfileMaker:
         if self.writer is None:
             raise DependencyFailed(NO_WRITER)
         written = self.writer.describe(registration)
-        confirmed = grounded(written.enrichment, registration)
+        confirmed = ground(written.enrichment, registration)
         profile = profile_of(
             registration,
             trust=trust,
@@ -71,10 +71,10 @@ class ProfileMaker:
         current = before.origin == self.recipe.origin(registration)
         return not current and not self.is_enriched_elsewhere(before, registration)
 
-    def stored(self, profile: Profile, vector: Vector | None) -> Stored:
+    def to_stored(self, profile: Profile, vector: Vector | None) -> Stored:
         """A profile with its vector, naming the encoder that made it."""
         encoder = self.raw_recipe.encoder if vector is not None else ""
-        return Stored(profile.model_copy(update={"encoder": encoder}).sealed(), vector)
+        return Stored(profile.model_copy(update={"encoder": encoder}).seal(), vector)
 
     def encode(self, profiles: Sequence[Profile]) -> Sequence[Vector | None]:
         """The vectors of profiles, in order; None for one that the encoder did not answer.

@@ -38,7 +38,7 @@ class Reconcile:
 
     def everything(self) -> list[Id]:
         """Every id that any of the three knows, in order."""
-        return sorted({*self.registry.ids(), *self.profiles.ids(), *self._indexed()})
+        return sorted({*self.registry.ids(), *self.profiles.ids(), *self._indexed_revisions()})
 
     def __call__(self, ids: Iterable[Id]) -> Iterator[Step]:
         """Repair these, a page at a time.
@@ -47,19 +47,19 @@ class Reconcile:
             DependencyFailed: a store did not answer; run it again, what was repaired stays so.
         """
         remaining = iter(ids)
-        indexed = self._indexed()
+        indexed = self._indexed_revisions()
         while page := list(islice(remaining, self.page)):
             orphans = self._drop_orphans(page, indexed)
             cause = Cause(event_id=f"reconcile-{self.ids()}", time=self.clock.now())
             outcomes = self.enrich([Change(id, cause) for id in page])
             kept = self.profiles.get(page)
-            expired = [id for id, entry in kept.items() if id in indexed and self._expired(entry.profile)]
-            missed = [kept[id] for id in kept if self._missed(kept[id].profile, indexed, outcomes[id])]
+            expired = [id for id, entry in kept.items() if id in indexed and self._is_expired(entry.profile)]
+            missed = [kept[id] for id in kept if self._is_missing(kept[id].profile, indexed, outcomes[id])]
             self.index.put(missed)
             self.index.purge(expired)
             yield Step(outcomes, reindexed=len(missed), orphans=orphans, purged=len(expired))
 
-    def _indexed(self) -> dict[Id, int]:
+    def _indexed_revisions(self) -> dict[Id, int]:
         return {id: rev for id, rev, _ in self.index.revisions()}
 
     def _drop_orphans(self, page: list[Id], indexed: Mapping[Id, int]) -> int:
@@ -76,13 +76,13 @@ class Reconcile:
             self.index.purge(orphans)
         return len(orphans)
 
-    def _missed(self, profile: Profile, indexed: Mapping[Id, int], outcome: Outcome) -> bool:
+    def _is_missing(self, profile: Profile, indexed: Mapping[Id, int], outcome: Outcome) -> bool:
         """Whether the index lacks what the profile says it has, and enriching had no reason to look."""
-        if outcome is not Outcome.UNCHANGED or self._expired(profile):
+        if outcome is not Outcome.UNCHANGED or self._is_expired(profile):
             return False
         return indexed.get(profile.id) != profile.rev
 
-    def _expired(self, profile: Profile) -> bool:
+    def _is_expired(self, profile: Profile) -> bool:
         """Whether a tombstone is so old that no late event can bring its capability back."""
         if profile.status is not Status.DELETED or profile.cause is None:
             return False

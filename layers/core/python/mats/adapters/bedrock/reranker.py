@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mats.adapters.bedrock.converse import Converse, ConverseReply, prompt_request
-from mats.domain.fence import encoded, visible
+from mats.domain.fence import encode_json, visible
 from mats.domain.profile import Profile
-from mats.domain.prompt import Prompt, filled
+from mats.domain.prompt import Prompt, fill_template
 from mats.domain.rerank_prompt import cards
 from mats.domain.rerank_reply import known_type, parse_reply
 from mats.ports import RerankResult
@@ -30,7 +30,9 @@ class BedrockReranker:
         return self.text.hash
 
     def rerank(self, query: str, candidates: Sequence[Profile]) -> RerankResult:
-        request = filled(self.text.request, {"query": encoded(visible(query)), "candidates": cards(candidates)})
+        request = fill_template(
+            self.text.request, {"query": encode_json(visible(query)), "candidates": cards(candidates)}
+        )
         max_tokens = _TOKENS_AROUND + _TOKENS_PER_SCORE * len(candidates)
         reply = self.converse(prompt_request(self.name, self.text, request, max_tokens=max_tokens))
         if reply.is_refusal:

@@ -6,7 +6,7 @@ from mats.adapters.bedrock.converse import Converse, ConverseReply, prompt_reque
 from mats.domain.describing import brief, enrichment
 from mats.domain.errors import ReplyUnusable
 from mats.domain.profile import Enrichment
-from mats.domain.prompt import Prompt, filled
+from mats.domain.prompt import Prompt, fill_template
 from mats.domain.registration import Registration
 from mats.domain.text import first_object
 from mats.ports import Written
@@ -30,12 +30,12 @@ class BedrockWriter:
 
     def describe(self, registration: Registration) -> Written:
         """As the port says; after an unusable reply, ask once more with its fault."""
-        request = filled(self.text.request, {"registration": brief(registration)})
+        request = fill_template(self.text.request, {"registration": brief(registration)})
         first = self._ask(request)
         try:
             return Written(enrichment=self._parse(first), usage=first.usage)
         except ReplyUnusable as error:
-            repair = filled(self.text.parts["repair"], {"error": str(error)})
+            repair = fill_template(self.text.parts["repair"], {"error": str(error)})
             second = self._ask(request, repair)
             try:
                 written = self._parse(second)

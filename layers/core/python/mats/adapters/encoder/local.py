@@ -93,11 +93,11 @@ class LocalEncoder:
 
     def _vectors(self, texts: Sequence[str]) -> list[Vector]:
         try:
-            return self._encoded(texts)
+            return self._encode(texts)
         except RuntimeError as error:  # what onnxruntime raises, out of memory included
             raise DependencyFailed(f"the encoder failed: {error}") from error
 
-    def _encoded(self, texts: Sequence[str]) -> list[Vector]:
+    def _encode(self, texts: Sequence[str]) -> list[Vector]:
         encodings = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
         vectors: list[Vector] = [array("f")] * len(encodings)
         for batch in _by_length(encodings):
@@ -149,7 +149,7 @@ def _prepare(folder: Path, shape: BertShape, precision: Precision, path: Path) -
     """Build the graph once and keep it; a reader never sees half a file."""
     import onnx  # noqa: PLC0415 - only the first start builds a graph
 
-    model = build(_named_plainly(load_file(str(folder / "model.safetensors"))), shape)
+    model = build(_strip_prefix(load_file(str(folder / "model.safetensors"))), shape)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
         made = Path(scratch) / "graph.onnx"
@@ -177,7 +177,7 @@ def _no_advice(record: logging.LogRecord) -> bool:
     return "pre-processing before quantization" not in record.getMessage()
 
 
-def _named_plainly(weights: dict[str, npt.NDArray[np.float32]]) -> dict[str, npt.NDArray[np.float32]]:
+def _strip_prefix(weights: dict[str, npt.NDArray[np.float32]]) -> dict[str, npt.NDArray[np.float32]]:
     """Weights as float32, without the prefix that some checkpoints carry."""
     return {name.removeprefix("bert."): value.astype(np.float32) for name, value in weights.items()}
 

@@ -77,7 +77,7 @@ class Domain:
             DependencyFailed: the domain did not answer, or not for all of the index.
         """
         params = {"request_timeout": timeout_s or self._read_s, "allow_partial_search_results": "false"}
-        return self._asked(lambda: list(self._client.search(index=index, body=body, params=params)["hits"]["hits"]))
+        return self._call(lambda: list(self._client.search(index=index, body=body, params=params)["hits"]["hits"]))
 
     def documents(self, index: str, keys: Sequence[str], *, fields: str) -> list[dict[str, Any]]:
         """The documents there are under these keys, with these fields of theirs, as last written.
@@ -88,7 +88,7 @@ class Domain:
         """
         params = {"request_timeout": self._read_s, "_source_includes": fields}
         body = {"ids": list(keys)}
-        answers = self._asked(lambda: list(self._client.mget(index=index, body=body, params=params)["docs"]))
+        answers = self._call(lambda: list(self._client.mget(index=index, body=body, params=params)["docs"]))
         for reason in (str(each["error"].get("type")) for each in answers if "error" in each):
             if reason == "index_not_found_exception":
                 raise Missing(f"OpenSearch has no such index or alias ({reason})")
@@ -98,7 +98,7 @@ class Domain:
     def bulk(self, lines: str, *, index: str, refresh: str) -> list[dict[str, Any]]:
         """Write through an alias; what became of each action, in order."""
         params = {"request_timeout": _WRITE_S, "refresh": refresh, "require_alias": "true"}
-        return self._asked(
+        return self._call(
             lambda: [
                 next(iter(item.values())) for item in self._client.bulk(body=lines, index=index, params=params)["items"]
             ]
@@ -107,12 +107,12 @@ class Domain:
     def delete_where(self, index: str, query: Mapping[str, Any]) -> None:
         """Delete what a query finds; what changes meanwhile stays."""
         params = {"request_timeout": _WRITE_S, "conflicts": "proceed", "refresh": "true"}
-        self._asked(lambda: self._client.delete_by_query(index=index, body={"query": query}, params=params))
+        self._call(lambda: self._client.delete_by_query(index=index, body={"query": query}, params=params))
 
     def create(self, index: str, body: Mapping[str, Any]) -> bool:
         """Make an index; False if there is one of this name."""
         try:
-            self._asked(
+            self._call(
                 lambda: self._client.indices.create(index=index, body=body, params={"request_timeout": _WRITE_S})
             )
         except DependencyFailed as error:
@@ -123,7 +123,7 @@ class Domain:
 
     def drop(self, index: str) -> None:
         """Delete an index, if it is there."""
-        self._asked(
+        self._call(
             lambda: self._client.indices.delete(
                 index=index, params={"request_timeout": _WRITE_S, "ignore_unavailable": "true"}
             )
@@ -131,7 +131,7 @@ class Domain:
 
     def refresh(self, index: str) -> None:
         """Let searches see everything that was written."""
-        self._asked(lambda: self._client.indices.refresh(index=index, params={"request_timeout": _WRITE_S}))
+        self._call(lambda: self._client.indices.refresh(index=index, params={"request_timeout": _WRITE_S}))
 
     def merge(self, index: str, *, wait: bool = True) -> None:
         """Make one segment of an index: searches are faster until much of it is written anew.
@@ -143,12 +143,12 @@ class Domain:
             "max_num_segments": 1,
             "wait_for_completion": str(wait).lower(),
         }
-        self._asked(lambda: self._client.indices.forcemerge(index=index, params=params))
+        self._call(lambda: self._client.indices.forcemerge(index=index, params=params))
 
     def behind(self, alias: str) -> list[str]:
         """The indices an alias stands for; none if there is no such alias."""
         try:
-            return self._asked(lambda: sorted(self._client.indices.get_alias(name=alias)))
+            return self._call(lambda: sorted(self._client.indices.get_alias(name=alias)))
         except Missing:
             return []
 
@@ -156,9 +156,9 @@ class Domain:
         """Let an alias stand for this index and no other, in one step."""
         actions = [{"remove": {"index": old, "alias": alias}} for old in self.behind(alias) if old != index]
         actions.append({"add": {"index": index, "alias": alias}})
-        self._asked(lambda: self._client.indices.update_aliases(body={"actions": actions}))
+        self._call(lambda: self._client.indices.update_aliases(body={"actions": actions}))
 
-    def _asked(self, call: Callable[[], T]) -> T:
+    def _call(self, call: Callable[[], T]) -> T:
         try:
             return call()
         except ConnectionTimeout as error:

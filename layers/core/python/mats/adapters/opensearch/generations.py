@@ -56,7 +56,7 @@ class OpenSearchGenerations:
         return targets
 
     def _first(self) -> Sequence[Target]:
-        first = Target(_named(1), self.encoder)
+        first = Target(_index_name(1), self.encoder)
         self.restore(first)
         return self.targets.change(lambda there: there or [first])  # last: until it is there, all of this is done again
 
@@ -84,7 +84,7 @@ class OpenSearchGenerations:
         if begun:
             return begun
         number = 1 + max(_number(target.name) for target in self.targets())
-        target = Target(_named(number), self.encoder, filling=True)
+        target = Target(_index_name(number), self.encoder, filling=True)
         self.domain.drop(target.name)  # what an attempt that ended before it was a target has left
         self._create(target)
         self.targets.change(lambda there: there if target in there else [*there, target])
@@ -135,7 +135,7 @@ class OpenSearchGenerations:
         return OpenSearchIndex(self.domain, self.targets, encoder=self.encoder)
 
 
-def _named(number: int) -> str:
+def _index_name(number: int) -> str:
     return f"{ALIAS}-{number}"
 
 

@@ -30,8 +30,8 @@ _GUARDED_S = 0.5
 _CONFLICT, _GONE = 409, 404
 
 
-def _lost(target: Target) -> None:
-    """Nobody can make it again."""
+def _ignore_missing(target: Target) -> None:
+    """The default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class OpenSearchIndex:
 
     domain: Domain
     targets: Callable[[], Sequence[Target]]
-    restore: Callable[[Target], None] = _lost
+    restore: Callable[[Target], None] = _ignore_missing
     encoder: str = ""
     read: str = ALIAS
     refresh: str = "false"
@@ -85,14 +85,14 @@ class OpenSearchIndex:
         """At most `depth` hits by BM25."""
         if not terms:
             return []
-        query = {"bool": {"must": mapping.any_word(terms), "filter": mapping.admitted(admitted)}}
-        return _best([Hit(id, score) for id, score in self._scored(query, depth + _SLACK)], depth)
+        query = {"bool": {"must": mapping.any_word(terms), "filter": mapping.filter_clauses(admitted)}}
+        return _best([Hit(id, score) for id, score in self._search(query, depth + _SLACK)], depth)
 
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
         """At most `depth` hits by cosine, found by HNSW."""
-        clauses = [*mapping.admitted(admitted), {"term": {"encoder": self.encoder}}]
+        clauses = [*mapping.filter_clauses(admitted), {"term": {"encoder": self.encoder}}]
         query = mapping.nearest(vector, depth + _SLACK, clauses)
-        found = self._scored(query, depth + _SLACK)
+        found = self._search(query, depth + _SLACK)
         return _best([Hit(id, mapping.cosine(score)) for id, score in found], depth)
 
     def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:
@@ -100,14 +100,14 @@ class OpenSearchIndex:
         if not ids:
             return {}
         either = {"should": [mapping.any_word(terms)]} if terms else {}
-        return dict(self._scored({"bool": {"filter": mapping.among(ids), **either}}, len(ids)))
+        return dict(self._search({"bool": {"filter": mapping.among(ids), **either}}, len(ids)))
 
     def cosine_of(self, vector: Vector, ids: Collection[Id]) -> Mapping[Id, float]:
         """The cosine of each of these that has a vector; k as large as their number makes it exact."""
         if not ids:
             return {}
         clauses = [*mapping.among(ids), {"term": {"encoder": self.encoder}}]
-        found = self._scored(mapping.nearest(vector, len(ids), clauses), len(ids))
+        found = self._search(mapping.nearest(vector, len(ids), clauses), len(ids))
         return {id: mapping.cosine(score) for id, score in found}
 
     def fetch(self, ids: Collection[Id]) -> Mapping[Id, Profile]:
@@ -127,7 +127,7 @@ class OpenSearchIndex:
         """At most `limit` ids that the filter admits, in order of id."""
         body = {
             "size": limit,
-            "query": {"bool": {"filter": mapping.admitted(admitted)}},
+            "query": {"bool": {"filter": mapping.filter_clauses(admitted)}},
             "sort": [{"id": "asc"}],
             "track_total_hits": False,
             **({"search_after": [after]} if after is not None else {}),
@@ -170,7 +170,7 @@ class OpenSearchIndex:
         if targets:
             time.sleep(_GUARDED_S)
 
-    def _scored(self, query: Mapping[str, Any], size: int) -> list[tuple[Id, float]]:
+    def _search(self, query: Mapping[str, Any], size: int) -> list[tuple[Id, float]]:
         """Ids and scores, best first; nothing where there is no index yet."""
         body = {"size": size, "query": query, "track_total_hits": False, **_only("id")}
         try:

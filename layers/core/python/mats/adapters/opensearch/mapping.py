@@ -112,7 +112,7 @@ def document(entry: Stored, encoder: str) -> dict[str, Any]:
         "tags": list(profile.tags),
         "audiences": audiences,
         "encoder": profile.encoder,
-        "text": _weighted(lexical_fields(profile)),
+        "text": _repeat_by_weight(lexical_fields(profile)),
         "profile": profile.model_dump(mode="json", exclude_defaults=True),
     }
     if entry.vector is not None and profile.encoder == encoder:
@@ -126,12 +126,12 @@ def _with_parents(namespace: str) -> Sequence[str]:
     return [".".join(labels[:length]) for length in range(1, len(labels) + 1)]
 
 
-def _weighted(fields: Mapping[str, str]) -> str:
+def _repeat_by_weight(fields: Mapping[str, str]) -> str:
     times = {name: round(weight * _TIMES_WEIGHT) for name, weight in FIELD_WEIGHTS.items()}
     return " ".join(fields[name] for name, count in times.items() for _ in range(count) if fields[name])
 
 
-def admitted(wanted: Filter) -> list[dict[str, Any]]:
+def filter_clauses(wanted: Filter) -> list[dict[str, Any]]:
     """The clauses of a filter: what is findable, may be seen by the caller, and is asked for."""
     clauses: list[dict[str, Any]] = [
         {"term": {"findable": True}},

@@ -12,9 +12,9 @@ from tokenizers import Tokenizer
 
 from mats import bootstrap
 from mats.domain.explain import explain
-from mats.domain.fence import encoded, visible
+from mats.domain.fence import encode_json, visible
 from mats.domain.profile import Profile
-from mats.domain.prompt import Prompt, filled
+from mats.domain.prompt import Prompt, fill_template
 from mats.domain.query import Query
 from mats.domain.rerank_prompt import CARD_BYTES, card, cards
 from mats.domain.text import query_terms, stem, words
@@ -73,8 +73,8 @@ class TokenCounter:
 
     def rerank_call(self, prompt: Prompt, query: str, profiles: Sequence[Profile]) -> int:
         """The input tokens of a rerank call."""
-        places = {"query": encoded(visible(query)), "candidates": cards(profiles)}
-        return self.fixed_input(prompt) + self.count(filled(prompt.request, places))
+        places = {"query": encode_json(visible(query)), "candidates": cards(profiles)}
+        return self.fixed_input(prompt) + self.count(fill_template(prompt.request, places))
 
     def rerank_reply(self, count: int) -> int:
         """The output tokens of the longest reply."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, NotPermitted
-from mats.domain.fence import encoded, visible
+from mats.domain.fence import encode_json, visible
 from mats.domain.prompt import Prompt
 from mats.domain.registration import Registration
 from mats.domain.usage import Usage
@@ -34,7 +34,7 @@ def tool_spec(text: Prompt, part: str = "") -> ToolSpec:
 
 def fence_query(query: str) -> str:
     """A query for a prompt, truncated to the API's limit: JSON that cannot leave its fence."""
-    return encoded(visible(query[:LONGEST_QUERY]))
+    return encode_json(visible(query[:LONGEST_QUERY]))
 
 
 def alphabetical(registrations: Sequence[Registration]) -> list[Registration]:
@@ -51,7 +51,7 @@ def list_line(number: int, registration: Registration, *, max_chars: int | None 
         max_chars: Limit of the description; default: none.
     """
     name, description = visible(registration.name), visible(registration.description)[:max_chars]
-    return f"{number} {encoded(f'{name}: {description}' if description else name)}"
+    return f"{number} {encode_json(f'{name}: {description}' if description else name)}"
 
 
 @dataclass(kw_only=True)

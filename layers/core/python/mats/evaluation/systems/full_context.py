@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from mats.domain.capability import Id
-from mats.domain.prompt import filled
+from mats.domain.prompt import fill_template
 from mats.domain.registration import Registration
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import SystemAnswer
@@ -45,14 +45,14 @@ class FullContext:
         self.listed_ids: tuple[Id, ...] = tuple(each.id for each in ordered[: len(lines)])
         self._names = [each.name for each in ordered[: len(lines)]]
         self._unseen = len(ordered) - len(lines)
-        self._registry = filled(self._prompt.parts["registry"], {"lines": "\n".join(lines)})
+        self._registry = fill_template(self._prompt.parts["registry"], {"lines": "\n".join(lines)})
 
     def __call__(self, query: JudgedQuery) -> SystemAnswer:
         """The one pick; a pick that is not in the list is a failure."""
         conversation = Conversation(
             chat=self._chat, system=self._prompt.system, tools=[tool_spec(self._prompt)], max_tokens=_MAX_TOKENS
         )
-        conversation.add(self._registry, filled(self._prompt.request, {"query": fence_query(query.text)}))
+        conversation.add(self._registry, fill_template(self._prompt.request, {"query": fence_query(query.text)}))
         picked: list[Id] = []
         failed = fault_of(lambda: self._converse(conversation, picked))
         return conversation.answer(

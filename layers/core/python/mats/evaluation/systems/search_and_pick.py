@@ -6,7 +6,7 @@ from threading import Lock
 from typing import Any
 
 from mats.domain.capability import Id
-from mats.domain.prompt import filled
+from mats.domain.prompt import fill_template
 from mats.domain.registration import Registration
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import LONGEST_QUERY, SystemAnswer
@@ -49,7 +49,7 @@ class SearchAndPick:
         """The pick; a failure if there is none within the budget, or the model failed."""
         tools = [tool_spec(self._prompt, "search"), tool_spec(self._prompt)]
         conversation = Conversation(chat=self._chat, system=self._prompt.system, tools=tools, max_tokens=_MAX_TOKENS)
-        conversation.add(filled(self._prompt.request, {"query": fence_query(query.text)}))
+        conversation.add(fill_template(self._prompt.request, {"query": fence_query(query.text)}))
         session = _SearchSession(self._search, self._by_id)
         failed = fault_of(lambda: self._converse(conversation, session))
         return conversation.answer(session.picked, retrieved=session.results, failed=failed)

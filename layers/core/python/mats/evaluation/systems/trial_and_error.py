@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mats.domain.capability import Id
-from mats.domain.fence import encoded, visible
-from mats.domain.prompt import filled
+from mats.domain.fence import encode_json, visible
+from mats.domain.prompt import fill_template
 from mats.domain.registration import Registration
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import SystemAnswer
@@ -50,9 +50,9 @@ class TrialAndError:
     def __call__(self, query: JudgedQuery) -> SystemAnswer:
         """The final try; none if the model ended without one, a failure if the budget or the model did."""
         tools = [tool_spec(self._prompt, "list"), tool_spec(self._prompt)]
-        system = filled(self._prompt.system, {"rounds": str(self._rounds)})
+        system = fill_template(self._prompt.system, {"rounds": str(self._rounds)})
         conversation = Conversation(chat=self._chat, system=system, tools=tools, max_tokens=_MAX_TOKENS)
-        conversation.add(filled(self._prompt.request, {"query": fence_query(query.text)}))
+        conversation.add(fill_template(self._prompt.request, {"query": fence_query(query.text)}))
         session = _TrialSession(self._pages, self._ids)
         failed = fault_of(lambda: self._converse(conversation, session))
         return conversation.answer(None if failed else session.final_try, retrieved=session.listed_ids, failed=failed)
@@ -98,4 +98,4 @@ class _TrialSession:
 
 
 def _row(registration: Registration) -> str:
-    return encoded({"id": registration.id, "does": visible(registration.description)[:DESCRIPTION_CHARS]})
+    return encode_json({"id": registration.id, "does": visible(registration.description)[:DESCRIPTION_CHARS]})

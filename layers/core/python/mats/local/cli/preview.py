@@ -50,7 +50,7 @@ def preview(
     with exit_codes():
         settings: Settings = context.obj
         local = local_system(settings)
-        registration = _chosen(_registrations(item, namespace, local), name)
+        registration = _choose(_registrations(item, namespace, local), name)
         previewed = Preview(
             discover=local.discover,
             index=local.stores.index,
@@ -101,7 +101,7 @@ def _exists(item: str) -> bool:
         return False
 
 
-def _chosen(registrations: list[Registration], name: str) -> Registration:
+def _choose(registrations: list[Registration], name: str) -> Registration:
     wanted = [r for r in registrations if name in ("", r.name, r.id)]
     if len(wanted) == 1:
         return wanted[0]

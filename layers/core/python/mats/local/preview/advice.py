@@ -45,11 +45,11 @@ class Advice(NamedTuple):
 
 def advice(registration: Registration, profile: Profile) -> tuple[Advice, ...]:
     """What to improve, most important first."""
-    found = [*_suspicious(profile), *_described(registration, profile), *_called(registration)]
+    found = [*_about_suspicions(profile), *_about_description(registration, profile), *_about_invocation(registration)]
     return tuple(sorted(found, key=lambda one: list(Weight).index(one.weight)))
 
 
-def _suspicious(profile: Profile) -> Iterator[Advice]:
+def _about_suspicions(profile: Profile) -> Iterator[Advice]:
     for reason in profile.suspicious:
         if reason == TOO_LONG:
             yield Advice(
@@ -63,7 +63,7 @@ def _suspicious(profile: Profile) -> Iterator[Advice]:
         )  # fmt: skip
 
 
-def _described(registration: Registration, profile: Profile) -> Iterator[Advice]:
+def _about_description(registration: Registration, profile: Profile) -> Iterator[Advice]:
     said = content_words(registration.description)
     if not said:
         yield Advice(
@@ -97,14 +97,14 @@ def _described(registration: Registration, profile: Profile) -> Iterator[Advice]
         )  # fmt: skip
 
 
-def _called(registration: Registration) -> Iterator[Advice]:
+def _about_invocation(registration: Registration) -> Iterator[Advice]:
     schema = registration.input_schema
     if registration.kind is Kind.TOOL and schema is None:
         yield Advice(
             "no schema", Weight.SHOULD, "a tool without an input schema can be found but not be handed to a model",
             "add `input_schema`, the JSON Schema of its input; parameter names and descriptions are searched, too",
         )  # fmt: skip
-    if schema and (bare := undescribed(schema)):
+    if schema and (bare := parameters_without_description(schema)):
         named = ", ".join(f"`{name[:40]}`" for name in bare[:5]) + (" and others" if len(bare) > 5 else "")
         yield Advice(
             "undescribed parameters", Weight.COULD, f"nothing says what these parameters mean: {named}",
@@ -155,7 +155,7 @@ def about_duplicates(duplicates: Iterable["NearDuplicate"]) -> Iterator[Advice]:
         yield Advice("near-duplicate", Weight.SHOULD, what, fix)
 
 
-def undescribed(schema: Mapping[str, Any]) -> Sequence[str]:
+def parameters_without_description(schema: Mapping[str, Any]) -> Sequence[str]:
     """Properties of a schema that have neither a description nor choices nor properties of their own."""
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):

@@ -153,13 +153,13 @@ class Preview:
         except DependencyFailed as error:
             without.append(f"the encoder: {error}")
             return Stored(profile)
-        return self.maker.stored(profile, vector)
+        return self.maker.to_stored(profile, vector)
 
     def _queries(
         self, queries: Sequence[TriedQuery], candidate: Stored, audiences: Collection[str]
     ) -> tuple[QueryPreview, ...]:
         """Each query asked with the candidate in the index, and with one that lacks the query as an example."""
-        discover = self._prepared(queries)
+        discover = self._prepare(queries)
         bare = {query: without_example(candidate.profile, query.text) for query in queries}
         bare_candidates = {
             query: self._candidate(profile, []) for query, profile in bare.items() if profile != candidate.profile
@@ -172,7 +172,7 @@ class Preview:
                 unaided[query] = _ask(discover, index, query, audiences)
         return tuple(_query_preview(query, answers[query], unaided[query], bare[query]) for query in queries)
 
-    def _prepared(self, queries: Sequence[TriedQuery]) -> Discover:
+    def _prepare(self, queries: Sequence[TriedQuery]) -> Discover:
         """Discovery without a reranker, and with the vectors of these queries."""
         retrieve, vectors = self.discover.retrieve, {}
         if encoder := retrieve.encoder:
