@@ -13,9 +13,7 @@ FOLDERS = ("layers/core/python/mats", "functions", "infra")
 FILE_LINES, FUNCTION_LINES = 280, 50
 LONGER_FILES: dict[str, str] = {}
 """Files that may have more lines, each with its reason."""
-SAME_NAME: dict[str, str] = {
-    "Why": "the domain's explanation and its place in the API's answer have the same attributes",
-}
+SAME_NAME: dict[str, str] = {}
 """Class names that may occur twice, each with its reason."""
 VERBS = {"cut", "fit", "hit", "let", "put", "run", "seed", "set", "split", "spread"}
 """Words that are verbs in the present tense as well."""
