@@ -240,7 +240,7 @@ class TestManyRows:
     def test_keys_that_are_never_got_round_to_are_given_up_readably(self, canned):
         canned.respond(self.said(left=True))
         error = failure_of(ASKED["trust.get"], asking_once())
-        assert "more than it can answer now; try again" in str(error)
+        assert "table is over its capacity; try again" in str(error)
         assert not isinstance(error, NotPermitted)
         assert 3 <= len(canned.asked) <= 10
 
@@ -304,14 +304,14 @@ class TestTwoAtOnce:
 
     def test_a_registration_that_meets_another_is_not_taken_for_one_of_another_kind(self, recorder):
         recorder.play = every(Refuse(400, "TransactionConflictException"))
-        with pytest.raises(DependencyFailed, match="another is writing"):
+        with pytest.raises(DependencyFailed, match="com.acme.pay/pay is being written by someone else"):
             DynamoRegistry(asking_once(), "table").put([PAY])
 
     def test_a_list_of_indices_that_others_change_all_the_time_is_given_up_readably(self, canned):
         empty = CannedResponse(b"{}")
         late = CannedResponse(json.dumps({"__type": "ConditionalCheckFailedException", "message": "no"}).encode(), 400)
         canned.respond(*[empty, late] * 20)
-        with pytest.raises(DependencyFailed, match="is another reindex running"):
+        with pytest.raises(DependencyFailed, match="check whether another reindex is running"):
             DynamoTargets(asking_once(), "table").change(lambda there: [*there, Target("x", "")])
         assert len(canned.asked) <= 20
 
@@ -389,11 +389,11 @@ class TestCallers:
         assert callers.audiences(self.ROLE) == {"ops"}
 
     def test_no_more_than_so_many_are_remembered(self, canned):
-        callers = self.callers(Turn(), most=3)
+        callers = self.callers(Turn(), max_cached=3)
         canned.respond(self.row("ops"))
         for n in range(20):
             callers.audiences(f"{self.ROLE}-{n}")
-            assert len(callers._known) <= 3
+            assert len(callers._cache) <= 3
 
 
 def rejected(n: int = 1, error: str = "tags: must be a list") -> Profile:
@@ -536,7 +536,7 @@ class TestARealTable:
     def test_what_the_service_cannot_keep_is_the_owners_mistake_and_nothing_is_written(self, real, tables, table):
         registry = DynamoRegistry(tables, table)
         for schema in ({"maximum": 10**40 + 1}, {"maximum": 1e126}, {"maximum": 1e-140}, {"": 1}, {"a": [{"": 1}]}):
-            with pytest.raises(RegistrationInvalid, match="DynamoDB cannot keep"):
+            with pytest.raises(RegistrationInvalid, match="which DynamoDB cannot store"):
                 registry.put([a_registration(input_schema=schema)])
         assert list(registry.ids()) == []
 

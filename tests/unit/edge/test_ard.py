@@ -221,9 +221,9 @@ def test_logged_search_can_be_replayed(caplog):
     found(search(filter={"publisher": ["acme.com"], "tags": ["a2a", "mcp"]}), ard.SearchResponse)
     record = json.loads(caplog.records[-1].message)
     assert record["event"] == "discovered"
-    again = over(index_of(*ALL)).discover(replay.question(record), record["audiences"], replay.scope(record))
+    again = over(index_of(*ALL)).discover(replay.logged_query(record), record["audiences"], replay.logged_scope(record))
     assert [result.candidate.profile.name for result in again.results] == ["guide"]
-    assert replay.scope({}) == Scope()
+    assert replay.logged_scope({}) == Scope()
 
 
 def test_federation_has_no_referrals():
