@@ -304,7 +304,7 @@ class TestTwoAtOnce:
 
     def test_a_registration_that_meets_another_is_not_taken_for_one_of_another_kind(self, recorder):
         recorder.play = every(Refuse(400, "TransactionConflictException"))
-        with pytest.raises(DependencyFailed, match="com.acme.pay/pay is being written by someone else"):
+        with pytest.raises(DependencyFailed, match="is being written by someone else"):
             DynamoRegistry(asking_once(), "table").put([PAY])
 
     def test_a_list_of_indices_that_others_change_all_the_time_is_given_up_readably(self, canned):
