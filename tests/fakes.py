@@ -256,18 +256,18 @@ class MemoryIndex:
         yield other
 
     def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
-        scores = {id: self._score(terms, entry) for id, entry in self._admitted(admitted).items()}
+        scores = {id: self._score(terms, entry) for id, entry in self._visible_to(admitted).items()}
         return _best({id: score for id, score in scores.items() if score > 0}, depth)
 
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
-        return _best(self.cosine_of(vector, self._admitted(admitted)), depth)
+        return _best(self.cosine_of(vector, self._visible_to(admitted)), depth)
 
     def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:
-        admitted = self._admitted(None)
+        admitted = self._visible_to(None)
         return {id: self._score(terms, admitted[id]) for id in ids if id in admitted}
 
     def cosine_of(self, vector: Vector, ids: Collection[Id]) -> Mapping[Id, float]:
-        admitted = self._admitted(None)
+        admitted = self._visible_to(None)
         found = {id: admitted[id].vector for id in ids if id in admitted}
         return {
             id: max(-1.0, min(1.0, sum(a * b for a, b in zip(vector, own, strict=True))))
@@ -276,11 +276,11 @@ class MemoryIndex:
         }
 
     def fetch(self, ids: Collection[Id]) -> Mapping[Id, Profile]:
-        admitted = self._admitted(None)
+        admitted = self._visible_to(None)
         return {id: admitted[id].profile for id in ids if id in admitted}
 
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
-        return [id for id in sorted(self._admitted(admitted)) if after is None or id > after][:limit]
+        return [id for id in sorted(self._visible_to(admitted)) if after is None or id > after][:limit]
 
     def revisions(self) -> Iterator[tuple[Id, int, bool]]:
         for id, entry in sorted(self.entries.items()):
@@ -291,7 +291,7 @@ class MemoryIndex:
             if id in self.entries and not self.entries[id].profile.findable:
                 del self.entries[id]
 
-    def _admitted(self, wanted: Filter | None) -> dict[Id, Stored]:
+    def _visible_to(self, wanted: Filter | None) -> dict[Id, Stored]:
         return {
             id: entry
             for id, entry in self.entries.items()

@@ -16,7 +16,7 @@ SECOND = {
     **FIRST, "id": "com.acme.old/pay_back", "name": "pay_back", "namespace": "com.acme.old", "version": "",
     "score": 0.5, "signals": {"llm": 0.4, "bm25": 0.1}, "weights": {"llm": 0.9091, "bm25": 0.0909},
     "relevance": 0.4, "summary": "", "provider": "", "lifecycle": "deprecated", "enriched": False,
-    "suspicious": ["turns the direction of reading"], "why": None,
+    "suspicious": ["contains bidirectional control characters"], "why": None,
 }  # fmt: skip
 ANSWER = {
     "query_id": "0123456789abcdef0123456789abcdef", "verdict": "match", "intent": "payments", "degraded": [],

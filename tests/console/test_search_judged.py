@@ -67,7 +67,7 @@ def test_only_the_spellings_that_were_found_are_marked(console):
 def test_what_wants_a_second_look_is_said_in_words(console):
     page = shown(console)
     second = cards(page).nth(1)
-    for text in ("deprecated", "as registered", "suspicious: its text turns the direction of reading"):
+    for text in ("deprecated", "as registered", "suspicious: its text contains bidirectional control characters"):
         expect(second.get_by_text(text, exact=True)).to_be_visible()
     expect(second.get_by_text("No description.")).to_be_visible()
     expect(cards(page).nth(0).get_by_text("as registered")).to_have_count(0)

@@ -680,23 +680,23 @@ class TestTheLargestRows:
         return an_item(name="full", examples=said[:100], negative_examples=said[100:], **more)
 
     @pytest.mark.parametrize("writer", [False, True])
-    def test_a_full_one_can_be_hidden_and_then_broken_and_then_mended(self, real, writer):
+    def test_a_full_item_can_be_hidden_then_broken_then_repaired(self, real, writer):
         offline = Offline(Tables(), writer=writer)
         item = self.a_full_item(offline)
         assert offline.brings(item).status is Status.ACTIVE
         hidden = {**item, "visible_to": [f"{n:03}{MONEY * 80}" for n in range(100)]}
         profile = offline.brings(hidden)
         assert profile.status is Status.REJECTED
-        assert "says too much" in profile.error
+        assert "is too long: its profile would be" in profile.error
         broken = {**item, **{MONEY * 40 + str(n): n for n in range(200)}}
         profile = offline.brings(broken)
         assert profile.status is Status.REJECTED
         assert "not a known attribute" in profile.error
         assert offline.brings(item).status is Status.ACTIVE
 
-    def test_what_a_writer_writes_beyond_a_row_is_left_out_and_said(self, real):
+    def test_an_enrichment_too_large_for_a_row_is_dropped_with_a_note(self, real):
         offline = Offline(Tables(), writer=True)
         profile = offline.brings(self.a_full_item(offline, description=MONEY * 20_000))
         assert profile.status is Status.ACTIVE
         assert not profile.enriched
-        assert "says too much" in profile.notes[0]
+        assert "is too long: its profile would be" in profile.notes[0]

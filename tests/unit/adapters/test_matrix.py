@@ -21,7 +21,7 @@ def put(matrix: Matrix, row: int, vector=None, *, name: str | None = None) -> No
 
 
 def nearest(matrix: Matrix, vector, depth: int = 10) -> list[str]:
-    return [id for id, _ in matrix.nearest(vector, matrix.admitted(Filter()), depth)]
+    return [id for id, _ in matrix.nearest(vector, matrix.mask(Filter()), depth)]
 
 
 def test_a_change_touches_its_row_and_nothing_else():

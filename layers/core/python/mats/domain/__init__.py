@@ -1,1 +1,1 @@
-"""Values and arithmetic: what a capability is, how it is described, how candidates are ranked. No I/O."""
+"""Values and arithmetic of capabilities, profiles, queries and ranking. No I/O."""

@@ -1,4 +1,4 @@
-"""What can be found, and what it is called."""
+"""Kind, lifecycle and id of a capability."""
 
 from enum import StrEnum
 from typing import NewType
@@ -17,20 +17,20 @@ class Kind(StrEnum):
 
 
 class Lifecycle(StrEnum):
-    """Deprecated capabilities are still found, marked, and ranked below an equal active one."""
+    """Deprecated capabilities stay in results, marked, and rank below an equal active one."""
 
     ACTIVE = "active"
     DEPRECATED = "deprecated"
 
 
 _ESCAPES = {"%": "%25", "/": "%2F", "~": "%7E", "#": "%23"}
-"""In namespaces. The slash ends one; with the last two begin rows that are ours."""
+"""Escapes in namespaces: the slash separates the name; `~` and `#` start the keys of internal rows."""
 
 
 def capability_id(namespace: str, name: str) -> Id:
     """The id of a capability.
 
-    A namespace with one of these characters is none, but somebody may have written it: it is told apart by escapes.
+    An invalid namespace may contain reserved characters; escaping them keeps its id distinct.
     """
     return Id(f"{''.join(_ESCAPES.get(c, c) for c in namespace)}/{name}")
 

@@ -1,4 +1,4 @@
-"""What a writer reads of a registration, and how its reply is understood."""
+"""The writer's request for a registration, and the parser of its reply."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ from mats.domain.truncate import truncate_json
 _LONGEST_TEXT = 800
 _LONGEST_ENTRY = 300
 _MOST_ENTRIES = 20
-"""A reply beyond these is not what was asked for; the prompt asks for a quarter of it."""
+"""Limits of a reply in characters and entries; the prompt asks for a quarter of them."""
 _TEXTS = ("summary", "action")
 _LISTS = ("keywords", "positive_examples", "negative_examples")
 
 
 def brief(registration: Registration) -> str:
-    """What the writer reads, as JSON: the owner's words, each part within its room (bytes)."""
+    """The owner's text for the writer, as JSON; each part is truncated to its limit in bytes."""
     source = SourceText.of(registration)
     parts: dict[str, tuple[str, int]] = {
         "name": (registration.name, 400),
@@ -36,10 +36,10 @@ def brief(registration: Registration) -> str:
 
 
 def enrichment(reply: object) -> Enrichment:
-    """The five fields of a reply, cleaned; entries that say nothing or say it twice are left out.
+    """The five fields of a reply, cleaned, without empty and duplicate entries.
 
     Raises:
-        ReplyUnusable: the message says what is wrong, in words of ours that can go into a second prompt.
+        ReplyUnusable: the message quotes nothing of the reply, so it can go into a second prompt.
     """
     if not isinstance(reply, dict):
         raise ReplyUnusable("it is not an object with the five fields")
@@ -56,7 +56,7 @@ def enrichment(reply: object) -> Enrichment:
 def _text(field: str, value: Any, longest: int = _LONGEST_TEXT) -> str:
     if not isinstance(value, str):
         raise ReplyUnusable(f"{field} is not text")
-    text = visible(value[: 4 * longest])  # with whatever hides in it
+    text = visible(value[: 4 * longest])  # hidden characters included
     if len(text) > longest or len(value) > 4 * longest:
         raise ReplyUnusable(f"{field} is far too long")
     return text

@@ -1,17 +1,17 @@
-"""Every error of ours, sorted by whose mistake it is.
+"""The exception tree of mats, by who has to correct the fault.
 
 CapabilityError
-├── Invalid                  what somebody wrote cannot be used; carries every fault at once
-│   ├── RegistrationInvalid  the owner's mistake
+├── Invalid                  invalid input; carries every fault
+│   ├── RegistrationInvalid  by the owner
 │   │   └── KindConflict     the id belongs to a capability of another kind
-│   └── RequestInvalid       the caller's mistake
-├── PreconditionFailed       the caller's mistake: what it read has changed since
-├── CapabilityNotFound       the caller's mistake: no such capability, or not for this caller
-├── ReplyUnusable            a model's mistake; the pipeline carries on without that reply
-└── DependencyFailed         somebody else's mistake; retry
+│   └── RequestInvalid       by the caller
+├── PreconditionFailed       by the caller: the version it read has changed
+├── CapabilityNotFound       by the caller: no such capability, or not visible to this caller
+├── ReplyUnusable            by a model; the pipeline continues without that reply
+└── DependencyFailed         by a dependency; retry
     ├── OutOfTime            the dependency did not answer within its budget
-    ├── NotPermitted         the operator's to mend: credentials, policies, regions; a retry alone will not help
-    └── StorageUnusable      the operator's to mend: the message says how; a retry alone will not help
+    ├── NotPermitted         by the operator: credentials, policies, regions; a retry alone will not help
+    └── StorageUnusable      by the operator, as the message says; a retry alone will not help
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class CapabilityError(Exception):
 
 
 class Invalid(CapabilityError):
-    """What somebody wrote cannot be used."""
+    """Invalid input."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         super().__init__("; ".join(str(fault) for fault in faults))
@@ -41,7 +41,7 @@ class Invalid(CapabilityError):
 
 
 class RegistrationInvalid(Invalid):
-    """An owner's registration breaks the contract."""
+    """An owner's registration is invalid."""
 
 
 class KindConflict(RegistrationInvalid):
@@ -53,7 +53,7 @@ class KindConflict(RegistrationInvalid):
 
 
 class RequestInvalid(Invalid):
-    """A caller's request breaks the contract."""
+    """A caller's request is invalid."""
 
 
 class PreconditionFailed(CapabilityError):
@@ -72,11 +72,11 @@ class CapabilityNotFound(CapabilityError):
 
 
 class ReplyUnusable(CapabilityError):
-    """A model answered something that cannot be used."""
+    """A model's reply cannot be used."""
 
 
 class DependencyFailed(CapabilityError):
-    """Something we depend on did not do its part; safe to retry."""
+    """A dependency failed; safe to retry."""
 
 
 class OutOfTime(DependencyFailed):
@@ -84,8 +84,8 @@ class OutOfTime(DependencyFailed):
 
 
 class NotPermitted(DependencyFailed):
-    """The dependency refuses us until an operator mends credentials, policies or settings."""
+    """The dependency denies access until an operator corrects credentials, policies or settings."""
 
 
 class StorageUnusable(DependencyFailed):
-    """The storage cannot be used until an operator mends it: corrupt, read-only, full."""
+    """The storage is unusable until an operator repairs it: corrupt, read-only, full."""

@@ -1,4 +1,4 @@
-"""Why a capability was found: which words of the query stand in which of its fields."""
+"""Explanation of a match: which words of the query occur in which fields of a capability."""
 
 from collections.abc import Collection, Set
 from itertools import pairwise
@@ -11,13 +11,13 @@ from mats.domain.text import Pair, stem, telling_words, words
 _PREFIX = 2
 """Words that share a stem share at least these first letters; comparing them first saves most stemming."""
 _READ = 4_000
-"""Characters of each field that pairs of words are looked for in: what is read for every answer must be bounded."""
+"""Characters of each field searched for pairs of words; bounds the work per answer."""
 
 
 class MatchedWords(NamedTuple):
     """Words of the query that matched, in its order, and the fields they matched in, in index order.
 
-    `spelled` has them as the capability spells them, in lower case and alphabetical order: what to mark in its text.
+    `spelled` has them as the capability spells them, in lower case and alphabetical order, for highlighting.
     """
 
     matched: tuple[str, ...]
@@ -26,7 +26,7 @@ class MatchedWords(NamedTuple):
 
 
 def explain(terms: Collection[str], profile: Profile) -> MatchedWords:
-    """The terms of a query that stand in a profile, by stem as in the index; the meaning side has no words to show."""
+    """The terms of a query that occur in a profile, by stem as in the index; neural matches have no terms to show."""
     stems = {stem(term): term for term in terms}
     starts = tuple({term[:_PREFIX] for term in terms})
     matched: set[str] = set()
@@ -43,7 +43,7 @@ def explain(terms: Collection[str], profile: Profile) -> MatchedWords:
 
 
 def pairs_found(asked: Set[Pair], profile: Profile) -> int:
-    """How many of a query's pairs of words stand together near the start of a field of the profile, too."""
+    """How many of a query's pairs of words are also neighbours near the start of a field of the profile."""
     starts = tuple({each[:_PREFIX] for pair in asked for each in pair})
     found: set[Pair] = set()
     for text in lexical_fields(profile).values() if asked else ():

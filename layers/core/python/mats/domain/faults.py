@@ -1,4 +1,4 @@
-"""Turn pydantic's validation errors into faults that a person can act on, all at once."""
+"""Converts pydantic's validation errors to faults with a remedy."""
 
 import difflib
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def request_of(body: Any, model: type[M], hints: Mapping[str, str]) -> M:
-    """What a request's body holds; the hints are those of `faults_of`.
+    """Validate a request body; for `hints` see `faults_of`.
 
     Raises:
         RequestInvalid: with every fault.
@@ -29,9 +29,9 @@ def faults_of(error: ValidationError, model: type[BaseModel], hints: Mapping[str
     """Every fault of a failed validation, in attribute order.
 
     Args:
-        error: What pydantic raised.
-        model: The model that refused; its field names serve for "did you mean".
-        hints: For unknown attributes that people try: what to do instead.
+        error: Pydantic's error.
+        model: The validated model; its field names serve for "did you mean".
+        hints: Remedies for likely unknown attributes, by attribute.
     """
     return sorted(Fault(".".join(map(str, e["loc"])), _message(e["type"], e["msg"], e["loc"], model, hints))
                   for e in error.errors(include_url=False, include_input=False))  # fmt: skip

@@ -1,7 +1,7 @@
-"""How untrusted text reaches a model: as JSON between tags that nothing in it can close.
+"""Escapes untrusted text for prompts: JSON between tags that the text cannot close.
 
-Every `<`, `>` and `&` is written as a JSON escape and every line break is one, so the text of a stranger can neither
-close its fence nor begin a line of its own. What no reader can see never gets there at all.
+Every `<`, `>`, `&` and line break becomes a JSON escape, so untrusted text can neither close its fence nor begin a line
+of its own. Hidden characters are removed.
 """
 
 import json
@@ -25,12 +25,12 @@ def visible(text: str) -> str:
 
 
 def is_hidden(character: str) -> bool:
-    """Whether a character takes no room on a page: formatting, private, filler, tag or variation selector."""
+    """Whether a character is invisible: formatting, private, filler, tag or variation selector."""
     return unicodedata.category(character) in _UNSEEN or character in _FILLERS or _is_ignorable(character)
 
 
 def _is_ignorable(character: str) -> bool:
-    """Variation selectors and what Unicode keeps free for their like; no Python's idea of Unicode decides this."""
+    """Variation selectors and code points reserved for them; independent of Python's Unicode version."""
     return any(first <= character <= last for first, last in _IGNORABLE)
 
 
@@ -40,5 +40,5 @@ def encode_json(value: Any) -> str:
 
 
 def size(text: str) -> int:
-    """Bytes of UTF-8. No tokenizer makes more tokens than that, so a limit in bytes is one in tokens, too."""
+    """Bytes of UTF-8: an upper bound of the number of tokens for any tokenizer."""
     return len(text.encode())

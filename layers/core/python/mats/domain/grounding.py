@@ -1,8 +1,8 @@
-"""What a writer may not invent: URLs, identifiers and numbers must stand in the registration.
+"""Grounding: URLs, identifiers and numbers of an enrichment must occur in the registration.
 
-A sentence of `summary` or `action` that holds one that does not is dropped, and so is an entry of a list: a text with a
-hole in it would say something else. Of a registration that is nothing but a name, `summary` and `action` may say only
-what the name says; keywords and examples may be inferred from it.
+A sentence of `summary` or `action`, or an entry of a list, with an ungrounded token is dropped whole, because deleting
+the token alone would change the meaning. If a registration is only a name, `summary` and `action` may use only words of
+the name; keywords and examples may be inferred from it.
 """
 
 import re
@@ -16,7 +16,7 @@ from mats.domain.registration import Registration
 from mats.domain.text import STOP_WORDS, clip, every_text, split_identifier, stem, words
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\.\w\.)\s+|(?<=[。！？])")
-"""Not after `e.g.` or `i.e.`: half a sentence says something else."""
+"""Not after `e.g.` or `i.e.`, which do not end a sentence."""
 _TOKEN = re.compile(r"[^\s,;!?\"'“”‘’`()\[\]{}<>|\\]+")
 _URL = re.compile(r"\w+://|www\.|[^\s@]+@[^\s@]+\.\w", re.IGNORECASE)
 _IDENTIFIER = re.compile(
@@ -36,14 +36,14 @@ _SAYS_LITTLE = frozenset(
         "used user using work"
     ).split()
 )
-"""Words that may stand in the summary of a bare name though the name does not say them."""
+"""Words allowed in the summary of a bare name although the name does not contain them."""
 _READABLE = re.compile(r"(?=.*[aeiouy])[a-z]{3,}|[^\W\d_a-z]{2,}")
 _NOTE = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a registration says, in the forms that a claim is looked up in."""
+    """The tokens, normalized words and numbers of a registration that claims are checked against."""
 
     tokens: frozenset[str]
     spoken: str
@@ -57,17 +57,17 @@ class Evidence:
         return cls(tokens, f" {_normalize(text)} ", frozenset(_numbers(text)))
 
     def ungrounded_tokens(self, text: str) -> Iterator[str]:
-        """Addresses, identifiers and numbers of a text that this evidence does not hold."""
+        """URLs, identifiers and numbers of a text that do not occur in the registration."""
         for token in map(_bare, _TOKEN.findall(text)):
-            if token and not self._holds(token):
+            if token and not self._contains(token):
                 yield token
         yield from (number for number in _numbers(text) if number not in self.numbers)
 
-    def _holds(self, token: str) -> bool:
+    def _contains(self, token: str) -> bool:
         if _NUMBER.fullmatch(token):
-            return True  # numbers are looked at by themselves
+            return True  # numbers are checked separately
         link = _URL.search(token) is not None
-        if not (link or _IDENTIFIER.search(token) or _mixes(token)):
+        if not (link or _IDENTIFIER.search(token) or _has_letters_and_digits(token)):
             return True
         if token.lower() in self.tokens:
             return True
@@ -79,8 +79,8 @@ def _bare(token: str) -> str:
     return token.strip(".:…-–—*").removesuffix("/")
 
 
-def _mixes(token: str) -> bool:
-    """Letters and digits in one token: an order number, a version, a hash."""
+def _has_letters_and_digits(token: str) -> bool:
+    """True of order numbers, versions, hashes."""
     return any(c.isdigit() for c in token) and any(c.isalpha() for c in token)
 
 
@@ -90,7 +90,7 @@ def _normalize(text: str) -> str:
 
 
 def _numbers(text: str) -> Iterator[str]:
-    """The numbers of a text as digits: ungrouped, without zeros that say nothing."""
+    """The numbers of a text as digits, without grouping and trailing zeros."""
     for number in _NUMBER.findall(text):
         digits = _GROUPING.sub("", number)
         yield digits.rstrip("0").rstrip(".") if "." in digits else digits
@@ -98,14 +98,14 @@ def _numbers(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Grounded:
-    """What is left of an enrichment, and a note for each thing that was dropped."""
+    """The grounded part of an enrichment, and a note for each dropped text."""
 
     enrichment: Enrichment
     notes: tuple[str, ...] = ()
 
 
 def ground(written: Enrichment, registration: Registration) -> Grounded:
-    """The enrichment without what the registration does not say."""
+    """The enrichment without sentences and entries that the registration does not support."""
     evidence, notes = Evidence.of(registration), list[str]()
 
     def is_grounded(field: str, text: str) -> bool:
@@ -135,7 +135,7 @@ def _sentences(field: str, text: str, is_grounded: Callable[[str, str], bool]) -
 
 
 def is_bare(registration: Registration) -> bool:
-    """Whether an owner wrote nothing of what it does but its name."""
+    """Whether the name is the only text about the capability's purpose."""
     said = registration.item().keys() & {
         "tags", "type_tags", "input_schema", "examples", "negative_examples", "descriptor",
     }  # fmt: skip
@@ -144,22 +144,22 @@ def is_bare(registration: Registration) -> bool:
 
 
 def _beyond_a_bare_name(text: str, registration: Registration) -> str:
-    """What is wrong with a claim about a registration that is nothing but a name; empty if nothing is."""
+    """Why a claim goes beyond a registration that is only a name; empty if it does not."""
     if not text or not is_bare(registration):
         return ""
     if is_opaque(registration.name):
-        return "nothing but the name is known, and it says nothing"
+        return "only the name is known, and it is not readable"
     names = f"{registration.name} {registration.provider}"
     known = {stem(word) for word in words(f"{split_identifier(names)} {names}")} | {stem(kind) for kind in Kind}
     said = [word for word in words(text) if word not in STOP_WORDS]
     if all(stem(word) in _SAYS_LITTLE for word in said):
-        return "it says nothing"
+        return "it has no content words"
     beyond = next((word for word in said if stem(word) not in known | _SAYS_LITTLE), "")
-    return f"nothing but the name is known, and it does not say {beyond}" if beyond else ""
+    return f"only the name is known, and it does not contain {beyond}" if beyond else ""
 
 
 def is_opaque(name: str) -> bool:
-    """Whether a name says nothing: no word in it can be read aloud, or one beside scraps, as in `xq7_proc`."""
+    """Whether a name is unreadable: no pronounceable word, or just one beside fragments, as in `xq7_proc`."""
     said = words(split_identifier(name))
     readable = sum(_READABLE.fullmatch(word) is not None for word in said)
     return readable == 0 or (readable == 1 and len(said) > 1)

@@ -9,14 +9,14 @@ FIELD_WEIGHTS: Mapping[str, float] = {
     "name": 1.0, "summary": 1.0, "action": 1.0, "keywords": 1.0, "description": 1.0, "examples": 1.0,
     "parameters": 1.2, "other": 0.5,
 }  # fmt: skip
-"""The lexical fields of every index in column order, and what a word in each counts: docs/decisions/0003."""
+"""The lexical fields of every index in column order, and the weight of a word in each: docs/decisions/0003."""
 
 
 def lexical_fields(profile: Profile) -> dict[str, str]:
     """The text of each lexical field, keyed as `FIELD_WEIGHTS`.
 
     The name is there once as written and twice as words: docs/decisions/0003. A raw profile's summary
-    is the start of its description and is not indexed twice. Negative examples are nowhere here.
+    is the start of its description and is not indexed twice. Negative examples are left out.
     """
     source, written = profile.source or SourceText(), profile.enrichment
     spoken = split_identifier(profile.name)
@@ -33,9 +33,9 @@ def lexical_fields(profile: Profile) -> dict[str, str]:
 
 
 def embedded_text(profile: Profile) -> str:
-    """What the encoder reads, most telling first, so that an encoder's own cut-off takes the least telling.
+    """The encoder's input, most informative text first, because encoders truncate the end.
 
-    The five fields come first where a writer filled them; negative examples are nowhere here.
+    The five fields come first if a writer filled them; negative examples are left out.
     """
     source, written = profile.source or SourceText(), profile.enrichment
     spoken = split_identifier(profile.name)

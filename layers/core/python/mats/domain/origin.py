@@ -1,4 +1,4 @@
-"""Fingerprints: how a change of a registration, of a prompt or of a model is recognised."""
+"""Fingerprints that detect a changed registration, prompt or model."""
 
 import hashlib
 import json
@@ -7,33 +7,33 @@ from dataclasses import dataclass
 from mats.domain.registration import Registration
 
 SCHEMA = 1
-"""Grows when the texts derived from a registration change, so that every profile is made anew."""
+"""Version of the texts derived from a registration; an increment makes every profile stale."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """What turns a registration into a profile: writer model, prompt hash, encoder. Empty where there is none."""
+    """The models that make a profile: writer, prompt hash, encoder; each empty if there is none."""
 
     writer: str = ""
     prompt: str = ""
     encoder: str = ""
 
     def origin(self, registration: Registration) -> str:
-        """The `origin` fingerprint: equal means that neither the writer nor the encoder would see anything new."""
+        """The `origin` fingerprint: equal means equal input for the same writer and encoder."""
         return f"{_text_fingerprint(registration)}-{fingerprint([self.writer, self.prompt, self.encoder])}"
 
 
 NOT_TEXT = ("version", "endpoint", "lifecycle", "visible_to")
-"""What no writer and no encoder reads of a registration; a profile carries it over."""
+"""Attributes that neither the writer nor the encoder reads; a profile copies them."""
 
 
 def same_text(origin: str, registration: Registration) -> bool:
-    """Whether an origin is of this registration's text, whatever models it names."""
+    """Whether an origin was made from this registration's text, by any models."""
     return origin.startswith(f"{_text_fingerprint(registration)}-")
 
 
 def _text_fingerprint(registration: Registration) -> str:
-    """What a writer and an encoder can read of a registration."""
+    """Fingerprint of the attributes that the writer and the encoder read."""
     return fingerprint([SCHEMA, registration.model_dump(mode="json", exclude=set(NOT_TEXT), exclude_defaults=True)])
 
 

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """What enrichment did about a change."""
+    """Result of enriching a change."""
 
     UNCHANGED = "unchanged"
     INDEXED = "indexed"

@@ -1,4 +1,4 @@
-"""The one rule of what a put means: registries, dry runs, previews and the console's check all ask `place`."""
+"""The effect of a put on an id; registries, dry runs, previews and the console's check all use `place`."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -8,7 +8,7 @@ from mats.domain.origin import fingerprint
 
 
 class Placed(StrEnum):
-    """What a put does to an id."""
+    """The effect of a put on an id."""
 
     NEW = "new"
     CHANGED = "changed"
@@ -23,19 +23,18 @@ class Placed(StrEnum):
 
 
 class Version(NamedTuple):
-    """What the rule compares: the kind of an item, if it has one, and a fingerprint of the item."""
+    """The kind of an item, if it has one, and its fingerprint."""
 
     kind: str | None
     digest: str
 
 
 def version_of(item: Mapping[str, Any]) -> Version:
-    """The version of an item."""
     return Version(item.get("kind"), fingerprint(item))
 
 
 def place(before: Version | None, after: Version) -> Placed:
-    """What putting `after` does where `before` is stored (None: nothing is)."""
+    """The effect of putting `after` over `before` (None: no item is stored)."""
     if before is None:
         return Placed.NEW
     if before.kind is not None and before.kind != after.kind:

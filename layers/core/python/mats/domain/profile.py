@@ -1,4 +1,4 @@
-"""What enrichment makes of a registration: the five fields, and all else that is indexed or answered."""
+"""Profiles: the five fields and everything else that is indexed or returned."""
 
 import json
 from collections.abc import Mapping
@@ -16,21 +16,21 @@ from mats.domain.suspicion import suspicions
 from mats.domain.text import clean, clip, first_sentence, read_parameters, split_identifier
 
 _FIELD_LIMIT = 20_000
-"""Characters kept of each derived text: past this a description says nothing new, and a profile must fit an item."""
+"""Limit in characters of each derived text, so that a profile fits an item."""
 
 MAX_PROFILE_BYTES = 360_000
-"""A DynamoDB item holds 409,600 bytes; some of them are left to what a writer adds."""
+"""Limit before enrichment. A DynamoDB item has at most 409,600 bytes; the rest is for the writer's text."""
 MAX_KEPT_BYTES = 385_000
-"""With what a writer added; the rest is for the vector and for why a later registration was rejected."""
+"""Limit after enrichment; the rest is for the vector and the error of a later, rejected registration."""
 MAX_SCHEMA_BYTES = 32_000
-"""A larger schema of a tool's input is not carried: more than a model would be given for one tool."""
+"""A larger input schema is left out: too large for a model's context."""
 
 Trust = Annotated[int, Field(ge=0, le=100)]
-"""What an operator thinks of a capability, 0 (none) to 100 (full)."""
+"""Trust assigned by an operator, 0 (none) to 100 (full)."""
 
 
 class Status(StrEnum):
-    """What became of the latest registration."""
+    """Result of the latest registration."""
 
     ACTIVE = "active"
     REJECTED = "rejected"
@@ -38,7 +38,7 @@ class Status(StrEnum):
 
 
 class _Frozen(BaseModel):
-    """Kept, and read again by other releases than the one that wrote it: what they do not know they leave out."""
+    """Stored across releases: a release ignores attributes that it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -53,12 +53,12 @@ class Enrichment(_Frozen):
     negative_examples: tuple[str, ...] = ()
 
     def texts(self) -> tuple[str, ...]:
-        """All that is said in them, field by field."""
+        """Every text, field by field."""
         return (self.summary, self.action, *self.keywords, *self.positive_examples, *self.negative_examples)
 
 
 class SourceText(_Frozen):
-    """What the registration itself contributes to the index, cleaned and clipped."""
+    """The registration's own text in the index, cleaned and clipped."""
 
     description: str = ""
     parameter_names: str = ""
@@ -67,7 +67,7 @@ class SourceText(_Frozen):
 
     @classmethod
     def of(cls, registration: Registration) -> Self:
-        """The indexable text of a registration."""
+        """Extract the indexable text of a registration."""
         named = read_parameters(registration.input_schema, _about_parameters(registration.descriptor))
         about = read_parameters(_about_itself(registration.descriptor))
         return cls(
@@ -79,7 +79,7 @@ class SourceText(_Frozen):
 
 
 _ABOUT_ITSELF = ("title", "category", "domain", "provider_description", "instructions", "summary")
-"""Descriptor entries that speak of the capability as a whole, not of its parameters or skills."""
+"""Descriptor entries about the capability as a whole, not about its parameters or skills."""
 
 
 def _about_parameters(descriptor: Mapping[str, object] | None) -> object:
@@ -95,19 +95,19 @@ def _clean_and_clip(text: str) -> str:
 
 
 class Cause(_Frozen):
-    """What brought a revision about: the event's id and time (ISO 8601, UTC)."""
+    """The event that caused a revision: its id and time (ISO 8601, UTC)."""
 
     event_id: str
     time: str
 
 
 class Profile(_Frozen):
-    """One capability as it is found: made from the latest valid registration, without its vector.
+    """The searchable description of a capability, made from the latest valid registration; without its vector.
 
-    `encoder` names what made the vector kept beside it; empty if there is none. `rev` grows by one with every change
+    `encoder` names the model of the vector stored with it; empty if there is none. `rev` grows by one with every change
     and is the external version in the index; `indexed_rev` follows it once the index has acknowledged. A rejected
-    registration leaves the last good content in place beside the `error`. `suspicious` holds the reasons to look twice.
-    `input_schema` is the schema of the capability's input as JSON text; empty if there is none, or too large a one.
+    registration leaves the last good content in place beside the `error`. `suspicious` has the reasons for a review.
+    `input_schema` is the schema of the capability's input as JSON text; empty if there is none or it is too large.
     """
 
     namespace: str
@@ -143,11 +143,11 @@ class Profile(_Frozen):
 
     @property
     def findable(self) -> bool:
-        """Whether there is content to index: true of a rejected one whose earlier registration was good."""
+        """Whether there is content to index; also true if only the latest registration was rejected."""
         return self.status is not Status.DELETED and self.source is not None
 
     def content_fingerprint(self) -> str:
-        """The `content` fingerprint: everything that is indexed or answered, and nothing that merely counts."""
+        """The `content` fingerprint: everything that is indexed or returned, without counters and cause."""
         return fingerprint(self.model_dump(mode="json", exclude={"content", "rev", "indexed_rev", "cause"}))
 
     def seal(self) -> Self:
@@ -156,7 +156,7 @@ class Profile(_Frozen):
 
 
 def as_written(registration: Registration) -> Enrichment:
-    """The five fields as far as the owner wrote them: what stands until a writer has read the registration."""
+    """The five fields from the owner's text alone, used until a writer has answered."""
     return Enrichment(
         summary=first_sentence(clean(registration.description)),
         keywords=registration.tags,
@@ -166,7 +166,7 @@ def as_written(registration: Registration) -> Enrichment:
 
 
 def with_owners_words(written: Enrichment, registration: Registration) -> Enrichment:
-    """What a writer wrote beside what the owner did: tags join the keywords, and the owner's examples come first."""
+    """The writer's text merged with the owner's: tags join the keywords, and the owner's examples come first."""
     return written.model_copy(
         update={
             "keywords": tuple(dict.fromkeys((*written.keywords, *registration.tags))),
@@ -189,7 +189,7 @@ def profile_of(
     enrichment: Enrichment | None = None,
     notes: tuple[str, ...] = (),
 ) -> Profile:
-    """The profile of a registration; without an enrichment it is the raw one, `enriched: false`. Not yet numbered."""
+    """The profile of a registration, without a revision; without an enrichment it is the raw one, `enriched: false`."""
     return Profile(
         **registration.model_dump(include=_CARRIED_OVER),
         enriched=enrichment is not None,
@@ -204,21 +204,21 @@ def profile_of(
 
 
 def _schema(registration: Registration) -> str:
-    """The input's schema as text: a store need not nest it, and what only ranks need not read it."""
+    """The input schema as JSON text, so that stores need not nest it and ranking need not parse it."""
     described = (registration.descriptor or {}).get("inputSchema")
     schema = registration.input_schema or (described if isinstance(described, dict) else None)
     text = json.dumps(schema, separators=(",", ":"), ensure_ascii=False) if schema else ""
     return text if len(text.encode()) <= MAX_SCHEMA_BYTES else ""
 
 
-def fitting(profile: Profile, most: int = MAX_PROFILE_BYTES) -> Profile:
-    """The profile, if a row can hold it and what comes to it: at most so many bytes.
+def check_profile_size(profile: Profile, most: int = MAX_PROFILE_BYTES) -> Profile:
+    """The profile unchanged, if it fits a row: at most `most` bytes of JSON.
 
     Raises:
-        RegistrationInvalid: it cannot.
+        RegistrationInvalid: it does not fit.
     """
     size = len(profile.model_dump_json().encode())
     if size > most:
-        message = f"says too much: its profile would be {size:,} bytes; at most {most:,} can be kept"
+        message = f"is too long: its profile would be {size:,} bytes; shorten it to fit {most:,}"
         raise RegistrationInvalid([Fault("", message)])
     return profile

@@ -1,4 +1,4 @@
-"""A prompt: text under review in `prompts/`, parsed once, whose hash is part of whatever a model makes with it."""
+"""Prompts: reviewed text in `prompts/`; the hash of a prompt is recorded with every result made with it."""
 
 import hashlib
 import json
@@ -14,9 +14,9 @@ _SECTIONS = {"system", "request", "tool"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """What a model is told, what it is asked, and the one tool it must answer through.
+    """System prompt, request template and the one tool that the model must answer with.
 
-    `tool` has `name`, `description` and `schema`, whose top level holds `type`, `properties` and `required` only.
+    `tool` has `name`, `description` and `schema`, whose top level has only `type`, `properties` and `required`.
     `parts` are the further texts of the file by section name.
     """
 
@@ -48,5 +48,5 @@ class Prompt:
 
 
 def fill_template(template: str, places: Mapping[str, str]) -> str:
-    """The template with each `{name}` replaced, all at once: what is filled in is never looked at for places again."""
+    """The template with each `{name}` replaced in one pass: values are never expanded again."""
     return _PLACE.sub(lambda place: places[place[1]], template)

@@ -1,4 +1,4 @@
-"""What is asked, by whom, and which capabilities may answer."""
+"""Queries, and the filters that decide which capabilities may answer."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -47,14 +47,14 @@ class Query(BaseModel):
 
     @field_validator("query")
     @classmethod
-    def _says_something(cls, value: str) -> str:
+    def _check_query(cls, value: str) -> str:
         if not value.strip():
             raise ValueError("must not be blank")
         return value
 
     @classmethod
     def parse(cls, body: Any) -> Self:
-        """The query a request body holds.
+        """Parse a request body.
 
         Raises:
             RequestInvalid: with every fault.
@@ -64,10 +64,10 @@ class Query(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Filters that other protocols have and a query of ours cannot express."""
+    """Filters of other protocols that a `Query` cannot express."""
 
     exact_namespaces: frozenset[str] = frozenset()
-    """Admits these namespaces, not what is below them; empty admits all."""
+    """Admits these namespaces without those below them; empty admits all."""
     tag_choices: frozenset[frozenset[str]] = frozenset()
     """Of each of these sets, at least one tag must be present."""
 
@@ -77,7 +77,7 @@ ANYWHERE = Scope()
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which capabilities may answer: those the query asks for, of those the caller may see."""
+    """Which capabilities may answer: those that match the query's filters and are visible to the caller."""
 
     kinds: frozenset[Kind] = frozenset()
     namespaces: frozenset[str] = frozenset()
@@ -87,7 +87,7 @@ class Filter:
 
     @classmethod
     def of(cls, query: Query, audiences: Collection[str], scope: Scope = ANYWHERE) -> Self:
-        """The filter of a query asked by a caller who belongs to these audiences."""
+        """The filter of a query by a caller in these audiences."""
         wanted = frozenset(query.kinds), frozenset(query.namespaces), frozenset(query.tags)
         return cls(*wanted, frozenset(audiences), scope)
 
@@ -102,9 +102,9 @@ class Filter:
         return not self.namespaces or any(f"{namespace}.".startswith(f"{wanted}.") for wanted in self.namespaces)
 
     def admits_tags(self, tags: Collection[str]) -> bool:
-        """Every tag asked for must be there, and one of each choice."""
+        """Every tag of the filter must be present, and at least one of each choice."""
         return self.tags.issubset(tags) and not any(choice.isdisjoint(tags) for choice in self.scope.tag_choices)
 
     def sees(self, visible_to: Collection[str] | None) -> bool:
-        """Whether a capability exists for this caller: shown to everyone, or to an audience of the caller's."""
+        """Whether a capability is visible to this caller: to everyone, or to one of the caller's audiences."""
         return visible_to is None or not self.audiences.isdisjoint(visible_to)

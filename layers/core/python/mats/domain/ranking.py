@@ -1,7 +1,7 @@
 """From measurements to a ranked shortlist: fusion, the absolute scale, the four signals, the blend, the verdict.
 
-Fusion chooses *which* k candidates are looked at; it compares them with each other, so its scores mean nothing outside
-their query. The retrieval scale says *how good* a candidate is on its own, so it can be compared across queries.
+Fusion chooses *which* k candidates are ranked; it compares them with each other, so its scores mean nothing outside
+their query. The retrieval scale rates *how good* a candidate is on its own, so it can be compared across queries.
 """
 
 import math
@@ -13,7 +13,7 @@ from mats.domain.capability import Id, Kind
 
 Scores = Mapping[Id, float]
 Fusion = Callable[[Scores, Scores], Scores]
-"""Makes one list of a lexical and a neural one; higher is better, and nothing else is said of its scores."""
+"""Combines lexical and neural scores; higher is better, no other meaning is defined."""
 
 
 def best_first(scores: Scores) -> list[Id]:
@@ -41,14 +41,14 @@ def fuse(lexical: Scores, neural: Scores, *, lexical_share: float) -> dict[Id, f
 
 
 def _unit(value: float, low: float, high: float) -> float:
-    """Where a value lies between low (0) and high (1), clipped; 1 where the two coincide and it reaches them."""
+    """Linear scaling of [low, high] to [0, 1], clamped; if the bounds are equal, 1 from there on and 0 below."""
     if high <= low:
         return 1.0 if value >= high else 0.0
     return min(1.0, max(0.0, (value - low) / (high - low)))
 
 
 _PAIRS_EVEN = 3
-"""As many pairs of words count half of what many do."""
+"""Number of matching pairs that count half of the maximum."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +59,10 @@ class Scale:
         c: The BM25 score that is worth one half.
         lo: The cosine worth nothing.
         hi: The cosine worth everything.
-        lexical_share: What the BM25 side counts for in `retrieval`, in [0, 1].
+        lexical_share: Weight of the BM25 side in `retrieval`, in [0, 1].
         even: The mixture of both sides that is worth one half, in [0, 1].
-        spread: How far from there a mixture is worth almost everything or nothing (73 % and 27 %), above 0.
-        pairs_share: How much of what a mixture lacks to 1 many pairs of words can make up for, in [0, 1].
+        spread: Distance from `even` at which a mixture is worth 73 % (above) or 27 % (below), greater than 0.
+        pairs_share: Share of the distance from a mixture to 1 that many matching pairs add, in [0, 1].
     """
 
     c: float
@@ -78,7 +78,7 @@ class Scale:
         return score / (score + self.c)
 
     def retrieval(self, score: float | None, cosine: float | None, pairs: int = 0) -> float | None:
-        """A logistic function of the mixture of the two sides, in [0, 1]: spread as far as a reranker's scores are.
+        """A logistic function of the mixture of both sides, in [0, 1], with the spread of a reranker's scores.
 
         Mixtures of good and bad candidates lie close together. If they replaced the reranker's scores unchanged,
         trust would outrank relevance: docs/decisions/0017.
@@ -89,8 +89,8 @@ class Scale:
     def mix(self, score: float | None, cosine: float | None, pairs: int = 0) -> float | None:
         """The weighted mean of the two sides, in [0, 1]; of one if only that was measured, none if neither was.
 
-        Pairs of words found together can only add to it, and only where words were searched: that there are none says
-        little, and a query of one word can have none. docs/decisions/0014.
+        Matching pairs of words can only increase it, and only if the lexical side was measured: their absence is weak
+        evidence, and a query of one word has none. docs/decisions/0014.
         """
         neural = None if cosine is None else _unit(cosine, self.lo, self.hi)
         if score is None:
@@ -139,11 +139,11 @@ def blend(signals: Signals, weights: Weights) -> float:
         return 0.0
     mean = sum(share * signals[signal] for signal, share in weighed.items())
     values = [signals[signal] for signal in weighed]
-    return min(max(values), max(min(values), mean))  # a mean to the last bit
+    return min(max(values), max(min(values), mean))  # rounding cannot leave the range
 
 
 def quality(trust: int | None) -> float | None:
-    """Operator-assigned trust as a signal; none if the operator gave none."""
+    """Operator-assigned trust as a signal in [0, 1]; None if unassigned."""
     return None if trust is None else trust / 100
 
 
@@ -160,7 +160,7 @@ def intent(inferred: str | None, *, kind: Kind | None, type_tags: Collection[str
 
 
 class Verdict(StrEnum):
-    """Whether the registry has what was asked for."""
+    """Whether the registry has a capability for the query."""
 
     MATCH = "match"
     WEAK = "weak"
@@ -190,7 +190,7 @@ class VerdictThresholds:
     lexical: Thresholds
 
     def of(self, *, reranked: bool, neural: bool) -> Thresholds:
-        """Those for an answer that was reranked, or in which the neural side found something."""
+        """The thresholds of a reranked answer, else of one with neural hits, else of one without."""
         if reranked:
             return self.reranked
         return self.hybrid if neural else self.lexical

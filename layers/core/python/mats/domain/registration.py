@@ -1,4 +1,4 @@
-"""What an owner writes: the Registry item, parsed once, every fault named at once."""
+"""Parses and validates Registry items; an error names every fault."""
 
 import json
 import re
@@ -22,7 +22,7 @@ from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.faults import faults_of
 
 MAX_ITEM_BYTES = 400_000
-"""A DynamoDB item holds 400 KB; what fits nowhere else is refused everywhere."""
+"""DynamoDB allows 400 KB per item; every registry enforces the same limit."""
 MAX_DEPTH = 32
 """DynamoDB nests maps and lists at most this deep."""
 
@@ -37,7 +37,7 @@ _HINTS = {
 
 
 def _as_list(value: object) -> object:
-    """String sets (as DynamoDB has them) in a fixed order; everything else as it is."""
+    """Sort string sets (a DynamoDB type); return any other value unchanged."""
     return sorted(value) if isinstance(value, set | frozenset) and all(isinstance(v, str) for v in value) else value
 
 
@@ -71,21 +71,21 @@ class Registration(BaseModel):
 
     @field_validator("namespace")
     @classmethod
-    def _labels(cls, value: str) -> str:
+    def _check_namespace(cls, value: str) -> str:
         if not _NAMESPACE.fullmatch(value):
             raise ValueError(f"must be dot-separated labels of a-z, 0-9 and -, such as com.acme; got {value[:60]!r}")
         return value
 
     @field_validator("name")
     @classmethod
-    def _printable(cls, value: str) -> str:
+    def _check_name(cls, value: str) -> str:
         if any(unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in value):
             raise ValueError("must not contain control characters or line breaks")
         return value
 
     @field_validator("visible_to")
     @classmethod
-    def _somebody(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    def _check_audiences(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
         if value == ():
             raise ValueError("must name at least one audience; leave it out to show the capability to everyone")
         return value
@@ -96,12 +96,12 @@ class Registration(BaseModel):
         return capability_id(self.namespace, self.name)
 
     def item(self) -> dict[str, Any]:
-        """The Registry item again, without what was never said; `parse` gives the same registration back."""
+        """The Registry item without default values; `parse` returns an equal registration."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
     @classmethod
     def parse(cls, item: object) -> Self:
-        """The registration an item holds; attributes that are null count as absent.
+        """Parse an item; null attributes count as absent.
 
         Raises:
             RegistrationInvalid: with every fault, not only the first.
@@ -116,17 +116,17 @@ class Registration(BaseModel):
 
 
 def _check_size(item: Mapping[str, object]) -> None:
-    """What a DynamoDB item cannot hold is refused before it is looked at any closer."""
+    """Reject items that DynamoDB cannot store, before validation."""
     if _depth(item) > MAX_DEPTH:
         raise RegistrationInvalid([Fault("", f"is nested more than {MAX_DEPTH} levels deep")])
     try:
         size = len(json.dumps(item, ensure_ascii=False, allow_nan=False, default=str).encode())
     except UnicodeEncodeError as error:
-        raise RegistrationInvalid([Fault("", "holds text that is not valid Unicode (a lone surrogate)")]) from error
+        raise RegistrationInvalid([Fault("", "contains text that is not valid Unicode (a lone surrogate)")]) from error
     except ValueError as error:
-        raise RegistrationInvalid([Fault("", "holds a number that JSON cannot express (NaN or infinity)")]) from error
+        raise RegistrationInvalid([Fault("", "contains a number that is not JSON (NaN or infinity)")]) from error
     if size > MAX_ITEM_BYTES:
-        raise RegistrationInvalid([Fault("", f"is {size:,} bytes; an item may hold {MAX_ITEM_BYTES:,}")])
+        raise RegistrationInvalid([Fault("", f"has {size:,} bytes; the maximum is {MAX_ITEM_BYTES:,}")])
 
 
 def _depth(value: object) -> int:

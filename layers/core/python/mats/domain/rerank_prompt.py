@@ -9,22 +9,22 @@ from mats.domain.profile import Enrichment, Profile, SourceText
 from mats.domain.truncate import truncate_json
 
 CARD_BYTES = 240
-"""What one candidate may take of a rerank request, in bytes of JSON: docs/decisions/0007."""
+"""Limit of one candidate in a rerank request, in bytes of JSON: docs/decisions/0007."""
 
 _READ_CHARACTERS = 1_000
-"""Characters of a text that a card is made from, hidden ones included."""
+"""Characters read of each text of a card, hidden ones included."""
 
 
 def cards(profiles: Sequence[Profile], *, room: int = CARD_BYTES) -> str:
     """The candidates as a JSON array, one to a line, numbered from 1 in the order given.
 
-    Each has its own room, so that none can crowd out another.
+    Each has its own limit in bytes, so that none can displace another.
     """
     return "[" + ",\n".join(card(n, profile, room=room) for n, profile in enumerate(profiles, start=1)) + "]"
 
 
 def card(number: int, profile: Profile, *, room: int = CARD_BYTES) -> str:
-    """One candidate as JSON of at most `room` bytes, most telling first; its kind is the key of its name."""
+    """One candidate as JSON of at most `room` bytes, most informative first; its kind is the key of its name."""
     shown: dict[str, Any] = {"n": number}
     for key, text, most in _parts(profile):
         left = min(most, room - size(encode_json({**shown, key: ""})))

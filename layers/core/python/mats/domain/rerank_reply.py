@@ -15,8 +15,8 @@ from mats.domain.text import first_object
 class RerankReply:
     """A parsed reply: scores in [0, 1] for a prefix of the candidates, and the type it inferred.
 
-    `clipped` counts the scores that were out of range; `cut_off` says that the reply ended too early.
-    `void` says why nothing could be used, and then there are no scores.
+    `clipped` counts the scores that were out of range; `cut_off`: the reply was truncated.
+    `void` is the reason why the reply is unusable; then there are no scores.
     """
 
     scores: tuple[float, ...] = ()
@@ -35,12 +35,12 @@ _CLOSED = re.compile(r"\s*\]")
 def parse_reply(reply: str, count: int, *, ended_early: bool = False) -> RerankReply:
     """Parse the scores of `count` candidates, as `{"t": type, "s": [count integers from 0 to 100]}`.
 
-    A reply that was cut off keeps the scores that arrived whole. Any other wrong number of scores is void, because
+    A truncated reply keeps its complete scores. Any other wrong number of scores is void, because
     scores belong to candidates by position.
 
     Args:
         reply: JSON, JSON somewhere in a text, or the beginning of either.
-        count: How many candidates were sent.
+        count: Number of candidates sent.
         ended_early: The model stopped because it ran out of tokens.
     """
     found = first_object(reply)
@@ -78,7 +78,7 @@ def _beginning(reply: str, count: int) -> RerankReply:
     """Parse the scores of a truncated reply; a number counts once a character follows it."""
     start = _SCORES.search(reply)
     if start is None:
-        return RerankReply(void="the reply holds no scores")
+        return RerankReply(void="the reply has no scores")
     numbers: list[float] = []
     position = start.end()
     while number := _NUMBER.match(reply, position):

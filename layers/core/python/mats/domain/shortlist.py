@@ -16,7 +16,7 @@ from mats.domain.trace import Trace
 class Candidate:
     """A profile that retrieval found, with its raw measurements; None where a side of the search was off.
 
-    `pairs` counts the neighbouring words of the query that stand together in the profile, too.
+    `pairs` counts the neighbouring words of the query that are also neighbours in the profile.
     """
 
     profile: Profile
@@ -27,7 +27,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """A candidate with its score, what it is made of, and how relevant the candidate is on its own."""
+    """A candidate with its score, the signals and weights behind it, and its relevance on its own."""
 
     candidate: Candidate
     score: float
@@ -40,7 +40,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortlist:
-    """The answer. `ranked` holds every candidate, best first; only the first `shown` are for the caller."""
+    """The answer. `ranked` has every candidate, best first; only the first `shown` are for the caller."""
 
     query_id: str
     query: Query
@@ -61,7 +61,7 @@ class Shortlist:
         return tuple(self.trace.degraded)
 
     def without(self, part: str, fault: str) -> "Shortlist":
-        """The same answer, saying that it was made without this part."""
+        """The same answer with this part marked as degraded."""
         trace = self.trace
         return replace(self, trace=replace(trace, degraded=[*trace.degraded, part], faults=[*trace.faults, fault]))
 
@@ -76,8 +76,8 @@ def rank(
 ) -> tuple[Result, ...]:
     """Blend the signals of each candidate and sort: highest score first, independent of the input's order.
 
-    Of equal scores the active stands before the deprecated, then ids decide. Candidates that a cut-off reply of the
-    reranker did not reach stand behind those it did: scores with and without its signal cannot be compared.
+    Ties: active before deprecated, then by id. Candidates that a truncated reply of the reranker did not score follow
+    those that it did: scores with and without its signal cannot be compared.
 
     Args:
         candidates: Each id once.

@@ -1,7 +1,7 @@
-"""Flags text in a registration that addresses the model that reads it, not the people who look for a capability.
+"""Flags text in a registration that addresses a model instead of people: prompt injection and keyword stuffing.
 
-A flag changes no score: it says to whoever reads the profile or the answer what to look at. What keeps such text from
-working is the fence (`domain/fence.py`), which does not depend on anything found here.
+A flag changes no score; it tells readers of the profile or the answer to review the registration. The protection
+against prompt injection is the fence (`domain/fence.py`), which does not depend on these flags.
 """
 
 import re
@@ -15,35 +15,35 @@ from mats.domain.registration import Registration
 from mats.domain.suspicion_patterns import PATTERNS
 from mats.domain.text import STOP_WORDS, every_text, read_parameters, words
 
-STUFFED = "repeats a word to be found by it"
-HIDDEN = "holds characters that nobody sees"
-BIDI = "turns the direction of reading"
+STUFFED = "repeats a word too often (keyword stuffing)"
+HIDDEN = "contains hidden characters"
+BIDI = "contains bidirectional control characters"
 LONG = "is far longer than a description"
 
 _LONG = 20_000
 """Characters of all text together: descriptors of hundreds of operations stay below."""
 _STUFFED_SHARE, _STUFFED_COUNT = 0.25, 12
-"""A content word that is a quarter of all of them, and is there a dozen times."""
+"""A content word is stuffed if it is a quarter of all content words and occurs 12 times."""
 _COPIED = 60
-"""Characters of description from which on an equal one is no coincidence."""
+"""Equal descriptions of at least this many characters are copies."""
 
 _COMPILED = {reason: re.compile("|".join(patterns), re.IGNORECASE) for reason, patterns in PATTERNS.items()}
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _WIDTHLESS = frozenset("\u200b\u2060\ufeff\u00ad")
 _ORDINARY = _WIDTHLESS | frozenset("\u200c\u200d\ufe0e\ufe0f\u200e\u200f\u061c")
-"""Joiners, emoji presentation, soft hyphens and such: common in honest text; never shown to a model all the same."""
+"""Joiners, emoji presentation, soft hyphens and such: common in honest text, but still hidden from models."""
 _FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{2,6}\U000e007f")
 """A region's flag, which is spelled with tags."""
 _BROKEN_UP = 12
-"""So many characters without width are there to break words up."""
+"""From this count on, zero-width characters are taken as an attempt to split words."""
 
 
 def suspicions(registration: Registration, written: Sequence[str] = ()) -> tuple[str, ...]:
-    """Why a registration deserves a second look, if it does; in a fixed order, each reason once.
+    """The reasons to review a registration, in a fixed order, each once; empty if there are none.
 
     Args:
-        registration: What the owner wrote.
-        written: What a writer made of it: a text that steers the writer can put its words there.
+        registration: The owner's text.
+        written: The writer's text, which an injected registration may have influenced.
     """
     texts = [*every_text(registration.item()), *written]
     shown = {form for text in texts for form in _visible_forms(text[:_LONG])}
@@ -61,7 +61,7 @@ def suspicions(registration: Registration, written: Sequence[str] = ()) -> tuple
 
 
 def _has_hidden(hidden: Counter[str]) -> bool:
-    """Whether there are hidden characters that honest text has no use for, or more than it has."""
+    """Whether there are hidden characters that honest text does not use, or more than it would use."""
     selectors = {c: count for c, count in hidden.items() if "\U000e0100" <= c <= "\U000e01ef"}
     if hidden.keys() - selectors.keys() - _ORDINARY - _BIDI:
         return True
@@ -71,7 +71,7 @@ def _has_hidden(hidden: Counter[str]) -> bool:
 def _visible_forms(text: str) -> Iterator[str]:
     """The text without hidden characters: on one line as a reranker reads it, and line by line.
 
-    The latter because some lines begin like a role. Spaces are single, so that no pattern has long runs to go through.
+    Line by line for the patterns of roles. Runs of spaces are collapsed to bound the time of the patterns.
     """
     seen = text if text.isascii() else unicodedata.normalize("NFKC", "".join(c for c in text if not is_hidden(c)))
     seen = seen[:_LONG]
@@ -80,12 +80,11 @@ def _visible_forms(text: str) -> Iterator[str]:
 
 
 def _is_stuffed(registration: Registration) -> bool:
-    """Whether a word stands out in what is described, or in what is described of the parameters."""
+    """Whether a word is stuffed in the descriptive text, or in the text of the parameters."""
     about = f"{registration.name} {registration.description} {' '.join((*registration.tags, *registration.examples))}"
     parameters = " ".join(read_parameters(registration.input_schema, registration.descriptor).texts)
-    return _is_repetitive(about, _STUFFED_SHARE) or _is_repetitive(
-        parameters, 2 * _STUFFED_SHARE
-    )  # lists of values repeat themselves
+    # lists of values repeat words, hence the higher share
+    return _is_repetitive(about, _STUFFED_SHARE) or _is_repetitive(parameters, 2 * _STUFFED_SHARE)
 
 
 def _is_repetitive(text: str, share: float) -> bool:
@@ -95,9 +94,9 @@ def _is_repetitive(text: str, share: float) -> bool:
 
 
 def copies(descriptions: Mapping[Id, str]) -> dict[Id, str]:
-    """Why a capability looks like a copy of another of these: word for word its description, in another namespace.
+    """Capabilities with the same description as one in another namespace, each with the reason.
 
-    Nobody can tell here which was first, so both are named.
+    Both are listed, because the original is unknown.
     """
     alike: dict[str, list[Id]] = {}
     for id, description in descriptions.items():

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-ORDERS = "gives orders to whoever judges it"
+ORDERS = "contains instructions to a model"
 RANK = "names its own score or rank"
 ROLE = "poses as a message of another role"
-FENCE = "holds tags that prompts are built of"
+FENCE = "contains the tags that delimit prompts"
 RESULT = "poses as the result of a tool"
 
 _OTHERS = "(candidate|capabilit|tool|agent|model|skill|option|result)"

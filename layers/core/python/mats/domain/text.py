@@ -1,4 +1,4 @@
-"""From what people write to what is indexed and asked: splitting names, reading schemas, choosing query terms."""
+"""Text processing for index and query: splitting names, reading schemas, choosing query terms."""
 
 import functools
 import json
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import snowballstemmer
 
 MAX_LEVELS = 64
-"""How deep a descriptor is read; what lies deeper is not worth a match."""
+"""Maximum depth at which a descriptor is read; deeper text is ignored."""
 
 LUCENE_STOP_WORDS = frozenset(
     (
@@ -28,13 +28,13 @@ _FUNCTION_WORDS = (
     "same again"
 )
 STOP_WORDS = LUCENE_STOP_WORDS.union(_FUNCTION_WORDS.split())
-"""Words a query is searched without: Lucene's English list, then the words people wrap a request in."""
+"""Stop words of queries: Lucene's English list and common function words of requests."""
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])")
 _SEPARATORS = re.compile(r"[\s_\-./:@#\\]+")
 _WORD = re.compile(r"[^\W_]+")
 _CONTRACTED = re.compile(r"(?<=\w)['’](?:s|t|d|m|ll|re|ve)\b", re.IGNORECASE)
-"""What remains of a function word behind an apostrophe: without it, `I'm` asks for the letter m."""
+"""Contracted function words: without it, `I'm` would search for the letter m."""
 
 _STRUCTURE = frozenset(
     (
@@ -42,9 +42,9 @@ _STRUCTURE = frozenset(
         "additionalProperties inputSchema input_schema"
     ).split()
 )
-"""Keys of JSON Schema, MCP, A2A and OpenAPI that hold what describes parameters."""
+"""Keys of JSON Schema, MCP, A2A and OpenAPI whose values describe parameters."""
 _TEXT = frozenset("description title enum examples example tags const".split())
-"""Keys whose values say something. Where one holds an object instead, it is a parameter of that name."""
+"""Keys whose values are searchable text. If the value is an object, the key is the name of a parameter."""
 _SKIPPED = frozenset(
     (
         "type format in $ref $schema $id pattern required default minimum maximum minLength maxLength "
@@ -52,7 +52,7 @@ _SKIPPED = frozenset(
         "exclusiveMaximum readOnly writeOnly deprecated style explode allowEmptyValue"
     ).split()
 )
-"""Keys whose plain values say nothing about what a capability is for."""
+"""Keys whose scalar values are not searchable text."""
 _SAYS_NOTHING = frozenset(
     "n/a none null string number integer boolean object array str int float bool list dict any true false".split()
 ) | {""}
@@ -64,7 +64,7 @@ def clean(text: str) -> str:
 
 
 def clip(text: str, limit: int) -> str:
-    """At most `limit` characters, cut at a word where one ends in the last fifth, with an ellipsis if cut."""
+    """At most `limit` characters, cut at a word boundary if there is one in the last fifth, with an ellipsis if cut."""
     if len(text) <= limit:
         return text
     cut = text[: limit - 1]
@@ -83,7 +83,7 @@ def split_identifier(name: str) -> str:
 
 
 class Parameters(NamedTuple):
-    """What a schema or descriptor says: names of parameters and fields, then every text in it, each in order."""
+    """Names of parameters and fields of a schema or descriptor, and its texts, each in document order."""
 
     names: tuple[str, ...]
     texts: tuple[str, ...]
@@ -132,7 +132,7 @@ def _walk(node: object, level: int, *, named: bool = False) -> Iterator[tuple[bo
 
 
 def _names_something(key: str, value: object) -> bool:
-    """Whether a key is a parameter or field of the capability, not a word of the description language."""
+    """Whether a key is a parameter or field of the capability, not a keyword of the schema language."""
     if key in _STRUCTURE:
         return False
     return isinstance(value, Mapping) or (key != "name" and key not in _TEXT and key not in _SKIPPED)
@@ -152,7 +152,7 @@ def every_text(node: object) -> Iterator[str]:
 
 
 def first_object(text: str) -> dict[str, Any] | None:
-    """The JSON object that begins at the first brace of a text; None if there is none, or not all of it."""
+    """The JSON object that begins at the first brace of a text; None if there is none or it is incomplete."""
     try:
         value, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
     except (ValueError, RecursionError):
@@ -177,9 +177,9 @@ def stem(word: str) -> str:
 
 
 def query_terms(text: str) -> tuple[str, ...]:
-    """What a query is searched lexically by: content words, each stem once, in order of appearance.
+    """The lexical terms of a query: content words, each stem once, in order of appearance.
 
-    A query of nothing but function words keeps them all, or it could find nothing.
+    A query of function words alone keeps them all, because it would have no terms otherwise.
     """
     asked = words(_CONTRACTED.sub(" ", text)) or words(text)
     return distinct_stems([word for word in asked if word not in STOP_WORDS] or asked)
@@ -198,10 +198,10 @@ Pair = tuple[str, str]
 
 
 def telling_words(text: str) -> list[str]:
-    """Lower-case words in order, without function words, what they leave behind an apostrophe, and single letters."""
+    """Lower-case words in order, without function words, their contractions and single letters."""
     return [word for word in words(_CONTRACTED.sub(" ", text)) if len(word) > 1 and word not in STOP_WORDS]
 
 
 def pairs(text: str) -> frozenset[Pair]:
-    """Stems of telling words that follow one another: `the balance of a card` has `balance card`, not the reverse."""
+    """Stems of neighbouring content words: `the balance of a card` has `balance card`, not the reverse."""
     return frozenset(pairwise(map(stem, telling_words(text))))

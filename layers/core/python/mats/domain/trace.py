@@ -1,4 +1,4 @@
-"""How an answer came about: what logs, metrics and evaluation read of it."""
+"""The trace of an answer, for logs, metrics and evaluation."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ from mats.domain.usage import Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankStats:
-    """How many candidates the reranker scored, how many scores were out of range, whether its reply was cut off."""
+    """Number of candidates the reranker scored, of scores out of range, and whether its reply was truncated."""
 
     scored: int = 0
     clipped: int = 0
@@ -19,8 +19,8 @@ class RerankStats:
 class Trace:
     """The record of one answer; stages write to it while they run.
 
-    `degraded` names the parts that failed or were late, `faults` says why; `took_ms` has the time of each stage.
-    `usage` is the reranker's. `unusable` is a fault of the storage that an operator must mend.
+    `degraded` names the parts that failed or were late, `faults` the reasons; `took_ms` has the time of each stage in
+    milliseconds. `usage` is the reranker's. `unusable` is a fault of the storage that an operator must repair.
     """
 
     index: str
@@ -35,6 +35,6 @@ class Trace:
     unusable: StorageUnusable | None = None
 
     def lose(self, part: str, fault: str) -> None:
-        """Note that the answer goes on without a part, and why."""
+        """Record that a part is missing from the answer, and why."""
         self.degraded.append(part)
         self.faults.append(fault)

@@ -5,13 +5,13 @@ import re
 from mats.domain.fence import encode_json, size
 
 _PLAIN = re.compile(r"[ !#-%'-;=?-\[\]-~]*")
-"""What takes one byte a character, encoded: ASCII without quotes, backslashes and what is escaped here."""
+"""Characters that take one byte encoded: ASCII without quotes, backslashes and the escapes of `fence`."""
 
 
 def truncate_json(text: str, room: int) -> str:
-    """As much of the beginning as takes at most `room` bytes once encoded as a JSON string, quotes not counted.
+    """The longest prefix of at most `room` bytes as an encoded JSON string, without the quotes.
 
-    Cut at a word where one ends in the last fifth; what is cut ends in an ellipsis.
+    Cut at a word boundary if there is one in the last fifth; truncated text ends in an ellipsis.
     """
     if len(text) <= room and _encoded_size(text) <= room:
         return text

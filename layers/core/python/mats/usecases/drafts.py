@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from mats.domain.capability import Id, parts
 from mats.domain.errors import DependencyFailed, Fault, KindConflict, RegistrationInvalid, ReplyUnusable
 from mats.domain.outcome import Outcome
-from mats.domain.profile import MAX_KEPT_BYTES, Profile, Status, fitting, profile_of
+from mats.domain.profile import MAX_KEPT_BYTES, Profile, Status, check_profile_size, profile_of
 from mats.domain.registration import Registration
 from mats.domain.truncate import truncate_json
 from mats.ports import Item, Stored
@@ -55,11 +55,13 @@ def _accept(registration: Registration, trust: int | None, kept: Stored | None, 
     if kept and before and (before.origin in (raw, final) or maker.is_enriched_elsewhere(before, registration)):
         enrichment = before.enrichment if before.enriched else None
         profile = profile_of(registration, trust=trust, origin=before.origin, enrichment=enrichment, notes=before.notes)
-        fitting(profile, MAX_KEPT_BYTES)
+        check_profile_size(profile, MAX_KEPT_BYTES)
         vector = kept.vector if before.encoder == maker.raw_recipe.encoder else None
         target, needs_writer = maker.to_stored(profile, vector), before.origin == raw != final
         return ProfileDraft(Outcome.INDEXED, target, registration, needs_writer=needs_writer)
-    return ProfileDraft(Outcome.INDEXED, Stored(fitting(maker.raw(registration, trust))), registration, raw != final)
+    return ProfileDraft(
+        Outcome.INDEXED, Stored(check_profile_size(maker.raw(registration, trust))), registration, raw != final
+    )
 
 
 def parse_item(id: Id, item: Item, kept: Stored | None) -> Registration:

@@ -7,7 +7,7 @@ from mats.domain.errors import DependencyFailed, RegistrationInvalid, ReplyUnusa
 from mats.domain.grounding import ground
 from mats.domain.index_fields import embedded_text
 from mats.domain.origin import Recipe, same_text
-from mats.domain.profile import MAX_KEPT_BYTES, Profile, fitting, profile_of, with_owners_words
+from mats.domain.profile import MAX_KEPT_BYTES, Profile, check_profile_size, profile_of, with_owners_words
 from mats.domain.registration import Registration
 from mats.ports import Encoder, Stored, Vector, Writer
 
@@ -56,9 +56,9 @@ class ProfileMaker:
             notes=(*written.notes, *confirmed.notes),
         )
         try:
-            return fitting(profile, MAX_KEPT_BYTES)
+            return check_profile_size(profile, MAX_KEPT_BYTES)
         except RegistrationInvalid as error:
-            raise ReplyUnusable(f"what was written {error}") from error
+            raise ReplyUnusable(f"the enriched profile {error}") from error
 
     def is_enriched_elsewhere(self, before: Profile, registration: Registration) -> bool:
         """Whether a writer that this process does not have has read this very text: its work is not undone."""

@@ -105,7 +105,7 @@ class SqliteIndex:
         """At most `depth` hits by BM25; the cut among equals at the end is by age."""
         if not terms:
             return []
-        mask, everything = self._admitted(admitted)
+        mask, everything = self._mask(admitted)
         with self._reading() as connection:
             only = "" if everything else f"AND {self._filter(connection, mask)}(rowid)"
             query = (
@@ -120,7 +120,7 @@ class SqliteIndex:
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
         """At most `depth` hits by exact cosine."""
         with self._lock:
-            mask, _ = self._admitted(admitted)
+            mask, _ = self._mask(admitted)
             return [Hit(id, cosine) for id, cosine in self._matrix.nearest(np.asarray(vector), mask, depth)]
 
     def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:
@@ -151,7 +151,7 @@ class SqliteIndex:
 
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
         """At most `limit` ids that the filter admits, in order of id."""
-        mask, _ = self._admitted(admitted)
+        mask, _ = self._mask(admitted)
         with self._reading() as connection:
             query = f"SELECT id FROM entries WHERE id > ? AND {self._filter(connection, mask)}(row) ORDER BY id LIMIT ?"
             rows = connection.execute(query, (after or "", limit)).fetchall()
@@ -176,11 +176,11 @@ class SqliteIndex:
         connection.create_function(name, 1, _reader(mask))
         return name
 
-    def _admitted(self, wanted: Filter) -> tuple[Mask, bool]:
-        """Which rows pass the filter, and whether those are all there are."""
+    def _mask(self, wanted: Filter) -> tuple[Mask, bool]:
+        """Mask of the rows that pass the filter, and whether it covers every findable row."""
         with self._lock:
             self._catch_up()
-            mask = self._matrix.admitted(wanted)
+            mask = self._matrix.mask(wanted)
             return mask, int(mask.sum()) == self._matrix.findable
 
     def _catch_up(self) -> None:

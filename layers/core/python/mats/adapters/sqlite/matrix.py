@@ -97,7 +97,7 @@ class Matrix:
         if row < self._size:
             self._findable[row] = False
 
-    def admitted(self, wanted: Filter) -> Mask:
+    def mask(self, wanted: Filter) -> Mask:
         """Which rows are findable and pass the filter."""
         mask = self._findable[: self._size] & self._audiences.where(wanted.sees, self._size)
         if wanted.kinds:

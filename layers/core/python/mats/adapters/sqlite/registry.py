@@ -36,7 +36,7 @@ class Announcer:
         )
 
 
-def _tagged(connection: sqlite3.Connection, id: Id) -> TaggedItem | None:
+def _load(connection: sqlite3.Connection, id: Id) -> TaggedItem | None:
     row = connection.execute("SELECT digest, item FROM registry WHERE id = ?", (id,)).fetchone()
     return row and TaggedItem(*row)
 
@@ -82,18 +82,18 @@ class SqliteRegistry:
 
     def get_tagged(self, id: Id) -> TaggedItem | None:
         with self.database.reading() as connection:
-            return _tagged(connection, id)
+            return _load(connection, id)
 
     def put_if(self, precondition: Precondition, registration: Registration) -> Placed:
         with self.database.writing() as connection:
-            before = _tagged(connection, registration.id)
+            before = _load(connection, registration.id)
             if not precondition(before and before.etag):
                 raise PreconditionFailed(registration.id)
             return self._put(connection, registration)
 
     def remove_if(self, precondition: Precondition, id: Id) -> bool:
         with self.database.writing() as connection:
-            before = _tagged(connection, id)
+            before = _load(connection, id)
             if before and not precondition(before.etag):
                 raise PreconditionFailed(id)
             return self._remove(connection, id)
