@@ -8,7 +8,7 @@ import pytest
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.ports import Stored, Target
-from mats.usecases.reindex import Filled, Reindex
+from mats.usecases.reindex import Reindex, ReindexStep
 from tests.builders import a_profile
 from tests.fakes import MemoryProfiles
 
@@ -74,7 +74,7 @@ def test_what_was_never_acknowledged_is_still_on_its_way_and_no_reason_to_wait()
 def test_each_page_says_how_far_it_came():
     shelves = Shelves(held={a_profile(name="a").id: 1})
     steps = list(Reindex(profiles=profiles_with("a", "b", "c"), generations=shelves, page=2)())
-    assert steps == [Filled(2, 1), Filled(1, 1)]
+    assert steps == [ReindexStep(2, 1), ReindexStep(1, 1)]
 
 
 def test_a_later_revision_than_the_profile_has_is_left_alone():

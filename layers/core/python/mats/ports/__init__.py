@@ -1,4 +1,4 @@
-"""Interfaces between the use cases and the outside, in domain words. No implementation."""
+"""Interfaces of the use cases to stores, index, models and clock, in domain terms. No implementation."""
 
 from mats.ports.clock import Clock, Ids
 from mats.ports.exposure import Exposure, ExposureLog, ProviderExposure

@@ -1,4 +1,4 @@
-"""How often the capabilities of each provider are shown."""
+"""Exposure: counts of shown capabilities per provider."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -19,17 +19,17 @@ class ProviderExposure(NamedTuple):
 
 
 class Exposure(NamedTuple):
-    """Counts over the latest answers; the times are those of the first and the last (ISO 8601 in UTC, seconds)."""
+    """Counts over the answers from `since` (the first) until `until` (the last; ISO 8601 in UTC, seconds)."""
 
     answers: int
     since: str | None
     until: str | None
     providers: Sequence[ProviderExposure]
-    """Most shown first; equal ones by name."""
+    """Most shown first; ties by name."""
 
 
 class ExposureLog(Protocol):
-    """The latest answers, a bounded number of them. Safe to share between threads."""
+    """A bounded number of the latest answers. Safe to share between threads."""
 
     def record(self, shortlist: Shortlist) -> None:
         """Count an answer. Returns at once and never fails; storage follows within a second or two."""
@@ -39,12 +39,12 @@ class ExposureLog(Protocol):
         """Store the answers recorded so far.
 
         Raises:
-            DependencyFailed: the storage cannot be written; they wait for the next flush.
+            DependencyFailed: the storage cannot be written; the next flush retries.
         """
         ...
 
     def exposure(self) -> Exposure:
-        """Counts over the latest answers, those recorded just now included.
+        """Counts over the latest answers, including those not flushed.
 
         Raises:
             DependencyFailed: the storage cannot be used.

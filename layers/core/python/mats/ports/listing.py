@@ -1,4 +1,4 @@
-"""What a list of all capabilities is made from, read in steps as it changes."""
+"""Incremental reads of registry and profiles, for a list of all capabilities."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol

@@ -11,7 +11,7 @@ from mats.ports.vectors import Vector
 
 
 class Encoder(Protocol):
-    """Turns texts into vectors whose cosine says how close in meaning they are."""
+    """Turns texts into vectors whose cosine measures semantic similarity."""
 
     @property
     def name(self) -> str:
@@ -32,17 +32,17 @@ class Encoder(Protocol):
         ...
 
     def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
-        """The vectors of documents, in the order given; None for one that the model did not answer.
+        """The vectors of documents, in the order given; None for each failed one.
 
         Raises:
-            DependencyFailed: it answered none.
+            DependencyFailed: all failed.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What a writer made of a registration, and what there is to say about it."""
+    """A writer's enrichment of a registration, with notes on faults and repairs."""
 
     enrichment: Enrichment
     notes: tuple[str, ...] = ()
@@ -63,12 +63,12 @@ class Writer(Protocol):
         ...
 
     def describe(self, registration: Registration) -> Written:
-        """The five fields of a registration, as the model put them; nothing is held against the registration yet.
+        """The five fields of a registration, as the model wrote them; not yet grounded.
 
         Safe to call from several threads.
 
         Raises:
-            ReplyUnusable: the model answered nonsense; the raw profile stays.
+            ReplyUnusable: the reply is malformed; the raw profile stays.
             DependencyFailed: the model did not answer; safe to retry.
         """
         ...
@@ -78,7 +78,7 @@ class Writer(Protocol):
 class RerankResult:
     """The reply of a reranker: scores in [0, 1] for a prefix of the candidates, and the capability type it inferred.
 
-    `void` says why there are no scores, `clipped` how many were out of range, `cut_off` that the reply ended early.
+    `void` is the reason if there are no scores, `clipped` counts those out of range, `cut_off`: the reply was truncated.
     """
 
     scores: tuple[float, ...] = ()
@@ -103,7 +103,7 @@ class Reranker(Protocol):
         ...
 
     def rerank(self, query: str, candidates: Sequence[Profile]) -> RerankResult:
-        """How well each candidate serves the query, in the order given, in one call.
+        """Score each candidate for the query, in the order given, in one call.
 
         Safe to call from several threads.
 

@@ -30,7 +30,7 @@ class QueuedChange(NamedTuple):
 
 
 class QueueDepth(NamedTuple):
-    """How many changes wait or are being handled, and how many are dead letters."""
+    """Number of changes that wait or are being handled, and of dead letters."""
 
     waiting: int
     dead: int

@@ -1,4 +1,4 @@
-"""What searches, and how one index follows another."""
+"""Search index and its generations."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -28,27 +28,27 @@ class SearchIndex(Protocol):
 
     @property
     def name(self) -> str:
-        """Which index answers, as the answer's `versions` has it."""
+        """The name of the index, as in the answer's `versions`."""
         ...
 
     def put(self, entries: Sequence[Stored]) -> None:
-        """Make revisions findable; one that is not findable becomes a tombstone.
+        """Index revisions; one that is not findable becomes a tombstone.
 
-        The revision is an external version: an entry older than or equal to the one there changes nothing, and that
-        is no error. When this returns, the entries are safe; searches see them at once or within a second.
+        The revision is an external version: an entry older than or equal to the indexed one is a no-op, not an error.
+        When this returns, the entries are durable; searches see them at once or within a second.
         """
         ...
 
     def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
-        """At most `depth` hits by BM25, best first, equal ones by id; each term counts once, any may match."""
+        """At most `depth` hits by BM25, best first, ties by id; each term counts once, any may match."""
         ...
 
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
-        """At most `depth` hits by cosine, best first, equal ones by id."""
+        """At most `depth` hits by cosine, best first, ties by id."""
         ...
 
     def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:
-        """The BM25 score of each of these; 0.0 for one that holds none of the terms."""
+        """The BM25 score of each of these; 0.0 for one without any of the terms."""
         ...
 
     def cosine_of(self, vector: Vector, ids: Collection[Id]) -> Mapping[Id, float]:
@@ -56,11 +56,11 @@ class SearchIndex(Protocol):
         ...
 
     def fetch(self, ids: Collection[Id]) -> Mapping[Id, Profile]:
-        """The indexed profiles of those that are findable."""
+        """The indexed profiles of the findable ones of these."""
         ...
 
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
-        """At most `limit` ids that the filter admits, in order of id, beginning behind `after`."""
+        """At most `limit` ids that the filter admits, in order of id, starting after `after`."""
         ...
 
     def revisions(self) -> Iterator[tuple[Id, int, bool]]:
@@ -68,18 +68,18 @@ class SearchIndex(Protocol):
         ...
 
     def purge(self, ids: Collection[Id]) -> None:
-        """Forget the tombstones among these; whatever is findable stays."""
+        """Delete the tombstones among these; findable entries stay."""
         ...
 
 
 class CandidateIndex(SearchIndex, Protocol):
-    """A search index that can be searched as if one more profile were registered."""
+    """A search index with a temporary, unsaved entry, for previews."""
 
     def with_candidate(self, entry: Stored) -> AbstractContextManager[SearchIndex]:
-        """The index with this entry in it, in place of the one under its id, for the length of a `with` block.
+        """The index with this entry in place of the one under its id, for the length of a `with` block.
 
-        Results are those that registering it would give. Other readers never see it, writers may have to wait, and
-        nothing of it is kept. Write into this index, not into the one given.
+        Results equal those after registering it. Other readers never see the entry, writers may have to wait, and
+        nothing is saved. Inside the block, write to this index, not to the original.
 
         Raises:
             DependencyFailed: the index cannot be locked; safe to retry.
@@ -88,9 +88,9 @@ class CandidateIndex(SearchIndex, Protocol):
 
 
 class Target(NamedTuple):
-    """An index that every write goes to; it holds vectors of one encoder only.
+    """An index that gets every write; its vectors are of one encoder only.
 
-    While it is `filling`, it does not hold everything yet.
+    While `filling`, it is incomplete.
     """
 
     name: str
@@ -99,39 +99,39 @@ class Target(NamedTuple):
 
 
 class Generations(Protocol):
-    """One index after the other: a new one is filled while the old one answers, then they change places.
+    """The generations of the index: a new one is filled while the old one answers, then promoted.
 
-    Each may raise DependencyFailed; whatever was done stays, and doing it again goes on from there.
+    Each operation may raise DependencyFailed; repeating it resumes.
     """
 
     def current(self) -> str | None:
-        """The index that answers; None if nothing was ever indexed."""
+        """The name of the index that answers; None before the first write."""
         ...
 
     def begin(self) -> Target:
-        """An index that gets every write from now on, to be filled; one begun before is gone on with."""
+        """Start, or resume, an index to be filled; it gets every write from now on."""
         ...
 
     def fill(self, target: Target, entries: Sequence[Stored]) -> None:
-        """Write revisions to one index; an older or equal one changes nothing."""
+        """Write revisions to one index; an older or equal one is a no-op."""
         ...
 
     def revisions(self, target: Target) -> Iterator[tuple[Id, int, bool]]:
-        """What one index holds, as `SearchIndex.revisions`."""
+        """As `SearchIndex.revisions`, of one index."""
         ...
 
     def promote(self, target: Target) -> None:
-        """Let an index answer, in one step."""
+        """Switch to an index atomically."""
         ...
 
     def roll_back(self) -> Target:
-        """Let the index before the current one answer again; it got every write in between.
+        """Switch back to the previous index, which still gets every write.
 
         Raises:
-            RequestInvalid: there is none.
+            RequestInvalid: there is no previous index.
         """
         ...
 
     def retire(self) -> Sequence[str]:
-        """Delete every index but the one that answers; the names of those."""
+        """Delete every index but the current one; returns the names of the deleted ones."""
         ...

@@ -11,7 +11,7 @@ from mats.domain.registration import Registration
 from mats.ports.vectors import Vector
 
 Item: TypeAlias = Mapping[str, Any]
-"""A registry item as stored; it may be no valid registration."""
+"""A registry item as stored; it may be invalid."""
 
 
 class Registry(Protocol):
@@ -22,7 +22,7 @@ class Registry(Protocol):
         ...
 
     def put(self, registrations: Sequence[Registration]) -> Mapping[Id, Placed]:
-        """Replace whole items; what happened to each id. An acknowledged write survives a crash.
+        """Replace whole items; returns the effect on each id. An acknowledged write survives a crash.
 
         Raises:
             StorageUnusable: nothing was written.
@@ -30,7 +30,7 @@ class Registry(Protocol):
         ...
 
     def remove(self, id: Id) -> bool:
-        """Remove an item; whether there was one."""
+        """Remove an item; returns whether it existed."""
         ...
 
     def ids(self) -> Iterator[Id]:
@@ -46,7 +46,7 @@ class TaggedItem(NamedTuple):
 
 
 Precondition: TypeAlias = Callable[[str | None], bool]
-"""Whether a write may replace the item with this ETag; None stands for no item."""
+"""Whether a write may replace the item with this ETag; None: there is no item."""
 
 
 class ConditionalRegistry(Protocol):
@@ -57,22 +57,22 @@ class ConditionalRegistry(Protocol):
         ...
 
     def placement(self, registration: Registration) -> Placed:
-        """What a put would do now."""
+        """The effect that a put would have now."""
         ...
 
     def put_if(self, precondition: Precondition, registration: Registration) -> Placed:
-        """Write a registration if the precondition holds; both in one transaction.
+        """Write a registration if the precondition is true; check and write are one transaction.
 
         Raises:
-            PreconditionFailed: it does not hold.
+            PreconditionFailed: the precondition is false.
         """
         ...
 
     def remove_if(self, precondition: Precondition, id: Id) -> bool:
-        """Remove an item if the precondition holds; whether there was one.
+        """Remove an item if the precondition is true; returns whether it existed.
 
         Raises:
-            PreconditionFailed: there is one, and the precondition does not hold.
+            PreconditionFailed: the item exists, and the precondition is false.
         """
         ...
 
@@ -81,7 +81,7 @@ class TrustBook(Protocol):
     """Trust in capabilities, 0 to 100, assigned by operators. Every write puts its change into the event queue."""
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, int]:
-        """The trust that is assigned, by a consistent read."""
+        """The assigned trust of these ids, by a consistent read."""
         ...
 
     def put(self, id: Id, trust: int | None) -> None:
@@ -107,7 +107,7 @@ class ProfileStore(Protocol):
     def save(self, changes: Sequence[Stored]) -> Collection[Id]:
         """Write revisions; returns the ids of those that were superseded.
 
-        A revision is written only where the stored one is its predecessor (`rev - 1`; none for rev 1), which then
+        A revision is written only if the stored one is its predecessor (`rev - 1`; none for rev 1), which then
         becomes an earlier version. An acknowledged write survives a crash.
         """
         ...

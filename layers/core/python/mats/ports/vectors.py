@@ -1,4 +1,4 @@
-"""What an encoder makes and an index compares."""
+"""Vectors of texts."""
 
 from array import array
 from typing import TYPE_CHECKING, TypeAlias
@@ -6,5 +6,5 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     Vector: TypeAlias = array[float]
 else:
-    Vector = array  # can be subscribed from Python 3.12 on only
+    Vector = array  # `array[float]` needs Python 3.12
 """float32 components of Euclidean length 1."""

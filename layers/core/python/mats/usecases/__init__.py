@@ -1,1 +1,1 @@
-"""What mats does: enrich what changed, answer what is asked, look one up, repair. Each reads as a paragraph."""
+"""Use cases: enrichment, discovery, browsing, look-up and maintenance."""

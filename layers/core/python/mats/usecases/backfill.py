@@ -1,4 +1,4 @@
-"""Describe and encode again what a new prompt or model has made stale, at a limited rate."""
+"""Backfill: enrich again the profiles that a new prompt or model has made stale, at a limited rate."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,24 +23,24 @@ class BackfillStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backfill:
-    """Send stale profiles down the offline path; a current one costs two reads. Run again, it goes on.
+    """Send stale profiles down the offline path; a current one costs two reads. Idempotent: a second run resumes.
 
-    `per_minute` is the most capabilities that are sent; 0 is no limit.
+    `per_minute` is the maximum of capabilities sent; 0: no limit.
     """
 
     enrich: Enrich
     clock: Clock
     ids: Ids
     pause: Callable[[float], None]
-    """Waits so many seconds."""
+    """Waits for a number of seconds."""
     per_minute: int = 0
     page: int = 64
 
     def __call__(self, ids: Iterable[Id]) -> Iterator[BackfillStep]:
-        """Bring these up to date, a page at a time.
+        """Enrich the stale ones of these, a page at a time.
 
         Raises:
-            DependencyFailed: a store did not answer; run it again, what was done stays done.
+            DependencyFailed: a store did not answer; run it again to resume.
         """
         remaining = iter(ids)
         while page := list(islice(remaining, self.page)):
@@ -53,7 +53,7 @@ class Backfill:
             yield BackfillStep(len(page), outcomes)
 
     def stale(self, ids: Sequence[Id]) -> list[Id]:
-        """Those of which another writer, prompt or encoder made the profile, and those without an active one.
+        """Ids without an active profile, or with one made by another writer, prompt or encoder.
 
         Raises:
             DependencyFailed: a store did not answer.
@@ -72,11 +72,11 @@ class Backfill:
 
     @property
     def _at_once(self) -> int:
-        """A tenth of a minute's worth, so that the pace is even."""
+        """Batch size: a tenth of `per_minute`, for an even rate."""
         return max(1, min(self.page, self.per_minute // 10)) if self.per_minute else self.page
 
     def _limit_rate(self, began_ms: float, sent: int) -> None:
-        """Wait until the next may be sent; unused time is not made up for later."""
+        """Wait until the rate allows the next batch; unused time does not accumulate."""
         if self.per_minute:
             due_ms = began_ms + 60_000 * sent / self.per_minute
             self.pause(max(0.0, due_ms - self.clock.elapsed_ms()) / 1000)

@@ -1,4 +1,4 @@
-"""Go through all capabilities a caller may see, page by page."""
+"""List all capabilities visible to a caller, page by page."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from mats.domain.query import Filter
 from mats.ports import SearchIndex
 
 _AT_ONCE, _TIMES = 100, 10
-"""What one call looks at, at most: where few of the admitted are wanted, a page may be short and more still follow."""
+"""Page size and maximum number of index pages per call; if few match, a page may be short although more follow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Profiles in order of id, and the id behind which the next page begins: one that the caller may see.
+    """Profiles in order of id, and the id after which the next page begins, visible to the caller.
 
-    None if nothing can follow.
+    None: there is no next page.
     """
 
     profiles: Sequence[Profile]
@@ -31,20 +31,20 @@ class Browse:
     index: SearchIndex
 
     def __call__(self, admitted: Filter, wanted: Callable[[Profile], bool], *, after: Id | None, limit: int) -> Page:
-        """At most `limit` profiles behind `after` that the filter admits and that are wanted.
+        """At most `limit` profiles after `after` that the filter admits and `wanted` accepts.
 
         Raises:
             DependencyFailed: the index did not answer.
         """
         profiles: list[Profile] = []
         begin = seen = after
-        for size in (min(limit, _AT_ONCE), *repeat(_AT_ONCE, _TIMES)):  # mostly, all that is there is wanted
+        for size in (min(limit, _AT_ONCE), *repeat(_AT_ONCE, _TIMES)):  # usually `wanted` accepts all
             ids = self.index.page(admitted, after=begin, limit=size)
             found = self.index.fetch(ids)
             for id in ids:
                 begin, profile = id, found.get(id)
                 if profile is None or not admitted.sees(profile.visible_to):
-                    continue  # a search may be a second behind; what is fetched says who may see it now
+                    continue  # searches lag by up to a second; the fetched profile is current
                 seen = id
                 if wanted(profile):
                     profiles.append(profile)

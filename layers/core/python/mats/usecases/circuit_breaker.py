@@ -16,7 +16,7 @@ class CircuitBreaker:
         self._lock = threading.Lock()
 
     def allows_call(self, now_ms: float) -> bool:
-        """Whether to call now; while open, the call that is allowed is the probe."""
+        """Whether to call now; while open, only one probe is allowed."""
         with self._lock:
             if self._failures < self._limit:
                 return True

@@ -20,10 +20,9 @@ from mats.usecases.stages import Stages, finish
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discover:
-    """Answer queries. A stage that fails or is late leaves its signal out of the answer, which says so.
+    """Answer queries. The signal of a failed or late stage is left out, and the answer is marked as degraded.
 
-    `gate` bounds how many retrievals run at once: where many queries share few cores, those that wait before it do
-    not spend their budgets.
+    `gate` limits concurrent retrievals: with many queries on few cores, budgets start only after the wait for it.
     """
 
     retrieve: Retrieve
@@ -36,10 +35,10 @@ class Discover:
     gate: AbstractContextManager[Any] = field(default_factory=nullcontext)
 
     def __call__(self, query: Query, audiences: Collection[str] = (), scope: Scope = ANYWHERE) -> Shortlist:
-        """The shortlist for a query of a caller who belongs to these audiences.
+        """Rank the capabilities visible to a caller in these audiences.
 
         Raises:
-            RequestInvalid: more results are asked for than there are candidates.
+            RequestInvalid: `limit` exceeds the number of candidates.
             DependencyFailed: neither side of retrieval answered.
         """
         limit = self._limit(query)
@@ -49,7 +48,7 @@ class Discover:
         with self.gate:
             trace.took_ms["queue"] = stages.clock.elapsed_ms() - began
             found = self.retrieve(query.query, terms, Filter.of(query, audiences, scope), stages, trace)
-        measuring = stages.start("measure", lambda: self.retrieve.measure(found))  # while the reranker thinks
+        measuring = stages.start("measure", lambda: self.retrieve.measure(found))  # concurrently with the reranker
         reranked = self.rerank(query.query, found.profiles, stages, trace)
         candidates = found.candidates(query.query, finish(measuring, trace))
         ranked = rank(candidates, reranked.scores, reranked.intent, weights=self.weights, scale=self.scale)
@@ -70,7 +69,7 @@ class Discover:
     def _limit(self, query: Query) -> int:
         most = self.retrieve.k
         if query.limit and query.limit > most:
-            raise RequestInvalid([Fault("limit", f"must be at most {most}, the candidates looked at")])
+            raise RequestInvalid([Fault("limit", f"must be at most {most}, the number of candidates")])
         return query.limit or most
 
     def _trace(self) -> Trace:

@@ -1,4 +1,4 @@
-"""Drafts: what the profile of a changed capability should be, before anything is saved."""
+"""Drafts: the intended profile of a changed capability, before it is saved."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -13,14 +13,14 @@ from mats.ports import Item, Stored
 from mats.usecases.profile_maker import ProfileMaker
 
 _MAX_ERROR_BYTES = 16_000
-"""An item can have thousands of faults, and a full row must hold the message."""
+"""Limit of the error message: an item can have thousands of faults, and the row must still fit."""
 
 OnWait = Callable[[Id, DependencyFailed], None]
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileDraft:
-    """The revision one capability should have, and its outcome so far."""
+    """The intended revision of a capability, and its outcome so far."""
 
     outcome: Outcome
     target: Stored
@@ -29,7 +29,7 @@ class ProfileDraft:
 
 
 def make_draft(id: Id, item: Item | None, trust: int | None, kept: Stored | None, maker: ProfileMaker) -> ProfileDraft:
-    """The draft of one capability, as far as it needs no model."""
+    """The draft of one capability before any model is called."""
     namespace, name = parts(id)
     if item is None:
         tombstone = Profile(namespace=namespace, name=name, status=Status.DELETED).seal()
@@ -45,10 +45,10 @@ def make_draft(id: Id, item: Item | None, trust: int | None, kept: Stored | None
 
 
 def _accept(registration: Registration, trust: int | None, kept: Stored | None, maker: ProfileMaker) -> ProfileDraft:
-    """The draft of a valid registration; what a model made of the same text before is kept.
+    """The draft of a valid registration; an existing enrichment of the same text is reused.
 
     Raises:
-        RegistrationInvalid: it is larger than a profile can be.
+        RegistrationInvalid: the profile would be too large.
     """
     raw, final = maker.raw_recipe.origin(registration), maker.recipe.origin(registration)
     before = kept.profile if kept else None
@@ -65,7 +65,7 @@ def _accept(registration: Registration, trust: int | None, kept: Stored | None, 
 
 
 def parse_item(id: Id, item: Item, kept: Stored | None) -> Registration:
-    """The registration of an item under its own id, of the kind it always had.
+    """Parse an item; its id must be `id`, and its kind must not change.
 
     Raises:
         RegistrationInvalid: with every fault.
@@ -80,7 +80,7 @@ def parse_item(id: Id, item: Item, kept: Stored | None) -> Registration:
 
 
 def describe(draft: ProfileDraft, maker: ProfileMaker, on_wait: OnWait) -> ProfileDraft:
-    """The draft as the writer improves it; a useless reply leaves the raw profile, with the reason."""
+    """The draft with the writer's enrichment; after an unusable reply, the raw profile with the reason."""
     if draft.registration is None:
         return draft
     raw = draft.target.profile
@@ -97,7 +97,7 @@ def describe(draft: ProfileDraft, maker: ProfileMaker, on_wait: OnWait) -> Profi
 
 
 def encode(drafts: Mapping[Id, ProfileDraft], maker: ProfileMaker, on_wait: OnWait) -> dict[Id, ProfileDraft]:
-    """The drafts with a vector wherever one is missing; where the encoder fails they stay lexically findable."""
+    """The drafts with missing vectors added; if the encoder fails, they stay lexically findable."""
     encoded = dict(drafts)
     missing = [id for id, draft in drafts.items() if draft.registration and draft.target.vector is None]
     if not maker.encoder or not missing:

@@ -1,8 +1,8 @@
 """Keep profiles and index in step with the registry: once per registration or change, never per query.
 
 Events carry keys only, so their order and number do not matter: the latest state is read here. A revision is saved
-first and indexed second, and `indexed_rev` says whether both happened; so a kill between the two heals when the event
-is delivered again, and an older run can never overwrite a newer one.
+first and indexed second, and `indexed_rev` records that both happened; after a crash between the two, redelivery of the
+event completes the second, and an older run can never overwrite a newer one.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -18,7 +18,7 @@ from mats.usecases.drafts import OnWait, ProfileDraft, describe, encode, make_dr
 from mats.usecases.profile_maker import ProfileMaker
 
 _TRIES = 3
-"""After another run wrote first: reading again is cheaper than another delivery."""
+"""Attempts after a conflict with another run: reading again is cheaper than redelivery."""
 
 
 def _ignore_wait(id: Id, error: DependencyFailed) -> None:
@@ -39,17 +39,17 @@ class Enrich:
     index: SearchIndex
     maker: ProfileMaker
     writer_threads: Executor
-    """As many threads as the writer is called at once."""
+    """Its number of threads limits concurrent calls of the writer."""
     on_wait: OnWait = _ignore_wait
-    """Called with the reason why a capability waits for a model; from several threads."""
+    """Called with the error of a model that a capability waits for; from several threads."""
     on_reject: Callable[[Sequence[Profile]], None] = _ignore_rejections
-    """Called with rejections before they are saved, so that none is missed; after a crash, twice."""
+    """Called with rejections before they are saved: at least once, after a crash twice."""
 
     def __call__(self, changes: Sequence[Change]) -> Mapping[Id, Outcome]:
-        """The outcome for each capability named; several changes of one are one.
+        """Enrich the changed capabilities, each once, and return their outcomes.
 
         Raises:
-            DependencyFailed: a store or the index did not answer; nothing is lost, deliver all again.
+            DependencyFailed: a store or the index did not answer; deliver all changes again.
         """
         causes = {change.id: change.cause for change in changes}
         outcomes = self._try(causes)
@@ -59,7 +59,7 @@ class Enrich:
         return outcomes
 
     def _try(self, causes: Mapping[Id, Cause]) -> dict[Id, Outcome]:
-        kept = self.profiles.get(causes)  # first: a write from here on makes this run late, and is never overwritten
+        kept = self.profiles.get(causes)  # read first, so that a later write by another run supersedes this one
         items, trust = self.registry.get(causes), self.trust.get(causes)
         drafts = {id: make_draft(id, items.get(id), trust.get(id), kept.get(id), self.maker) for id in causes}
         drafts = self._save(self._encode(drafts), kept, causes)
@@ -68,13 +68,13 @@ class Enrich:
             self.writer_threads.submit(describe, draft, self.maker, self.on_wait): id for id, draft in unread.items()
         }
         try:
-            for call in as_completed(calls):  # saved one by one: what was paid for is not lost with its batch
+            for call in as_completed(calls):  # save each reply at once: a later failure cannot discard it
                 id = calls[call]
                 before = {id: drafts[id].target if drafts[id].outcome is Outcome.INDEXED else kept[id]}
                 drafts |= self._save(self._encode({id: call.result()}), before, causes)
         finally:
             for call in calls:
-                call.cancel()  # where saving one failed, those that wait are not paid for
+                call.cancel()  # after a failed save, pending calls would be paid for in vain
         return {id: draft.outcome for id, draft in drafts.items()}
 
     def _encode(self, drafts: Mapping[Id, ProfileDraft]) -> dict[Id, ProfileDraft]:
@@ -83,7 +83,7 @@ class Enrich:
     def _save(
         self, drafts: Mapping[Id, ProfileDraft], kept: Mapping[Id, Stored], causes: Mapping[Id, Cause]
     ) -> dict[Id, ProfileDraft]:
-        """Save what changed, then index it; what was saved before and missed the index is indexed again."""
+        """Save and then index changed profiles; index again saved revisions that the index lacks."""
         fresh = {
             id: _next_revision(draft.target, kept.get(id), causes[id])
             for id, draft in drafts.items()
@@ -106,7 +106,7 @@ class Enrich:
         return results | {id: replace(drafts[id], outcome=Outcome.DEGRADED) for id in unannounced}
 
     def _announce_rejections(self, fresh: Sequence[Profile]) -> Collection[Id]:
-        """Announce the rejections among new revisions; those that could not be, which have to come again."""
+        """Announce the rejections among new revisions; returns the ids to retry because announcing failed."""
         rejected = [profile for profile in fresh if profile.status is Status.REJECTED]
         try:
             if rejected:
@@ -118,7 +118,7 @@ class Enrich:
 
 
 def _is_same(target: Stored, kept: Stored | None) -> bool:
-    """Whether nothing would change: equal content and a vector on both sides or on none."""
+    """Whether saving would be a no-op: equal content and a vector on both sides or on neither."""
     if kept is None:
         return target.profile.status is Status.DELETED
     return target.profile.content == kept.profile.content and (target.vector is None) == (kept.vector is None)
@@ -145,7 +145,7 @@ def _next_revision(target: Stored, kept: Stored | None, cause: Cause) -> Stored:
 
 
 def _with_outcome(draft: ProfileDraft, id: Id, *, written: Mapping[Id, Stored], late: Collection[Id]) -> ProfileDraft:
-    """The draft with its outcome; what was written is its target, with its revision."""
+    """The draft with its final outcome and, if it was written, the written revision."""
     if id in late:
         return replace(draft, outcome=Outcome.SUPERSEDED)
     if id in written:

@@ -1,4 +1,4 @@
-"""Show one capability to a caller who may see it."""
+"""Get one capability, if it is visible to the caller."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ class LookUp:
     index: SearchIndex
 
     def __call__(self, id: Id, audiences: Collection[str] = ()) -> Profile:
-        """The profile, to a caller who belongs to these audiences.
+        """The profile, for a caller in these audiences.
 
         Raises:
-            CapabilityNotFound: there is none, or it does not exist for this caller; the two cannot be told apart.
+            CapabilityNotFound: there is none, or it is not visible to this caller; the message is the same.
             DependencyFailed: the index did not answer.
         """
         profile = self.index.fetch([id]).get(id)

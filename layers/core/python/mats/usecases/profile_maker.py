@@ -1,4 +1,4 @@
-"""Makes the profile of a registration: raw, or as the writer describes it, with its vector."""
+"""Makes profiles of registrations, raw or enriched, and their vectors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ NO_WRITER = "there is no writer: set MATS_BEDROCK=1 and AWS credentials, and MAT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileMaker:
-    """Encoder and writer as there are, and the origins of the profiles they make."""
+    """The available encoder and writer, and the origins of the profiles they make."""
 
     encoder: Encoder | None
     writer: Writer | None
@@ -34,15 +34,15 @@ class ProfileMaker:
         return replace(self.raw_recipe, writer=self.writer.name, prompt=self.writer.prompt)
 
     def raw(self, registration: Registration, trust: int | None) -> Profile:
-        """The profile of a registration as its owner wrote it."""
+        """The raw profile of a registration."""
         return profile_of(registration, trust=trust, origin=self.raw_recipe.origin(registration))
 
     def describe(self, registration: Registration, trust: int | None) -> Profile:
-        """The profile with the five fields of the writer, as far as the registration confirms them.
+        """The profile with the grounded part of the writer's five fields.
 
         Raises:
             DependencyFailed: there is no writer, or it did not answer.
-            ReplyUnusable: its reply is nonsense, or more than a row holds.
+            ReplyUnusable: its reply is malformed, or the profile too large.
         """
         if self.writer is None:
             raise DependencyFailed(NO_WRITER)
@@ -61,7 +61,7 @@ class ProfileMaker:
             raise ReplyUnusable(f"the enriched profile {error}") from error
 
     def is_enriched_elsewhere(self, before: Profile, registration: Registration) -> bool:
-        """Whether a writer that this process does not have has read this very text: its work is not undone."""
+        """Whether this process has no writer, but another enriched the same text; that enrichment is kept."""
         return self.writer is None and before.enriched and same_text(before.origin, registration)
 
     def is_stale(self, before: Profile, registration: Registration) -> bool:
@@ -72,15 +72,15 @@ class ProfileMaker:
         return not current and not self.is_enriched_elsewhere(before, registration)
 
     def to_stored(self, profile: Profile, vector: Vector | None) -> Stored:
-        """A profile with its vector, naming the encoder that made it."""
+        """A profile with its vector and the name of the encoder."""
         encoder = self.raw_recipe.encoder if vector is not None else ""
         return Stored(profile.model_copy(update={"encoder": encoder}).seal(), vector)
 
     def encode(self, profiles: Sequence[Profile]) -> Sequence[Vector | None]:
-        """The vectors of profiles, in order; None for one that the encoder did not answer.
+        """The vectors of profiles, in order; None where the encoder failed.
 
         Raises:
-            DependencyFailed: it answered none.
+            DependencyFailed: the encoder failed for all.
         """
         if self.encoder is None:
             return [None] * len(profiles)

@@ -1,4 +1,4 @@
-"""Compare registry, profiles and index, and repair what drifted apart: a stream can lose its place."""
+"""Compare registry, profiles and index, and repair differences, for example after lost events."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ KEEP_TOMBSTONES_FOR = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """What was done to one page of ids."""
+class ReconcileStep:
+    """The repairs of one page of ids."""
 
     outcomes: Mapping[Id, Outcome]
     reindexed: int = 0
@@ -26,7 +26,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reconcile:
-    """Send every capability down the offline path again; what is in step costs a comparison and nothing else."""
+    """Send every capability down the offline path again; for consistent ones this is a comparison only."""
 
     enrich: Enrich
     registry: Registry
@@ -37,14 +37,14 @@ class Reconcile:
     page: int = 64
 
     def everything(self) -> list[Id]:
-        """Every id that any of the three knows, in order."""
+        """Every id in registry, profiles or index, in order."""
         return sorted({*self.registry.ids(), *self.profiles.ids(), *self._indexed_revisions()})
 
-    def __call__(self, ids: Iterable[Id]) -> Iterator[Step]:
+    def __call__(self, ids: Iterable[Id]) -> Iterator[ReconcileStep]:
         """Repair these, a page at a time.
 
         Raises:
-            DependencyFailed: a store did not answer; run it again, what was repaired stays so.
+            DependencyFailed: a store did not answer; run it again to resume.
         """
         remaining = iter(ids)
         indexed = self._indexed_revisions()
@@ -57,15 +57,15 @@ class Reconcile:
             missed = [kept[id] for id in kept if self._is_missing(kept[id].profile, indexed, outcomes[id])]
             self.index.put(missed)
             self.index.purge(expired)
-            yield Step(outcomes, reindexed=len(missed), orphans=orphans, purged=len(expired))
+            yield ReconcileStep(outcomes, reindexed=len(missed), orphans=orphans, purged=len(expired))
 
     def _indexed_revisions(self) -> dict[Id, int]:
         return {id: rev for id, rev, _ in self.index.revisions()}
 
     def _drop_orphans(self, page: list[Id], indexed: Mapping[Id, int]) -> int:
-        """Take out of the index what no profile vouches for: of a lost profile, or ahead of one that was restored.
+        """Remove index entries that are newer than their profile (restored from a backup) or have none.
 
-        If it is registered, it comes back with its profile.
+        A registered capability is indexed again with its profile.
         """
         known = self.profiles.get(page)
         kept = {id: entry.profile.rev for id, entry in known.items()}
@@ -77,13 +77,13 @@ class Reconcile:
         return len(orphans)
 
     def _is_missing(self, profile: Profile, indexed: Mapping[Id, int], outcome: Outcome) -> bool:
-        """Whether the index lacks what the profile says it has, and enriching had no reason to look."""
+        """Whether the index lacks a profile's current revision, although enrichment changed nothing."""
         if outcome is not Outcome.UNCHANGED or self._is_expired(profile):
             return False
         return indexed.get(profile.id) != profile.rev
 
     def _is_expired(self, profile: Profile) -> bool:
-        """Whether a tombstone is so old that no late event can bring its capability back."""
+        """Whether a tombstone is older than any event that could still arrive."""
         if profile.status is not Status.DELETED or profile.cause is None:
             return False
         age = datetime.fromisoformat(self.clock.now()) - datetime.fromisoformat(profile.cause.time)

@@ -1,4 +1,4 @@
-"""Make a new index from the profiles while the old one answers and both get every write, then change their places."""
+"""Reindex: fill a new index while the old one answers and both get every write, then switch."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from mats.domain.errors import DependencyFailed
 from mats.ports import Generations, ProfileStore, Stored, Target
 
 
-class Filled(NamedTuple):
-    """How far a page brought it."""
+class ReindexStep(NamedTuple):
+    """The progress of one page of profiles."""
 
     looked_at: int
     written: int
@@ -19,32 +19,32 @@ class Filled(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reindex:
-    """Fill, check, promote. Ended at any point and run again, it goes on: what the new index holds stays as it is.
+    """Fill, check, promote. Resumable: entries already in the new index are skipped.
 
-    A write that comes meanwhile reaches the new index by itself, because it has been a target since before the first
-    profile was read; which of the two is the later one, the revision decides.
+    Concurrent writes reach the new index as well, because it is a target before the first profile is read; of two
+    writes to a profile the higher revision wins.
     """
 
     profiles: ProfileStore
     generations: Generations
     page: int = 256
 
-    def __call__(self) -> Iterator[Filled]:
+    def __call__(self) -> Iterator[ReindexStep]:
         """Bring a new index into service, a page of profiles at a time.
 
         Raises:
-            DependencyFailed: a store did not answer, or the new index lacks something at the end; run it again.
+            DependencyFailed: a store did not answer, or the new index is incomplete at the end; run it again.
         """
         target = self.generations.begin()
         for looked_at, lacking in self._lacking(target):
             self.generations.fill(target, lacking)
-            yield Filled(looked_at, len(lacking))
+            yield ReindexStep(looked_at, len(lacking))
         if missing := self._missing(target):
             raise DependencyFailed(f"{target.name} lacks {len(missing)} of the profiles; run it again")
         self.generations.promote(target)
 
     def _lacking(self, target: Target) -> Iterator[tuple[int, list[Stored]]]:
-        """The size of each page of profiles, and those of it that an index does not hold as they are."""
+        """The size of each page of profiles, and those whose current revision an index lacks."""
         there = self._revisions(target)
         remaining = self.profiles.ids()
         while page := list(islice(remaining, self.page)):
@@ -52,7 +52,7 @@ class Reindex:
             yield len(page), [stored for stored in kept if there.get(stored.profile.id, 0) < stored.profile.rev]
 
     def _missing(self, target: Target) -> list[Id]:
-        """What an index lacks for good: whatever was saved and not yet acknowledged is still on its way to it."""
+        """Ids of acknowledged revisions that an index lacks; unacknowledged ones are still being indexed."""
         lacking = [stored.profile for _, page in self._lacking(target) for stored in page]
         settled = [profile for profile in lacking if profile.indexed_rev == profile.rev]
         there = self._revisions(target) if settled else {}

@@ -22,7 +22,7 @@ class Reranked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rerank:
-    """Ask the reranker. With `shuffle`, candidates are sent in an order that the query decides, not retrieval's."""
+    """Call the reranker. `shuffle` sends candidates in a pseudo-random order, seeded by the query."""
 
     reranker: Reranker | None
     shuffle: bool = False
@@ -55,14 +55,14 @@ class Rerank:
 
 
 def _void(reply: RerankResult, candidates: int) -> str:
-    """Why a reply cannot be used; empty if it can."""
+    """Why a reply is unusable; empty if it is usable."""
     if reply.void or 0 < len(reply.scores) <= candidates:
         return reply.void
     return f"{len(reply.scores)} scores for {candidates} candidates"
 
 
 def _faults(reply: RerankResult, candidates: int) -> Iterator[str]:
-    """The faults of a reply that can still be used."""
+    """The faults of a usable reply."""
     if reply.cut_off:
         yield f"rerank: the reply was cut off after {len(reply.scores)} of {candidates} scores"
     if reply.clipped:

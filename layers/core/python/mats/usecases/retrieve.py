@@ -20,7 +20,7 @@ from mats.usecases.stages import Stages, finish
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The profiles found, in the order of fusion, with the scores of both lists; `terms` is None if words failed."""
+    """The profiles found, in the order of fusion, with both lists of scores; `terms`: None if lexical search failed."""
 
     profiles: Sequence[Profile]
     terms: Sequence[str] | None
@@ -29,7 +29,7 @@ class Retrieved:
     cosine: Scores
 
     def candidates(self, text: str, measured: tuple[Scores, Scores] | None) -> list[Candidate]:
-        """The profiles with their measurements; of the lexical side none if they could not be taken."""
+        """The profiles with their measurements; without BM25 scores if measuring failed."""
         bm25, cosine = measured or ({}, self.cosine)
         wanted = pairs(text)
         return [
@@ -40,7 +40,7 @@ class Retrieved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieve:
-    """Find the `k` profiles that fusion puts first, of `depth` hits on either side."""
+    """Find the best `k` profiles by fusion of `depth` hits of each side."""
 
     index: SearchIndex
     encoder: Encoder | None
@@ -50,7 +50,7 @@ class Retrieve:
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
 
     def __call__(self, text: str, terms: Sequence[str], admitted: Filter, stages: Stages, trace: Trace) -> Retrieved:
-        """Search both sides; lexical search runs beside the encoder. One that fails is left out.
+        """Search both sides; lexical search runs concurrently with the encoder. A failed side is left out.
 
         Raises:
             DependencyFailed: neither side answered.
@@ -66,10 +66,10 @@ class Retrieve:
             message = f"the search index did not answer; try again ({'; '.join(trace.faults)})"
             raise trace.unusable or DependencyFailed(message)
         if neural is not None and not neural and lexical:
-            trace.degraded.append("neural")  # there are entries, and none has a vector of this encoder
+            trace.degraded.append("neural")  # no entry has a vector of this encoder
         bm25, cosine = _scores(lexical), _scores(neural)
         ids = best_first(self.fusion(bm25, cosine))[: self.k]
-        left_ms = deadline_ms - stages.clock.elapsed_ms()  # one budget for all that retrieval takes after encoding
+        left_ms = deadline_ms - stages.clock.elapsed_ms()  # one budget for all of retrieval after encoding
         fetched, trace.took_ms["fetch"] = stages.start("fetch", lambda: index.fetch(ids), budget_ms=left_ms).result()
         profiles = [fetched[id] for id in ids if id in fetched and admitted.sees(fetched[id].visible_to)]
         return Retrieved(profiles, terms if lexical is not None else None, vector, bm25, cosine)
@@ -82,7 +82,7 @@ class Retrieve:
         return stages.call_model("encode", lambda: encoder.encode_query(text), self.breaker, trace)
 
     def measure(self, found: Retrieved) -> tuple[Scores, Scores]:
-        """BM25 and cosine of every candidate, also of those that only the other side found.
+        """BM25 and cosine of every candidate, including those that only the other side found.
 
         Raises:
             DependencyFailed: the index did not answer.

@@ -1,4 +1,4 @@
-"""Stages of an answer: each runs on a thread, within a budget, and leaves its time or its fault in the trace."""
+"""Stages of an answer: each runs on a thread, within a budget, and records its time or its fault in the trace."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
@@ -13,25 +13,25 @@ from mats.usecases.circuit_breaker import CircuitBreaker
 T = TypeVar("T")
 
 _DEGRADED: Mapping[str, str] = {"encode": "neural", "measure": "bm25", "rerank": "llm"}
-"""The part of the answer that is missing when a stage fails, where it is not called like the stage."""
+"""The degraded part of the answer by stage, if the names differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budgets:
-    """How long each stage may take before the answer goes on without it, in milliseconds."""
+    """Timeout of each stage in milliseconds; the answer continues without a late stage."""
 
     encode_ms: float = 400
     retrieve_ms: float = 600
     rerank_ms: float = 2_500
 
     def of(self, stage: str) -> float:
-        """The budget of a stage; all that ask the index have the same."""
+        """The budget of a stage; all calls of the index have the same."""
         return {"encode": self.encode_ms, "rerank": self.rerank_ms}.get(stage, self.retrieve_ms)
 
 
 @dataclass(frozen=True, slots=True)
 class Stage(Generic[T]):
-    """A stage that has been started; ask once for its result."""
+    """A started stage; call `result` once."""
 
     name: str
     budget_ms: float
@@ -40,11 +40,11 @@ class Stage(Generic[T]):
     future: "Future[tuple[T, float]]"
 
     def result(self) -> tuple[T, float]:
-        """The stage's value, and the milliseconds it took.
+        """The stage's value, and its time in milliseconds.
 
         Raises:
-            OutOfTime: the budget, counted from the start, is spent; the stage is left to end on its own.
-            Exception: the one that the stage raised.
+            OutOfTime: the budget, counted from the start, is used up; a running stage is not interrupted.
+            Exception: any exception of the stage.
         """
         left_ms = self.budget_ms - (self.clock.elapsed_ms() - self.started_ms)
         try:
@@ -55,7 +55,7 @@ class Stage(Generic[T]):
 
 
 def finish(stage: Stage[T], trace: Trace) -> T | None:
-    """The stage's value, its time noted in the trace; None if it failed, which the trace says."""
+    """The stage's value; records its time in the trace, or its fault and returns None."""
     try:
         value, trace.took_ms[stage.name] = stage.result()
     except DependencyFailed as error:
@@ -76,11 +76,11 @@ class Stages:
     budgets: Budgets = Budgets()
 
     def start(self, name: str, work: Callable[[], T], *, budget_ms: float | None = None) -> Stage[T]:
-        """Start a stage that asks the index."""
+        """Start a stage that calls the index."""
         return self._start(name, work, self.budgets.of(name) if budget_ms is None else budget_ms, self.executor)
 
     def call_model(self, name: str, work: Callable[[], T], breaker: CircuitBreaker, trace: Trace) -> T | None:
-        """The reply of a model; None, which the trace explains, if it failed or its circuit breaker is open."""
+        """The reply of a model; None, with a fault in the trace, if it failed or its circuit breaker is open."""
         if not breaker.allows_call(self.clock.elapsed_ms()):
             trace.lose(_DEGRADED[name], f"{name}: not asked, because it failed several times in a row")
             return None
