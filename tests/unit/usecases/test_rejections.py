@@ -139,18 +139,18 @@ def test_nobody_hears_of_what_is_valid_or_gone(world, listener):
     assert listener.heard == []
 
 
-def test_a_registration_that_says_more_than_a_profile_holds_is_rejected_readably(world, listener):
+def test_a_registration_too_long_for_a_profile_is_rejected_readably(world, listener):
     huge = tuple(f"{n:03}" + "\U0001f4b8" * 1_990 for n in range(40))
     item = an_item(name="huge", examples=list(huge), description="\U0001f4b8" * 15_000)
     registration = a_registration(name="huge", examples=huge, description=item["description"])
     assert world.register(registration) is Outcome.REJECTED
     profile = world.profile(registration.id)
-    assert f"at most {MAX_PROFILE_BYTES:,} can be kept" in profile.error
+    assert f"shorten it to fit {MAX_PROFILE_BYTES:,}" in profile.error
     assert len(profile.model_dump_json()) < 2_000
     assert listener.heard == [(registration.id, 1)]
 
 
-def test_thousands_of_faults_are_clipped_to_what_a_row_holds(world, listener):
+def test_thousands_of_faults_are_clipped_to_fit_a_row(world, listener):
     world.registry.items[PAY.id] = {**PAY.item(), **{f"unknown-{n:04}": n for n in range(5_000)}}
     assert world.deliver(PAY.id) == {PAY.id: Outcome.REJECTED}
     error = world.profile(PAY.id).error

@@ -78,7 +78,7 @@ class Writer(Protocol):
 class RerankResult:
     """The reply of a reranker: scores in [0, 1] for a prefix of the candidates, and the capability type it inferred.
 
-    `void` is the reason if there are no scores, `clipped` counts those out of range, `cut_off`: the reply was truncated.
+    `void` is the reason if there are no scores, `clipped` counts those out of range, `cut_off`: truncated reply.
     """
 
     scores: tuple[float, ...] = ()
