@@ -265,7 +265,7 @@ class TestBulk:
         with pytest.raises(DependencyFailed) as failed:
             an_index(echoing).put([entry(name) for name in "abcd"])
         message = str(failed.value)
-        assert "did not take 3 of 4 entries" in message
+        assert "rejected 3 of 4 entries" in message
         assert message.count("429 rejected_execution: because rejected_execution") == 1
         assert "400 mapper_parsing: because mapper_parsing" in message
 
@@ -350,7 +350,7 @@ class TestARealNode:
     def test_a_vector_of_another_length_is_named_and_what_else_was_written_stays(self, index):
         with pytest.raises(DependencyFailed) as failed:
             index.put([entry("good"), entry("bad", vector=array("f", [1.0, 0.0]))])
-        assert "did not take 1 of 2 entries" in str(failed.value)
+        assert "rejected 1 of 2 entries" in str(failed.value)
         assert "dimension" in str(failed.value)
         assert SECRET not in str(failed.value)
         assert self.found(index) == ["good"]

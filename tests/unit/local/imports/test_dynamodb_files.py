@@ -27,6 +27,6 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path):
 
 def test_what_dynamodb_cannot_hold_is_named_and_nothing_is_written(tmp_path):
     bad = an_item(input_schema={"maximum": 10**50 + 1})
-    with pytest.raises(RequestInvalid, match=r"com\.acme\.pay/refund_payment: holds a number"):
+    with pytest.raises(RequestInvalid, match=r"com\.acme\.pay/refund_payment: contains a number"):
         write_requests([bad], "Registry", tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -1,1 +1,1 @@
-"""One module per vendor: data and errors are translated here, nothing is decided."""
+"""Implementations of the ports, one module or package per vendor. They translate data and errors, without policy."""

@@ -77,7 +77,7 @@ def client(
         region: Empty: the region of AWS's own settings.
         timeout_s: For connecting, and for each read.
         attempts: Including the first; above 1 the SDK retries with backoff.
-        connections: Size of the pool: as many as calls run at once.
+        connections: Size of the pool: the number of concurrent calls.
         called: The service's name in messages; default: as boto3 spells it.
         session: Shared with other clients; default: a new one.
 
@@ -110,7 +110,7 @@ def call(
     Args:
         what: What is called, for messages.
         operation: The call.
-        answers: Error codes that are answers, not failures: their ClientError is raised as it is.
+        answers: Error codes that are expected results: their ClientError is re-raised.
         denied: Error codes that only an operator can resolve, each with what to do.
 
     Raises:
@@ -131,7 +131,7 @@ def call(
         raise DependencyFailed(f"{what} did not answer ({code}: {message})") from error
     except UNSIGNED as error:
         raise NotPermitted(f"{what}: {error}; provide AWS credentials, for example with `aws sso login`") from error
-    except (BotoCoreError, HTTPError) as error:  # urllib3's own where the body of an error breaks off
+    except (BotoCoreError, HTTPError) as error:  # HTTPError: the body of an error was truncated
         raise DependencyFailed(f"{what} did not answer: {clip(str(error), 300)}") from error
     except MALFORMED as error:
         raise unexpected_response(what) from error
@@ -143,7 +143,7 @@ def unexpected_response(what: str) -> DependencyFailed:
 
 
 def _code_and_message(error: ClientError) -> tuple[str, str]:
-    """The code and the shortened message of an error, whatever shape the body had."""
+    """The code and the shortened message of an error, for a body of any shape."""
     body = error.response.get("Error")
     body = body if isinstance(body, Mapping) else {}
     return str(body.get("Code")), clip(str(body.get("Message") or ""), 300)

@@ -14,7 +14,7 @@ class DaemonThreads(Executor):
     """A pool of daemon threads: unlike the standard pool, it does not join them when the interpreter exits."""
 
     def __init__(self, most: int, name: str) -> None:
-        """At most so many threads; they start as they are needed."""
+        """At most `most` threads, started on demand."""
         self._most, self._name = most, name
         self._waiting: queue.SimpleQueue[_Work] = queue.SimpleQueue()
         self._idle = threading.Semaphore(0)

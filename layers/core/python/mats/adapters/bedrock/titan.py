@@ -20,7 +20,7 @@ class TitanEncoder:
     def __init__(
         self, *, model: str, dimension: int, online: BedrockClient, offline: BedrockClient, concurrency: int
     ) -> None:
-        """Use `online` for queries and `offline` for documents, `concurrency` at once."""
+        """`online` is the client for queries, `offline` for documents, with `concurrency` concurrent calls."""
         self._model, self._dimension = model, dimension
         self._online, self._offline = online, offline
         self._pool = DaemonThreads(concurrency, "titan")

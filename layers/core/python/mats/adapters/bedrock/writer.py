@@ -29,7 +29,7 @@ class BedrockWriter:
         return self.text.hash
 
     def describe(self, registration: Registration) -> Written:
-        """As the port says; after an unusable reply, ask once more with its fault."""
+        """Retry once after an unusable reply, with its fault added to the request."""
         request = fill_template(self.text.request, {"registration": brief(registration)})
         first = self._ask(request)
         try:

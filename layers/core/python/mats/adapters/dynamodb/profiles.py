@@ -104,7 +104,7 @@ class DynamoProfiles:
 
 
 def _key(id: Id) -> dict[str, Any]:
-    """The key of a profile's row. Ids are not unescaped, so that no profile can have the key of a row of ours."""
+    """The key of a profile's row. Ids stay escaped, so that no profile has the key of an internal row."""
     namespace, _, name = id.partition("/")
     return {"namespace": {"S": namespace}, "name": {"S": name}}
 

@@ -11,7 +11,7 @@ from mats.adapters.dynamodb.values import from_row, to_row
 from mats.domain.errors import DependencyFailed
 from mats.ports import Target
 
-_KEY = {"namespace": {"S": "~system"}, "name": {"S": "targets"}}  # no namespace of a capability holds a tilde
+_KEY = {"namespace": {"S": "~system"}, "name": {"S": "targets"}}  # no capability: tildes are escaped in namespaces
 _ATTEMPTS = 5
 
 

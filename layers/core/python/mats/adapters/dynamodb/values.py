@@ -19,7 +19,7 @@ def to_row(item: Mapping[str, Any]) -> dict[str, Any]:
     """Type the attributes of an item; an attribute that is None is left out.
 
     Raises:
-        NotStorable: it holds a number or an empty name that DynamoDB cannot store, or a value that JSON does not have.
+        NotStorable: it contains a number or an empty name that DynamoDB cannot store, or a value that is not JSON.
     """
     return {name: _to_typed(value) for name, value in item.items() if value is not None}
 
@@ -41,12 +41,12 @@ def _to_typed(value: object) -> dict[str, Any]:
             return {"N": _to_number(value)}
         case Mapping():
             if "" in value:
-                raise NotStorable("holds an entry with an empty name, which DynamoDB cannot store")
+                raise NotStorable("contains an entry with an empty name, which DynamoDB cannot store")
             return {"M": {str(key): _to_typed(inner) for key, inner in value.items()}}
         case list() | tuple():
             return {"L": [_to_typed(inner) for inner in value]}
         case _:
-            raise NotStorable(f"holds a {type(value).__name__}, which JSON does not have")
+            raise NotStorable(f"contains a {type(value).__name__}, which JSON does not have")
 
 
 def _to_number(value: float) -> str:
@@ -55,7 +55,7 @@ def _to_number(value: float) -> str:
     digits = len(number.as_tuple().digits)
     if not number.is_finite() or digits > _MAX_DIGITS or not _MIN_EXPONENT <= exponent <= _MAX_EXPONENT:
         raise NotStorable(
-            "holds a number with more than 38 digits, beyond 1E125 or nearer to 0 than 1E-130, "
+            "contains a number with more than 38 digits, beyond 1E125 or nearer to 0 than 1E-130, "
             "which DynamoDB cannot store"
         )
     return str(number)

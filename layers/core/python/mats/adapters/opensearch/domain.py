@@ -1,4 +1,4 @@
-"""One client of an OpenSearch domain: signed, its connections kept, its errors ours."""
+"""Client of an OpenSearch domain: SigV4, pooled connections, translated errors."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -39,23 +39,21 @@ class Domain:
         read_s: float = _READ_S,
         session: Session | None = None,
     ) -> None:
-        """Make the client; no call is made. A session is shared with clients of other services; default: a new one.
+        """Make the client; no call is made. A session can be shared with clients of other services; default: a new one.
 
         Raises:
-            NotPermitted: AWS's own settings cannot be used, or hold no credentials.
+            NotPermitted: the AWS settings cannot be used, or have no credentials.
         """
-        for name in ("opensearch", "opensearchpy"):  # else it logs the bodies of calls
+        for name in ("opensearch", "opensearchpy"):  # by default they log the bodies of calls
             logging.getLogger(name).setLevel(logging.CRITICAL)
         session = session or aws.session(endpoint)
         try:
             credentials, region = session.get_credentials(), region or session.region_name or ""
             if credentials is None or not region:
-                raise NotPermitted(
-                    f"{endpoint} is asked with AWS credentials in a region: set AWS_PROFILE or AWS_REGION"
-                )
+                raise NotPermitted(f"{endpoint} needs AWS credentials and a region: set AWS_PROFILE or AWS_REGION")
             signer = Urllib3AWSV4SignerAuth(credentials, region, "es")
         except BotoCoreError as error:
-            raise NotPermitted(f"{endpoint} cannot be asked: {error}; mend AWS_PROFILE or AWS's settings") from error
+            raise NotPermitted(f"{endpoint} cannot be called: {error}; correct the AWS settings") from error
         address = urlsplit(endpoint)
         secure = address.scheme == "https"
         self._read_s = read_s
@@ -64,7 +62,7 @@ class Domain:
             use_ssl=secure,
             http_auth=signer,
             pool_maxsize=connections,
-            max_retries=1,  # a connection that the other side has closed is opened again; time-outs are not repeated
+            max_retries=1,  # reconnects after the server closed a connection; timeouts are not retried
             retry_on_status=(),
             retry_on_timeout=False,
         )
@@ -80,7 +78,7 @@ class Domain:
         return self._call(lambda: list(self._client.search(index=index, body=body, params=params)["hits"]["hits"]))
 
     def documents(self, index: str, keys: Sequence[str], *, fields: str) -> list[dict[str, Any]]:
-        """The documents there are under these keys, with these fields of theirs, as last written.
+        """The existing documents with these keys, with these fields, as last written (real-time read).
 
         Raises:
             Missing: there is no such index.
@@ -96,7 +94,7 @@ class Domain:
         return [each for each in answers if each.get("found")]
 
     def bulk(self, lines: str, *, index: str, refresh: str) -> list[dict[str, Any]]:
-        """Write through an alias; what became of each action, in order."""
+        """Write through an alias; returns the result of each action, in order."""
         params = {"request_timeout": _WRITE_S, "refresh": refresh, "require_alias": "true"}
         return self._call(
             lambda: [
@@ -105,12 +103,12 @@ class Domain:
         )
 
     def delete_where(self, index: str, query: Mapping[str, Any]) -> None:
-        """Delete what a query finds; what changes meanwhile stays."""
+        """Delete the documents that match a query; those changed concurrently stay."""
         params = {"request_timeout": _WRITE_S, "conflicts": "proceed", "refresh": "true"}
         self._call(lambda: self._client.delete_by_query(index=index, body={"query": query}, params=params))
 
     def create(self, index: str, body: Mapping[str, Any]) -> bool:
-        """Make an index; False if there is one of this name."""
+        """Create an index; returns False if one of this name exists."""
         try:
             self._call(
                 lambda: self._client.indices.create(index=index, body=body, params={"request_timeout": _WRITE_S})
@@ -122,7 +120,7 @@ class Domain:
         return True
 
     def drop(self, index: str) -> None:
-        """Delete an index, if it is there."""
+        """Delete an index, if it exists."""
         self._call(
             lambda: self._client.indices.delete(
                 index=index, params={"request_timeout": _WRITE_S, "ignore_unavailable": "true"}
@@ -130,13 +128,13 @@ class Domain:
         )
 
     def refresh(self, index: str) -> None:
-        """Let searches see everything that was written."""
+        """Make every write visible to searches."""
         self._call(lambda: self._client.indices.refresh(index=index, params={"request_timeout": _WRITE_S}))
 
     def merge(self, index: str, *, wait: bool = True) -> None:
-        """Make one segment of an index: searches are faster until much of it is written anew.
+        """Force-merge an index to one segment: searches are faster until much of it is rewritten.
 
-        A managed domain lets nobody wait for longer than minutes; without waiting, it goes on by itself.
+        A managed domain ends a request after minutes; without `wait`, the merge continues in the background.
         """
         params = {
             "request_timeout": _MERGE_S if wait else _WRITE_S,
@@ -146,14 +144,14 @@ class Domain:
         self._call(lambda: self._client.indices.forcemerge(index=index, params=params))
 
     def behind(self, alias: str) -> list[str]:
-        """The indices an alias stands for; none if there is no such alias."""
+        """The indices of an alias; none if there is no such alias."""
         try:
             return self._call(lambda: sorted(self._client.indices.get_alias(name=alias)))
         except Missing:
             return []
 
     def point(self, alias: str, index: str) -> None:
-        """Let an alias stand for this index and no other, in one step."""
+        """Switch an alias to this index alone, atomically."""
         actions = [{"remove": {"index": old, "alias": alias}} for old in self.behind(alias) if old != index]
         actions.append({"add": {"index": index, "alias": alias}})
         self._call(lambda: self._client.indices.update_aliases(body={"actions": actions}))
@@ -167,15 +165,13 @@ class Domain:
             raise _meaning(error) from error
         except (OpenSearchException, ImproperlyConfigured, *MALFORMED) as error:
             raise DependencyFailed(
-                f"OpenSearch answered what cannot be read ({type(error).__name__}): see proxies and the address"
+                f"OpenSearch's response cannot be parsed ({type(error).__name__}); check proxies and the address"
             ) from error
 
 
 def _meaning(error: TransportError) -> DependencyFailed:
     if isinstance(error.info, UNSIGNED):
-        return NotPermitted(
-            f"OpenSearch cannot be asked: {clip(str(error.info), 300)}; give AWS credentials that are valid"
-        )
+        return NotPermitted(f"OpenSearch denied access: {clip(str(error.info), 300)}; provide valid AWS credentials")
     status, said = error.status_code, clip(str(error.error), 300)
     if status == 404:
         return Missing(f"OpenSearch has no such index or alias ({said})")

@@ -1,4 +1,4 @@
-"""One index after the other, without a query or a write that goes missing."""
+"""Generations of the index in OpenSearch, switched without losing a query or a write."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,11 +13,11 @@ from mats.domain.errors import Fault, NotPermitted, RequestInvalid
 from mats.ports import Stored, Target
 
 _UNDER_WAY_S = 60
-"""A write that read the targets before they changed has ended by then: twice as long as one may take."""
+"""Wait after a change of the targets, twice the timeout of a write: writes that read the old targets have ended."""
 
 
 class Targets(Protocol):
-    """Where the list of targets is kept."""
+    """Storage of the list of targets."""
 
     def __call__(self) -> Sequence[Target]:
         """The list, oldest first."""
@@ -41,10 +41,10 @@ class OpenSearchGenerations:
     under_way_s: float = _UNDER_WAY_S
 
     def writable(self) -> Sequence[Target]:
-        """The targets; where there is none yet, the first index is made, behind the alias from the start.
+        """The targets; if there is none, the first index is created, behind the alias from the start.
 
         Raises:
-            NotPermitted: none of them holds vectors of this encoder.
+            NotPermitted: none of them has vectors of this encoder.
         """
         targets = self.targets() or self._first()
         if all(target.encoder != self.encoder for target in targets):
@@ -58,10 +58,10 @@ class OpenSearchGenerations:
     def _first(self) -> Sequence[Target]:
         first = Target(_index_name(1), self.encoder)
         self.restore(first)
-        return self.targets.change(lambda there: there or [first])  # last: until it is there, all of this is done again
+        return self.targets.change(lambda there: there or [first])  # last, so that an interrupted attempt is repeated
 
     def restore(self, target: Target) -> None:
-        """Make a target that is not there, empty; it answers if nothing else does. `mats reconcile` fills it."""
+        """Create a missing target, empty; it becomes the current index if there is none. `mats reconcile` fills it."""
         self._create(target, *([] if self.domain.behind(ALIAS) else [ALIAS]))
 
     def _create(self, target: Target, *aliases: str) -> None:
@@ -75,52 +75,43 @@ class OpenSearchGenerations:
         self.domain.create(target.name, body)
 
     def current(self) -> str | None:
-        """The index that answers."""
         return next(iter(self.domain.behind(ALIAS)), None)
 
     def begin(self) -> Target:
-        """An index that gets every write from now on; one that was begun before and never put in service, if any."""
+        """Resume the index that was begun and never promoted, else create one."""
         begun = next((t for t in self.targets() or self._first() if t.filling and t.encoder == self.encoder), None)
         if begun:
             return begun
         number = 1 + max(_number(target.name) for target in self.targets())
         target = Target(_index_name(number), self.encoder, filling=True)
-        self.domain.drop(target.name)  # what an attempt that ended before it was a target has left
+        self.domain.drop(target.name)  # left over by an attempt that was interrupted before it became a target
         self._create(target)
         self.targets.change(lambda there: there if target in there else [*there, target])
         return target
 
     def fill(self, target: Target, entries: Sequence[Stored]) -> None:
-        """Write revisions to one index."""
         self._index.fill(target, entries)
 
     def revisions(self, target: Target) -> Iterator[tuple[Id, int, bool]]:
-        """What one index holds, in order of id."""
         self.domain.refresh(target.name)
         return self._index.revisions(target.name)
 
     def promote(self, target: Target) -> None:
-        """Let an index answer, in one step. What it was filled with becomes one segment soon: docs/decisions/0012."""
+        """Switch the alias. The filled index is merged to one segment soon: docs/decisions/0012."""
         self.domain.point(ALIAS, target.name)
         self.domain.merge(target.name, wait=False)
         done = target._replace(filling=False)
         self.targets.change(lambda there: [done if each.name == done.name else each for each in there])
 
     def roll_back(self) -> Target:
-        """Let the index before the current one answer again; it got every write in between.
-
-        Raises:
-            RequestInvalid: there is none.
-        """
         current = self.current()
         earlier = [t for t in self.targets() if not t.filling and current and _number(t.name) < _number(current)]
         if not earlier:
-            raise RequestInvalid([Fault("", f"there is no index before {current} to go back to")])
+            raise RequestInvalid([Fault("", f"there is no index before {current}")])
         self.domain.point(ALIAS, earlier[-1].name)
         return earlier[-1]
 
     def retire(self) -> Sequence[str]:
-        """Delete every index but the one that answers; the names of those."""
         current = self.current()
         gone = [target.name for target in self.targets() if target.name != current and not target.filling]
         self.targets.change(lambda there: [target for target in there if target.name not in gone])

@@ -19,10 +19,10 @@ from mats.ports import Hit, Stored, Target, Vector
 ALIAS = "capabilities"
 LOGGER = logging.getLogger("mats")
 _SLACK = 16
-"""Asked for beyond the depth, so that equal scores at the cut are settled by id."""
+"""Hits requested beyond the depth, so that ties at the cut are broken by id."""
 _BULK = 200
 _BULK_BYTES = 5_000_000
-"""A request may have 10 MB on small nodes; a single entry is far below."""
+"""Limit of a bulk request in bytes: small nodes accept 10 MB; a single entry is far smaller."""
 _PAGE = 5_000
 _PATIENT_S = 30
 _GUARDED_S = 0.5
@@ -36,10 +36,10 @@ def _ignore_missing(target: Target) -> None:
 
 @dataclass(frozen=True, slots=True)
 class OpenSearchIndex:
-    """Searches the index behind the alias; writes to every target, so that each can take its place at any time.
+    """Searches the index behind the alias; writes to every target, so that each can be promoted at any time.
 
-    `targets` are read anew for each write, after the profiles were saved: an index that joins later is filled from
-    the profiles, so between the two nothing is missed.
+    `targets` are read for each write, after the profiles were saved: an index that is added later is filled from the
+    profiles, so no write is missed.
     """
 
     domain: Domain
@@ -48,7 +48,7 @@ class OpenSearchIndex:
     encoder: str = ""
     read: str = ALIAS
     refresh: str = "false"
-    """`true`: searches see a write at once. Else within a second, and a write does not wait for that."""
+    """`true`: searches see a write at once; otherwise within a second, without a wait in the write."""
 
     @property
     def name(self) -> str:
@@ -56,7 +56,7 @@ class OpenSearchIndex:
         return f"opensearch-{mapping.VERSION}"
 
     def put(self, entries: Sequence[Stored]) -> None:
-        """Make revisions findable in every target; one that has gone with its domain is made again, empty."""
+        """Write to every target; a target that is missing, because its domain was replaced, is created again, empty."""
         for target in self.targets() if entries else ():
             try:
                 self.fill(target, entries)
@@ -65,45 +65,43 @@ class OpenSearchIndex:
                 self.fill(target, entries)
 
     def fill(self, target: Target, entries: Sequence[Stored]) -> None:
-        """Write revisions to one index; an older or equal one changes nothing.
+        """Write revisions to one index; an older or equal one is a no-op.
 
         Raises:
             Missing: there is no such index.
-            DependencyFailed: not all were written; what was written stays.
+            DependencyFailed: some were not written; the others were.
         """
         for part in _parts(entries, target.encoder):
             results = self.domain.bulk(part, index=mapping.write_alias(target.name), refresh=self.refresh)
             failed = [result for result in results if result["status"] >= 300 and result["status"] != _CONFLICT]
             if any(result["status"] == _GONE for result in failed):
-                raise Missing(f"there is no index {target.name}; it is made anew")
+                raise Missing(f"there is no index {target.name}; it is created again")
             if failed:
                 reasons = "; ".join(sorted({_reason(result) for result in failed}))
                 refused = f"{len(failed)} of {len(results)} entries"
-                raise DependencyFailed(f"{target.name} did not take {refused}: {clip(reasons, 500)}")
+                raise DependencyFailed(f"{target.name} rejected {refused}: {clip(reasons, 500)}")
 
     def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
-        """At most `depth` hits by BM25."""
         if not terms:
             return []
         query = {"bool": {"must": mapping.any_word(terms), "filter": mapping.filter_clauses(admitted)}}
         return _best([Hit(id, score) for id, score in self._search(query, depth + _SLACK)], depth)
 
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
-        """At most `depth` hits by cosine, found by HNSW."""
+        """Approximate (HNSW)."""
         clauses = [*mapping.filter_clauses(admitted), {"term": {"encoder": self.encoder}}]
         query = mapping.nearest(vector, depth + _SLACK, clauses)
         found = self._search(query, depth + _SLACK)
         return _best([Hit(id, mapping.cosine(score)) for id, score in found], depth)
 
     def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:
-        """The BM25 score of each of these."""
         if not ids:
             return {}
         either = {"should": [mapping.any_word(terms)]} if terms else {}
         return dict(self._search({"bool": {"filter": mapping.among(ids), **either}}, len(ids)))
 
     def cosine_of(self, vector: Vector, ids: Collection[Id]) -> Mapping[Id, float]:
-        """The cosine of each of these that has a vector; k as large as their number makes it exact."""
+        """Exact, because k is the number of ids."""
         if not ids:
             return {}
         clauses = [*mapping.among(ids), {"term": {"encoder": self.encoder}}]
@@ -111,7 +109,6 @@ class OpenSearchIndex:
         return {id: mapping.cosine(score) for id, score in found}
 
     def fetch(self, ids: Collection[Id]) -> Mapping[Id, Profile]:
-        """The indexed profiles of those that are findable."""
         if not ids:
             return {}
         try:
@@ -124,7 +121,6 @@ class OpenSearchIndex:
         return {profile.id: profile for profile in profiles}
 
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
-        """At most `limit` ids that the filter admits, in order of id."""
         body = {
             "size": limit,
             "query": {"bool": {"filter": mapping.filter_clauses(admitted)}},
@@ -139,7 +135,7 @@ class OpenSearchIndex:
             return []
 
     def revisions(self, index: str | None = None) -> Iterator[tuple[Id, int, bool]]:
-        """Every entry's id, revision and whether it is findable, in order of id: of the index behind the alias."""
+        """Default: of the index behind the alias."""
         after: dict[str, Any] = {}
         while True:
             body = {
@@ -161,17 +157,17 @@ class OpenSearchIndex:
             after = {"search_after": page[-1]["sort"]}
 
     def purge(self, ids: Collection[Id]) -> None:
-        """Forget the tombstones among these, in every target."""
+        """Delete the tombstones from every target."""
         clauses = [{"term": {"findable": False}}, {"terms": {"id": list(ids)}}]
         targets = self.targets() if ids else ()
         for target in targets:
-            self.domain.refresh(target.name)  # what is deleted is found by searching for it
+            self.domain.refresh(target.name)  # delete-by-query searches for them
             self.domain.delete_where(target.name, {"bool": {"filter": clauses}})
         if targets:
             time.sleep(_GUARDED_S)
 
     def _search(self, query: Mapping[str, Any], size: int) -> list[tuple[Id, float]]:
-        """Ids and scores, best first; nothing where there is no index yet."""
+        """Ids and scores, best first; empty if there is no index."""
         body = {"size": size, "query": query, "track_total_hits": False, **_only("id")}
         try:
             hits = self.domain.search(self.read, body)
@@ -184,7 +180,7 @@ class OpenSearchIndex:
 
 
 def _only(*fields: str) -> dict[str, Any]:
-    """Hits with these fields and nothing that would have to be read from the stored documents."""
+    """Return only these fields, from doc values instead of stored documents."""
     return {"_source": False, "stored_fields": "_none_", "docvalue_fields": list(fields)}
 
 
@@ -199,7 +195,7 @@ def _action(entry: Stored, encoder: str) -> str:
 
 
 def _reason(result: Mapping[str, Any]) -> str:
-    """Why an entry was refused and what caused that, without the values that are quoted there."""
+    """The reason of a rejected entry and its cause, without quoted values."""
     error = result.get("error") or {}
     reasons = [str(each["reason"]) for each in (error, error.get("caused_by") or {}) if each.get("reason")]
     said = "; ".join(reason.partition(" Preview of ")[0] for reason in reasons)
@@ -207,7 +203,7 @@ def _reason(result: Mapping[str, Any]) -> str:
 
 
 def _parts(entries: Sequence[Stored], encoder: str) -> Iterator[str]:
-    """The lines of bulk requests, each no longer than small nodes take."""
+    """The bodies of bulk requests, each within the limit of small nodes."""
     part: list[str] = []
     size = 0
     for entry in entries:

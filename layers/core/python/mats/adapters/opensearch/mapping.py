@@ -1,6 +1,6 @@
-"""What an index looks like, what stands in it for a profile, and how it is asked: docs/decisions/0012.
+"""Mapping, documents and queries of the OpenSearch index: docs/decisions/0012.
 
-All lexical fields are one text in which a field stands as many times as twice its weight; so the frequency of a word
+All lexical fields are one text that repeats each field as many times as twice its weight; so the frequency of a word
 is that of BM25F with whole weights (Robertson, Zaragoza & Taylor, CIKM 2004), and k1 is twice the usual 1.2.
 """
 
@@ -14,13 +14,13 @@ from mats.domain.query import Filter
 from mats.ports import Stored, Vector
 
 VERSION = 1
-"""Grows when anything here changes; `mats reindex` then makes an index anew."""
+"""Version of this module; after an increment, run `mats reindex`."""
 
 EVERYONE = ""
-"""Stands in `audiences` where everybody may see a capability; no audience can be called so."""
+"""Value of `audiences` for a capability visible to everyone; it cannot be the name of an audience."""
 
 _SEGMENTS = 4
-"""Of each size; every one is a graph to be searched, and an index is searched far more often than written."""
+"""Segments of each size; every segment is a graph to search, and searches are far more frequent than writes."""
 _TIMES_WEIGHT = 2
 _K1, _B = 1.2, 0.75
 _LONGEST_TOKEN = 200
@@ -28,18 +28,18 @@ _LONGEST_TOKEN = 200
 
 
 def write_alias(index: str) -> str:
-    """What an index is written through; OpenSearch makes an index for any name but one that must be an alias."""
+    """The alias for writes; OpenSearch would create a missing index by name, but not if an alias is required."""
     return f"{index}-write"
 
 
 def index_body(dimension: int | None, *, aliases: Collection[str], replicas: str, refresh: str) -> dict[str, Any]:
-    """Settings, aliases and strict mapping of an index for vectors of this dimension; of none where nothing encodes.
+    """Settings, aliases and strict mapping of an index for vectors of this dimension; None: without vectors.
 
     Args:
         dimension: Components of a vector.
-        aliases: What it is also called, from the moment that it is there.
-        replicas: Fewest and most copies, by how many nodes there are: `0-2`.
-        refresh: How soon searches see what was written, such as `1s`.
+        aliases: Its aliases from creation on.
+        replicas: Minimum and maximum number of copies, depending on the number of nodes: `0-2`.
+        refresh: Maximum delay until searches see a write, such as `1s`.
     """
     properties: dict[str, Any] = {
         "id": {"type": "keyword"},
@@ -65,7 +65,7 @@ def index_body(dimension: int | None, *, aliases: Collection[str], replicas: str
                 "auto_expand_replicas": replicas,
                 "refresh_interval": refresh,
                 "merge": {"policy": {"segments_per_tier": _SEGMENTS, "max_merge_at_once": _SEGMENTS}},
-                "gc_deletes": "0s",  # tombstones of ours guard against late writes; a purged id is free at once
+                "gc_deletes": "0s",  # own tombstones reject late writes; a purged id is free at once
                 "similarity": {"weighted": {"type": "BM25", "k1": _K1 * _TIMES_WEIGHT, "b": _B}},
             },
             "analysis": {
@@ -90,14 +90,14 @@ def index_body(dimension: int | None, *, aliases: Collection[str], replicas: str
 
 
 def key(id: Id) -> str:
-    """The document's own id: at most 512 bytes are allowed, and a name may be longer."""
+    """The `_id` of a document: OpenSearch allows 512 bytes, and a name may be longer."""
     return hashlib.sha256(id.encode(errors="surrogatepass")).hexdigest()
 
 
 def document(entry: Stored, encoder: str) -> dict[str, Any]:
-    """What stands in an index for a profile; for one that is not findable, that it is gone.
+    """The document of a profile; a tombstone if it is not findable.
 
-    Vectors of other encoders than the index's cannot be compared with it and are left out.
+    Vectors of other encoders than the index's are not comparable and are left out.
     """
     profile = entry.profile
     if not profile.findable:
@@ -132,7 +132,7 @@ def _repeat_by_weight(fields: Mapping[str, str]) -> str:
 
 
 def filter_clauses(wanted: Filter) -> list[dict[str, Any]]:
-    """The clauses of a filter: what is findable, may be seen by the caller, and is asked for."""
+    """The clauses of a filter: findable, visible to the caller, and matching the query's filters."""
     clauses: list[dict[str, Any]] = [
         {"term": {"findable": True}},
         {"terms": {"audiences": [EVERYONE, *sorted(wanted.audiences - {EVERYONE})]}},
@@ -149,17 +149,17 @@ def filter_clauses(wanted: Filter) -> list[dict[str, Any]]:
 
 
 def any_word(terms: Sequence[str]) -> dict[str, Any]:
-    """Any of these words."""
+    """A query that matches any of these words."""
     return {"match": {"text": {"query": " ".join(terms), "operator": "or"}}}
 
 
 def nearest(vector: Vector, count: int, clauses: list[dict[str, Any]]) -> dict[str, Any]:
-    """The `count` nearest by cosine among what the clauses admit."""
+    """The `count` nearest by cosine among the documents that match the clauses."""
     return {"knn": {"vector": {"vector": vector.tolist(), "k": count, "filter": {"bool": {"filter": clauses}}}}}
 
 
 def among(ids: Collection[Id]) -> list[dict[str, Any]]:
-    """The clauses for these ids, as far as they are findable."""
+    """The clauses for the findable ones of these ids."""
     return [{"term": {"findable": True}}, {"terms": {"id": list(ids)}}]
 
 

@@ -1,1 +1,1 @@
-"""The local mode's one file: registry, trust, events, profiles with their versions, lexical index and vectors."""
+"""The local mode's database: registry, trust, events, profiles with their versions, lexical index and vectors."""

@@ -1,4 +1,4 @@
-"""One SQLite file in WAL mode: connections, transactions, migration, and errors that say what to do."""
+"""One SQLite file in WAL mode: connections, transactions, migration, and errors with a remedy."""
 
 import queue
 import sqlite3
@@ -59,7 +59,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction: all of it is on disk when the block ends, or none of it. Raises as `reading` does."""
+        """An atomic transaction, durable when the block ends. Raises as `reading` does."""
         with self._pooled_connection() as connection, transaction(connection):
             yield connection
 
@@ -67,7 +67,7 @@ class Database:
     def rolled_back(self) -> Iterator["Transaction"]:
         """A transaction that is never committed: no other connection sees its writes, and a crash leaves none.
 
-        It holds the write lock; writers wait for it as for any other. Raises as `reading` does.
+        It locks out other writers, who wait. Raises as `reading` does.
         """
         connection = self.connect()
         try:
@@ -84,7 +84,7 @@ class Database:
                 self._opened.remove(connection)
 
     def connect(self) -> sqlite3.Connection:
-        """A connection of the caller's own; `close` closes it, too."""
+        """A connection owned by the caller; `close` closes it as well."""
         with self.error_translation():
             connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             self._opened.append(connection)
@@ -106,7 +106,7 @@ class Database:
 
     @contextmanager
     def _pooled_connection(self) -> Iterator[sqlite3.Connection]:
-        """An idle connection, the one used last, or a new one; there are never more than were needed at once."""
+        """The idle connection used last, or a new one if none is idle."""
         try:
             connection = self._idle.get_nowait()
         except queue.Empty:
@@ -119,7 +119,7 @@ class Database:
 
     @contextmanager
     def error_translation(self) -> Iterator[None]:
-        """Raise errors of SQLite and the system as errors of ours that say what to do."""
+        """Translate errors of SQLite and the operating system to errors with a remedy."""
         try:
             yield
         except sqlite3.Error as error:
@@ -151,7 +151,7 @@ class Database:
 
 
 class Transaction:
-    """One open transaction, read as a database is. Threads take turns on its connection."""
+    """One open transaction with the `reading` of a database. A lock serializes threads on its connection."""
 
     def __init__(
         self, connection: sqlite3.Connection, error_translation: Callable[[], AbstractContextManager[None]]
@@ -196,7 +196,7 @@ def _use_wal(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Commit what the block writes, or roll it back if it raises."""
+    """Commit the block's writes, or roll back if it raises."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -215,7 +215,7 @@ class Watch:
         self._lock = threading.Lock()
 
     def version(self) -> int:
-        """A number that changes with every write, except those through this watch; nearly free to read."""
+        """A number that changes with every write, except those through this watch; cheap to read."""
         with self.reading() as connection:
             return int(connection.execute("PRAGMA data_version").fetchone()[0])
 

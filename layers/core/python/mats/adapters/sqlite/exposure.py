@@ -12,7 +12,7 @@ from mats.domain.shortlist import Shortlist
 from mats.ports import Clock, Exposure, ProviderExposure
 
 LATEST = 1_000
-"""Answers that are kept; older ones are deleted with every flush."""
+"""Number of stored answers; older ones are deleted with every flush."""
 
 _BY_PROVIDER = """
 SELECT entry.value, count(DISTINCT iif(entry.key < shown, answer, NULL)), sum(entry.key = 0 AND shown > 0),

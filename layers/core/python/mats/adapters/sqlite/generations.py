@@ -32,7 +32,7 @@ class SqliteGenerations:
         return Target(self.name, "", filling=True)
 
     def fill(self, target: Target, entries: Sequence[Stored]) -> None:
-        """Write revisions again, those that did not change, too."""
+        """Write revisions again, including unchanged ones."""
         with self.database.writing() as connection:
             for entry in entries:
                 write(connection, entry, again=True)
@@ -54,7 +54,7 @@ class SqliteGenerations:
         Raises:
             RequestInvalid: always.
         """
-        raise RequestInvalid([Fault("", "the local index is rewritten in place: there is no earlier one")])
+        raise RequestInvalid([Fault("", "the local index is rewritten in place; there is no earlier one")])
 
     def retire(self) -> Sequence[str]:
         """A no-op: there is no other index."""

@@ -34,14 +34,14 @@ class SqliteIndex:
     """The search index port over SQLite. Safe to share between threads; sees what other processes write."""
 
     def __init__(self, database: Database, *, encoder: str = "", weights: Mapping[str, float] = FIELD_WEIGHTS) -> None:
-        """Over a file, for the vectors of one encoder; those of any other cannot be compared and are left out.
+        """Load the vectors of one encoder; those of any other are not comparable and are left out.
 
         Args:
             database: The file.
             encoder: The encoder's name.
-            weights: What a word in each lexical field counts for, by the names of `FIELD_WEIGHTS`.
+            weights: The weight of a word in each lexical field, by the names of `FIELD_WEIGHTS`.
         """
-        threadpool_limits(1, user_api="blas")  # its threads spin between products and starve those of other queries
+        threadpool_limits(1, user_api="blas")  # BLAS threads spin between products and starve other queries
         self._database = database
         self._encoder = encoder
         self._score = f"-bm25(lexical, {', '.join(str(float(weights[name])) for name in FIELD_WEIGHTS)})"
@@ -56,30 +56,23 @@ class SqliteIndex:
         self._catch_up()
 
     def weighing(self, weights: Mapping[str, float]) -> "SqliteIndex":
-        """The same index, where a word in each lexical field counts for something else."""
+        """The same index with other weights of the lexical fields."""
         return SqliteIndex(self._database, encoder=self._encoder, weights=weights)
 
     @property
     def name(self) -> str:
-        """Engine and version of its tables in schema.sql; calibration goes by this name."""
+        """Engine and version of its tables in schema.sql; the key of its calibration."""
         return "sqlite-fts5-1"
 
     def put(self, entries: Sequence[Stored]) -> None:
-        """Make revisions findable, in one transaction."""
+        """In one transaction."""
         with self._database.writing() as connection:
             for entry in entries:
                 write(connection, entry)
 
     @contextmanager
     def with_candidate(self, entry: Stored) -> Iterator[SearchIndex]:
-        """The index as it would be with this entry, in place of the one under its id; nothing is kept.
-
-        The entry is written in a transaction that is rolled back, so scores are those that registering would give.
-        Writers wait for the end of the block; other readers never see the entry.
-
-        Raises:
-            DependencyFailed: another process holds the write lock too long.
-        """
+        """Write the entry in a transaction that is rolled back. Writers wait for the end of the block."""
         with self._database.rolled_back() as transaction:
             with transaction.reading() as connection:
                 before = connection.execute("SELECT rev FROM entries WHERE id = ?", (entry.profile.id,)).fetchone()
@@ -88,7 +81,7 @@ class SqliteIndex:
             yield self._fork(transaction)
 
     def _fork(self, transaction: Transaction) -> "SqliteIndex":
-        """The same index over an open transaction; its matrix takes over what the transaction wrote."""
+        """The same index over an open transaction, with its writes in the matrix."""
         fork = copy(self)
         fork._lock = threading.RLock()
         with self._lock:
@@ -96,13 +89,13 @@ class SqliteIndex:
             fork._matrix = self._matrix.copy()
             fork._change, fork._purge = self._change, self._purge
         fork._reading, fork._data_version, fork._version = transaction.reading, lambda: 0, -1
-        # FTS5 keeps a statement active in a transaction, and then no function can be replaced: each has its own name
+        # FTS5 keeps a statement active in a transaction, which prevents replacing a function: use a new name each time
         fork._filter_names = map("admitted{}".format, itertools.count())
         fork._catch_up()
         return fork
 
     def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
-        """At most `depth` hits by BM25; the cut among equals at the end is by age."""
+        """Ties at the cut are broken by age."""
         if not terms:
             return []
         mask, everything = self._mask(admitted)
@@ -118,13 +111,11 @@ class SqliteIndex:
         return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
-        """At most `depth` hits by exact cosine."""
         with self._lock:
             mask, _ = self._mask(admitted)
             return [Hit(id, cosine) for id, cosine in self._matrix.nearest(np.asarray(vector), mask, depth)]
 
     def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:
-        """The BM25 score of each of these."""
         with self._lock:
             self._catch_up()
             rows = self._matrix.rows(ids)
@@ -137,20 +128,17 @@ class SqliteIndex:
         return scores
 
     def cosine_of(self, vector: Vector, ids: Collection[Id]) -> Mapping[Id, float]:
-        """The cosine of each of these that has a vector."""
         with self._lock:
             self._catch_up()
             return self._matrix.cosines(np.asarray(vector), ids)
 
     def fetch(self, ids: Collection[Id]) -> Mapping[Id, Profile]:
-        """The indexed profiles of those that are findable."""
         query = f"SELECT id, profile FROM entries WHERE findable AND id IN {IN}"
         with self._reading() as connection:
             rows = connection.execute(query, (as_json(ids),)).fetchall()
         return {id: Profile.model_validate_json(profile) for id, profile in rows}
 
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
-        """At most `limit` ids that the filter admits, in order of id."""
         mask, _ = self._mask(admitted)
         with self._reading() as connection:
             query = f"SELECT id FROM entries WHERE id > ? AND {self._filter(connection, mask)}(row) ORDER BY id LIMIT ?"
@@ -158,20 +146,18 @@ class SqliteIndex:
         return [Id(id) for (id,) in rows]
 
     def revisions(self) -> Iterator[tuple[Id, int, bool]]:
-        """Every entry's id, revision and whether it is findable, in order of id."""
         with self._reading() as connection:
             rows = connection.execute("SELECT id, rev, findable FROM entries ORDER BY id").fetchall()
         yield from ((Id(id), rev, bool(findable)) for id, rev, findable in rows)
 
     def purge(self, ids: Collection[Id]) -> None:
-        """Forget the tombstones among these."""
         query = f"DELETE FROM entries WHERE NOT findable AND id IN {IN}"
         with self._database.writing() as connection:
             if connection.execute(query, (as_json(ids),)).rowcount:
                 connection.execute("UPDATE counter SET purge = purge + 1")
 
     def _filter(self, connection: sqlite3.Connection, mask: Mask) -> str:
-        """The name of an SQL function that tells rows of the mask."""
+        """Register the mask as an SQL function of a row; returns its name."""
         name = next(self._filter_names)
         connection.create_function(name, 1, _reader(mask))
         return name
@@ -184,7 +170,7 @@ class SqliteIndex:
             return mask, int(mask.sum()) == self._matrix.findable
 
     def _catch_up(self) -> None:
-        """Take over what was written since, by this process or another; next to nothing when nothing was."""
+        """Apply writes since the last call, by any process, to the matrix; cheap if there are none."""
         with self._lock:
             version = self._data_version()
             if version == self._version:
@@ -210,7 +196,7 @@ class SqliteIndex:
         encoder: str,
         blob: bytes | None,
     ) -> None:
-        """Bring one row of the matrix up to date."""
+        """Update one row of the matrix."""
         if findable and kind:
             self._matrix.put(
                 row,
@@ -227,7 +213,7 @@ class SqliteIndex:
 
 
 def write(connection: sqlite3.Connection, entry: Stored, *, again: bool = False) -> None:
-    """Make a revision findable; one that is there already is written `again` or left as it is."""
+    """Index a revision, or its tombstone; an equal revision is a no-op unless `again`, an older one always."""
     profile = entry.profile
     before = connection.execute("SELECT row, rev, findable FROM entries WHERE id = ?", (profile.id,)).fetchone()
     if before and before[1] >= profile.rev + again:
@@ -264,7 +250,7 @@ def _any_of(terms: Sequence[str]) -> str:
 
 
 def _reader(mask: Mask) -> Callable[[int], int]:
-    """Row number to 0 or 1, as quick as can be: it is asked for every matching row, new ones included."""
+    """Row number to 0 or 1. Called for every matching row, including rows added after the mask, so it must be fast."""
     flags = mask.tobytes()
     size = len(flags)
     return lambda row: flags[row] if row < size else 0

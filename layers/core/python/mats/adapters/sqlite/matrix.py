@@ -1,4 +1,4 @@
-"""Every vector of the index in one matrix in memory, with what searches filter by; kept up to date in place."""
+"""Every vector of the index and the filtered attributes in memory; updated in place."""
 
 from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Generic, TypeVar
@@ -17,7 +17,7 @@ _FIRST_ROOM = 1_024
 
 
 class Column(Generic[V]):
-    """One value per row, each distinct value kept once: a predicate is asked once per value, not once per row."""
+    """Dictionary-encoded column: a predicate is evaluated once per distinct value, not once per row."""
 
     def __init__(self) -> None:
         self._codes: dict[V, int] = {}
@@ -28,13 +28,13 @@ class Column(Generic[V]):
         self._rows[row] = self._codes.setdefault(value, len(self._codes))
 
     def copy(self) -> "Column[V]":
-        """A column that can be changed on its own."""
+        """An independent copy."""
         other: Column[V] = Column()
         other._codes, other._rows = dict(self._codes), self._rows.copy()
         return other
 
     def where(self, admits: Callable[[V], bool], size: int) -> Mask:
-        """Which of the first `size` rows hold a value that is admitted."""
+        """Mask of the first `size` rows whose value is admitted."""
         table = np.fromiter((admits(value) for value in self._codes), np.bool_, len(self._codes))
         return table[self._rows[:size]]
 
@@ -65,7 +65,7 @@ class Matrix:
         visible_to: frozenset[str] | None,
         vector: Floats | None,
     ) -> None:
-        """Make a row findable, or change it."""
+        """Add a findable row, or replace it."""
         self._row_of[id], self._id_of[row] = row, id
         self._size = max(self._size, row + 1)
         self._findable, self._encoded = _with_room(self._findable, row), _with_room(self._encoded, row)
@@ -79,7 +79,7 @@ class Matrix:
         self._encoded[row], self._findable[row] = vector is not None, True
 
     def copy(self) -> "Matrix":
-        """A matrix that can be changed on its own, with room for one more row."""
+        """An independent copy with capacity for one more row."""
         other = Matrix()
         other._row_of, other._id_of, other._size = dict(self._row_of), dict(self._id_of), self._size
         if self._vectors.size:
@@ -98,7 +98,7 @@ class Matrix:
             self._findable[row] = False
 
     def mask(self, wanted: Filter) -> Mask:
-        """Which rows are findable and pass the filter."""
+        """Mask of the findable rows that pass the filter."""
         mask = self._findable[: self._size] & self._audiences.where(wanted.sees, self._size)
         if wanted.kinds:
             mask &= self._kinds.where(wanted.admits_kind, self._size)
@@ -109,7 +109,7 @@ class Matrix:
         return mask
 
     def nearest(self, vector: Floats, mask: Mask, depth: int) -> list[tuple[Id, float]]:
-        """At most `depth` rows of the mask by cosine, best first, equal ones by id."""
+        """At most `depth` rows of the mask by cosine, best first, ties by id."""
         if vector.shape != self._vectors.shape[1:]:
             return []
         size = min(self._size, len(self._vectors))
@@ -133,11 +133,11 @@ class Matrix:
 
     @property
     def findable(self) -> int:
-        """How many rows are findable."""
+        """The number of findable rows."""
         return len(self._row_of)
 
     def rows(self, ids: Collection[Id]) -> Mapping[int, Id]:
-        """The row numbers of those that are findable."""
+        """The findable ones of these, by row number."""
         return {self._row_of[id]: id for id in ids if id in self._row_of}
 
     def id_of(self, row: int) -> Id | None:
@@ -153,7 +153,7 @@ A = TypeVar("A", Floats, Mask, npt.NDArray[np.int32])
 
 
 def _with_room(values: A, row: int) -> A:
-    """The same array, grown by doubling if the row lies beyond it."""
+    """The same array, at least doubled if the row is beyond its end."""
     if row < len(values):
         return values
     grown = np.zeros((max(row + 1, 2 * len(values)), *values.shape[1:]), values.dtype)

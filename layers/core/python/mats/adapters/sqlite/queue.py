@@ -89,7 +89,7 @@ class SqliteQueue:
         return QueueDepth(*row)
 
     def failing(self) -> int:
-        """How many changes failed and wait for a retry or are dead letters.
+        """Number of changes that failed and wait for a retry or are dead letters.
 
         Leased changes do not count, nor do those without an attempt.
         """
@@ -103,7 +103,7 @@ class SqliteQueue:
         return [DeadLetter(*row) for row in rows]
 
     def redrive(self) -> int:
-        """Put dead letters back into the queue; how many there were."""
+        """Put dead letters back into the queue; returns their number."""
         with self.database.writing() as connection:
             return connection.execute(
                 "UPDATE events SET dead = NULL, attempts = 0, due = 0 WHERE dead IS NOT NULL"
