@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import boto3
 
+from infra import smoke_hints as hints
 from infra.smoke_api import Api, ApiRefused, ApiUnavailable
 from mats.adapters.aws import call, client
 from mats.adapters.dynamodb.values import from_row, to_row
@@ -21,7 +22,6 @@ NAMESPACE = "mats-smoke"
 _LEFT_OVER_S = 3600
 """Items older than this were left by a killed run and are removed; younger ones may belong to another run."""
 _POLL_S = 2.0
-_RUNBOOK = "docs/runbook.md"
 OUTPUTS = {"url": "ApiUrl", "registry_table": "RegistryTable", "profiles_table": "ProfilesTable"}
 """Part of the key of each stack output; the CDK may add a prefix and a suffix."""
 
@@ -63,12 +63,14 @@ class Smoke:
         key = {"namespace": NAMESPACE, "name": f"probe-{int(self.timing.now())}-{mark}"}
         with self._always_removed(key):
             self._put(key, mark)
-            self._wait_until("profile", lambda: self._check_profile(key), _explain_no_profile)
-            self._wait_until("found through the API", lambda: self._check_found(key, mark), _explain_not_found)
+            self._wait_until("profile", lambda: self._check_profile(key), hints.explain_no_profile)
+            self._wait_until("found through the API", lambda: self._check_found(key, mark), hints.explain_not_found)
             if self.with_models:
-                self._wait_until("described by the models", lambda: self._check_enriched(key), _explain_not_enriched)
-        self._wait_until("profile marked as deleted", lambda: self._check_deleted(key), _explain_not_deleted)
-        self._wait_until("no longer found", lambda: self._check_gone(key, mark), _explain_still_found)
+                self._wait_until(
+                    "described by the models", lambda: self._check_enriched(key), hints.explain_not_enriched
+                )
+        self._wait_until("profile marked as deleted", lambda: self._check_deleted(key), hints.explain_not_deleted)
+        self._wait_until("no longer found", lambda: self._check_gone(key, mark), hints.explain_still_found)
 
     def _put(self, key: dict[str, str], mark: str) -> None:
         item = {**key, "kind": "tool", "description": f"Probe {mark} of a smoke test; finds nothing and does nothing."}
@@ -180,45 +182,6 @@ class Smoke:
 
 def _id(key: dict[str, str]) -> str:
     return f"{key['namespace']}/{key['name']}"
-
-
-def _see(*sections: str) -> str:
-    return f"See {_RUNBOOK}: {', '.join(sections)}."
-
-
-def _explain_no_profile(seen: str) -> str:
-    if seen == "no profile yet":
-        return "The item has not come to enrichment: stream, Pipe, bus, rule, queue or function is stuck. " + _see(
-            "A Pipe has stopped", "A Pipe fails", "Dead letters", "Enrichment fails"
-        )
-    return (
-        "There is a profile, but the index has not acknowledged it: OpenSearch or the function's way to it is stuck. "
-        + _see("The index is red", "Writes are blocked", "Changes wait")
-    )
-
-
-def _explain_not_found(seen: str) -> str:
-    if seen.startswith("the API found"):
-        return (
-            "The index has the profile, but discovery does not find it: does the alias `capabilities` name the index "
-            "that enrichment writes to? " + _see("Reindex", "Reconcile")
-        )
-    return "The API does not answer. " + _see("Discovery fails", "The index is red")
-
-
-def _explain_not_enriched(_: str) -> str:
-    return (
-        "The item is found as its owner wrote it, but the models have not described it: are both turned on for this "
-        "account and region, and within their quotas? " + _see("Changes wait", "Dead letters")
-    )
-
-
-def _explain_not_deleted(_: str) -> str:
-    return "The removal has not come to enrichment. " + _see("A Pipe has stopped", "Dead letters", "Changes wait")
-
-
-def _explain_still_found(_: str) -> str:
-    return "What was removed is still found: the index has not taken the tombstone. " + _see("Reconcile")
 
 
 def outputs(cloudformation: Any, stacks: str) -> dict[str, str]:

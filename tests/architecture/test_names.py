@@ -27,8 +27,6 @@ IRREGULAR = set(
 )
 NOT_PARTICIPLES = {"embed", "exceed", "feed", "need", "proceed", "seed", "shed", "speed", "succeed"}
 
-renaming = pytest.mark.xfail(reason="the renaming is under way", strict=False)
-
 
 @cache
 def _trees() -> dict[str, ast.Module]:
@@ -59,13 +57,11 @@ def test_a_verb_is_no_participle(name: str, expected: bool):
     assert is_participle(name) is expected
 
 
-@renaming
 def test_no_function_is_named_by_a_bare_participle():
     functions = _nodes(ast.FunctionDef, ast.AsyncFunctionDef)
     report([f"{path}:{node.lineno} {node.name}" for path, node in functions if is_participle(node.name)])
 
 
-@renaming
 def test_no_public_class_name_stands_for_two_things():
     places = defaultdict(list)
     for path, node in _nodes(ast.ClassDef):
@@ -80,7 +76,6 @@ def test_at_most_three_class_names_occur_twice_and_each_does():
     assert [name for name in SAME_NAME if names.count(name) < 2] == []
 
 
-@renaming
 def test_files_and_functions_stay_short():
     lengths = {path: len((ROOT / path).read_text().splitlines()) for path in _trees()}
     report([f"{path}: {n} lines" for path, n in lengths.items() if n > FILE_LINES and path not in LONGER_FILES])
