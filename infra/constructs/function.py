@@ -76,10 +76,13 @@ class Function(Construct):
             vpc_subnets=network.subnets if network else None,
             security_groups=[network.functions] if network else None,
         )
+        self._accept(snap_start=snap_start, in_network=network is not None)
+
+    def _accept(self, *, snap_start: bool, in_network: bool) -> None:
         if snap_start:
             accept_warning(self, "@aws-cdk/aws-lambda:snapStartRequirePublish", "Its alias is of a published version")
         accept(self, L1="Python 3.13 is what the layers are compiled for and what the tests run on")
-        if network:
+        if in_network:
             accept_each(
                 self,
                 {

@@ -61,7 +61,7 @@ def application(local: LocalSystem) -> Starlette:
         except ClientDisconnect:
             return Response(status_code=400)
         if request.url.path != _MCP and (refused := origin_problem(request.url.scheme, request.headers)):
-            return to_starlette(request, refused)
+            return _to_starlette(request, refused)
         parsed = http.Request(
             method=request.method,
             path=raw_path(request),
@@ -72,24 +72,6 @@ def application(local: LocalSystem) -> Starlette:
         )
         answer = await anyio.to_thread.run_sync(respond, app, parsed)
         return Response(answer.body, answer.status, dict(answer.headers))
-
-    async def internal_error(request: Request, error: Exception) -> Response:
-        LOGGER.error("internal error at %r", request.url.path, exc_info=error)
-        return problem(request, 500, "internal error; the log has the details")
-
-    async def not_found(request: Request, error: Exception) -> Response:
-        return problem(request, 404, "there is nothing at this path; see /openapi.json")
-
-    async def wrong_method(request: Request, error: Exception) -> Response:
-        allowed = (getattr(error, "headers", None) or {}).get("Allow", "GET, HEAD")
-        return problem(request, 405, f"use {allowed}", {"Allow": allowed})
-
-    def problem(request: Request, status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
-        return to_starlette(request, http.problem(status, detail, headers=headers))
-
-    def to_starlette(request: Request, answer: http.Response) -> Response:
-        formatted = with_error_format(request.url.path, answer)
-        return Response(formatted.body, formatted.status, dict(formatted.headers))
 
     routes = [
         *files.routes(),
@@ -102,5 +84,28 @@ def application(local: LocalSystem) -> Starlette:
     return Starlette(
         routes=routes,
         lifespan=lifespan,
-        exception_handlers={404: not_found, 405: wrong_method, Exception: internal_error},
+        exception_handlers={404: _not_found, 405: _wrong_method, Exception: _internal_error},
     )
+
+
+async def _internal_error(request: Request, error: Exception) -> Response:
+    LOGGER.error("internal error at %r", request.url.path, exc_info=error)
+    return _problem(request, 500, "internal error; the log has the details")
+
+
+async def _not_found(request: Request, error: Exception) -> Response:
+    return _problem(request, 404, "there is nothing at this path; see /openapi.json")
+
+
+async def _wrong_method(request: Request, error: Exception) -> Response:
+    allowed = (getattr(error, "headers", None) or {}).get("Allow", "GET, HEAD")
+    return _problem(request, 405, f"use {allowed}", {"Allow": allowed})
+
+
+def _problem(request: Request, status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
+    return _to_starlette(request, http.problem(status, detail, headers=headers))
+
+
+def _to_starlette(request: Request, answer: http.Response) -> Response:
+    formatted = with_error_format(request.url.path, answer)
+    return Response(formatted.body, formatted.status, dict(formatted.headers))

@@ -25,6 +25,17 @@ _TIMES_WEIGHT = 2
 _K1, _B = 1.2, 0.75
 _LONGEST_TOKEN = 200
 """Characters; Lucene refuses a document with a token of more than 32,766 bytes."""
+_ANALYSIS: Mapping[str, Any] = {
+    "analyzer": {
+        "words": {
+            "type": "custom",
+            "tokenizer": "letters_and_digits",
+            "filter": ["lowercase", "asciifolding", "whole", "porter_stem"],
+        }
+    },
+    "tokenizer": {"letters_and_digits": {"type": "pattern", "pattern": r"[^\p{L}\p{M}\p{N}\p{Co}]+"}},
+    "filter": {"whole": {"type": "truncate", "length": _LONGEST_TOKEN}},
+}
 
 
 def write_alias(index: str) -> str:
@@ -68,17 +79,7 @@ def index_body(dimension: int | None, *, aliases: Collection[str], replicas: str
                 "gc_deletes": "0s",  # own tombstones reject late writes; a purged id is free at once
                 "similarity": {"weighted": {"type": "BM25", "k1": _K1 * _TIMES_WEIGHT, "b": _B}},
             },
-            "analysis": {
-                "analyzer": {
-                    "words": {
-                        "type": "custom",
-                        "tokenizer": "letters_and_digits",
-                        "filter": ["lowercase", "asciifolding", "whole", "porter_stem"],
-                    }
-                },
-                "tokenizer": {"letters_and_digits": {"type": "pattern", "pattern": r"[^\p{L}\p{M}\p{N}\p{Co}]+"}},
-                "filter": {"whole": {"type": "truncate", "length": _LONGEST_TOKEN}},
-            },
+            "analysis": _ANALYSIS,
         },
         "mappings": {
             "dynamic": "strict",

@@ -14,7 +14,9 @@ from mats.local.cli.spending import confirm_cost
 from mats.settings import Settings
 
 if TYPE_CHECKING:
+    from mats.evaluation.data.datasets import Dataset
     from mats.evaluation.systems.catalogue import Variant
+    from mats.evaluation.systems.models import Models
 
 
 def add_to(app: typer.Typer) -> None:
@@ -46,12 +48,8 @@ def evaluate(
     Prints Match@1/3/5/15, MRR and Recall@15 with bootstrap 95 % intervals and writes them to evaluation/results.
     """
     from mats.evaluation.data.datasets import load  # noqa: PLC0415
-    from mats.evaluation.data.defects import defects  # noqa: PLC0415
     from mats.evaluation.reporting.results import write_results  # noqa: PLC0415
-    from mats.evaluation.systems.costs import estimate_cost  # noqa: PLC0415 - scipy and friends, for this command only
     from mats.evaluation.systems.models import Models  # noqa: PLC0415
-    from mats.evaluation.systems.score import score  # noqa: PLC0415
-    from mats.evaluation.systems.workbench import Workbench  # noqa: PLC0415
 
     settings: Settings = context.obj
     with exit_codes():
@@ -59,30 +57,47 @@ def evaluate(
         if list_variants:
             _list(models, as_json)
             return
-        chosen = _variant(variant)
-        if folder is None:
-            raise typer.BadParameter("missing: name a folder with a judged data set", param_hint="DIR")
-        dataset = load(folder)
+        chosen, dataset = _variant(variant), load(_check_folder(folder))
         if lacking := models.lacking(chosen.needs):
             raise DependencyFailed(f"{chosen.name} {lacking}")
-        with (
-            bar("Indexing", len(dataset.registrations)) as indexed,
-            bar("Asking", len(dataset.queries)) as asked,
-            Workbench(dataset=dataset, settings=models.settings, models=models, indexed=indexed) as bench,
-        ):
-            confirm_cost(
-                [estimate_cost(chosen, models.settings, len(dataset.queries))] if "llm" in chosen.needs else [], yes=yes
-            )
-            results = score(bench, chosen, progress=asked)
+        results = _measure(models, chosen, dataset, yes=yes)
         path = write_results(f"evaluate-{dataset.name}-{chosen.name}", results)
     if as_json:
         print_json(results)
     else:
         _show(results)
-        for one in defects(dataset):
-            if one.suspicions:
-                err.print(plain(f"suspicious: {one.source}: {'; '.join(one.suspicions)}"), style="yellow")
+        _warn_of_defects(dataset)
         err.print(f"results written to {path}", style="dim", soft_wrap=True)
+
+
+def _measure(models: "Models", chosen: "Variant", dataset: "Dataset", *, yes: bool) -> dict[str, Any]:
+    from mats.evaluation.systems.costs import estimate_cost  # noqa: PLC0415 - scipy and friends, for this command only
+    from mats.evaluation.systems.score import score  # noqa: PLC0415
+    from mats.evaluation.systems.workbench import Workbench  # noqa: PLC0415
+
+    with (
+        bar("Indexing", len(dataset.registrations)) as indexed,
+        bar("Asking", len(dataset.queries)) as asked,
+        Workbench(dataset=dataset, settings=models.settings, models=models, indexed=indexed) as bench,
+    ):
+        confirm_cost(
+            [estimate_cost(chosen, models.settings, len(dataset.queries))] if "llm" in chosen.needs else [], yes=yes
+        )
+        return score(bench, chosen, progress=asked)
+
+
+def _warn_of_defects(dataset: "Dataset") -> None:
+    from mats.evaluation.data.defects import defects  # noqa: PLC0415
+
+    for source in defects(dataset):
+        if source.suspicions:
+            err.print(plain(f"suspicious: {source.source}: {'; '.join(source.suspicions)}"), style="yellow")
+
+
+def _check_folder(folder: Path | None) -> Path:
+    if folder is None:
+        raise typer.BadParameter("missing: name a folder with a judged data set", param_hint="DIR")
+    return folder
 
 
 def _variant(name: str) -> "Variant":
