@@ -55,7 +55,7 @@ def test_a_dry_run_shows_before_and_after_and_saves_nothing(mats: Mats, models):
     mats("import", "-", stdin=rows(REFUND))
     shown = mats("enrich", "--dry-run", "com.acme/refund_payment", **models)
     assert shown.code == 0
-    assert "as the writer would" in shown.out
+    assert "enriched profile" in shown.out
     [preview] = mats("enrich", "--dry-run", "com.acme/refund_payment", "--json", **models).json["previews"]
     assert preview["before"]["action"] == ""
     assert preview["after"]["action"] != ""
@@ -63,7 +63,7 @@ def test_a_dry_run_shows_before_and_after_and_saves_nothing(mats: Mats, models):
 
 
 def test_a_dry_run_without_ids_is_an_error(mats: Mats, models):
-    assert "say which" in mats("enrich", "--dry-run", **models).err
+    assert "is required with --dry-run" in mats("enrich", "--dry-run", **models).err
     assert mats("enrich", "--dry-run", "com.acme/nothing", **models).code == 1
 
 

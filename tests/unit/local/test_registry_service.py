@@ -121,7 +121,7 @@ def test_a_dead_letter_shows_its_reason(local, service):
     local.stores.registry.put([a_registration()])
     with local.stores.database.writing() as connection:
         connection.execute("UPDATE events SET dead = 'a bug'")
-    assert only(service)["error"] == "its change was given up: a bug"
+    assert only(service)["error"] == "its change is a dead letter: a bug"
     assert service.overview()["shows"]["rejected"] == service.overview()["changes"]["given_up"] == 1
     assert service.get(REFUND)["given_up"] == "a bug"
 

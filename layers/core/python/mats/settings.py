@@ -32,8 +32,8 @@ class Settings:
         None,
         "folder for encoder weights and the graphs built from them; default: the user's cache folder",
     )
-    bedrock: bool = _setting("MATS_BEDROCK", False, "1: use models on Amazon Bedrock, with AWS's own credentials")
-    region: str = _setting("AWS_REGION", "", "AWS region; default: the one AWS's own configuration names")
+    bedrock: bool = _setting("MATS_BEDROCK", False, "1: use models on Amazon Bedrock; needs AWS credentials")
+    region: str = _setting("AWS_REGION", "", "AWS region; default: the region of the AWS configuration")
     rerank_model: str = _setting(
         "MATS_RERANK_MODEL", "amazon.nova-micro-v1:0", "Converse model id or ARN of the reranker, or `none`"
     )
@@ -67,7 +67,7 @@ class Settings:
     jwt_audience: str = _setting("MATS_JWT_AUDIENCE", "", "audience of these tokens")
     jwt_claim: str = _setting("MATS_JWT_CLAIM", "audiences", "claim that lists a caller's audiences")
     audiences: tuple[str, ...] = _setting("MATS_AUDIENCES", (), "audiences of local callers, separated by commas")
-    log_queries: str = _setting("MATS_LOG_QUERIES", "text", "what logs hold of a query: its `text` or its `hash`")
+    log_queries: str = _setting("MATS_LOG_QUERIES", "text", "how queries are logged: as `text` or as `hash`")
 
     def __post_init__(self) -> None:
         faults = []
@@ -162,10 +162,10 @@ _FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no"
 
 
 def parse_value(text: str, default: object) -> object:
-    """The value of a setting written as text; the default says of which type.
+    """Parse the text of a setting to the type of its default.
 
     Raises:
-        ValueError: the message says what the value must be.
+        ValueError: the message is the expected form.
     """
     if isinstance(default, bool):
         if text.lower() not in _FLAGS:

@@ -118,7 +118,7 @@ def test_competitors_are_named_with_the_reason():
     competitor = query.competitors[0]
     assert competitor.id == TIDES.id
     assert any("harbour" in why for why in competitor.why)
-    assert any("trusted more" in why for why in competitor.why)
+    assert any("has more trust" in why for why in competitor.why)
     assert "outranked" in flags(report)
 
 

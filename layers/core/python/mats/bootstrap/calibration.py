@@ -1,4 +1,4 @@
-"""What makes raw scores absolute, by index and encoder."""
+"""Constants that map raw scores to [0, 1], by index and encoder."""
 
 import json
 import logging
@@ -12,7 +12,7 @@ LOGGER = logging.getLogger("mats")
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What makes raw scores absolute, for one index and encoder."""
+    """Scale and thresholds for one index and encoder."""
 
     scale: Scale
     thresholds: Thresholds
@@ -25,8 +25,8 @@ RERANKED = Thresholds(match=0.7, weak=0.4)
 def load_calibration(index: str, encoder: str) -> Calibration:
     """The constants for an index and an encoder, by the start of `index/encoder`.
 
-    A pair that was never measured has those of the same index with another encoder, else the first ones, which the log
-    says, until `make calibrate` has run with it.
+    Fallback for a pair without calibration, with a warning: the same index with another encoder, else the first entry.
+    `make calibrate` adds a pair.
     """
     table = json.loads(resource("calibration.json"))
     wanted = f"{index}/{encoder}"

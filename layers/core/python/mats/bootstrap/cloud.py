@@ -28,7 +28,7 @@ _CALLERS_TIMEOUT_S = 0.3
 
 
 def cloud_system(settings: Settings, *, encoder: Encoder | None = None) -> "CloudSystem":
-    """The system over the tables and the domain that the stacks made; makes no call.
+    """The system over the tables and the domain of the stacks; makes no call.
 
     Args:
         settings: They name the domain and the tables.
@@ -52,7 +52,7 @@ class CloudStores:
     @cached_property
     def _tables(self) -> Tables:
         if not self._settings.profiles_table:
-            raise SettingsInvalid("set MATS_REGISTRY_TABLE, MATS_TRUST_TABLE and MATS_PROFILES_TABLE, too")
+            raise SettingsInvalid("missing: set MATS_REGISTRY_TABLE, MATS_TRUST_TABLE and MATS_PROFILES_TABLE")
         return Tables(region=self._settings.region, session=self._session)
 
     @cached_property
@@ -71,7 +71,7 @@ class CloudStores:
 
     @cached_property
     def index(self) -> OpenSearchIndex:
-        """Asks for the generations only when it writes."""
+        """Reads the generations only when it writes."""
         return OpenSearchIndex(self._domain, self._writable, self._restore, encoder=self._models.encoder_name)
 
     @cached_property

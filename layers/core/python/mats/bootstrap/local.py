@@ -71,7 +71,7 @@ class LocalStores:
         return SqliteGenerations(self.database, self.index.name)
 
     def announce_rejections(self, rejected: Sequence[Profile]) -> None:
-        """Does nothing: the profile says why."""
+        """Does nothing: the profile has the reason."""
 
     def close(self) -> None:
         """Close the file."""

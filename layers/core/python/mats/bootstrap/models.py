@@ -1,4 +1,4 @@
-"""The models that settings name: on Bedrock, or an encoder on this machine. Each is made at first use."""
+"""The models that settings name: on Bedrock, or an encoder on this machine. Each is built at first use."""
 
 import json
 from collections.abc import Callable
@@ -28,7 +28,7 @@ _BATCH_ATTEMPTS = 8
 
 @dataclass(frozen=True)
 class ConfiguredModels:
-    """The models of a system. None where the settings name none, or it is missing."""
+    """The models of a system; None for a model that is not configured or cannot be loaded."""
 
     load_bedrock: Callable[[], "Bedrock | None"]
     load_encoder: Callable[[], Encoder | None]
@@ -54,7 +54,7 @@ class ConfiguredModels:
 
     @property
     def encoder(self) -> Encoder | None:
-        """The encoder; `without_encoder` says why there is none."""
+        """The encoder; if there is none, `without_encoder` has the reason."""
         return self._encoder_or_reason[0]
 
     @property
@@ -78,7 +78,7 @@ class ConfiguredModels:
         return self.load_reranker()
 
     def spending(self) -> dict[str, Usage]:
-        """What this process has spent, by model."""
+        """Tokens and dollars of this process, by model."""
         return self.bedrock.meter.totals() if self.bedrock else {}
 
 
@@ -112,7 +112,7 @@ def configured_models(
 
 
 def bedrock(settings: Settings, session: "Session | None" = None) -> "Bedrock | None":
-    """The models on Bedrock as the service asks them, if the settings turn them on; they share this session.
+    """The models on Bedrock with the service's timeouts, if the settings turn them on; they share this session.
 
     Raises:
         DependencyFailed: boto3 is not installed.
@@ -130,7 +130,7 @@ def batch_bedrock(settings: Settings) -> "Bedrock":
 
 
 def prices() -> Prices:
-    """What models cost."""
+    """Prices per token of the models."""
     return Prices.parse(json.loads(resource("prices.json")))
 
 
@@ -152,7 +152,7 @@ def _bedrock(settings: Settings, budgets: Budgets, **more: Any) -> "Bedrock":
 
 
 def bedrock_catalogue(settings: Settings) -> dict[str, Any]:
-    """What Bedrock lists in the region of these settings; AWS's own credentials are enough, no model is called.
+    """The models and inference profiles in the region of these settings; needs AWS credentials, calls no model.
 
     Raises:
         DependencyFailed: boto3 is not installed, or Bedrock did not answer.

@@ -1,4 +1,4 @@
-"""What a system is built on: registry, profiles and index, each made when it is first used."""
+"""The stores and the index of a system, each built at first use."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -37,11 +37,11 @@ class Stores(Protocol):
 
     @property
     def audiences_of(self) -> Callable[[str], frozenset[str]] | None:
-        """The audiences of an IAM principal by its ARN; None where callers bring theirs with them."""
+        """Look up the audiences of an IAM principal by its ARN; None where tokens carry them."""
         ...
 
     def announce_rejections(self, rejected: Sequence[Profile]) -> None:
-        """Announce rejected registrations where someone listens.
+        """Announce rejected registrations, if there is an event bus.
 
         Raises:
             DependencyFailed: not all were announced.

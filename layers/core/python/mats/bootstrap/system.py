@@ -1,4 +1,4 @@
-"""The pipeline over some stores and models. Each part is made when it is first used: cold starts count."""
+"""The pipeline over stores and models. Each part is built at first use, for short cold starts."""
 
 import logging
 import os
@@ -39,7 +39,7 @@ S_co = TypeVar("S_co", bound=Stores, covariant=True)
 
 LOGGER = logging.getLogger("mats")
 _STAGE_THREADS = 256
-"""Threads start as they are needed; an idle one costs next to nothing."""
+"""Threads start on demand, and an idle one is cheap."""
 _REMOTE_ENCODERS_PER_CORE = 16
 """Concurrent retrievals per core where most of a retrieval is waiting for a remote encoder; otherwise 1."""
 
@@ -53,7 +53,7 @@ class System(Generic[S_co]):
     stores: S_co
     clock: Clock = field(default_factory=SystemClock)
     waiting: Counter[str] = field(default_factory=Counter)
-    """Why changes had to wait for a model, and how often."""
+    """How often changes had to wait for a model, by reason."""
 
     @cached_property
     def discover(self) -> Discover:
@@ -83,7 +83,7 @@ class System(Generic[S_co]):
 
     @cached_property
     def application(self) -> Application:
-        """The online path as callers use it."""
+        """The operations of the API over the online path."""
         return Application(
             self.discover,
             LookUp(self.stores.index),
@@ -117,7 +117,7 @@ class System(Generic[S_co]):
 
     @cached_property
     def change_processor(self) -> "ChangeProcessor":
-        """The offline path as the function runs it."""
+        """The offline path for batches of events."""
         from mats.edge.changes import ChangeProcessor  # noqa: PLC0415 - not for discovery
 
         return ChangeProcessor(self.enrich, self.models.spending, self._metrics("enrichment"))
@@ -145,7 +145,7 @@ class System(Generic[S_co]):
         return Reindex(profiles=self.stores.profiles, generations=self.stores.generations)
 
     def backfill(self, per_minute: int) -> "Backfill":
-        """The renewal of stale profiles, at most so many a minute; 0: no limit."""
+        """The renewal of stale profiles with a rate limit; 0: no limit."""
         from mats.usecases.backfill import Backfill  # noqa: PLC0415 - not for discovery
 
         return Backfill(enrich=self.enrich, clock=self.clock, ids=fresh_id, pause=time.sleep, per_minute=per_minute)
@@ -158,14 +158,14 @@ class System(Generic[S_co]):
 
     @property
     def why_waiting(self) -> str:
-        """The commonest reason why changes had to wait for a model; empty if none had to."""
+        """The most frequent reason why changes had to wait for a model; empty if none had to."""
         return next((reason for reason, _ in self.waiting.most_common(1)), "")
 
     def _note_wait(self, id: Id, error: DependencyFailed) -> None:
         """Log each reason once."""
         self.waiting[str(error)] += 1
         if self.waiting[str(error)] == 1:
-            LOGGER.warning("%s and perhaps others wait for a model: %s", id, error)
+            LOGGER.warning("change waits for a model id=%s: %s", id, error)
 
     def _metrics(self, service: str) -> Metrics:
         if not self.settings.metrics:

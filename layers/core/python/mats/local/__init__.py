@@ -1,1 +1,1 @@
-"""The same system on one machine: a command line and a service that call the very handlers AWS calls."""
+"""The system on one machine: a command line and an HTTP service over the same application as in AWS."""

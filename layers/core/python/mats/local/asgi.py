@@ -1,9 +1,9 @@
-"""Reading Starlette requests as they were sent."""
+"""The raw path and the bounded body of Starlette requests."""
 
 from starlette.requests import Request
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
-"""Methods of a route that answers wrong methods itself."""
+"""For a route that answers unsupported methods itself."""
 
 
 def raw_path(request: Request) -> str:

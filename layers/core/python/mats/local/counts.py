@@ -6,7 +6,7 @@ from mats.bootstrap.local import DATABASE, LocalSystem
 
 
 def counts(local: LocalSystem) -> dict[str, Any]:
-    """What is registered, findable and waiting: the JSON of `mats stats`."""
+    """The JSON of `mats stats`: counts of registrations, profiles, waiting changes and vectors."""
     stores, models = local.stores, local.models
     return {
         "home": str(local.settings.home),

@@ -1,4 +1,4 @@
-"""The reference pages under docs/reference, written from what they describe: settings, commands, API.
+"""The reference pages under docs/reference, generated from the code: settings, commands, API.
 
 `python -m mats.local.reference` (`make docs`) writes them; a test fails when they are stale.
 """
@@ -19,7 +19,6 @@ _NOTE = "<!-- Written by `make docs` from the code; change it there. -->"
 
 
 def main() -> None:
-    """Bring the pages up to date."""
     FOLDER.mkdir(exist_ok=True)
     for name, text in pages().items():
         (FOLDER / name).write_text(text, encoding="utf-8")
@@ -41,10 +40,9 @@ def _settings() -> str:
         for setting in fields(Settings)
     )
     intro = (
-        "Everything is set by environment variables, read in one place. What cannot be used is refused at the start, "
-        "every fault at once."
+        "Every setting is an environment variable. Invalid values are rejected at the start, with every fault at once."
     )
-    return _page("Settings", intro, iter([f"| variable | default | what it is |\n|---|---|---|\n{rows}"]))
+    return _page("Settings", intro, iter([f"| variable | default | meaning |\n|---|---|---|\n{rows}"]))
 
 
 def _default(value: object) -> str:
@@ -58,31 +56,20 @@ def _cell(text: str) -> str:
 
 
 def _commands() -> str:
-    """What typer makes of the commands, under our note."""
-    ran = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "typer",
-            "mats.local.cli.main",
-            "utils",
-            "docs",
-            "--name",
-            "mats",
-            "--title",
-            "Commands",
-        ],
+    """The page that typer generates, under our note."""
+    generated = subprocess.run(
+        [sys.executable, *"-m typer mats.local.cli.main utils docs --name mats --title Commands".split()],
         capture_output=True,
         text=True,
         check=True,
     )
-    return f"{_NOTE}\n\n{html.unescape(ran.stdout).strip()}\n"
+    return f"{_NOTE}\n\n{html.unescape(generated.stdout).strip()}\n"
 
 
 def _api(document: Mapping[str, Any]) -> str:
     intro = (
         "The same API answers locally and behind API Gateway; `/openapi.json` describes it for programs. Errors are "
-        "`application/problem+json` (RFC 9457); `errors` names every field that is wrong."
+        "`application/problem+json` (RFC 9457); `errors` names every invalid field."
     )
     calls = [
         _call(path, method, operation)
@@ -90,13 +77,13 @@ def _api(document: Mapping[str, Any]) -> str:
         for method, operation in methods.items()
     ]
     schemas = [_schema(name, schema) for name, schema in sorted(document["components"]["schemas"].items())]
-    return _page("API", intro, iter([*calls, "# What goes in and comes out", *schemas]))
+    return _page("API", intro, iter([*calls, "# Types", *schemas]))
 
 
 def _call(path: str, method: str, operation: Mapping[str, Any]) -> str:
     parts = [f"## {method.upper()} {path}", operation.get("description") or f"{operation['summary']}."]
-    asked = operation.get("requestBody", {}).get("content", {})
-    parts += [f"Takes {_kinds(asked)}."] if asked else []
+    body = operation.get("requestBody", {}).get("content", {})
+    parts += [f"Body: {_kinds(body)}."] if body else []
     rows = [
         f"| `{p['name']}` | {p['in']} | {_cell(p.get('description', ''))} |" for p in operation.get("parameters", [])
     ]

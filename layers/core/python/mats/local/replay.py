@@ -20,7 +20,7 @@ class RankedCandidate(NamedTuple):
 
 
 class Move(NamedTuple):
-    """A candidate then and now; None where it was not a candidate."""
+    """A candidate in the logged and in the current ranking; None where it is not in one."""
 
     id: str
     was: RankedCandidate | None
@@ -36,7 +36,7 @@ def decision(query_id: str, logs: Iterable[Path]) -> dict[str, Any]:
     for record in (record for log in logs for record in _records(log)):
         if record.get("event") == "discovered" and record.get("query_id") == query_id:
             return record
-    message = f"no decision {query_id!r} in the logs; what `mats serve` answers is kept in mats.log"
+    message = f"no decision {query_id!r} in the logs; `mats serve` logs its answers to mats.log"
     raise RequestInvalid([Fault("", message)])
 
 
@@ -60,20 +60,20 @@ def logged_query(record: Mapping[str, Any]) -> Query:
         RequestInvalid: the text of the query was not logged.
     """
     if "query" not in record:
-        message = "was logged as a hash (MATS_LOG_QUERIES=hash) and cannot be replayed; log the `text` from now on"
+        message = "was logged as a hash and cannot be replayed; set MATS_LOG_QUERIES=text for later queries"
         raise RequestInvalid([Fault("query", message)])
     return Query.parse({"query": record["query"], **record["filter"]})
 
 
 def logged_scope(record: Mapping[str, Any]) -> Scope:
-    """The scope of a record: filters that only ARD has."""
+    """The filters of a record that only ARD has."""
     logged = record.get("scope", {})
     choices = frozenset(frozenset(choice) for choice in logged.get("tag_choices", ()))
     return Scope(frozenset(logged.get("homes", ())), choices)
 
 
 def moves(record: Mapping[str, Any], shortlist: Shortlist) -> list[Move]:
-    """Every candidate of both rankings, in the order of now; those that are gone come last."""
+    """Every candidate of both rankings, in the current order; those that are gone come last."""
     was = {entry["id"]: _ranked_then(entry) for entry in record["candidates"]}
     now = {result.candidate.profile.id: _ranked_now(n, result) for n, result in enumerate(shortlist.ranked, start=1)}
     return [Move(id, was.get(id), now.get(id)) for id in {**now, **was}]

@@ -29,7 +29,7 @@ from mats.resources import swagger_ui
 _THREADS = 256
 """Concurrent requests; each mostly waits for a model."""
 _MAX_BODY_BYTES = 4 * http.MAX_BODY_BYTES
-"""Bytes of a body that are kept; far above the limit of any endpoint."""
+"""Bytes of a body that are read into memory; far above the limit of any endpoint."""
 
 _MCP = "/mcp"
 """MCP has an origin check of its own, which admits pages of other programs on this machine."""

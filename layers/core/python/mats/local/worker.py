@@ -13,7 +13,7 @@ from mats.edge.changes import ChangeProcessor
 from mats.ports import Change, QueuedChange
 
 BATCH = 64
-"""Events per batch: enough for the encoder to sort them by length."""
+"""Events per batch without a writer: enough for the encoder to sort them by length."""
 _POLL_S = 0.25
 _RETRY_S = 5
 
@@ -21,29 +21,32 @@ LOGGER = logging.getLogger("mats.worker")
 
 
 def drain(
-    local: LocalSystem, done: Callable[[int], None] = lambda count: None, *, stopped: Callable[[], bool] = lambda: False
+    local: LocalSystem,
+    on_batch: Callable[[int], None] = lambda count: None,
+    *,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> int:
     """Process the events that are due, a batch at a time; the number that failed.
 
     Args:
         local: The system.
-        done: Called after each batch with the number that succeeded.
+        on_batch: Called after each batch with the number that succeeded.
         stopped: Ends the run between two batches.
 
     Raises:
-        StorageUnusable: the registry cannot be written; what is queued stays queued.
+        StorageUnusable: the registry cannot be written; events stay in the queue.
     """
     failures, seen = 0, 0
     local.stores.queue.release_orphans()
-    batch = local.settings.writer_calls if local.models.writer else BATCH  # no more than are written at the same time
+    batch = local.settings.writer_calls if local.models.writer else BATCH  # the writer's concurrent calls
     while not stopped():
         if local.models.writer:
             seen = _index_raw(local, seen, stopped)
         if not (taken := local.stores.queue.take(batch)):
             break
         failed = _process(local.change_processor, taken)
-        local.stores.queue.settle(taken, failed, "its profile could not be brought up to date; see the log")
-        done(len(taken) - len(failed))
+        local.stores.queue.settle(taken, failed, "its profile could not be updated; see the log")
+        on_batch(len(taken) - len(failed))
         failures += len(failed)
     return failures
 
@@ -69,7 +72,7 @@ def _process(processor: ChangeProcessor, events: Sequence[QueuedChange]) -> froz
     except DependencyFailed:
         raise
     except Exception:
-        LOGGER.exception("a bug while handling %s", ", ".join(event.id for event in events[:5]))
+        LOGGER.exception("internal error: events of %s failed", ", ".join(event.id for event in events[:5]))
         return frozenset(changes)
 
 
@@ -82,12 +85,12 @@ class EnrichmentWorker(threading.Thread):
         self._stopped = threading.Event()
 
     def run(self) -> None:
-        """Drain, wait, repeat; if the storage fails, wait longer."""
+        """Drain the queue at each poll; if the storage fails, wait longer."""
         while not self._stopped.wait(_POLL_S):
             try:
                 drain(self._local, stopped=self._stopped.is_set)
             except DependencyFailed as error:
-                LOGGER.error("changes wait: %s", error)
+                LOGGER.error("the worker cannot use the storage; trying again in %s s: %s", _RETRY_S, error)
                 self._stopped.wait(_RETRY_S)
 
     def stop(self) -> None:

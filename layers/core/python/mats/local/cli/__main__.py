@@ -1,4 +1,4 @@
-"""`python -m mats.local.cli` is `mats`."""
+"""`python -m mats.local.cli`: the same as `mats`."""
 
 from mats.local.cli.main import main
 

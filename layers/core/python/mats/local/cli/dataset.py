@@ -38,7 +38,7 @@ class Tools(StrEnum):
 def add_to(app: typer.Typer) -> None:
     """Register the commands."""
     commands = typer.Typer(
-        help="JudgedSet data sets: convert published ones, and check for defects.", no_args_is_help=True
+        help="Judged data sets: convert published ones, and check for defects.", no_args_is_help=True
     )
     commands.command()(toolret)
     commands.command()(appworld)
@@ -50,19 +50,18 @@ def toolret(
     source: Source,
     to: Out,
     view: Annotated[View, typer.Option(help="Tools, or agents that group them by provider.")] = View.TOOLS,
-    registry: Annotated[Tools, typer.Option(help="Gold tools only, as in the paper, or all that are published.")] = (
+    registry: Annotated[Tools, typer.Option(help="Gold tools only, as in the paper, or all published tools.")] = (
         Tools.GOLD
     ),
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """ToolRet, from copies of mangopy/ToolRet-Queries and mangopy/ToolRet-Tools: JSON lines, JSON or parquet."""
-    from mats.evaluation.data.sources.toolret import agents  # noqa: PLC0415
-    from mats.evaluation.data.sources.toolret import toolret as loaded  # noqa: PLC0415 - what evaluation needs, for this only
+    from mats.evaluation.data.sources import toolret as source_module  # noqa: PLC0415 - evaluation's libraries
 
     with exit_codes():
-        judged = loaded(source, whole=registry is Tools.ALL)
-        _finish(agents(judged) if view is View.AGENTS else judged, to, force, as_json)
+        judged = source_module.toolret(source, whole=registry is Tools.ALL)
+        _finish(source_module.agents(judged) if view is View.AGENTS else judged, to, force, as_json)
 
 
 def appworld(
@@ -73,10 +72,10 @@ def appworld(
     as_json: AsJson = False,
 ) -> None:
     """AppWorld, from a copy of its data folder: api_docs, tasks, datasets."""
-    from mats.evaluation.data.sources.appworld import appworld as loaded  # noqa: PLC0415
+    from mats.evaluation.data.sources.appworld import appworld as load_appworld  # noqa: PLC0415
 
     with exit_codes():
-        _finish(loaded(source, agents=view is View.AGENTS), to, force, as_json)
+        _finish(load_appworld(source, agents=view is View.AGENTS), to, force, as_json)
 
 
 def check(
@@ -86,7 +85,7 @@ def check(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Check each source for labels that are not in the registry, or share one document."""
+    """Check each source for labels that are not in the registry or share one document."""
     with exit_codes():
         report = _check(folder)
     if as_json:

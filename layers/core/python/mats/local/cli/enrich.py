@@ -31,16 +31,16 @@ def enrich(
     context: typer.Context,
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="ID...", help="namespace/name; all that the writer has not read by default."),
+        typer.Argument(metavar="ID...", help="namespace/name; default: every capability that needs the writer."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show each as its owner wrote it and as the writer would; keep nothing.")
+        bool, typer.Option("--dry-run", help="Show each raw profile beside the writer's; save nothing.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Have the writer describe what it has not read yet. Needs MATS_BEDROCK=1 and AWS credentials.
+    """Enrich capabilities whose profile the writer has not written yet. Needs MATS_BEDROCK=1 and AWS credentials.
 
-    What it has read is not paid for again. Stop it when you like and run it again: it goes on from there.
+    Calls no model for the others, so you can interrupt it and run it again.
     """
     with exit_codes():
         local = local_system(context.obj)
@@ -57,25 +57,25 @@ def enrich(
 
 def _run(local: LocalSystem, ids: list[Id], *, as_json: bool) -> None:
     outcomes = Counter[str]()
-    with bar("Describing", len(ids)) as advance:
+    with bar("Enriching", len(ids)) as advance:
         for step in replace(local.reconcile, page=_PAGE)(ids):
             outcomes.update(step.outcomes.values())
             advance(len(step.outcomes))
             if all(outcome is Outcome.DEGRADED for outcome in step.outcomes.values()):
-                break  # the next ones would fare no better
+                break  # the next ones would fail, too
     if as_json:
         print_json({"capabilities": len(ids), **outcomes, **usage_json(local)})
     else:
-        out.print(", ".join([f"{len(ids):,} capabilities", *(f"{n:,} {what}" for what, n in outcomes.items())]))
+        out.print(", ".join([f"{len(ids):,} capabilities", *(f"{n:,} {outcome}" for outcome, n in outcomes.items())]))
         print_usage(local)
     if outcomes["degraded"]:
-        complain(f"{outcomes['degraded']:,} have to wait: {local.why_waiting or 'a model did not answer'}")
+        complain(f"{outcomes['degraded']:,} wait ({local.why_waiting or 'a model did not answer'}); run it again")
         raise typer.Exit(Exit.UNAVAILABLE)
 
 
 def _preview(local: LocalSystem, ids: list[Id], *, as_json: bool) -> None:
     if not ids:
-        raise RequestInvalid([Fault("ID", "say which: --dry-run asks the writer once for each")])
+        raise RequestInvalid([Fault("ID", "is required with --dry-run, which calls the writer for each")])
     items, unusable = local.stores.registry.get(ids), 0
     shown: list[dict[str, Any]] = []
     for id in ids:
@@ -99,7 +99,7 @@ def _preview(local: LocalSystem, ids: list[Id], *, as_json: bool) -> None:
 
 
 def _describe(local: LocalSystem, registration: Registration) -> tuple[Profile, Profile]:
-    """The profile as the owner wrote it and as the writer would."""
+    """The raw profile and the writer's."""
     maker = local.profile_maker
     return maker.raw(registration, None), maker.describe(registration, None)
 
@@ -112,8 +112,8 @@ def _compare(before: Profile, after: Profile) -> None:
     out.print(plain(after.id), style="bold cyan")
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("", style="dim")
-    table.add_column("as its owner wrote it", overflow="fold", ratio=1)
-    table.add_column("as the writer would", overflow="fold", ratio=1)
+    table.add_column("raw profile", overflow="fold", ratio=1)
+    table.add_column("enriched profile", overflow="fold", ratio=1)
     for field in _FIELDS:
         table.add_row(field, *(plain(_readable(getattr(p.enrichment, field))) for p in (before, after)))
     out.print(table)

@@ -38,7 +38,7 @@ def evaluate(
         str | None, typer.Option(help="Converse model id of the LLM, where the system has one; also MATS_RERANK_MODEL.")
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Accept the estimated cost; without it, no model is asked.")
+        bool, typer.Option("--yes", help="Accept the estimated cost; without it, no model is called.")
     ] = False,
     list_variants: Annotated[bool, typer.Option("--list-variants", help="Print the systems.")] = False,
     as_json: AsJson = False,
@@ -107,7 +107,7 @@ def _variant(name: str) -> "Variant":
         return VARIANTS[SYNONYMS.get(name, name)]
     except KeyError as error:
         raise typer.BadParameter(
-            f"{name!r} is unknown: use one of {', '.join(VARIANTS)}", param_hint="--variant"
+            f"unknown system {name!r}: use one of {', '.join(VARIANTS)}", param_hint="--variant"
         ) from error
 
 
@@ -123,7 +123,7 @@ def _list(models: Any, as_json: bool) -> None:
         print_json(rows)
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("variant", "what it is", "here"):
+    for heading in ("variant", "description", "status"):
         table.add_column(heading)
     for row in rows:
         table.add_row(row["name"], plain(row["says"]), plain(row["lacking"] or "runs"))

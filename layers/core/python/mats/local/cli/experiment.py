@@ -20,13 +20,13 @@ def experiment(
     context: typer.Context,
     data: Annotated[Path, typer.Option(help="Folder of judged data sets.", exists=True, file_okay=False)],
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Which experiments; all by default.")
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Experiments; default: all.")
     ] = None,
     sets: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME", help="Only this data set; may be given several times.")
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Accept the estimated cost; without it, no model is asked.")
+        bool, typer.Option("--yes", help="Accept the estimated cost; without it, no model is called.")
     ] = False,
     examples: Annotated[
         Path, typer.Option(help="Folder for real texts of misses, which are not part of the results.")

@@ -27,7 +27,7 @@ def gate(
     ] = False,
     sets: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME", help="With --update: a set to measure; `examples` by default."),
+        typer.Option("--set", metavar="NAME", help="With --update: a set to measure; default: `examples`."),
     ] = None,
 ) -> None:
     """Fail if a measure of retrieval is below its interval in the baseline.

@@ -28,7 +28,7 @@ from mats.ports import Item
 from mats.settings import Settings
 
 _MOST_SHOWN = 50
-"""Lines of a report on a terminal; JSON has all of them."""
+"""Lines of a report on a terminal; JSON is complete."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -65,8 +65,8 @@ def import_(
 
     Reads JSON Lines of registrations or of retrieval data sets (`_id`, `type`, `name`, `description`), also .gz; MCP
     server.json files, tools/list results and live servers; A2A agent cards; OpenAPI 3 documents; folders of Agent
-    Skills; and Bedrock's lists of models. Good rows are registered, bad ones are rejected with all of their faults. You
-    can stop it and run it again: what is registered already is unchanged.
+    Skills; and Bedrock's lists of models. Valid rows are registered, invalid ones are rejected with all their faults.
+    You can interrupt it and run it again: rows that are registered already are unchanged.
     """
     began = time.monotonic()
     with exit_codes():
@@ -129,7 +129,7 @@ def _run(sources: Iterable[tuple[Source, Stream]], local: LocalSystem, began: fl
 def _dry_run(
     sources: Iterable[tuple[Source, Stream]], settings: Settings, to_items: Path | None, table: str, *, as_json: bool
 ) -> Report:
-    """Map and compare with the registry, if there is one; write nothing to it."""
+    """Map and compare with the registry, if there is one, without writing to it."""
     exists = not settings.in_aws and (settings.home / DATABASE).exists()
     registry = DryRunRegistry(local_system(settings).stores.registry if exists else None)
     importer = Importer(registry)
@@ -137,7 +137,7 @@ def _dry_run(
     report, items = importer.report, list(registry.items.values())
     written = write_requests(items, table, to_items) if to_items else 0
     if as_json:
-        placed = [{"id": id, "placed": happened} for id, happened in registry.placed.items()]
+        placed = [{"id": id, "placed": outcome} for id, outcome in registry.placed.items()]
         files = {"request_files": written} if to_items else {}
         print_json({**_report(report), "dry_run": True, **files, "would_be": placed, "items": items})
         return report
@@ -167,10 +167,8 @@ def _fail_if_waiting(local: LocalSystem) -> None:
         DependencyFailed: some changes are waiting.
     """
     if failing := local.stores.queue.failing():
-        what = f"{failing:,} changes are safe but wait" + (
-            f" ({local.why_waiting})" if local.why_waiting else " and are not findable yet"
-        )
-        raise DependencyFailed(f"{what}; `mats reconcile` tries again")
+        reason = f" ({local.why_waiting})" if local.why_waiting else ""
+        raise DependencyFailed(f"{failing:,} changes are saved but not findable yet{reason}: run `mats reconcile`")
 
 
 def _report(report: Report) -> dict[str, Any]:
@@ -202,13 +200,13 @@ def _rows(report: Report) -> str:
 
 
 def _counts(report: Report) -> str:
-    counts = ", ".join(f"{report.placed[what]:,} {what}" for what in (Placed.NEW, Placed.CHANGED, Placed.UNCHANGED))
+    counts = ", ".join(f"{report.placed[placed]:,} {placed}" for placed in (Placed.NEW, Placed.CHANGED, Placed.UNCHANGED))
     passed = f", {len(report.passed_over):,} files passed over" if report.passed_over else ""
     return f"{counts}, {len(report.rejected):,} rejected{passed}"
 
 
 def _show_remarks(report: Report) -> None:
-    """Show every rejection, the first notes, and registrations that a document changes."""
+    """Show every rejection, the first notes, and the registrations of documents that changed."""
     for row in report.rejected:
         _show("rejected ", "red", row.place, "; ".join(map(str, row.faults)))
     for noted in report.noted[:_MOST_SHOWN]:

@@ -1,4 +1,4 @@
-"""The commands and what they share."""
+"""The commands and their common options."""
 
 import os
 from dataclasses import replace
@@ -31,7 +31,7 @@ from mats.settings import Settings
 app = typer.Typer(
     name="mats",
     help="Find the right model, agent, tool or skill in a registry of thousands. Nothing is invoked.",
-    epilog="Exit codes: 0 done, 1 something was refused or is not there, 2 wrong usage, 3 the registry cannot be used.",
+    epilog="Exit codes: 0 done, 1 rejected or not found, 2 wrong usage, 3 the registry or a model is unavailable.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",

@@ -27,9 +27,9 @@ def add_to(app: typer.Typer) -> None:
 
 
 def mcp(context: typer.Context) -> None:
-    """Serve the local registry to an MCP client that started this: messages on stdin and stdout, a line each."""
+    """Serve the local registry to the MCP client that started this process: one message per line on stdin and stdout."""
     settings: Settings = context.obj
-    with exit_codes(), suppress(KeyboardInterrupt):  # the usual way to stop it
+    with exit_codes(), suppress(KeyboardInterrupt):
         local = local_system(settings)
         logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
         logging.getLogger("mats").setLevel(logging.INFO)
@@ -49,7 +49,7 @@ def serve(lines: BinaryIO, out: BinaryIO, session: McpSession) -> None:
 
 
 def _application(local: LocalSystem) -> Application:
-    """The application, built and its encoder loaded when a tool is first called."""
+    """The application; built, with its encoder, at the first call of a tool."""
     try:
         return local.application
     except DependencyFailed as error:
@@ -58,7 +58,7 @@ def _application(local: LocalSystem) -> Application:
 
 
 def _lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Non-blank lines. An overlong one is truncated just above the limit, which rejects it."""
+    """Non-blank lines. An overlong one is truncated just above the limit, so that it is rejected."""
     while line := stream.readline(MAX_BODY_BYTES + 2):
         ended = line.endswith(b"\n")
         while not ended and (rest := stream.readline(MAX_BODY_BYTES)):

@@ -1,7 +1,7 @@
-"""The commands that keep registry, profiles and index in step: on this machine, or in AWS where the settings say so."""
+"""The commands that repair and rebuild profiles and index, on this machine or in AWS."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -16,7 +16,7 @@ from mats.local.cli.progress import bar
 from mats.local.cli.registry import index
 from mats.local.cli.spending import print_usage, usage_json
 
-After = Annotated[str, typer.Option(metavar="ID", help="Go on behind this id, as an earlier run has said.")]
+After = Annotated[str, typer.Option(metavar="ID", help="Continue after this id, which an interrupted run has printed.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -27,22 +27,22 @@ def add_to(app: typer.Typer) -> None:
 
 
 def reconcile(context: typer.Context, after: After = "", as_json: AsJson = False) -> None:
-    """Compare registry, profiles and index, and repair what has drifted apart. Safe at any time."""
+    """Compare registry, profiles and index, and repair differences. Safe at any time."""
     with exit_codes():
         system = open_system(context.obj)
         outcomes: Counter[str] = Counter()
         if local := as_local(system):
             outcomes["redriven"] = local.stores.queue.redrive()
             index(local)
-        ids = _behind(after, system.reconcile.everything())
-        with _pages("Comparing", ids) as done:
+        ids = _ids_after(after, system.reconcile.everything())
+        with _pages("Comparing", ids) as advance:
             for step in system.reconcile(ids):
                 outcomes.update(step.outcomes.values())
                 outcomes["reindexed"] += step.reindexed
                 outcomes["orphans"] += step.orphans
                 outcomes["purged"] += step.purged
-                done(len(step.outcomes))
-        _say({"compared": len(ids)}, outcomes, system, as_json=as_json)
+                advance(len(step.outcomes))
+        _print_outcomes(len(ids), outcomes, system, as_json=as_json)
 
 
 def reindex(
@@ -50,18 +50,18 @@ def reindex(
     rollback: Annotated[
         bool,
         typer.Option(
-            "--rollback", help="Let the index before this one answer again; it has missed nothing. In AWS only."
+            "--rollback", help="Switch back to the previous index, which has all writes. In AWS only."
         ),
     ] = False,
     retire: Annotated[
-        bool, typer.Option("--retire", help="Delete every index but the one that answers. In AWS only; takes a minute.")
+        bool, typer.Option("--retire", help="Delete every index but the current one. In AWS only; takes a minute.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make the index anew from the profiles, while the old one answers; then change over in one step.
+    """Fill a new index from the profiles while the current one answers; then switch to it in one step.
 
-    Needed after a change of the mapping. Vectors are those that the profiles have; of another encoder, `mats backfill`
-    makes them. Writes that arrive meanwhile reach both. Stopped, it goes on when it is run again.
+    Needed after a change of the mapping. Vectors are copied from the profiles; after a change of the encoder, run
+    `mats backfill`. Writes go to both indexes meanwhile. An interrupted run continues when you run it again.
     """
     with exit_codes():
         if rollback and retire:
@@ -77,7 +77,7 @@ def reindex(
         if as_json:
             print_json(summary)
         else:
-            out.print(plain(", ".join(f"{what}: {_readable(value)}" for what, value in summary.items())))
+            out.print(plain(", ".join(f"{name}: {_readable(value)}" for name, value in summary.items())))
 
 
 def _run_reindex(system: AnySystem) -> dict[str, Any]:
@@ -91,66 +91,62 @@ def _run_reindex(system: AnySystem) -> dict[str, Any]:
 
 
 def _readable(value: object) -> str:
-    return (
-        f"{value:,}"
-        if isinstance(value, int)
-        else ", ".join(value) or "none"
-        if isinstance(value, list)
-        else str(value)
-    )
+    if isinstance(value, list):
+        return ", ".join(value) or "none"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def backfill(
     context: typer.Context,
-    per_minute: Annotated[int, typer.Option(min=0, help="At most so many capabilities a minute; 0: no limit.")] = 0,
+    per_minute: Annotated[int, typer.Option(min=0, help="Rate limit in capabilities per minute; 0: none.")] = 0,
     after: After = "",
     as_json: AsJson = False,
 ) -> None:
-    """Describe and encode anew what another prompt, writer or encoder has made stale.
+    """Renew profiles that are stale after a change of the prompt, the writer or the encoder.
 
-    What is current costs nothing. Stopped, it does what is left when it is run again.
+    Calls no model for the others, so you can interrupt it and run it again.
     """
     with exit_codes():
         system = open_system(context.obj)
         outcomes: Counter[str] = Counter()
-        ids = _behind(after, system.stores.registry.ids())
-        with _pages("Renewing", ids) as done:
+        ids = _ids_after(after, system.stores.registry.ids())
+        with _pages("Renewing", ids) as advance:
             for step in system.backfill(per_minute)(ids):
                 outcomes.update(step.outcomes.values())
-                done(step.looked_at)
-        _say({"compared": len(ids)}, outcomes, system, as_json=as_json)
+                advance(step.looked_at)
+        _print_outcomes(len(ids), outcomes, system, as_json=as_json)
 
 
-def _behind(after: str, ids: Iterator[Id] | Sequence[Id]) -> list[Id]:
+def _ids_after(after: str, ids: Iterator[Id] | Sequence[Id]) -> list[Id]:
     return sorted(id for id in ids if id > after)
 
 
 @contextmanager
-def _pages(title: str, ids: Sequence[Id]) -> Iterator[Any]:
-    """Progress over ids; if it ends early, where to go on is said."""
+def _pages(title: str, ids: Sequence[Id]) -> Iterator[Callable[[int], None]]:
+    """Progress over ids; if it is interrupted, prints how to continue."""
     finished = 0
     with bar(title, len(ids)) as advance:
 
-        def done(count: int) -> None:
+        def count_page(size: int) -> None:
             nonlocal finished
-            finished += count
-            advance(count)
+            finished += size
+            advance(size)
 
         try:
-            yield done
+            yield count_page
         except BaseException:
             if finished:
-                complain(f"stopped; to go on: --after {ids[finished - 1]!r}")
+                complain(f"interrupted; to continue: --after {ids[finished - 1]!r}")
             raise
 
 
-def _say(summary: dict[str, int], outcomes: Counter[str], system: AnySystem, *, as_json: bool) -> None:
-    counts = {**summary, **{str(what): count for what, count in outcomes.items() if count}}
+def _print_outcomes(compared: int, outcomes: Counter[str], system: AnySystem, *, as_json: bool) -> None:
+    counts = {"compared": compared, **{str(outcome): count for outcome, count in outcomes.items() if count}}
     if as_json:
         print_json({**counts, **usage_json(system)})
     else:
-        out.print(", ".join(f"{count:,} {what}" for what, count in counts.items()))
+        out.print(", ".join(f"{count:,} {outcome}" for outcome, count in counts.items()))
         print_usage(system)
     if waiting := outcomes[Outcome.DEGRADED]:
-        complain(f"{waiting:,} wait for a model that did not answer ({system.why_waiting}); run it again when it does")
+        complain(f"{waiting:,} wait for a model that did not answer ({system.why_waiting}); run it again")
         raise typer.Exit(Exit.UNAVAILABLE)

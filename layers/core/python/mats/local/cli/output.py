@@ -1,4 +1,4 @@
-"""How the command line speaks: tables on a terminal, JSON for scripts, one line for an error, an exit code for each."""
+"""Output of the command line: tables for a terminal, JSON for scripts, one line and an exit code for an error."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from mats.domain.errors import CapabilityError, CapabilityNotFound, DependencyFa
 from mats.settings import SettingsInvalid
 
 _STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""Control characters that JSON need not escape, separators of lines, and what turns the direction of reading."""
+"""Control characters that JSON need not escape, line separators, and characters that change the text direction."""
 
 out = Console()
 err = Console(stderr=True)
@@ -26,7 +26,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts ins
 
 
 def _id(text: str) -> str:
-    """An id as typed, if it is text at all."""
+    """Check that an argument is text that can be encoded."""
     if any(unicodedata.category(c) == "Cs" for c in text):
         raise typer.BadParameter("is not valid text")
     return text
@@ -36,37 +36,37 @@ CapabilityId = Annotated[str, typer.Argument(metavar="ID", help="namespace/name"
 
 
 class Exit(IntEnum):
-    """What a script can tell from the exit code."""
+    """Exit codes of all commands."""
 
     DONE = 0
     REFUSED = 1
-    """Something was rejected, or is not there."""
+    """Something was rejected, or was not found."""
     USAGE = 2
-    """The command was called wrongly."""
+    """Invalid arguments or settings."""
     UNAVAILABLE = 3
-    """The registry or something else we depend on cannot be used."""
+    """The registry or another dependency cannot be used."""
     INTERRUPTED = 130
 
 
 def plain(text: object) -> Text:
-    """Untrusted text for a terminal: no markup, nothing that could steer the terminal or turn the reading direction."""
+    """Untrusted text for a terminal: without markup, control characters and changes of the text direction."""
     return Text("".join(c for c in str(text) if c == "\n" or unicodedata.category(c) not in ("Cc", "Cf", "Cs")))
 
 
 def print_json(value: Any) -> None:
-    """JSON on standard output, indented if somebody is looking; what could steer a terminal is escaped in it."""
+    """Print JSON on standard output, indented on a terminal, with control characters escaped."""
     text = json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None)
     sys.stdout.write(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
 
 
 def complain(message: str) -> None:
-    """One line on standard error."""
+    """Print an error, one line on standard error."""
     err.print(Text("error: ", style="bold red") + plain(message), soft_wrap=True)
 
 
 @contextmanager
 def exit_codes() -> Iterator[None]:
-    """Turn every error of ours into one line and an exit code."""
+    """Turn every expected error into one line and an exit code."""
     try:
         yield
     except (Invalid, CapabilityNotFound) as error:
@@ -82,5 +82,5 @@ def exit_codes() -> Iterator[None]:
         sys.stderr.close()
         raise typer.Exit(Exit.DONE) from None
     except KeyboardInterrupt:
-        complain("interrupted; whatever was acknowledged is safe")
+        complain("interrupted; acknowledged writes are saved")
         raise typer.Exit(Exit.INTERRUPTED) from None

@@ -33,7 +33,7 @@ def add_to(app: typer.Typer) -> None:
 
 def preview(
     context: typer.Context,
-    item: Annotated[str, typer.Argument(help="A file of any format, an address, - for standard input, or an ID.")],
+    item: Annotated[str, typer.Argument(help="A file of any import format, an address, - for standard input, or an ID.")],
     name: Annotated[
         str, typer.Option(help="The name of one registration, if the file holds several.", show_default=False)
     ] = "",
@@ -42,23 +42,23 @@ def preview(
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show what saving a registration would change, and how to improve it first. Nothing is saved.
+    """Preview a registration without saving it.
 
     Shows the profile it would get; its place in the answers to queries, which are its own examples or derived from its
-    text; the capabilities that outrank it and why; near-duplicates; and advice. The reranker is not asked.
+    text; the capabilities that outrank it and why; near-duplicates; and advice. The reranker is not called.
     """
     with exit_codes():
         settings: Settings = context.obj
         local = local_system(settings)
         registration = _choose(_registrations(item, namespace, local), name)
-        previewed = Preview(
+        preview_of = Preview(
             discover=local.discover,
             index=local.stores.index,
             maker=local.profile_maker,
             registry=local.stores.registry,
             trust=local.stores.trust,
         )
-        report = previewed(registration, settings.audiences)
+        report = preview_of(registration, settings.audiences)
         if as_json:
             print_json({**to_json(report), **usage_json(local)})
         else:
@@ -77,10 +77,10 @@ def _registrations(item: str, namespace: str, local: LocalSystem) -> list[Regist
         RegistrationInvalid: the item under the id is invalid.
     """
     if item != "-" and not addresses.is_address(item) and not _exists(item):
-        kept = local.stores.registry.get([Id(item)]).get(Id(item))
-        if kept is None:
+        stored = local.stores.registry.get([Id(item)]).get(Id(item))
+        if stored is None:
             raise CapabilityNotFound(item)
-        return [Registration.parse(kept)]
+        return [Registration.parse(stored)]
     registry = DryRunRegistry()
     importer = Importer(registry)
     importer.import_sources(open_sources(item, namespace))
@@ -91,7 +91,7 @@ def _registrations(item: str, namespace: str, local: LocalSystem) -> list[Regist
             for fault in row.faults
         ]
         raise RequestInvalid(faults or [Fault(item, "holds no registration")])
-    return [Registration.parse(kept) for kept in registry.items.values()]
+    return [Registration.parse(mapped) for mapped in registry.items.values()]
 
 
 def _exists(item: str) -> bool:

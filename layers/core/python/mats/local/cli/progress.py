@@ -1,4 +1,4 @@
-"""Progress of long work: how far, how fast, how long still."""
+"""Progress bars: count, rate and remaining time."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ class _Rate(ProgressColumn):
 
 @contextmanager
 def bar(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A progress bar on standard error; the function yielded moves it on by so many."""
+    """A progress bar on standard error; the function yielded advances it by a count."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
     with Progress(*columns, console=err, disable=not err.is_terminal) as progress:
         task = progress.add_task(title, total=total)

@@ -19,7 +19,7 @@ from mats.local.imports.lines import MAX_LINE_BYTES, parse_line
 from mats.local.worker import drain
 
 _SETTLE_S = 10
-"""How long a command waits for a running service to finish what both could have done."""
+"""Timeout for a running service that processes the same change."""
 _PAUSE_S = 0.05
 
 
@@ -34,10 +34,10 @@ def add(
     context: typer.Context,
     file: Annotated[str | None, typer.Argument(help="A JSON file with one registration; - is standard input.")] = None,
     namespace: Annotated[str | None, typer.Option(help="Dot-separated labels, such as com.acme.")] = None,
-    name: Annotated[str | None, typer.Option(help="What it is called, in 1 to 200 characters.")] = None,
-    kind: Annotated[Kind | None, typer.Option(help="What it is.")] = None,
-    description: Annotated[str | None, typer.Option(help="What it does.")] = None,
-    endpoint: Annotated[str | None, typer.Option(help="Where it is called.")] = None,
+    name: Annotated[str | None, typer.Option(help="Its name, 1 to 200 characters.")] = None,
+    kind: Annotated[Kind | None, typer.Option(help="Its kind.")] = None,
+    description: Annotated[str | None, typer.Option(help="Its task, in the words of a request.")] = None,
+    endpoint: Annotated[str | None, typer.Option(help="Its address or ARN.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="A tag; may be given several times.")] = None,
     type_tag: Annotated[
         list[str] | None, typer.Option(help="A type of capability, such as payments; may be given several times.")
@@ -45,9 +45,9 @@ def add(
     example: Annotated[list[str] | None, typer.Option(help="A request it serves; may be given several times.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Register one capability, from a file, standard input or options, and make it findable.
+    """Register one capability, from a file, standard input or options, and index it.
 
-    Namespace, name and kind are required. With a file, options replace what it says.
+    Namespace, name and kind are required. Options override the file.
     """
     given = {
         "namespace": namespace, "name": name, "kind": kind, "description": description, "endpoint": endpoint,
@@ -78,38 +78,38 @@ def _one(file: str | None, given: dict[str, Any]) -> Registration:
 
 
 def _settle(local: LocalSystem, id: Id) -> None:
-    """Have the changes of a capability handled, here or by a service that is running.
+    """Process the changes of a capability, or wait for a running service that does.
 
     Raises:
-        DependencyFailed: they are safe, but could not be handled yet.
+        DependencyFailed: they are saved, but could not be processed yet.
     """
-    waited_s = 0.0  # for others; what is handled here takes the time it takes
+    waited_s = 0.0  # for the other process; changes processed here have no timeout
     while True:
         drain(local, stopped=lambda: not local.stores.queue.has_unfinished(id))
         if not local.stores.queue.has_unfinished(id):
             return
         if waited_s >= _SETTLE_S:
-            raise DependencyFailed(f"{id}: the change is safe but not findable yet; `mats reconcile` tries again")
+            raise DependencyFailed(f"{id}: the change is saved but not findable yet: run `mats reconcile`")
         time.sleep(_PAUSE_S)
         waited_s += _PAUSE_S
 
 
 def index(local: LocalSystem) -> int:
-    """Make everything announced findable; how many changes that took."""
-    handled = 0
+    """Drain the event queue with a progress bar; the number of changes processed."""
+    processed = 0
     with bar("Indexing", local.stores.queue.depth().waiting) as advance:
 
-        def count(done: int) -> None:
-            nonlocal handled
-            handled += done
-            advance(done)
+        def count_batch(size: int) -> None:
+            nonlocal processed
+            processed += size
+            advance(size)
 
-        drain(local, count)
-    return handled
+        drain(local, count_batch)
+    return processed
 
 
 def remove(context: typer.Context, id: CapabilityId, as_json: AsJson = False) -> None:
-    """Take a capability out of the registry and the index; its versions are kept."""
+    """Remove a capability from the registry and the index. Its versions remain."""
     with exit_codes():
         local = local_system(context.obj)
         if not local.stores.registry.remove(Id(id)):
@@ -124,10 +124,10 @@ def remove(context: typer.Context, id: CapabilityId, as_json: AsJson = False) ->
 def trust(
     context: typer.Context,
     id: CapabilityId,
-    value: Annotated[str, typer.Argument(metavar="N", help="0 (none) to 100 (full), or `none` to take it back.")],
+    value: Annotated[str, typer.Argument(metavar="N", help="0 (none) to 100 (full), or `none` to withdraw it.")],
     as_json: AsJson = False,
 ) -> None:
-    """Say as an operator how far a capability is to be trusted; owners cannot."""
+    """Assign trust to a capability, as an operator; owners cannot."""
     with exit_codes():
         given = _trust(value)
         local = local_system(context.obj)
@@ -138,7 +138,7 @@ def trust(
         if as_json:
             print_json({"id": id, "trust": given})
         else:
-            out.print(plain(f"{id}: trust {'taken back' if given is None else given}"))
+            out.print(plain(f"{id}: trust {'withdrawn' if given is None else given}"))
 
 
 def _trust(text: str) -> int | None:

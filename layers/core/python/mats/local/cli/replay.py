@@ -26,7 +26,7 @@ def replay(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a logged query again and show what moved since."""
+    """Run a logged query again and compare the rankings."""
     with exit_codes():
         local = local_system(context.obj)
         record = decision(query_id, [log] if log else sorted(local.settings.home.glob("mats.log*")))
@@ -86,7 +86,7 @@ def _position(place: RankedCandidate | None) -> str:
 
 
 def _because(move: Move) -> str:
-    """What differs between then and now: the revision, the signals."""
+    """The differences between then and now: the revision, the signals."""
     if move.was is None or move.now is None:
         return "new among the candidates" if move.was is None else "no longer among the candidates"
     differing = [

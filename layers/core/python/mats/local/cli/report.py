@@ -24,8 +24,8 @@ def report(
 ) -> None:
     """Render the results of experiments as Markdown, figures and one HTML page, without measuring.
 
-    Writes report.md, index.html, report.json, which the console shows, and every figure as SVG and PNG. Experiments
-    without results are named.
+    Writes report.md, index.html, report.json (for the console), and every figure as SVG and PNG. Lists the experiments
+    that have no results.
     """
     from mats.evaluation.reporting.render import build_report, write_report  # noqa: PLC0415 - matplotlib, for this command only
     from mats.evaluation.reporting.results import RESULTS  # noqa: PLC0415

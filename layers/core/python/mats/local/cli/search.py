@@ -21,7 +21,7 @@ _REASONS = {
     "property_names": "requires an input whose name that API rejects",
 }  # fmt: skip
 _INDENT = 10
-_NONE = {"none": "Nothing here serves this; the nearest are:", "weak": "No clear match; the nearest are:"}
+_NEAREST = {"none": "No capability matches; the nearest are:", "weak": "No clear match; the nearest are:"}
 
 
 def add_to(app: typer.Typer) -> None:
@@ -31,23 +31,23 @@ def add_to(app: typer.Typer) -> None:
 
 def search(
     context: typer.Context,
-    query: Annotated[str, typer.Argument(help="What is wanted, in plain words.")],
+    query: Annotated[str, typer.Argument(help="The task, in plain words.")],
     kind: Annotated[list[Kind] | None, typer.Option(help="Only this kind; may be given several times.")] = None,
     namespace: Annotated[
-        list[str] | None, typer.Option(help="Only this namespace and what is below it; may be given several times.")
+        list[str] | None, typer.Option(help="Only this namespace and those below it; may be given several times.")
     ] = None,
     tag: Annotated[
-        list[str] | None, typer.Option(help="Only what carries this tag; given several times: all of them.")
+        list[str] | None, typer.Option(help="Only capabilities with this tag; given several times: with all of them.")
     ] = None,
     limit: Annotated[int | None, typer.Option(help="At most this many results.", show_default="15")] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show which words matched where, and what each stage took.")
+        bool, typer.Option("--explain", help="Show the matched words and fields, and the time of each stage.")
     ] = False,
     format: Annotated[
         Format | None, typer.Option(help="Print tools for a model instead of results; with --json, the whole answer.")
     ] = None,
     token_budget: Annotated[
-        int | None, typer.Option(help="Cut the tools to so many tokens, estimated; with --format.")
+        int | None, typer.Option(help="Limit of the tools in estimated tokens; with --format.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -86,9 +86,9 @@ def _show(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> None:
     if not results:
         out.print("Nothing found.", style="bold red")
         return
-    out.print(Text(_NONE.get(answer["verdict"], "Found:"), style=_VERDICTS[answer["verdict"]]))
+    out.print(Text(_NEAREST.get(answer["verdict"], "Found:"), style=_VERDICTS[answer["verdict"]]))
     for position, result in enumerate(results, start=1):
-        out.print(_headline(position, result), soft_wrap=True)  # an id is there to be copied whole
+        out.print(_headline(position, result), soft_wrap=True)  # so that ids can be copied whole
         out.print(Padding(_details(result, explain), (0, 0, 0, _INDENT)))
     out.print(_footer(answer, explain=explain, why_degraded=why_degraded))
 

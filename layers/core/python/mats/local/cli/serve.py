@@ -25,7 +25,7 @@ _SAMPLE = resource("examples")
 _BACKLOG = 2_048
 _LOG_BYTES = 20_000_000
 _LIST_S = 2.0
-"""Timeout of the greeting for the console's list, which takes longer with more than about 50,000 capabilities."""
+"""The greeting waits this long for the console's list; above some 50,000 capabilities it does not suffice."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -35,8 +35,8 @@ def add_to(app: typer.Typer) -> None:
 
 def serve(
     context: typer.Context,
-    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 takes a free one.", min=0, max=65_535)] = 8080,
-    sample: Annotated[bool, typer.Option("--sample", help="Load the sample registry if there is nothing yet.")] = False,
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0: any free port.", min=0, max=65_535)] = 8080,
+    sample: Annotated[bool, typer.Option("--sample", help="Load the sample registry if the registry is empty.")] = False,
 ) -> None:
     """Answer requests over HTTP on this machine."""
     settings: Settings = context.obj
@@ -83,7 +83,7 @@ def _run(local: LocalSystem, listener: socket.socket) -> None:
             out.print(greeting, soft_wrap=True)
 
     config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=3, lifespan="on")
-    with suppress(KeyboardInterrupt):  # the usual way to stop it
+    with suppress(KeyboardInterrupt):
         Server(config).run(sockets=[listener])
 
 
@@ -113,7 +113,7 @@ def _warning(local: LocalSystem) -> Text:
 def _credentials_warning(local: LocalSystem) -> Text:
     if local.models.bedrock is None or local.models.bedrock.has_credentials():
         return Text()
-    return Text("No AWS credentials: answers come without an LLM until there are some\n", style="yellow")
+    return Text("No AWS credentials: answers come without an LLM until you configure them\n", style="yellow")
 
 
 def _vectors_warning(local: LocalSystem) -> Text:
@@ -121,8 +121,8 @@ def _vectors_warning(local: LocalSystem) -> Text:
     if local.models.without_encoder:
         return Text(f"Searching by words only: {local.models.without_encoder}\n", style="yellow")
     if unencoded:
-        lack = f"{unencoded:,} capabilities have no vector of this encoder and are found by words only"
-        return Text(f"{lack}: run mats reconcile\n", style="yellow")
+        problem = f"{unencoded:,} capabilities have no vector of this encoder and are found by words only"
+        return Text(f"{problem}: run mats reconcile\n", style="yellow")
     return Text()
 
 

@@ -33,7 +33,7 @@ def confirm_cost(estimates: "Sequence[CostEstimate]", *, yes: bool) -> None:
     """Print cost estimates; end the command if there are any and `--yes` was not given."""
     if not any(one.calls for one in estimates):
         return
-    from mats.evaluation.systems.costs import TOKENIZER  # noqa: PLC0415 - what evaluation needs, when asked
+    from mats.evaluation.systems.costs import TOKENIZER  # noqa: PLC0415 - evaluation's libraries
 
     for one in estimates:
         price = f"${one.usage.usd:.2f}" if one.usage.usd is not None else "price not known"
@@ -47,5 +47,5 @@ def confirm_cost(estimates: "Sequence[CostEstimate]", *, yes: bool) -> None:
     total = f"${known:.2f}" + (" and the cost of models without a known price" if unknown else "")
     err.print(Text(f"total: about {total} (tokens by {TOKENIZER}); replies in the cache cost nothing"), soft_wrap=True)
     if not yes:
-        complain("nothing was asked and nothing spent: add --yes to continue")
+        complain("no model was called: add --yes to accept the cost")
         raise typer.Exit(Exit.REFUSED)

@@ -20,19 +20,19 @@ def add_to(app: typer.Typer) -> None:
 
 
 def show(context: typer.Context, id: CapabilityId, as_json: AsJson = False) -> None:
-    """Show a capability: what its owner wrote, the profile made of it, and its earlier versions."""
+    """Show a capability: its registration, its profile and its earlier versions."""
     with exit_codes():
         local = local_system(context.obj)
         key = Id(id)
-        item, kept = local.stores.registry.get([key]).get(key), local.stores.profiles.get([key]).get(key)
-        if item is None and kept is None:
+        item, stored = local.stores.registry.get([key]).get(key), local.stores.profiles.get([key]).get(key)
+        if item is None and stored is None:
             raise CapabilityNotFound(id)
         shown = {
             "id": id,
             "registration": item,
             "trust": local.stores.trust.get([key]).get(key),
-            "profile": kept.profile.model_dump(mode="json") if kept else None,
-            "vector": len(kept.vector) if kept and kept.vector else None,
+            "profile": stored.profile.model_dump(mode="json") if stored else None,
+            "vector": len(stored.vector) if stored and stored.vector else None,
             "versions": [version.model_dump(mode="json") for version in local.stores.profiles.versions(key)],
         }
     if as_json:
@@ -51,7 +51,7 @@ def _show_capability(shown: dict[str, Any]) -> None:
         table.add_row(key, plain(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)))
     if profile:
         table.add_row("trust", plain("none given" if shown["trust"] is None else shown["trust"]))
-        state = profile["status"] + (", enriched" if profile["enriched"] else ", as its owner wrote it")
+        state = profile["status"] + (", enriched" if profile["enriched"] else ", raw")
         table.add_row("status", plain((profile["error"] and f"{state}: {profile['error']}") or state))
         summary = profile["enrichment"]["summary"]
         table.add_row("summary", plain(summary or "none"))
@@ -69,7 +69,7 @@ def _show_capability(shown: dict[str, Any]) -> None:
 
 
 def stats(context: typer.Context, as_json: AsJson = False) -> None:
-    """Count what is registered, findable and waiting."""
+    """Count registrations, profiles, waiting changes and vectors."""
     with exit_codes():
         local = local_system(context.obj)
         totals = counts(local)
@@ -87,7 +87,7 @@ def stats(context: typer.Context, as_json: AsJson = False) -> None:
 def _format_count(value: dict[str, int] | list[str] | int | str) -> str:
     match value:
         case dict():
-            return ", ".join(f"{count:,} {what}" for what, count in value.items()) or "none"
+            return ", ".join(f"{count:,} {name}" for name, count in value.items()) or "none"
         case list():
             return "\n".join(value) or "none"
         case int():

@@ -1,1 +1,1 @@
-"""What the local service serves for people: the console's files, and the registry to read and write."""
+"""The console of the local service: its files, and the registry over HTTP."""

@@ -24,12 +24,12 @@ from mats.local.console.registry_service import RegistryService
 from mats.ports import Precondition
 
 MAX_BODY_BYTES = 3 * MAX_ITEM_BYTES
-"""An item may be sent indented, or with every character escaped."""
+"""Above the limit of an item, which may be sent indented or with every character escaped."""
 _READ_BYTES = MAX_BODY_BYTES + 1
 _CAPABILITIES = "/registry/capabilities/"
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 _PREVIEWS = 2
-"""At once; others wait, so that searches stay fast."""
+"""Concurrent previews; others wait, so that searches stay fast."""
 
 
 class RegistryRequest(NamedTuple):
@@ -98,7 +98,7 @@ def _without_parameters(answer: Callable[[], dict[str, Any]]) -> Handler:
 def _route(path: str, handlers: Mapping[str, Handler], limiter: anyio.CapacityLimiter | None = None) -> Route:
     async def endpoint(request: Request) -> Response:
         try:
-            sent = await read_body(request, _READ_BYTES)
+            body = await read_body(request, _READ_BYTES)
         except ClientDisconnect:
             return Response(status_code=400)
         if problem := registry_problem(request.method, request.url.scheme, request.headers):
@@ -106,7 +106,7 @@ def _route(path: str, handlers: Mapping[str, Handler], limiter: anyio.CapacityLi
         handler = handlers.get("GET" if request.method == "HEAD" else request.method)
         if handler is None:
             return _response(_routing_problem(handlers))
-        checked = RegistryRequest(raw_path(request), request.scope["query_string"], request.headers, sent)
+        checked = RegistryRequest(raw_path(request), request.scope["query_string"], request.headers, body)
         return await anyio.to_thread.run_sync(partial(_handle, handler, checked), limiter=limiter)
 
     return Route(path, endpoint, methods=METHODS)

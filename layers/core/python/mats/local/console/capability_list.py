@@ -19,7 +19,7 @@ _KINDS = frozenset(Kind)
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """A page, the length of the whole list, and the id after which the next page begins (None: this is the last)."""
+    """A page, the length of the whole list, and the id after which the next page begins; None for the last page."""
 
     rows: Sequence[ListRow]
     total: int
@@ -51,7 +51,7 @@ class Snapshot:
 
 
 class CapabilityList:
-    """The current snapshot, also of what other processes write. Safe to share between threads."""
+    """The current snapshot, which includes the writes of other processes. Safe to share between threads."""
 
     def __init__(self, listing: Listing, queue: QueueMonitor) -> None:
         self._listing, self._queue = listing, queue
@@ -88,7 +88,7 @@ class CapabilityList:
         rows = {id: self._row(id, kind) for id, kind in registered.items()}
         for id, reason in self._queue.dead_letters():
             if id in rows and not rows[id].error:
-                rows[id] = replace(rows[id], error=f"its change was given up: {reason}")
+                rows[id] = replace(rows[id], error=f"its change is a dead letter: {reason}")
         self._snapshot = Snapshot(list(rows.values()), sum(row.findable for row in self._profiled.values()))
 
     def _row(self, id: Id, kind: str) -> ListRow:

@@ -1,4 +1,4 @@
-"""The console's own files and those of the evaluation report, each with the headers that keep its pages harmless."""
+"""The files of the console and of the evaluation report, with their security headers."""
 
 import json
 from collections.abc import Mapping
@@ -18,25 +18,24 @@ _REPORT = resource("evaluation/results/report")
 
 
 class Files(StaticFiles):
-    """A folder, which need not be there; every answer carries the headers."""
+    """A folder, which need not exist; every response has the headers."""
 
     def __init__(self, folder: Path, headers: Mapping[str, str]) -> None:
         super().__init__(directory=folder, check_dir=False)
         self._headers = headers
 
     async def check_config(self) -> None:
-        """A folder that is not there has no files."""
+        """Does nothing: a folder that does not exist has no files."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """A file; what is not there is for the application to say."""
         response = await super().get_response(path, scope)
         response.headers.update(self._headers)
         return response
 
 
 def routes(console: Path = _CONSOLE, report: Path = _REPORT) -> list[BaseRoute]:
-    """Where the files are served."""
-    headers = {**headers_of(console), "Cache-Control": "no-cache"}  # asked for again each time, by ETag
+    """The routes of the files."""
+    headers = {**headers_of(console), "Cache-Control": "no-cache"}  # the browser revalidates by ETag
     files = Files(console, headers)
 
     async def index(request: Request) -> Response:
@@ -50,6 +49,6 @@ def routes(console: Path = _CONSOLE, report: Path = _REPORT) -> list[BaseRoute]:
 
 
 def headers_of(console: Path) -> dict[str, str]:
-    """The headers that all of the console's files are served with, here and in AWS."""
-    read: dict[str, str] = json.loads((console / "headers.json").read_text("utf-8"))
-    return read
+    """The headers of all files of the console, here and in AWS."""
+    headers: dict[str, str] = json.loads((console / "headers.json").read_text("utf-8"))
+    return headers

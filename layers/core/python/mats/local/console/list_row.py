@@ -17,7 +17,7 @@ WAITING = "waiting"
 class ListRow:
     """A capability in the list.
 
-    `sparse` says what its description lacks; `error` why it was rejected or its last change given up.
+    `sparse` is the reason why its description is sparse; `error` why it was rejected or its change is a dead letter.
     """
 
     id: Id
@@ -64,7 +64,7 @@ class ListRow:
 
 
 def list_row(profile: Profile, *, indexed: bool) -> ListRow:
-    """The row of a profile; `indexed` says whether the index has this revision."""
+    """The row of a profile; `indexed`: the index has this revision."""
     description = profile.source.description if profile.source else ""
     return ListRow(
         id=profile.id,

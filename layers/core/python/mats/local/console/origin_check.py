@@ -11,23 +11,23 @@ from mats.edge import http
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _SAME_SITE = ("same-origin", "none")
-"""`Sec-Fetch-Site` of the console's own requests, and of addresses that were typed."""
+"""`Sec-Fetch-Site` of the console's own requests and of typed addresses."""
 
 
 def origin_problem(scheme: str, headers: Headers) -> http.Response | None:
-    """The error for a request of another host or origin; None for one of our own."""
+    """The error for a request of another host or origin; None for an accepted one."""
     hosts, origin, site = headers.getlist("host"), headers.get("origin"), headers.get("sec-fetch-site")
     if len(hosts) != 1 or not _is_loopback(hosts[0]):
-        return http.problem(403, "this service answers under 127.0.0.1 and localhost only")
+        return http.problem(403, "unknown host: use 127.0.0.1 or localhost")
     if origin is not None and origin.lower() != f"{scheme}://{hosts[0]}".lower():
-        return http.problem(403, "this service does not answer pages of another origin")
+        return http.problem(403, "cross-origin request rejected: use the console of this service")
     if site is not None and site not in _SAME_SITE:
-        return http.problem(403, "this service does not answer pages of another site")
+        return http.problem(403, "cross-site request rejected: use the console of this service")
     return None
 
 
 def registry_problem(method: str, scheme: str, headers: Headers) -> http.Response | None:
-    """The same for the registry, where a body must also be JSON: a plain form cannot send that."""
+    """As `origin_problem`, for the registry: a body must also be JSON, which a plain HTML form cannot send."""
     if problem := origin_problem(scheme, headers):
         return problem
     if method in ("PUT", "POST") and not _is_json(headers.get("content-type", "")):

@@ -21,7 +21,7 @@ _MAX_LENGTH = 2_000
 
 
 class Show(StrEnum):
-    """Which capabilities a list shows."""
+    """The named filters of the list."""
 
     ALL = "all"
     SPARSE = "sparse"
@@ -42,7 +42,7 @@ FILTERS: dict[Show, Callable[[ListRow], bool]] = {
 
 
 class ListQuery(BaseModel):
-    """Which page of the list, and of which capabilities."""
+    """The parameters of a page of the list: its filters, its start and its length."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

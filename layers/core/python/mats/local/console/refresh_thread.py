@@ -11,7 +11,7 @@ LOGGER = logging.getLogger("mats.console")
 
 
 class RefreshThread(threading.Thread):
-    """Calls `refresh` repeatedly, so that a request finds all but the last second's changes in memory."""
+    """Calls `refresh` every second, so that a request reads only the changes of the last one."""
 
     def __init__(self, refresh: Callable[[], None]) -> None:
         super().__init__(name="refresh", daemon=True)
@@ -20,7 +20,7 @@ class RefreshThread(threading.Thread):
         self._refreshed = threading.Event()
 
     def run(self) -> None:
-        """Refresh until stopped, whatever fails."""
+        """Refresh until stopped; errors do not end it."""
         while True:
             try:
                 self._refresh()
@@ -33,7 +33,7 @@ class RefreshThread(threading.Thread):
                 return
 
     def wait(self, seconds: float) -> None:
-        """Wait until the first refresh has ended, at most so long."""
+        """Wait until the first refresh has ended, up to a timeout."""
         self._refreshed.wait(seconds)
 
     def stop(self) -> None:

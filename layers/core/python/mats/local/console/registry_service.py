@@ -1,4 +1,4 @@
-"""The registry for people at this machine: every capability, whatever its `visible_to` says."""
+"""The registry for users of this machine. It ignores `visible_to`."""
 
 import json
 import time
@@ -69,14 +69,14 @@ class RegistryService:
     system: Callable[[], Mapping[str, Any]]
     """`home`, `encoder` and `writer` of the overview."""
     timeout_s: float = _TIMEOUT_S
-    """How long a write waits until the index has it."""
+    """Timeout of a write for the index."""
     _list: CapabilityList = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_list", CapabilityList(self.listing, self.queue))
 
     def refresh(self) -> None:
-        """Store recorded answers, and read what changed since the last refresh.
+        """Store recorded answers, and read the changes since the last refresh.
 
         Raises:
             DependencyFailed: the storage cannot be used.
@@ -85,7 +85,7 @@ class RegistryService:
         self._list.current()
 
     def overview(self) -> dict[str, Any]:
-        """Counts of everything."""
+        """Counts of capabilities, changes and providers, with the models."""
         system, snapshot, depth = self.system(), self._list.current(), self.queue.depth()
         return {
             "home": system["home"],
@@ -128,7 +128,7 @@ class RegistryService:
         return exposure_json(self.exposure_log.exposure(), self._list.current().providers)
 
     def check(self, item: object) -> dict[str, Any]:
-        """Validate an item; if it is valid, say what a put would do."""
+        """Validate an item; if it is valid, with the placement a put would have."""
         try:
             registration = Registration.parse(item)
         except RegistrationInvalid as error:
@@ -146,9 +146,9 @@ class RegistryService:
         return to_json(self.run_preview(Registration.parse(item)))
 
     def put(self, id: Id, item: object, precondition: Precondition) -> dict[str, Any]:
-        """Register an item under an id, and wait until the index has it or the timeout is over.
+        """Register an item under an id, and wait for the index up to the timeout.
 
-        Once this returns, it is written, findable or not.
+        When this returns, the item is written; `findable` tells whether the index has it.
 
         Raises:
             RegistrationInvalid: it is not a registration, or has another id.
@@ -157,7 +157,7 @@ class RegistryService:
         """
         registration = Registration.parse(item)
         if registration.id != id:
-            raise RegistrationInvalid([Fault("name", f"makes it {registration.id!r}, and the address is of {id!r}")])
+            raise RegistrationInvalid([Fault("name", f"does not match the address: the item is {registration.id!r}, the address {id!r}")])
         placed = self.registry.put_if(precondition, registration)
         if placed is Placed.OTHER_KIND:
             raise KindConflict(id)
@@ -165,9 +165,9 @@ class RegistryService:
         return {"id": id, "placed": placed, "findable": findable}
 
     def remove(self, id: Id, precondition: Precondition) -> dict[str, Any]:
-        """Remove an item, and wait until the index has dropped it or the timeout is over.
+        """Remove an item, and wait until the index has dropped it, up to the timeout.
 
-        Only after that may the id be registered as another kind.
+        After that the id can be registered as another kind.
 
         Raises:
             CapabilityNotFound: there is none.

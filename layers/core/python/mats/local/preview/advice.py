@@ -1,4 +1,4 @@
-"""Advice to an owner about a registration: what is lacking, why it matters, what to do."""
+"""Advice to an owner about a registration: problem, weight, fix."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from mats.local.preview.report import QueryPreview
 
 SPARSE = 8
-"""Content words of a description below which it says little."""
+"""A description with fewer content words is sparse."""
 LONG = 1_500
-"""Characters of a description from which on an encoder does not read to the end (docs/decisions/0003)."""
+"""Characters of a description that an encoder may truncate (docs/decisions/0003)."""
 EXAMPLES = 2
 _FEW = 4
 _NEAR_TOP = 3
 
 
 class Weight(StrEnum):
-    """How much it matters."""
+    """The importance of an advice."""
 
     MUST = "must"
     """It will be rejected, or flagged as suspicious."""
@@ -44,7 +44,7 @@ class Advice(NamedTuple):
 
 
 def advice(registration: Registration, profile: Profile) -> tuple[Advice, ...]:
-    """What to improve, most important first."""
+    """Advice about the registration by itself, most important first."""
     found = [*_about_suspicions(profile), *_about_description(registration, profile), *_about_invocation(registration)]
     return tuple(sorted(found, key=lambda one: list(Weight).index(one.weight)))
 
@@ -59,41 +59,41 @@ def _about_suspicions(profile: Profile) -> Iterator[Advice]:
             continue
         yield Advice(
             "suspicious", Weight.MUST, f"its text {reason}",
-            "say what it does, to people; every answer with it carries this warning until the text is gone",
+            "remove this text; until then, every answer with it carries this warning",
         )  # fmt: skip
 
 
 def _about_description(registration: Registration, profile: Profile) -> Iterator[Advice]:
-    said = content_words(registration.description)
-    if not said:
+    content = content_words(registration.description)
+    if not content:
         yield Advice(
-            "no description", Weight.SHOULD, "it says nothing about itself",
-            "add a `description`: what it does, for whom, in words that people would ask with",
+            "no description", Weight.SHOULD, "its `description` is empty",
+            "add a `description`: its task and its users, in the words of a request",
         )  # fmt: skip
-    elif len(said) < SPARSE:
+    elif len(content) < SPARSE:
         yield Advice(
-            "sparse", Weight.SHOULD, f"its description has {len(said)} telling words",
-            "say in a second sentence what it takes, what it gives and what it is used for",
+            "sparse", Weight.SHOULD, f"its description has {len(content)} content words",
+            "add a second sentence with its input, its output and its use",
         )  # fmt: skip
     elif len(registration.description) > LONG:
         yield Advice(
             "long description", Weight.COULD, f"its description has {len(registration.description):,} characters",
-            "put what it does into the first two sentences: later ones count for words, hardly for meaning",
+            "describe its task in the first two sentences: an encoder may truncate later ones",
         )  # fmt: skip
     if not profile.enrichment.positive_examples:
         yield Advice(
-            "no examples", Weight.SHOULD, "nothing says how people would ask for it",
-            "add `examples`: two to five requests it serves, as somebody would type them",
+            "no examples", Weight.SHOULD, "its `examples` are empty",
+            "add two to five requests it serves, as a user would type them",
         )  # fmt: skip
     elif len(registration.examples) < EXAMPLES and not profile.enriched:
         yield Advice(
-            "few examples", Weight.COULD, "there is one example only", "add one or two that are worded differently"
+            "few examples", Weight.COULD, "it has one example only", "add one or two with other words"
         )
-    spoken = [word for word in words(split_identifier(registration.name)) if len(word) > 2 and not word.isdigit()]
-    if not spoken:
+    name_words = [word for word in words(split_identifier(registration.name)) if len(word) > 2 and not word.isdigit()]
+    if not name_words:
         yield Advice(
-            "opaque name", Weight.COULD, f"its name {registration.name[:60]!r} has no word in it",
-            "name it for what it does, if it can still be renamed; if not, the description has to say all",
+            "opaque name", Weight.COULD, f"its name {registration.name[:60]!r} contains no word",
+            "name it after its task; if it cannot be renamed, describe the task fully",
         )  # fmt: skip
 
 
@@ -101,18 +101,18 @@ def _about_invocation(registration: Registration) -> Iterator[Advice]:
     schema = registration.input_schema
     if registration.kind is Kind.TOOL and schema is None:
         yield Advice(
-            "no schema", Weight.SHOULD, "a tool without an input schema can be found but not be handed to a model",
+            "no schema", Weight.SHOULD, "a tool without `input_schema` is findable but cannot be passed to a model",
             "add `input_schema`, the JSON Schema of its input; parameter names and descriptions are searched, too",
         )  # fmt: skip
     if schema and (bare := parameters_without_description(schema)):
         named = ", ".join(f"`{name[:40]}`" for name in bare[:5]) + (" and others" if len(bare) > 5 else "")
         yield Advice(
-            "undescribed parameters", Weight.COULD, f"nothing says what these parameters mean: {named}",
-            "add a `description` to each property: it is searched, and models fill parameters by it",
+            "undescribed parameters", Weight.COULD, f"parameters without a description: {named}",
+            "add a `description` to each property: it is searched, and models need it to fill the parameter",
         )  # fmt: skip
     if not registration.endpoint and registration.kind is not Kind.SKILL:
         yield Advice(
-            "no endpoint", Weight.COULD, "nothing says where it is called", "add `endpoint`, its address or ARN"
+            "no endpoint", Weight.COULD, "its `endpoint` is empty", "add its address or ARN"
         )
 
 
@@ -126,30 +126,30 @@ def about_id(placed: Placed, registration: Registration) -> Iterator[Advice]:
     elif placed is Placed.CHANGED:
         yield Advice(
             "replaces", Weight.COULD, f"{registration.id} is registered and would be replaced",
-            "make sure that it is yours",
+            "check that it is yours",
         )  # fmt: skip
 
 
 def about_places(queries: Iterable["QueryPreview"]) -> Iterator[Advice]:
-    """Advice about queries in which the candidate is not first without their help."""
+    """Advice about queries whose answer does not have the candidate first without this example."""
     for one in queries:
         if one.unaided == 1:
             continue
         where = f"at place {one.unaided}" if one.unaided else f"not among the first {one.looked_at}"
         aided = ", unless it contains the query word for word" if one.place != one.unaided else ""
         lacking = [word for word in query_terms(one.query) if word not in one.matched]
-        fix = f"say {', '.join(lacking[:5])} in its description" if lacking else "say how it differs from the others"
+        fix = f"add {', '.join(lacking[:5])} to its description" if lacking else "describe how it differs from the others"
         weight = Weight.COULD if one.unaided and one.unaided <= _NEAR_TOP else Weight.SHOULD
         yield Advice("outranked", weight, f"{clip(one.query, 80)!r} finds it {where}{aided}", fix)
 
 
 def about_duplicates(duplicates: Iterable["NearDuplicate"]) -> Iterator[Advice]:
-    """Advice about capabilities that are much like the candidate."""
+    """Advice about near-duplicates of the candidate."""
     for one in duplicates:
         if one.same_owner:
-            fix = "register one of the two, or say in both what the other is for"
+            fix = "register only one of the two, or describe in both how they differ"
         else:
-            fix = "if it is the same thing, register it once; if not, say how it differs"
+            fix = "if both are the same, register only one; if not, describe how they differ"
         near = "" if one.cosine is None else f"cosine {one.cosine:.2f}, "
         what = f"it is similar to {one.id} ({near}{one.overlap:.0%} of the words in common)"
         yield Advice("near-duplicate", Weight.SHOULD, what, fix)
@@ -167,14 +167,14 @@ def parameters_without_description(schema: Mapping[str, Any]) -> Sequence[str]:
 
 
 def content_words(text: str) -> list[str]:
-    """Distinct words that say something, in order."""
+    """Distinct words that are no stop words, in order."""
     return list(dict.fromkeys(word for word in words(text) if word not in STOP_WORDS))
 
 
 def overlap(one: str, other: str) -> float:
     """The share of stems that two texts have in common of those in either (Jaccard), in [0, 1].
 
-    It is 0 for texts that share fewer than four: a couple of words in common say nothing.
+    It is 0 for texts that share fewer than four, which is no evidence.
     """
     ours, theirs = ({stem(word) for word in content_words(text)} for text in (one, other))
     shared = len(ours & theirs)

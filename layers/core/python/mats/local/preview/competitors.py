@@ -1,4 +1,4 @@
-"""Capabilities that outrank a candidate, with the reason, and those that are much like it."""
+"""Capabilities that outrank a candidate, with the reason, and its near-duplicates."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from mats.local.preview.advice import overlap
 from mats.ports import SearchIndex, Vector
 
 DUPLICATE_COSINE = 0.95
-"""The cosine from which on two profiles count as near-duplicates.
+"""Minimum cosine of near-duplicates.
 
-Read off the nearest pairs of 2,400 profiles under all-MiniLM-L6-v2: above it they differ in a number or a word, below
-it, more and more, in what they are for. Other encoders have other cosines; there it is a guess.
+Chosen by the nearest pairs of 2,400 profiles under all-MiniLM-L6-v2: above it they differ in a number or a word, below
+it increasingly in purpose. Not measured for other encoders.
 """
 DUPLICATE_OVERLAP = 0.7
-"""The share of stems in common from which on two texts count as near-duplicates."""
+"""Minimum share of common stems of near-duplicates."""
 _MAX_COMPETITORS, _MAX_DUPLICATES = 5, 5
 _SEARCHED = 20
-"""Terms of the candidate's text that are searched, and hits looked at on either side."""
+"""Terms of the candidate's text that are searched, and hits of each side of retrieval that are compared."""
 _NO_DIFFERENCE = 0.0005
 
 
@@ -40,7 +40,7 @@ class Competitor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NearDuplicate:
-    """A capability that is much like the candidate. The cosine is None where one of the two has no vector."""
+    """A near-duplicate of the candidate. The cosine is None if one of the two has no vector."""
 
     id: Id
     cosine: float | None
@@ -50,7 +50,7 @@ class NearDuplicate:
 
 
 def competitors(ranked: Sequence[Result], candidate: Profile, query: str) -> tuple[Competitor, ...]:
-    """The first of those that stand before the candidate in a ranking, or before its end if it is not there."""
+    """The first capabilities ranked above the candidate; if it is not ranked, the first of all."""
     place = next((n for n, result in enumerate(ranked) if result.candidate.profile.id == candidate.id), None)
     own, before = (ranked[place], ranked[:place]) if place is not None else (None, ranked)
     return tuple(
@@ -72,16 +72,16 @@ def competitors(ranked: Sequence[Result], candidate: Profile, query: str) -> tup
 _ADVANTAGES = {
     Signal.RETRIEVAL: "is nearer in words and meaning",
     Signal.BM25: "has more of the words, or rarer ones",
-    Signal.QUALITY: "is trusted more by operators",
-    Signal.INTENT: "is more of the type asked for",
+    Signal.QUALITY: "has more trust",
+    Signal.INTENT: "matches the type asked for better",
     Signal.LLM: "was scored higher by the reranker",
 }
 
 
 def _by_signals(result: Result, own: Result | None) -> Iterator[str]:
-    """The signals in which a competitor is ahead, by how much they weigh."""
+    """The signals in which a competitor is ahead, largest weighted difference first."""
     if own is None:
-        yield "is nearer in words and meaning: the candidate is not among those looked at"
+        yield "is nearer in words and meaning: retrieval did not find the candidate"
         return
     weight = {signal: result.weights.get(signal, 0.0) for signal in result.signals}
     gains = {s: weight[s] * (result.signals[s] - own.signals.get(s, 0.0)) for s in result.signals}
@@ -95,13 +95,13 @@ def _by_words(competitor: Profile, candidate: Profile, query: str) -> Iterator[s
     ours, theirs = explain(terms, candidate), explain(terms, competitor)
     more = [word for word in theirs.matched if word not in ours.matched]
     if more:
-        yield f"says {', '.join(more[:5])}, which the candidate does not"
+        yield f"contains {', '.join(more[:5])}, which the candidate lacks"
 
 
 def near_duplicates(
     index: SearchIndex, candidate: Profile, vector: Vector | None, admitted: Filter
 ) -> tuple[NearDuplicate, ...]:
-    """Those that are alike by meaning or by words, most alike first.
+    """Near-duplicates by meaning or by words, nearest first.
 
     Raises:
         DependencyFailed: the index did not answer.

@@ -1,4 +1,4 @@
-"""The queries a preview tries: examples, or else what the registration's own text would be asked for with."""
+"""The queries of a preview: examples, or else queries derived from the registration's text."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ _MAX_QUERIES = 5
 
 
 class TriedQuery(NamedTuple):
-    """A query, and where it is from: the owner's or the writer's examples, or derived from the text."""
+    """A query and its origin: the owner's or the writer's examples, or derived from the text."""
 
     text: str
     origin: str
@@ -37,7 +37,7 @@ def choose_queries(registration: Registration, profile: Profile) -> list[TriedQu
 
 
 def without_example(profile: Profile, example: str) -> Profile:
-    """The profile as it would be without one of its positive examples."""
+    """The profile without one of its positive examples."""
     others = tuple(text for text in profile.enrichment.positive_examples if text != example)
     return profile.model_copy(
         update={"enrichment": profile.enrichment.model_copy(update={"positive_examples": others})}

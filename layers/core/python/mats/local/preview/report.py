@@ -1,7 +1,7 @@
-"""What saving a registration would change: its profile, who finds it, what outranks it and why.
+"""Preview of a registration: its profile, its rank for queries, the capabilities that outrank it and why.
 
-The real discovery searches the real index with the candidate in it, in a transaction that is rolled back. The reranker
-is not asked, because it costs a call for each query: places are those of an answer without it.
+Production discovery searches the index with the candidate in it, in a transaction that is rolled back. The reranker is
+not called, because that costs a call per query: places are those of an answer without it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -33,10 +33,10 @@ _BUDGETS = Budgets(retrieve_ms=20_000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryPreview:
-    """The answer to a query: the candidate's place in it, counted from 1, if it is there.
+    """The answer to a query: the candidate's place in it, counted from 1, or None.
 
-    An owner's example finds the candidate by its own words; `unaided` is the place without that example in the
-    profile, which is how another request of the kind would fare. Words matched and competitors are those of that case.
+    An owner's example matches the candidate word for word; `unaided` is the place without that example in the profile,
+    as for another request of this kind. `matched` and `competitors` are those of that case.
     """
 
     query: str
@@ -59,7 +59,7 @@ class PreviewReport:
     placed: Placed
     described_by: str
     encoded: str
-    """The text an encoder reads."""
+    """The text for the encoder."""
     queries: tuple[QueryPreview, ...]
     duplicates: tuple[NearDuplicate, ...]
     advice: tuple[Advice, ...]
@@ -69,7 +69,7 @@ class PreviewReport:
 
 @dataclass(frozen=True, slots=True)
 class _EncodedQueries:
-    """An encoder that knows the vectors of some queries: none is waited for while the write lock is held."""
+    """An encoder with precomputed vectors of some queries: no model is called while the write lock is held."""
 
     encoder: Encoder
     vectors: Mapping[str, Vector]
@@ -93,7 +93,7 @@ class _EncodedQueries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """Preview registrations. Competitors are those that the caller may see; the candidate is seen by its owner."""
+    """Preview registrations. Competitors are limited to those that the caller may see; the candidate is not."""
 
     discover: Discover
     index: CandidateIndex
@@ -133,7 +133,7 @@ class Preview:
         )
 
     def _profile(self, registration: Registration, without: list[str]) -> tuple[Profile, str]:
-        """The profile as the writer would make it, if there is one that answers, else as its owner wrote it."""
+        """The profile by the writer; the fallback is the raw profile."""
         trust = self.trust.get([registration.id]).get(registration.id)
         if self.maker.writer is None:
             return self.maker.raw(registration, trust), "its owner"
@@ -144,9 +144,9 @@ class Preview:
             return self.maker.raw(registration, trust), "its owner"
 
     def _candidate(self, profile: Profile, without: list[str]) -> Stored:
-        """The profile with its vector, if there is an encoder that answers."""
+        """The profile with its vector, if the encoder answers."""
         if self.maker.encoder is None:
-            without.append("the encoder: there is none, so only words are compared")
+            without.append("the encoder: none is configured, so only words are compared")
             return Stored(profile)
         try:
             [vector] = self.maker.encode([profile])
@@ -158,7 +158,7 @@ class Preview:
     def _queries(
         self, queries: Sequence[TriedQuery], candidate: Stored, audiences: Collection[str]
     ) -> tuple[QueryPreview, ...]:
-        """Each query asked with the candidate in the index, and with one that lacks the query as an example."""
+        """Search each query with the candidate in the index, and with the candidate without that example."""
         discover = self._prepare(queries)
         bare = {query: without_example(candidate.profile, query.text) for query in queries}
         bare_candidates = {
@@ -180,7 +180,7 @@ class Preview:
                 try:
                     vectors[query.text] = encoder.encode_query(query.text)
                 except DependencyFailed:
-                    break  # the answer says so
+                    break  # the answer is marked as degraded
             retrieve = replace(retrieve, encoder=_EncodedQueries(encoder, vectors), breaker=CircuitBreaker())
         return replace(
             self.discover,
