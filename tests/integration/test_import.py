@@ -155,8 +155,8 @@ def test_server_of_the_official_sdk_is_listed(mats: Mats):
         (["mcp"], 1, "needs a server"),
         (["mcp", "--", "/no/such/server"], 3, "cannot be started"),
         (["mcp", "--", sys.executable, "-c", "raise SystemExit('no key')"], 3, "no key"),
-        (["mcp", "http://169.254.169.254/mcp"], 1, "never asked"),
-        (["http://169.254.169.254/latest"], 1, "never asked"),
+        (["mcp", "http://169.254.169.254/mcp"], 1, "which is blocked"),
+        (["http://169.254.169.254/latest"], 1, "which is blocked"),
         (["http://127.0.0.1:1/x.json"], 1, "cannot be read"),
     ],
 )

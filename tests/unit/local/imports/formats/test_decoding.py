@@ -20,15 +20,15 @@ def bomb(levels: int = 12) -> str:
 
 
 HOSTILE = [
-    ("x.yaml", bomb(), "beyond all bounds"),
-    ("x.yaml", bomb(7).replace("x", "[]"), "beyond all bounds"),
+    ("x.yaml", bomb(), "with its aliases expanded"),
+    ("x.yaml", bomb(7).replace("x", "[]"), "with its aliases expanded"),
     ("x.yaml", "a: &a [*a]", "before it is complete"),
     ("x.yaml", "[" * 100_000, "levels deep"),
     ("x.yaml", "- " * 100_000, "levels deep"),
     ("x.yaml", "a: !!python/object/apply:os.system [ls]", "tag"),
     ("x.yaml", "a: !Ref b", "tag"),
     ("x.yaml", "a: 1\na: 2", "twice"),
-    ("x.yaml", "? [a]\n: b", "for a key"),
+    ("x.yaml", "? [a]\n: b", "list or an object as a key"),
     ("x.yaml", "a: 1\n---\nb: 2", "several"),
     ("x.yaml", "a: \x01", "forbids"),
     ("x.yaml", "x" * 8_000_001, "convert it to JSON"),
@@ -36,13 +36,13 @@ HOSTILE = [
     ("x.json", "[" * 61 + "]" * 61, "levels deep"),
     ("x.json", '{"a":' * 500 + "1" + "}" * 500, "levels deep"),
     ("x.json", '{"a": 1, "a": 2}', "twice"),
-    ("x.json", '{"a": NaN}', "no number"),
+    ("x.json", '{"a": NaN}', "is not a JSON number"),
     ("x.json", "9" * 5_000, "cannot be read"),
     ("x.json", "[" + "[]," * 2_000_000 + "1]", "more than"),
     ("x.json", '{"a": "\x01"}', "is not JSON"),
     ("x.json", "", "is not JSON"),
     ("SKILL.md", "# No front matter", "no front matter"),
-    ("SKILL.md", f"---\n{bomb()}\n---\n", "beyond all bounds"),
+    ("SKILL.md", f"---\n{bomb()}\n---\n", "with its aliases expanded"),
 ]
 
 

@@ -64,7 +64,7 @@ def test_a_document_is_told_by_what_is_in_it(value, name):
 )
 def test_what_is_none_of_the_formats_says_so(value):
     assert detect_format(value) is None
-    assert "none of what can be imported" in faults(value)[""][0]
+    assert "is of no known format: expected" in faults(value)[""][0]
 
 
 def test_a_server_is_one_tool_whose_namespace_is_that_of_its_name():
@@ -105,7 +105,7 @@ def test_of_a_registrys_list_the_latest_versions_are_taken_and_the_others_are_na
 
 def test_a_page_of_a_registry_says_that_there_are_more():
     *_, more = map_value({"servers": [{"server": d.SERVER}], "metadata": {"nextCursor": "x", "count": 1}}, FILE)
-    assert "goes on" in more.notes[0].message
+    assert "has more pages" in more.notes[0].message
 
 
 def test_tools_of_a_list_need_a_namespace_unless_an_address_gives_one():
@@ -144,7 +144,7 @@ def test_a_page_of_tools_says_that_there_are_more():
     *tools, more = map_value({**d.TOOLS, "nextCursor": "2"}, Source("x", namespace="a"))
     assert len(tools) == 2
     assert more.registration is None
-    assert "goes on" in more.notes[0].message
+    assert "has more pages" in more.notes[0].message
 
 
 def test_an_error_of_a_server_is_a_fault():

@@ -1,4 +1,4 @@
-"""Addresses: what may be shown and stored of them, and which are never connected to (SSRF protection)."""
+"""Addresses: redaction for reports and storage, and a block list for connections (SSRF protection)."""
 
 import ipaddress
 from urllib.parse import SplitResult, urlsplit
@@ -20,14 +20,14 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 class Unfetchable(Invalid):
-    """An address cannot be read, or must not be."""
+    """An address cannot be fetched, or is blocked."""
 
     def __init__(self, url: str, reason: str) -> None:
         super().__init__([Fault(redact(url), reason)])
 
 
 class AddressRefused(Exception):
-    """A host leads to an address that must not be asked; the message says why."""
+    """A host resolves to a blocked address; the message has the reason."""
 
 
 def is_address(text: str) -> bool:
@@ -47,7 +47,7 @@ def redact(url: str) -> str:
 
 
 def without_query(url: str) -> str:
-    """An address as it is registered, which everyone can read: a query often holds a key or a token."""
+    """An address without query and fragment, to be stored in a registration: a query often holds a key or a token."""
     return url.partition("#")[0].partition("?")[0]
 
 
@@ -55,17 +55,17 @@ def split_url(url: str) -> SplitResult:
     """The parts of an http or https address.
 
     Raises:
-        Unfetchable: it is none, or holds credentials.
+        Unfetchable: it is not an address, or holds credentials.
     """
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError as error:
-        raise Unfetchable(url, "is no address") from error
+        raise Unfetchable(url, "is not a valid address") from error
     if not usable or any(ord(c) <= 32 or ord(c) > 126 for c in url):
-        raise Unfetchable(url, "is no address that can be asked: http or https, in ASCII")
+        raise Unfetchable(url, "is not a valid address: use http or https, in ASCII")
     if parts.username or parts.password:
-        raise Unfetchable(url, "has a name or password in it, which is not sent")
+        raise Unfetchable(url, "holds a user name or password: remove it, credentials are never sent")
     return parts
 
 
@@ -77,13 +77,11 @@ def check_address(address: str, host: str, *, may_be_private: bool) -> None:
     """
     ip = _effective(address)
     if any(ip in network for network in _BLOCKED if network.version == ip.version):
-        raise AddressRefused(f"is at {ip}, which is never asked: link-local, cloud metadata or no host")
+        raise AddressRefused(f"resolves to {ip}, which is blocked: link-local, cloud metadata or reserved")
     if ip.is_loopback and not (may_be_private and _names_loopback(host)):
-        raise AddressRefused(
-            f"leads to this machine ({ip}), which is only asked when it is given as localhost or by its address"
-        )
+        raise AddressRefused(f"resolves to this machine ({ip}): give it as localhost or by its address")
     if not may_be_private and is_private(address):
-        raise AddressRefused(f"leads into a private network ({ip}) from outside")
+        raise AddressRefused(f"leads from a public address into a private network ({ip}), which is blocked")
 
 
 def _names_loopback(host: str) -> bool:
@@ -99,7 +97,7 @@ def is_private(address: str) -> bool:
 
 
 def _effective(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """The address that is reached: an IPv6 one may hold an IPv4 one, mapped or translated."""
+    """The address that a connection reaches: IPv6 addresses can embed an IPv4 one, mapped or translated."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address) and ip in _NAT64:
         return ipaddress.IPv4Address(int(ip) & 0xFFFF_FFFF)

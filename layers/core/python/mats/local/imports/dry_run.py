@@ -1,4 +1,4 @@
-"""A registry that writes nothing: what an import would do."""
+"""A registry for dry runs, which writes nothing."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,12 +18,10 @@ class DryRunRegistry:
     placed: dict[Id, Placed] = field(default_factory=dict)
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, Item]:
-        """The items there would be."""
-        there = dict(self.registry.get(ids)) if self.registry else {}
-        return there | {id: self.items[id] for id in ids if id in self.items}
+        stored = dict(self.registry.get(ids)) if self.registry else {}
+        return stored | {id: self.items[id] for id in ids if id in self.items}
 
     def put(self, registrations: Sequence[Registration]) -> Mapping[Id, Placed]:
-        """What would become of each."""
         before = self.get([registration.id for registration in registrations])
         known = {id: version_of(item) for id, item in before.items()}
         placed = {r.id: place(known.get(r.id), version_of(r.item())) for r in registrations}
@@ -34,9 +32,7 @@ class DryRunRegistry:
         return placed
 
     def remove(self, id: Id) -> bool:
-        """Whether there would be one to take out."""
         return self.items.pop(id, None) is not None
 
     def ids(self) -> Iterator[Id]:
-        """Every id there would be."""
         yield from sorted({*(self.registry.ids() if self.registry else ()), *self.items})

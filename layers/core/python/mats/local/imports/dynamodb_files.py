@@ -10,11 +10,11 @@ from mats.domain.errors import Fault, RequestInvalid
 from mats.ports import Item
 
 _PER_REQUEST = 25
-"""Items that one BatchWriteItem takes. It takes 16 MB, and 25 items have 10 MB at most."""
+"""Maximum of one BatchWriteItem. Its other limit is 16 MB, and 25 items have 10 MB at most."""
 
 
 def write_requests(items: Sequence[Item], table: str, folder: Path) -> int:
-    """Write items as numbered files, each the `--request-items` of one `aws dynamodb batch-write-item`; how many.
+    """Write items as numbered files, each the `--request-items` of one `aws dynamodb batch-write-item`; their number.
 
     Raises:
         RequestInvalid: the folder cannot be written, or holds files already, or DynamoDB could not hold an item.
@@ -23,7 +23,7 @@ def write_requests(items: Sequence[Item], table: str, folder: Path) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
-            raise RequestInvalid([Fault("--to-items", f"{folder} must be empty or not there")])
+            raise RequestInvalid([Fault("--to-items", f"{folder} must be empty or not exist")])
         batches = [rows[start : start + _PER_REQUEST] for start in range(0, len(rows), _PER_REQUEST)]
         for number, batch in enumerate(batches, start=1):
             requests = {table: [{"PutRequest": {"Item": row}} for row in batch]}

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 MAX_FILES = 20_000
-"""Of a folder and those below it."""
+"""Maximum of a folder and those below it."""
 
 _CHUNK = 1 << 16
 LINE_ENDINGS = (".jsonl", ".ndjson")
-"""How names of files of lines end."""
+"""Extensions of files with one value per line."""
 _DOCUMENTS = (".json", ".yaml", ".yml")
 _CLAIMED = ("server.json", "agent-card.json", "agent.json")
 _SKIPPED_FOLDERS = frozenset(".git node_modules __pycache__ .venv".split())
 _MIN_UNPACKED, _MAX_RATIO = 100_000_000, 300
-"""Limits against decompression bombs, in bytes and times the packed size: refused beyond both."""
+"""Limits against decompression bombs, in bytes and times the packed size; rejected if both are exceeded."""
 
 
 class FileUnreadable(Invalid):
@@ -46,7 +46,7 @@ def open_file(name: str) -> Iterator[IO[bytes]]:
     """
     with _translate_errors(name):
         if "\0" in name:
-            raise _unreadable(name, "no file has such a name")
+            raise _unreadable(name, "a name cannot contain a NUL")
         if name == "-":
             yield sys.stdin.buffer
         else:
@@ -91,7 +91,7 @@ class _BoundedArchive(io.RawIOBase):
         room[: len(read)] = read
         self._size += len(read)
         if self._size > max(_MIN_UNPACKED, _MAX_RATIO * self._packed.tell()):
-            raise _unreadable(self._name, f"it unpacks to more than {_MAX_RATIO} times its size")
+            raise _unreadable(self._name, f"it decompresses to more than {_MAX_RATIO} times its size")
         return len(read)
 
 
@@ -100,7 +100,7 @@ class File(NamedTuple):
 
     path: str
     folder: str = ""
-    """Of a SKILL.md: the name of its folder, which should be the skill's."""
+    """For a SKILL.md: the name of its folder, which should be the name of the skill."""
     claimed: bool = True
     problem: str = ""
     """Why it cannot be read."""
@@ -114,7 +114,7 @@ def find_files(name: str) -> Iterator[File]:
     """
     root = Path(name)
     if not name:
-        yield File(name, problem="cannot be read: it has no name")
+        yield File(name, problem="cannot be read: the name is empty")
         return
     if name == "-" or not _is_folder(root):
         yield File(name, folder=root.absolute().parent.name if root.name.lower() == skill.FILE.lower() else "")
@@ -128,7 +128,7 @@ def find_files(name: str) -> Iterator[File]:
             if candidate := _candidate(Path(folder) / file, home):
                 count += 1
                 if count > MAX_FILES:
-                    yield File(name, problem=f"holds more than {MAX_FILES:,} files; give the folders in it one by one")
+                    yield File(name, problem=f"holds more than {MAX_FILES:,} files: import its folders one by one")
                     return
                 yield candidate
     for error in errors:
@@ -152,7 +152,7 @@ def _candidate(path: Path, home: Path) -> File | None:
     claimed = is_skill or plain.endswith(LINE_ENDINGS) or plain in _CLAIMED or plain.startswith("openapi")
     folder = path.absolute().parent.name if is_skill else ""
     if path.is_symlink() and not _leads_into(path, home):
-        return File(str(path), problem="is a link that leads out of the folder, or in a circle; it is not followed")
+        return File(str(path), problem="is a link out of the folder or in a circle; it is not followed")
     return File(str(path), folder, claimed) if path.is_file() else None
 
 

@@ -1,7 +1,7 @@
 """Fetch an address: http and https only, bounded in time and size, protected against SSRF.
 
 A host name is resolved once and every address of it is checked; the connection goes to a checked address, so a name
-that resolves differently a moment later (DNS rebinding) leads nowhere else. No proxy, cookie or credential is used.
+that resolves differently a moment later (DNS rebinding) is harmless. No proxy, cookie or credential is used.
 """
 
 import os
@@ -21,18 +21,18 @@ MAX_BYTES = 20_000_000
 TIMEOUT_S = 30.0
 _MAX_REDIRECTS = 5
 _MAX_ADDRESSES = 4
-"""Addresses of one name that are tried; they share the timeout."""
+"""Addresses tried per name; they share the timeout."""
 _MAX_HEADERS = 100
 _REDIRECTS = (301, 302, 303, 307, 308)
 HEADERS = {"Accept-Encoding": "identity", "User-Agent": "mats"}
-"""Of every request."""
+"""Headers of every request."""
 
 
 def fetch(url: str, *, timeout_s: float = TIMEOUT_S, max_bytes: int = MAX_BYTES) -> bytes:
     """The body at an address, over at most five redirects.
 
     Raises:
-        Unfetchable: it cannot be read within the timeout and the size, answers with an error, or must not be asked.
+        Unfetchable: it exceeds the timeout or the size, answers with an error, or is blocked.
     """
     return anyio.run(_fetch, url, timeout_s, max_bytes)
 
@@ -64,7 +64,7 @@ async def _get(transport: "BoundedTransport", url: str) -> httpx2.Response:
     try:
         request = httpx2.Request("GET", url, headers={**HEADERS, "Accept": "application/json, application/yaml, */*"})
     except httpx2.InvalidURL as error:
-        raise Unfetchable(url, "is no address") from error
+        raise Unfetchable(url, "is not a valid address") from error
     return await transport.handle_async_request(request)
 
 
@@ -76,7 +76,7 @@ def timeout_reason(timeout_s: float) -> str:
 class _CheckedBackend(httpcore2.AsyncNetworkBackend):
     """Connects to checked addresses only.
 
-    This machine and private networks may be asked only at the host that was given, not where it redirects to.
+    This machine and private networks are allowed only for the host given, not for redirects.
     """
 
     def __init__(self, host: str, timeout_s: float) -> None:
@@ -110,7 +110,7 @@ class _CheckedBackend(httpcore2.AsyncNetworkBackend):
 
 
 class BoundedTransport(httpx2.AsyncBaseTransport):
-    """Requests to one address and to where it redirects, with one timeout and one limit of bytes for all of them."""
+    """Requests to one address and its redirects, with one timeout and one limit of bytes for all of them."""
 
     def __init__(self, url: str, *, timeout_s: float, max_bytes: int = MAX_BYTES) -> None:
         self._timeout_s, self._max_bytes, self._left = timeout_s, max_bytes, max_bytes
@@ -123,7 +123,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         """Send a request; the body of the response is read within the limit.
 
         Raises:
-            Unfetchable: there is no response, or the address must not be asked.
+            Unfetchable: there is no response, or the address is blocked.
         """
         url = request.url
         target = httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
@@ -135,7 +135,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         if len(response.headers) > _MAX_HEADERS:
             raise self.fail(str(url), f"cannot be read: more than {_MAX_HEADERS} header fields")
         if result.headers.get("content-encoding", "identity").lower() != "identity":
-            raise self.fail(str(url), "answers in an encoding that was not asked for")
+            raise self.fail(str(url), "answers in a content encoding that was not requested")
         return result
 
     async def aclose(self) -> None:
@@ -143,7 +143,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         await self._pool.aclose()
 
     def fail(self, url: str, reason: str) -> Unfetchable:
-        """The error of an address, kept if it is the first."""
+        """The error of an address; stored in `failure` if it is the first."""
         error = Unfetchable(url, reason)
         self.failure = self.failure or error
         return error
@@ -173,7 +173,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
             return timeout_reason(self._timeout_s)
         error = _innermost(error)
         if isinstance(error, ssl.SSLError):
-            return f"cannot be asked safely: {error.reason or error}"
+            return f"cannot be read over TLS: {error.reason or error}"
         errno = error.errno if isinstance(error, OSError) else None
         text = os.strerror(errno) if errno and errno > 0 else getattr(error, "strerror", None)
         return f"cannot be read: {text or type(error).__name__}"
@@ -187,7 +187,7 @@ def _innermost(error: BaseException) -> BaseException:
 
 
 class _BoundedBody(httpx2.AsyncByteStream):
-    """The body of a response, as the library wants it."""
+    """The body of a response, as a stream of httpx2."""
 
     def __init__(self, chunks: AsyncIterator[bytes], response: httpcore2.Response) -> None:
         self._chunks, self._response = chunks, response

@@ -1,4 +1,4 @@
-"""Register values from any source in batches; reject bad ones with every fault. Safe to stop and to run again."""
+"""Register values from any source in batches; reject invalid ones with every fault. Can be interrupted and repeated."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ BATCH = 256
 
 @dataclass(slots=True)
 class Importer:
-    """Registers what sources hold, one source after the other."""
+    """Registers the values of sources, one source after the other."""
 
     registry: Registry
     report: Report = field(default_factory=Report)
@@ -31,7 +31,7 @@ class Importer:
     def import_sources(
         self, sources: Iterable[tuple[Source, Stream]], acknowledge: Callable[[int], None] = lambda count: None
     ) -> None:
-        """Register what sources hold; `acknowledge` is called with the size of each batch that is safe.
+        """Register the values of sources; `acknowledge` is called with the size of each batch once it is written.
 
         Raises:
             StorageUnusable: the current batch is not written; everything acknowledged is.
@@ -88,7 +88,7 @@ class Importer:
         if before == digest:
             self.report.placed[Placed.UNCHANGED] += 1
             return False
-        raise RegistrationInvalid([Fault("name", f"{registration.id} stands in {first} already")])
+        raise RegistrationInvalid([Fault("name", f"{registration.id} is in {first} already")])
 
     def _put(self, batch: Sequence[tuple[Location, Registration]]) -> None:
         placed = self.registry.put([registration for _, registration in batch]) if batch else {}

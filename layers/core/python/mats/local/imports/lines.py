@@ -1,4 +1,4 @@
-"""Tell files of lines from documents, and read lines one by one."""
+"""Distinguish files of lines from documents, and read lines one by one."""
 
 import io
 import json
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 MAX_LINE_BYTES = 4_000_000
-"""Above the size of a largest item with every character escaped; longer lines are not read into memory."""
+"""Above the largest item with every character escaped; longer lines are not read into memory."""
 
 _CHUNK = 1 << 16
 _PROBED_LINES = 200
-"""A file of lines has a whole JSON object among this many."""
+"""A file is one of lines if a whole JSON object is among this many."""
 
 
 class Content(NamedTuple):
@@ -99,13 +99,13 @@ class _Chained(io.RawIOBase):
 
 
 def _read_available(file: IO[bytes], limit: int) -> bytes:
-    """At least one byte unless the file has ended, without waiting for `limit` of them: input may be piped in."""
+    """At least one byte unless the file has ended, without waiting for all `limit`: input can be a pipe."""
     read = getattr(file, "read1", file.read)
     return cast(bytes, read(limit))
 
 
 def read_lines(name: str, stream: IO[bytes]) -> Iterator[tuple[Location, Json | MappedValue]]:
-    """The value of each line that is not blank, or its fault. An overlong line is skipped without keeping it."""
+    """The value of each line that is not blank, or its fault. An overlong line is not held in memory."""
     number = 0
     while line := stream.readline(MAX_LINE_BYTES):
         number += 1

@@ -1,7 +1,7 @@
-"""List the tools of a live MCP server with the official SDK: all pages, and no tool is called.
+"""List the tools of a live MCP server with the official SDK: all pages; no tool is called.
 
-The SDK correlates requests, answers and events and speaks Streamable HTTP. Bounds on time, bytes, pages and tools are
-ours, and so is the reading of results: one malformed tool must not cost the others. Import this module late.
+The SDK correlates requests, responses and events and implements Streamable HTTP. Bounds on time, bytes, pages and tools
+are ours, and so is parsing results: one malformed tool must not lose the others. Import this module late.
 """
 
 import logging
@@ -74,7 +74,7 @@ def list_by_address(url: str, *, timeout_s: float) -> Json:
 
     Raises:
         ServerFailed: it does not list its tools.
-        Unfetchable: it cannot be reached within time and size, or must not be.
+        Unfetchable: it cannot be reached within time and size, or is blocked.
     """
     return anyio.run(_list_by_address, url, timeout_s)
 
@@ -112,7 +112,7 @@ async def _list_by_address(url: str, timeout_s: float) -> Json:
 
 
 async def _list_tools(read: Any, write: Any) -> Json | ServerFailed:
-    """The tools, or why there are none: an error raised here would arrive in a group of those of all tasks."""
+    """The tools or the error, which is not raised: the task group would wrap it in an exception group."""
     dispatcher: JSONRPCDispatcher = JSONRPCDispatcher(read, write, inline_methods=_EveryMethod())
     result: Json | ServerFailed
     async with anyio.create_task_group() as tasks:
@@ -122,8 +122,8 @@ async def _list_tools(read: Any, write: Any) -> Json | ServerFailed:
         except MCPError as error:
             message = clip(clean(error.message), 300)
             if error.code == PARSE_ERROR:
-                message = "it answered with no JSON-RPC response"
-            result = ServerFailed(f"the server refused to list its tools: {message} ({error.code})")
+                message = "the answer is not a JSON-RPC response"
+            result = ServerFailed(f"the server rejected tools/list: {message} ({error.code})")
         except ServerFailed as error:
             result = error
         tasks.cancel_scope.cancel()
@@ -131,14 +131,17 @@ async def _list_tools(read: Any, write: Any) -> Json | ServerFailed:
 
 
 class _EveryMethod(frozenset[str]):
-    """Has the dispatcher answer each request of the server before it reads on, so that a flood cannot fill memory."""
+    """Contains every method: the dispatcher then answers each request of the server before it reads the next one.
+
+    Otherwise a flood of requests could fill the memory.
+    """
 
     def __contains__(self, method: object) -> bool:
         return True
 
 
 async def _answer(context: Any, method: str, params: Any) -> dict[str, Any]:
-    """Answer a request of the server: it may ping, and we do nothing else for it."""
+    """Answer a request of the server: only `ping` is supported."""
     if method == "ping":
         return {}
     raise MCPError(METHOD_NOT_FOUND, "mats lists tools and does nothing else")
@@ -149,23 +152,23 @@ async def _ignore(context: Any, method: str, params: Any) -> None:
 
 
 class _Agreement(NamedTuple):
-    """What every request carries once the protocol version is known."""
+    """Headers and metadata of every request after the protocol version is negotiated."""
 
     headers: dict[str, str]
     meta: dict[str, Any]
 
 
 async def _negotiate(dispatcher: JSONRPCDispatcher) -> _Agreement:
-    """Shake hands; a server without a handshake is told the version with each request (2026-07-28)."""
-    asked = {"protocolVersion": LATEST_HANDSHAKE_VERSION, "capabilities": {}, "clientInfo": _CLIENT}
+    """Initialize the session; a server without `initialize` gets the version with each request (2026-07-28)."""
+    params = {"protocolVersion": LATEST_HANDSHAKE_VERSION, "capabilities": {}, "clientInfo": _CLIENT}
     try:
-        begun = await dispatcher.send_raw_request("initialize", asked, {"cancel_on_abandon": False})
+        result = await dispatcher.send_raw_request("initialize", params, {"cancel_on_abandon": False})
     except MCPError:
         version = LATEST_MODERN_VERSION
         meta = {PROTOCOL_VERSION_META_KEY: version, CLIENT_INFO_META_KEY: _CLIENT, CLIENT_CAPABILITIES_META_KEY: {}}
         return _Agreement({MCP_PROTOCOL_VERSION_HEADER: version, MCP_METHOD_HEADER: "tools/list"}, meta)
-    answered = begun.get("protocolVersion")
-    version = clean(answered)[:40] if isinstance(answered, str) else LATEST_HANDSHAKE_VERSION
+    stated = result.get("protocolVersion")
+    version = clean(stated)[:40] if isinstance(stated, str) else LATEST_HANDSHAKE_VERSION
     headers = {MCP_PROTOCOL_VERSION_HEADER: version.encode("ascii", "ignore").decode()}
     await dispatcher.notify("notifications/initialized", None, {"headers": headers})
     return _Agreement(headers, {})
@@ -178,8 +181,8 @@ async def _pages(dispatcher: JSONRPCDispatcher, agreement: _Agreement) -> AsyncI
         params = {**({"cursor": cursor} if cursor else {}), **({"_meta": agreement.meta} if agreement.meta else {})}
         options: CallOptions = {"headers": agreement.headers, "cancel_on_abandon": False}
         page = await dispatcher.send_raw_request("tools/list", params, options)
-        listed = page.get("tools")
-        tools += len(listed) if isinstance(listed, list) else 0
+        entries = page.get("tools")
+        tools += len(entries) if isinstance(entries, list) else 0
         yield page
         cursor = page.get("nextCursor") or ""
         if not isinstance(cursor, str) or not cursor:

@@ -1,6 +1,6 @@
-"""An MCP server that is started by a command: a transport for the SDK with bounds on bytes, and a certain end.
+"""A transport for the SDK to an MCP server that a command starts, with bounds on bytes and guaranteed termination.
 
-The SDK's own stdio transport bounds neither the length of a message nor their sum, and hands on only part of the
+The SDK's own stdio transport bounds neither the length of a message nor their sum, and passes on only part of the
 environment.
 """
 
@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from mats.domain.text import clean, clip
 
 MAX_BYTES = 20_000_000
-"""Standard output and standard error together."""
+"""Limit of standard output and standard error together."""
 MAX_MESSAGE_BYTES = 8_000_000
 _CHUNK = 1 << 16
 _LAST_WORDS_S, _POLL_S = 0.5, 0.01
@@ -34,7 +34,7 @@ class ServerProcess:
     """A server that exchanges JSON-RPC messages over standard input and output, one a line."""
 
     def __init__(self, command: Sequence[str], *, grace_s: float) -> None:
-        """`grace_s` is how long the process has to exit, first by itself and then after SIGTERM."""
+        """Start the process; `grace_s` is the time it has to exit, first by itself and then after SIGTERM."""
         self._grace_s = grace_s
         self._process = subprocess.Popen(  # noqa: S603 - the command is the user's own
             command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -44,18 +44,18 @@ class ServerProcess:
 
     @property
     def failure(self) -> str:
-        """Why the server cannot go on, with the end of its standard error; empty if it can."""
+        """The first problem, with the end of the server's standard error; empty if there is none."""
         words = clip(clean(self._stderr.decode("utf-8", "replace")), 300)
-        return self._problem and self._problem + (f"; it said: {words}" if words else "")
+        return self._problem and self._problem + (f"; standard error: {words}" if words else "")
 
     def fail(self, problem: str) -> None:
-        """Note the first problem and end the stream of messages."""
+        """Store the first problem and end the stream of messages."""
         self._problem = self._problem or problem
         self._from_server.close()
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[tuple[Incoming, Outgoing]]:
-        """Streams of messages; on exit, the process and what it has started are ended."""
+        """Streams of messages; on exit, the process and its children are ended."""
         self._from_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         outgoing, self._to_server = anyio.create_memory_object_stream[SessionMessage](0)
         self._stderr_ended = anyio.Event()
@@ -79,14 +79,12 @@ class ServerProcess:
             await self._read_messages(pipe)
 
     async def _read_messages(self, pipe: IO[bytes]) -> None:
-        held = b""
+        rest = b""
         async with self._from_server:
             async for chunk in self._chunks(pipe):
-                *lines, held = (held + chunk).split(b"\n")
-                if max(map(len, (held, *lines))) > MAX_MESSAGE_BYTES:
-                    self.fail(
-                        f"the server wrote a message of over {MAX_MESSAGE_BYTES:,} bytes; that is more than is read"
-                    )
+                *lines, rest = (rest + chunk).split(b"\n")
+                if max(map(len, (rest, *lines))) > MAX_MESSAGE_BYTES:
+                    self.fail(f"the server wrote a message of over {MAX_MESSAGE_BYTES:,} bytes, the limit")
                 for line in lines:
                     if (message := self._parse(line)) and not self._problem:
                         await self._from_server.send(message)
@@ -95,7 +93,7 @@ class ServerProcess:
             await self._fail_with_last_words()
 
     def _parse(self, line: bytes) -> SessionMessage | None:
-        """The message on a line; None for anything else that a server may print there."""
+        """The message on a line; None for any other output."""
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):
@@ -104,7 +102,7 @@ class ServerProcess:
             return SessionMessage(jsonrpc_message_adapter.validate_python(value, by_name=False))
         except ValidationError:
             if isinstance(value, dict) and "id" in value and "method" not in value:
-                self.fail("the server answered with no result")
+                self.fail("the server's answer has no result")
             return None
 
     async def _read_stderr(self, pipe: IO[bytes]) -> None:
@@ -118,7 +116,7 @@ class ServerProcess:
             chunk = os.read(pipe.fileno(), _CHUNK)
             self._bytes += len(chunk)
             if self._bytes > MAX_BYTES:
-                self.fail(f"the server wrote {self._bytes:,} bytes; that is more than is read")
+                self.fail(f"the server wrote {self._bytes:,} bytes; the limit is {MAX_BYTES:,}")
                 return
             if not chunk:
                 return
@@ -140,10 +138,10 @@ class ServerProcess:
                         return
 
     async def _fail_with_last_words(self) -> None:
-        """Fail because the server ended; wait a moment for the end of its standard error."""
+        """Fail because the server ended, after a short wait for the end of its standard error."""
         with anyio.move_on_after(_LAST_WORDS_S):
             await self._stderr_ended.wait()
-        self.fail("the server ended before it listed its tools")
+        self.fail("the server exited before it listed its tools")
 
     async def _end(self) -> None:
         """End the process group: close its input, then SIGTERM, then SIGKILL, each after the grace period."""
@@ -159,7 +157,7 @@ class ServerProcess:
         self._signal(signal.SIGKILL)
 
     def _signal(self, signalled: signal.Signals) -> None:
-        """Signal the group that the process leads, which outlives it if it left children."""
+        """Signal the process group, which exists as long as the process or a child of it."""
         try:
             os.killpg(self._process.pid, signalled)
         except (ProcessLookupError, PermissionError):

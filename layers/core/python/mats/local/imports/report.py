@@ -1,4 +1,4 @@
-"""What an import reports: where each thing stands, and what became of it."""
+"""The report of an import: the location and outcome of each value."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from mats.domain.placement import Placed
 
 
 class Location(NamedTuple):
-    """Where something stands: on a line (counted from 1), or at a path into a document."""
+    """A line of a file (counted from 1), or a path into a document."""
 
     file: str
     line: int = 0
@@ -22,14 +22,14 @@ class Location(NamedTuple):
 
 
 class Rejection(NamedTuple):
-    """Something that was not registered, with all of its faults."""
+    """A value that was not registered, with all its faults."""
 
     place: Location
     faults: Sequence[Fault]
 
 
 class Remark(NamedTuple):
-    """Notes on something that was registered or skipped."""
+    """Notes on a value that was registered or skipped."""
 
     place: Location
     notes: Sequence[Fault]
@@ -37,14 +37,14 @@ class Remark(NamedTuple):
 
 @dataclass(slots=True)
 class Report:
-    """What became of everything that was imported."""
+    """The outcome of an import."""
 
     rows: int = 0
-    """Registrations and rejections; not files that could not be read, and nothing that was skipped."""
+    """Registrations and rejections, without unreadable files and skipped values."""
     placed: Counter[Placed] = field(default_factory=Counter)
     rejected: list[Rejection] = field(default_factory=list)
     noted: list[Remark] = field(default_factory=list)
     passed_over: list[tuple[str, str]] = field(default_factory=list)
     """Files of a folder that are of no known format, and the reason."""
     registered: list[tuple[Id, Placed, Location]] = field(default_factory=list)
-    """What documents hold; lines are counted and not listed."""
+    """Registrations of documents; those of lines are counted only."""

@@ -21,14 +21,14 @@ class Skipped(NamedTuple):
 
 
 Value: TypeAlias = Json | MappedValue | FileUnreadable | Skipped
-"""A JSON value; or what stands for one: faults or notes, an unreadable file, a file that is skipped."""
+"""A JSON value, or instead of one: faults or notes, an unreadable file, a skipped file."""
 Stream: TypeAlias = Iterator[tuple[Location, Value]]
 
 
 def open_sources(name: str, namespace: str = "") -> Iterator[tuple[Source, Stream]]:
     """Each file behind a name (a file, a folder, an address, or `-` for standard input) with its values.
 
-    A stream reads while it is consumed: consume it before the next one.
+    A stream is lazy: consume it before the next one.
     """
     if addresses.is_address(name):
         shown = addresses.redact(name).rstrip("/")
@@ -39,14 +39,14 @@ def open_sources(name: str, namespace: str = "") -> Iterator[tuple[Source, Strea
 
 
 def live_source(name: str, ask: Callable[[], Json], namespace: str, url: str = "") -> tuple[Source, Stream]:
-    """What a live service lists; `url` is its address, if it has one."""
+    """The list of a live service; `url` is its address, if it has one."""
     source = Source(name, namespace, server=addresses.without_query(url))
     return source, _ask(source, ask, url)
 
 
 def _ask(source: Source, ask: Callable[[], Json], url: str) -> Stream:
     if source.server != url:
-        note = Fault("endpoint", "is registered without what follows ? or # in the address, which may be a secret")
+        note = Fault("endpoint", "is registered without the query and fragment of the address, which may be a secret")
         yield Location(source.name), MappedValue("", notes=(note,))
     yield Location(source.name), ask()
 
@@ -62,7 +62,7 @@ def _read_file(file: File) -> Stream:
 
 
 def _read_address(url: str, name: str) -> Stream:
-    from mats.local.imports import http  # noqa: PLC0415 - loads the HTTP library for those who import an address
+    from mats.local.imports import http  # noqa: PLC0415 - loads the HTTP library only for addresses
 
     try:
         with decompress(name, io.BytesIO(http.fetch(url))) as stream:
@@ -78,22 +78,22 @@ def read_values(file: File, stream: IO[bytes]) -> Stream:
 
     Lines are read one by one, so those before a pause are registered before those after it.
     """
-    held = read_content(file.path, stream)
-    if held.document is None:
-        yield from read_lines(file.path, held.lines or stream)
+    content = read_content(file.path, stream)
+    if content.document is None:
+        yield from read_lines(file.path, content.lines or stream)
         return
     try:
-        value = decode(held.document, name=file.path)
+        value = decode(content.document, name=file.path)
     except Undecodable as error:
-        if held.lines:
-            yield from read_lines(file.path, held.lines)
+        if content.lines:
+            yield from read_lines(file.path, content.lines)
         else:
             yield Location(file.path), FileUnreadable(error.faults) if file.claimed else Skipped(error.message)
         return
     format = formats.detect_format(value)
     if format is None and not file.claimed:
-        yield Location(file.path), Skipped("is of no format that is known")
-    elif held.lines and isinstance(value, dict) and format in (None, registrations):
-        yield from read_lines(file.path, held.lines)
+        yield Location(file.path), Skipped("is of no known format")
+    elif content.lines and isinstance(value, dict) and format in (None, registrations):
+        yield from read_lines(file.path, content.lines)
     else:
         yield Location(file.path), value

@@ -11,7 +11,7 @@ FORMATS: tuple[FormatMapper, ...] = (registrations, skill, openapi, mcp_server, 
 """In the order of detection: the most specific first."""
 KNOWN = (
     "a registration, an MCP server.json or tools/list result, an A2A agent card, an OpenAPI 3 document, a SKILL.md "
-    "or what Bedrock lists"
+    "or a list of Bedrock's models"
 )
 
 
@@ -26,6 +26,6 @@ def map_value(value: Json, source: Source, *, is_line: bool = False) -> Iterator
     if is_line and (format is None or format is registrations):
         yield registrations.map_row("", value, source)
     elif format is None:
-        yield rejection("", f"is none of what can be imported: {KNOWN}")
+        yield rejection("", f"is of no known format: expected {KNOWN}")
     else:
         yield from format.map_value(value, source)

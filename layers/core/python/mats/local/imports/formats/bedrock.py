@@ -48,7 +48,7 @@ def _model(where: str, summary: Mapping[str, Any], source: Source) -> MappedValu
 
 
 def _about_model(summary: Mapping[str, Any]) -> str:
-    """A sentence from the summary's fields: Bedrock has no description."""
+    """A description from the other fields: Bedrock has none."""
     name, provider = text_at(summary, "modelName"), text_at(summary, "providerName")
     if not name:
         return ""
@@ -71,11 +71,11 @@ def _profile(where: str, summary: Mapping[str, Any], source: Source) -> MappedVa
     draft.set("namespace", source.namespace or _namespace(arn))
     draft.move_text("name", "inferenceProfileId", most=200)
     name = text_at(summary, "inferenceProfileName")
-    described = text_at(summary, "description")
-    draft.rest.pop("description" if described else "", None)
+    description = text_at(summary, "description")
+    draft.rest.pop("description" if description else "", None)
     regions = sorted({_region(text_at(model, "modelArn")) for model in objects(summary.get("models"))} - {""})
     runs_in = f" Runs in {', '.join(regions)}." if regions else ""
-    text = described or (f"Inference profile {name} of Amazon Bedrock." if name else "")
+    text = description or (f"Inference profile {name} of Amazon Bedrock." if name else "")
     draft.set("description", f"{text}{runs_in}".strip()[:100_000])
     _locate(draft, "inferenceProfileArn", arn)
     return draft.finish()

@@ -1,14 +1,14 @@
-"""Bounds on documents, and the error of one that breaks them."""
+"""Limits of documents, and the error for a document that exceeds them."""
 
 from mats.domain.errors import Fault, Invalid
 
 MAX_BYTES = 20_000_000
-"""Of a document; the largest published OpenAPI documents have 12 MB as JSON."""
+"""Size of a document; the largest published OpenAPI documents have 12 MB as JSON."""
 MAX_YAML_BYTES = 8_000_000
 """Parsing YAML takes some twenty times as long."""
 MAX_VALUES = 1_500_000
 MAX_DEPTH = 60
-"""Levels. An item may have 32, and a document has a few above its items."""
+"""Levels of nesting. An item may have 32, and a document has a few above its items."""
 TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep"
 
 
@@ -21,4 +21,4 @@ class Undecodable(Invalid):
 
 
 class YamlInvalid(Undecodable):
-    """A text that breaks YAML's grammar, not our bounds."""
+    """A text that is not YAML, as opposed to one beyond the bounds."""

@@ -1,4 +1,4 @@
-"""Decode bytes of JSON, YAML or SKILL.md to a JSON value, within bounds: nothing here trusts its input."""
+"""Decode untrusted bytes of JSON, YAML or SKILL.md to a JSON value, within bounds."""
 
 import json
 from collections import Counter
@@ -24,7 +24,7 @@ def decode(content: bytes, *, name: str = "") -> Json:
         Undecodable: it is malformed or beyond the bounds.
     """
     if len(content) > MAX_BYTES:
-        raise Undecodable(f"is larger than {MAX_BYTES:,} bytes; a document is read as a whole, JSON Lines line by line")
+        raise Undecodable(f"is larger than {MAX_BYTES:,} bytes: split it, or use JSON Lines")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -63,16 +63,16 @@ def parse_json(text: str) -> Json:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    value = dict(pairs)
+    if len(value) < len(pairs):
         counts = Counter(key for key, _ in pairs)
         twice = next(key for key, count in counts.items() if count > 1)
         raise Undecodable(f"holds the key {twice[:60]!r} twice in one object")
-    return made
+    return value
 
 
 def _no_number(text: str) -> None:
-    raise Undecodable(f"holds {text}, which is no number of JSON's")
+    raise Undecodable(f"holds {text}, which is not a JSON number")
 
 
 def _check_depth(value: Json) -> None:
@@ -81,20 +81,20 @@ def _check_depth(value: Json) -> None:
         depth += 1
         if depth > MAX_DEPTH:
             raise Undecodable(TOO_DEEP)
-        held = [node.values() if isinstance(node, dict) else node for node in level]
-        level = [entry for entries in held for entry in entries if isinstance(entry, dict | list)]
+        children = [node.values() if isinstance(node, dict) else node for node in level]
+        level = [entry for entries in children for entry in entries if isinstance(entry, dict | list)]
 
 
 def _skill(text: str) -> Json:
     split = skill.split(text)
     if split is None:
-        raise Undecodable("has no front matter: a SKILL.md begins with lines of `key: value` between two of `---`")
+        raise Undecodable("has no front matter: a SKILL.md begins with `key: value` lines between two lines of `---`")
     front, body = split
     try:
-        read = parse_yaml(front)
+        parsed = parse_yaml(front)
     except YamlInvalid as error:
         return skill.to_value(skill.parse_by_line(front), body, wrong=error.message)
-    return skill.to_value(read if read is not None else {}, body)
+    return skill.to_value(parsed if parsed is not None else {}, body)
 
 
 def parse_yaml(text: str) -> Json:
@@ -105,6 +105,6 @@ def parse_yaml(text: str) -> Json:
     """
     if len(text) > MAX_YAML_BYTES:
         raise Undecodable(f"is YAML larger than {MAX_YAML_BYTES:,} bytes; convert it to JSON")
-    from mats.local.imports.formats.yaml_loader import load_yaml  # noqa: PLC0415 - loads PyYAML for those who need it
+    from mats.local.imports.formats.yaml_loader import load_yaml  # noqa: PLC0415 - loads PyYAML only if needed
 
     return load_yaml(text)

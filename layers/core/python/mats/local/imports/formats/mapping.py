@@ -1,4 +1,4 @@
-"""Shared by the mappers of all formats: their input, their result, and the draft of an item."""
+"""The input and result of all format mappers, and the draft of an item."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,25 +15,25 @@ _MAX_WORD, _MAX_SENTENCE, _MAX_ENTRIES = 200, 2_000, 100
 
 
 class Source(NamedTuple):
-    """Where a value comes from, as far as mappers use it."""
+    """The origin of a value: the facts that mappers use."""
 
     name: str
-    """As reports name it: a file, an address, a command."""
+    """Its name in reports: a file, an address, a command."""
     namespace: str = ""
-    """Given by the user; overrides what the document says."""
+    """Given by the user; overrides the document's."""
     url: str = ""
-    """The address it was fetched from, if it was."""
+    """The address it was fetched from, if any."""
     folder: str = ""
     """The name of the folder of a SKILL.md."""
     server: str = ""
-    """The address of the live server that listed it, if one did."""
+    """The address of the live server that listed it, if any."""
 
 
 @dataclass(frozen=True, slots=True)
 class MappedValue:
     """One entry of a value: a registration, or every fault that prevents it.
 
-    With neither, the entry was skipped, and a note says why. Notes also say what an attribute could not hold.
+    With neither, the entry was skipped, and a note has the reason. Notes also name values that no attribute could hold.
     """
 
     where: str
@@ -43,12 +43,12 @@ class MappedValue:
 
 
 class FormatMapper(Protocol):
-    """How to detect and map a format. Both functions accept any JSON value and raise nothing."""
+    """Detects and maps a format. Both functions accept any JSON value and raise nothing."""
 
     NAME: str
 
     def detect(self, value: Json) -> bool:
-        """Whether a value is meant to be of this format, well-formed or not."""
+        """Whether a value looks like this format, well-formed or not."""
         ...
 
     def map_value(self, value: Json, source: Source) -> Iterator[MappedValue]:
@@ -58,12 +58,12 @@ class FormatMapper(Protocol):
 
 @dataclass(slots=True)
 class ItemDraft:
-    """An item in the making. What its attributes cannot hold stays in the descriptor, with a note."""
+    """A mutable item. Values that its attributes cannot hold stay in the descriptor, with a note."""
 
     where: str
     item: dict[str, Any]
     rest: dict[str, Any]
-    """What no attribute holds so far; becomes the descriptor."""
+    """The part of the value that no attribute holds; becomes the descriptor."""
     notes: list[Fault] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
 
@@ -121,13 +121,13 @@ class ItemDraft:
             self.item[attribute] = value
 
     def add_note(self, attribute: str, message: str) -> None:
-        """Note once what an attribute could not hold."""
+        """Add a note, once."""
         note = Fault(attribute, message)
         if note not in self.notes:
             self.notes.append(note)
 
     def add_fault(self, attribute: str, message: str) -> None:
-        """Add a reason why it cannot be registered."""
+        """Add a fault, which prevents the registration."""
         self.faults.append(Fault(attribute, message))
 
     def finish(self) -> MappedValue:
@@ -171,7 +171,7 @@ def value_at(value: object, *path: str) -> Any:
 
 
 def text_at(value: object, *path: str) -> str:
-    """The text at a path of keys, trimmed, a number as it is spelled; empty for anything else."""
+    """The text at a path of keys, trimmed, or a number as text; empty for anything else."""
     found = value_at(value, *path)
     if isinstance(found, int | float) and not isinstance(found, bool):
         return str(found)

@@ -1,7 +1,7 @@
 """MCP's `server.json` (schema 2025-12-11 and those before it), alone or as MCP's registry lists it: one tool each.
 
-A server is registered as one capability of kind `tool`: it is called, not instructed. `mats import mcp` registers the
-tools of a live server one by one.
+A server is registered as one capability of kind `tool`. `mats import mcp` registers the tools of a live server one by
+one.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ _TRANSPORTS = ("streamable-http", "streamable", "http", "sse")
 
 
 def detect(value: Json) -> bool:
-    """A server, an entry of the MCP registry, a list as it answers, or a list that begins with a server."""
+    """A server, an entry or a response of the MCP registry, or a list that begins with a server."""
     if isinstance(value, list):
         return bool(value) and isinstance(value[0], Mapping) and _is_server(_unwrap(value[0]))
     if not isinstance(value, Mapping):
@@ -65,7 +65,7 @@ def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
     if isinstance(value, Mapping) and isinstance(value.get("servers"), list):
         yield from map_each("servers", value["servers"], one, what="servers")
         if value_at(value, "metadata", "nextCursor") or value_at(value, "metadata", "next_cursor"):
-            note = Fault("nextCursor", "the list goes on: this is one page of it")
+            note = Fault("nextCursor", "the list has more pages; import each")
             yield MappedValue("metadata.nextCursor", notes=(note,))
     elif isinstance(value, Mapping):
         yield one("", value)

@@ -31,7 +31,7 @@ def detect(value: Json) -> bool:
 
 
 def _pages(value: object) -> bool:
-    """A list of tools may be empty, but an object with something else called `tools` is no list of MCP's."""
+    """Whether a value is a page: an empty list of tools is one, an object with other things in `tools` is not."""
     answer = _result(value)
     tools = answer.get("tools")
     if not isinstance(tools, list):
@@ -54,7 +54,7 @@ def _result(value: object) -> Mapping[str, Any]:
 
 
 def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
-    """Each tool by its place; a page that is not the last says so."""
+    """Each tool by its place; a last page with a cursor has a note."""
     if isinstance(value, list) and value and not _pages(value[0]):
         yield from _tools("", value, source)
     elif isinstance(value, list):
@@ -73,7 +73,7 @@ def _page(where: str, page: object, source: Source, *, last: bool) -> Iterator[M
     if last and not where and answer.get("tools") == []:
         yield MappedValue("tools", notes=(Fault("tools", "the list is empty"),))
     if last and answer.get("nextCursor"):
-        note = Fault("nextCursor", "the list goes on: this is one page of it; `mats import mcp` reads all")
+        note = Fault("nextCursor", "the list has more pages; `mats import mcp` reads all of them")
         yield MappedValue(f"{where}nextCursor", notes=(note,))
 
 

@@ -11,7 +11,7 @@ _SHARED = {
     "gitlab.com": "com.gitlab", "bitbucket.org": "org.bitbucket",
     "huggingface.co": "co.huggingface", "codeberg.org": "org.codeberg",
 }  # fmt: skip
-"""Hosts of many owners: the first part of the path names the owner."""
+"""Hosts shared by many owners: the first part of the path names the owner."""
 _LONGEST_LABEL, _LONGEST = 63, 200
 _LOCAL_NAMES = frozenset("localhost local localdomain internal lan home arpa invalid".split())
 """Last labels of host names that are not global."""
@@ -22,11 +22,11 @@ UNKNOWN_OWNER = "the document does not name its owner: give --namespace, such as
 
 def to_label(text: str) -> str:
     """A text as a label of a namespace: a-z, 0-9 and `-`; a hash where no letter is left; empty for an empty text."""
-    made = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
-    if len(made) > _LONGEST_LABEL or (text.strip() and not made):
+    label = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    if len(label) > _LONGEST_LABEL or (text.strip() and not label):
         mark = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:10]
-        return f"{made[: _LONGEST_LABEL - 11]}-{mark}".lstrip("-")
-    return made
+        return f"{label[: _LONGEST_LABEL - 11]}-{mark}".lstrip("-")
+    return label
 
 
 def namespace_of_domain(text: str) -> str:
@@ -35,7 +35,7 @@ def namespace_of_domain(text: str) -> str:
 
 
 def join_labels(labels: Iterable[str]) -> str:
-    """Join labels that are not empty, cut to the longest namespace."""
+    """Join labels that are not empty, truncated to the longest namespace."""
     return ".".join(part for part in labels if part)[:_LONGEST].rstrip(".-")
 
 

@@ -45,7 +45,7 @@ def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
     version = text_at(value, "openapi")
     if not version.startswith(("3.0", "3.1", "3.2")):
         stated = version or value.get("swagger") or value.get("openapi")
-        yield rejection("openapi", f"is of version {str(stated)[:20]!r}; 3.0 and 3.1 are read, so convert it first")
+        yield rejection("openapi", f"is of version {str(stated)[:20]!r}: convert it to 3.0 or 3.1")
         return
     paths = value.get("paths")
     if not isinstance(paths, Mapping):
@@ -69,7 +69,7 @@ def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
 
 
 class _Api:
-    """What all operations of a document share."""
+    """The parts of a document that its operations share."""
 
     def __init__(self, document: Mapping[str, Any], namespace: str, server: str) -> None:
         self.references = References(document)

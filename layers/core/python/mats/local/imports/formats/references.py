@@ -8,18 +8,18 @@ from urllib.parse import unquote
 from mats.local.imports.formats.mapping import Json
 
 _MAX_DEPTH = 22
-"""Levels of a schema: an item may have 32, and the schema lies within it."""
+"""Levels of a schema: an item may have 32, and contains the schema."""
 _MAX_CHAIN = 16
 _PER_SCHEMA = 1_500
-"""Values that one schema may have expanded; no model fills in a larger one."""
+"""Budget of values for one schema; models cannot fill in a larger one."""
 _PER_DOCUMENT = 1_500_000
-"""Values expanded of one document in all, which takes a few seconds."""
-_TOO_LARGE = "is too large or too deep to be written out; some of it is left out"
+"""Budget of values for one document, which takes a few seconds to expand."""
+_TOO_LARGE = "is too large or too deep; parts of it are left out"
 
 
 @dataclass(slots=True)
 class Unresolved(Exception):
-    """A reference that leads nowhere; the message says why."""
+    """A reference that cannot be resolved; the message has the reason."""
 
     message: str
 
@@ -32,7 +32,7 @@ class _Expansion(NamedTuple):
 
 @dataclass(slots=True)
 class References:
-    """Reads a document through its references. `take_cuts` tells why parts of a schema were not expanded."""
+    """Resolves the references of a document. `take_cuts` has the reasons why parts of a schema were not expanded."""
 
     document: Mapping[str, Any]
     _cuts: dict[str, None] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class References:
         return found
 
     def expand(self, schema: Json) -> Json:
-        """A schema with its references expanded, within the budget; beyond it, their names stand instead.
+        """A schema with its references expanded, within the budget; beyond it, replaced by their names.
 
         The result is shared between calls: do not change it.
         """
@@ -89,7 +89,7 @@ class References:
         return expansion.schema
 
     def take_cuts(self) -> list[str]:
-        """Why something was left out since the last call."""
+        """Return and clear the reasons why parts were left out."""
         cuts = list(self._cuts)
         self._cuts.clear()
         return cuts

@@ -22,7 +22,7 @@ _LONGEST_BODY = 100_000
 
 
 def split(text: str) -> tuple[str, str] | None:
-    """Front matter and body of a SKILL.md; None of a text that has no front matter."""
+    """Front matter and body of a SKILL.md; None for a text without front matter."""
     found = _FENCE.match(text)
     return (found[1], found[2]) if found else None
 
@@ -33,18 +33,18 @@ def to_value(front: Json, body: str, *, wrong: str = "") -> Json:
 
 
 def parse_by_line(front: str) -> dict[str, str]:
-    """Front matter read line by line: `key: text`, with what is indented under it; no YAML beyond that."""
-    read: dict[str, str] = {}
+    """Parse front matter line by line: `key: text` and its indented lines, no other YAML."""
+    texts: dict[str, str] = {}
     key = ""
     for line in front.splitlines():
         found = _LINE.match(line)
         if found:
             key = found[1]
-            read[key] = found[2].strip().strip("\"'")
+            texts[key] = found[2].strip().strip("\"'")
         elif key and line[:1] in (" ", "\t"):
-            joined = f"{read[key].removeprefix('|').removeprefix('>').strip()} {line.strip()}"
-            read[key] = joined.strip()
-    return read
+            joined = f"{texts[key].removeprefix('|').removeprefix('>').strip()} {line.strip()}"
+            texts[key] = joined.strip()
+    return texts
 
 
 def detect(value: Json) -> bool:
@@ -56,7 +56,7 @@ def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
     """The one skill."""
     front = value.get(_FRONT) if isinstance(value, Mapping) else None
     if not isinstance(front, Mapping):
-        yield rejection("front matter", "must be lines of `key: value` between two lines of `---`")
+        yield rejection("front matter", "must be `key: value` lines between two lines of `---`")
         return
     yield _skill(front, text_at(value, _BODY), text_at(value, _WRONG), source)
 
@@ -64,7 +64,7 @@ def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
 def _skill(front: Mapping[str, Any], body: str, wrong: str, source: Source) -> MappedValue:
     draft = ItemDraft.create("", "skill", front, format=NAME)
     if wrong:
-        draft.add_note("front matter", f"{wrong}; it was read line by line")
+        draft.add_note("front matter", f"{wrong}; it was parsed line by line")
     urls = _owner_urls(front)
     namespace = source.namespace or naming.namespace_of_url(*urls, source.url)
     if not namespace:
@@ -75,7 +75,7 @@ def _skill(front: Mapping[str, Any], body: str, wrong: str, source: Source) -> M
         draft.set("name", source.folder[:200])
         draft.add_note("name", "is missing; the folder's name is used")
     elif name and source.folder and name != source.folder:
-        draft.add_note("name", f"is not the folder's ({source.folder[:60]!r}), as the specification requires")
+        draft.add_note("name", f"differs from the folder's name ({source.folder[:60]!r}), against the specification")
     draft.move_text("description", "description", most=100_000)
     if not draft.move_text("version", "version", most=100):
         draft.set("version", text_at(front, "metadata", "version")[:100])
@@ -87,7 +87,7 @@ def _skill(front: Mapping[str, Any], body: str, wrong: str, source: Source) -> M
             draft.set_words("tags", given.split(",") if isinstance(given, str) else given)
     draft.set("endpoint", source.url if len(source.url) <= 2_048 else "")
     if len(body) > _LONGEST_BODY:
-        draft.add_note("descriptor", f"the instructions are cut after {_LONGEST_BODY:,} of {len(body):,} characters")
+        draft.add_note("descriptor", f"the instructions are truncated to {_LONGEST_BODY:,} of {len(body):,} characters")
     if body:
         draft.rest[_BODY] = body[:_LONGEST_BODY]
     return draft.finish()

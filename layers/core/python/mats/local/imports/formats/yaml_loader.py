@@ -1,6 +1,6 @@
-"""YAML as JSON values, within bounds: nothing here trusts its input. Import this module late.
+"""Load untrusted YAML as JSON values, within bounds. Import this module late.
 
-PyYAML, because the YAML project maintains it, libyaml parses for it in C, and most environments have it already.
+Uses PyYAML: the YAML project maintains it, libyaml parses for it in C, and most environments have it already.
 """
 
 import re
@@ -14,9 +14,9 @@ from mats.local.imports.formats.bounds import MAX_DEPTH, MAX_VALUES, TOO_DEEP, U
 from mats.local.imports.formats.mapping import Json
 
 _MAX_WEIGHT = 20_000_000
-"""Characters of the document as JSON, about, with its aliases written out."""
+"""Limit of the document's approximate length as JSON, with its aliases expanded."""
 _COLLECTION_WEIGHT = 4
-"""Characters that an object or a list takes besides its entries."""
+"""Characters of an object or a list besides its entries."""
 
 _TOO_MANY = f"holds more than {MAX_VALUES:,} values"
 
@@ -43,7 +43,7 @@ def load_yaml(text: str) -> Json:
     except ReaderError as error:
         raise Undecodable(f"holds a character that YAML forbids ({error.reason})") from error
     except ComposerError as error:
-        raise Undecodable("holds several YAML documents; give one a file") from error
+        raise Undecodable("holds several YAML documents: write each to its own file") from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
@@ -78,7 +78,7 @@ class _Loader(yaml.SafeLoader):
                 raise Undecodable(f"refers to *{anchor[:60]} before it is complete")
             return self._complete[anchor]
         if event.tag is not None and event.tag not in _TAGS:
-            raise Undecodable(f"holds the tag {event.tag[:60]!r}; only plain values are read")
+            raise Undecodable(f"holds the tag {event.tag[:60]!r}: only plain values are allowed")
         node = self._compose_scalar() if isinstance(event, yaml.ScalarEvent) else self._compose_collection(event)
         if event.anchor:
             self._complete[event.anchor] = node
@@ -106,7 +106,7 @@ class _Loader(yaml.SafeLoader):
         parts = node.value if is_list else [part for pair in node.value for part in pair]
         weight = self._weights[node] = _COLLECTION_WEIGHT + sum(map(self._weights.__getitem__, parts))
         if weight > _MAX_WEIGHT:
-            raise Undecodable("grows beyond all bounds when its aliases are written out")
+            raise Undecodable(f"has more than {_MAX_WEIGHT:,} characters with its aliases expanded")
         if not is_list:
             node.value = _distinct_pairs(node.value)
         self._depth -= 1
@@ -128,12 +128,12 @@ class _Loader(yaml.SafeLoader):
 
 
 def _distinct_pairs(pairs: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """The entries of an object, then those that it merges (`<<`) and has not itself."""
+    """The entries of an object, then the merged ones (`<<`) whose keys it lacks."""
     own: dict[str, tuple[Any, Any]] = {}
     merged: list[Any] = []
     for key, value in pairs:
         if not isinstance(key, yaml.ScalarNode):
-            raise Undecodable("has a list or an object for a key")
+            raise Undecodable("has a list or an object as a key")
         if key.value == "<<" and not isinstance(value, yaml.ScalarNode):
             merged += value.value if isinstance(value, yaml.SequenceNode) else [value]
         elif key.value in own:
