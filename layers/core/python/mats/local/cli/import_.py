@@ -200,7 +200,7 @@ def _rows(report: Report) -> str:
 
 
 def _counts(report: Report) -> str:
-    counts = ", ".join(f"{report.placed[placed]:,} {placed}" for placed in (Placed.NEW, Placed.CHANGED, Placed.UNCHANGED))
+    counts = ", ".join(f"{report.placed[one]:,} {one}" for one in (Placed.NEW, Placed.CHANGED, Placed.UNCHANGED))
     passed = f", {len(report.passed_over):,} files passed over" if report.passed_over else ""
     return f"{counts}, {len(report.rejected):,} rejected{passed}"
 

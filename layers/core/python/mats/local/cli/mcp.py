@@ -27,7 +27,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def mcp(context: typer.Context) -> None:
-    """Serve the local registry to the MCP client that started this process: one message per line on stdin and stdout."""
+    """Serve the local registry to the MCP client that started this: messages on stdin and stdout, one per line."""
     settings: Settings = context.obj
     with exit_codes(), suppress(KeyboardInterrupt):
         local = local_system(settings)

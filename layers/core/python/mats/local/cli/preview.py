@@ -33,7 +33,7 @@ def add_to(app: typer.Typer) -> None:
 
 def preview(
     context: typer.Context,
-    item: Annotated[str, typer.Argument(help="A file of any import format, an address, - for standard input, or an ID.")],
+    item: Annotated[str, typer.Argument(help="A file of any format, an address, - for standard input, or an ID.")],
     name: Annotated[
         str, typer.Option(help="The name of one registration, if the file holds several.", show_default=False)
     ] = "",

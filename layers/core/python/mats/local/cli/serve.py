@@ -36,7 +36,7 @@ def add_to(app: typer.Typer) -> None:
 def serve(
     context: typer.Context,
     port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0: any free port.", min=0, max=65_535)] = 8080,
-    sample: Annotated[bool, typer.Option("--sample", help="Load the sample registry if the registry is empty.")] = False,
+    sample: Annotated[bool, typer.Option("--sample", help="Load the sample registry if this one is empty.")] = False,
 ) -> None:
     """Answer requests over HTTP on this machine."""
     settings: Settings = context.obj

@@ -157,7 +157,8 @@ class RegistryService:
         """
         registration = Registration.parse(item)
         if registration.id != id:
-            raise RegistrationInvalid([Fault("name", f"does not match the address: the item is {registration.id!r}, the address {id!r}")])
+            message = f"does not match the address: the item is {registration.id!r}, the address {id!r}"
+            raise RegistrationInvalid([Fault("name", message)])
         placed = self.registry.put_if(precondition, registration)
         if placed is Placed.OTHER_KIND:
             raise KindConflict(id)

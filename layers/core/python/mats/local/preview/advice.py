@@ -138,7 +138,7 @@ def about_places(queries: Iterable["QueryPreview"]) -> Iterator[Advice]:
         where = f"at place {one.unaided}" if one.unaided else f"not among the first {one.looked_at}"
         aided = ", unless it contains the query word for word" if one.place != one.unaided else ""
         lacking = [word for word in query_terms(one.query) if word not in one.matched]
-        fix = f"add {', '.join(lacking[:5])} to its description" if lacking else "describe how it differs from the others"
+        fix = f"add {', '.join(lacking[:5])} to its description" if lacking else "describe how it differs from others"
         weight = Weight.COULD if one.unaided and one.unaided <= _NEAR_TOP else Weight.SHOULD
         yield Advice("outranked", weight, f"{clip(one.query, 80)!r} finds it {where}{aided}", fix)
 
