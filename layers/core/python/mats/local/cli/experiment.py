@@ -19,9 +19,7 @@ def add_to(app: typer.Typer) -> None:
 def experiment(
     context: typer.Context,
     data: Annotated[Path, typer.Option(help="Folder of judged data sets.", exists=True, file_okay=False)],
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Experiments; default: all.")
-    ] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Experiments; default: all.")] = None,
     sets: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME", help="Only this data set; may be given several times.")
     ] = None,

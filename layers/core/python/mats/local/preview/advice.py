@@ -86,9 +86,7 @@ def _about_description(registration: Registration, profile: Profile) -> Iterator
             "add two to five requests it serves, as a user would type them",
         )  # fmt: skip
     elif len(registration.examples) < EXAMPLES and not profile.enriched:
-        yield Advice(
-            "few examples", Weight.COULD, "it has one example only", "add one or two with other words"
-        )
+        yield Advice("few examples", Weight.COULD, "it has one example only", "add one or two with other words")
     name_words = [word for word in words(split_identifier(registration.name)) if len(word) > 2 and not word.isdigit()]
     if not name_words:
         yield Advice(
@@ -111,9 +109,7 @@ def _about_invocation(registration: Registration) -> Iterator[Advice]:
             "add a `description` to each property: it is searched, and models need it to fill the parameter",
         )  # fmt: skip
     if not registration.endpoint and registration.kind is not Kind.SKILL:
-        yield Advice(
-            "no endpoint", Weight.COULD, "its `endpoint` is empty", "add its address or ARN"
-        )
+        yield Advice("no endpoint", Weight.COULD, "its `endpoint` is empty", "add its address or ARN")
 
 
 def about_id(placed: Placed, registration: Registration) -> Iterator[Advice]:
