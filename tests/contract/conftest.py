@@ -1,4 +1,4 @@
-"""Every adapter of every port, by name; a suite asks for the port and runs on all of them."""
+"""Fixtures for every adapter of every port; a suite runs on all adapters of its port."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -140,14 +140,14 @@ def index(make: Making, request: pytest.FixtureRequest) -> SearchIndex:
 
 @dataclass(frozen=True)
 class Renewable:
-    """A profile store, the index over it, and how one index follows another."""
+    """A profile store, its index and its generations."""
 
     profiles: ProfileStore
     index: SearchIndex
     generations: Generations
 
     def save(self, *entries: Stored) -> None:
-        """What enriching does: keep, index, note."""
+        """As enrichment does: save, index, mark."""
         assert not self.profiles.save(entries)
         self.index.put(entries)
         self.profiles.mark_indexed({entry.profile.id: entry.profile.rev for entry in entries})
@@ -177,7 +177,7 @@ def renewable(request: pytest.FixtureRequest) -> Renewable:
 
 @dataclass(frozen=True)
 class LocalStores:
-    """The ports that only the local system has, with what fills them."""
+    """The ports of the local system alone, with the adapters that write to them."""
 
     registry: ConditionalRegistry
     profiles: ProfileStore
@@ -192,7 +192,7 @@ class LocalStores:
     """Make dead letters of everything in the queue, for this reason."""
 
     def index_revision(self, stored: Stored) -> None:
-        """What enrichment does: save, index, mark."""
+        """As enrichment does: save, index, mark."""
         assert not self.profiles.save([stored])
         self.index.put([stored])
         self.profiles.mark_indexed({stored.profile.id: stored.profile.rev})
@@ -240,7 +240,7 @@ def stores(request: pytest.FixtureRequest) -> LocalStores:
 
 @pytest.fixture(params=["memory", "sqlite"])
 def exposure_log(request: pytest.FixtureRequest) -> ExposureLog:
-    """A log that keeps the latest five answers."""
+    """A log of the latest five answers."""
     if request.param == "memory":
         return MemoryExposure(FakeClock(), latest=5)
     return SqliteExposure(request.getfixturevalue("database").watch(), FakeClock(), latest=5)

@@ -1,4 +1,4 @@
-"""Both indices rank words as plain BM25 does, where a capability is a name and a description and nothing else."""
+"""Both indices rank like plain BM25 if capabilities have only a name and a description."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Searching with a candidate gives what registering it gives, and leaves nothing behind."""
+"""Contract of the port `CandidateIndex`: results as after registering, without a saved entry."""
 
 import json
 import random
@@ -40,7 +40,7 @@ QUERIES = random.Random(3).sample([row["text"] for row in lines("queries.jsonl")
 
 
 def answers(index: SearchIndex, ids: list[Id]) -> list:
-    """All that discovery asks of an index."""
+    """Every read of discovery from an index."""
     found: list = [index.fetch(ids).keys(), index.page(EVERYONE, after=None, limit=1_000)]
     for text in QUERIES:
         terms, vector = query_terms(text), ENCODER.encode_query(text)
@@ -66,13 +66,13 @@ def index(database: Database) -> SqliteIndex:
 
 @pytest.fixture
 def elsewhere(database: Database) -> Iterator[SqliteIndex]:
-    """The same file as another process has it open."""
+    """The same file, opened as by another process."""
     other = Database(database.path)
     yield SqliteIndex(other, encoder=ENCODER.name)
     other.close()
 
 
-def test_a_preview_equals_what_registering_gives(index, candidate):
+def test_a_preview_equals_the_result_of_registering(index, candidate):
     ids = [entry.profile.id for entry in SAMPLE[:30]] + [candidate.profile.id]
     with index.with_candidate(candidate) as preview:
         foreseen = answers(preview, ids)
@@ -80,7 +80,7 @@ def test_a_preview_equals_what_registering_gives(index, candidate):
     assert foreseen == answers(index, ids)
 
 
-def test_nothing_of_a_candidate_is_kept(index, elsewhere, candidate):
+def test_a_candidate_leaves_no_trace(index, elsewhere, candidate):
     ids = [entry.profile.id for entry in SAMPLE] + [candidate.profile.id]
     before, revisions = answers(index, ids), list(index.revisions())
     with index.with_candidate(candidate) as preview:

@@ -1,4 +1,4 @@
-"""What every registry with conditional writes promises."""
+"""Contract of the port `ConditionalRegistry`."""
 
 import json
 
@@ -51,7 +51,7 @@ def test_a_precondition_sees_the_etag_of_the_stored_item(registry: ConditionalRe
     assert seen[1] is not None
 
 
-def test_a_put_says_what_it_did(registry: ConditionalRegistry):
+def test_a_put_returns_its_effect(registry: ConditionalRegistry):
     changed, other = a_registration(name="pay", version="2"), a_registration(name="pay", kind="agent")
     for registration, placed in (
         (PAY, Placed.NEW),

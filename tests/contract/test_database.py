@@ -1,4 +1,4 @@
-"""What the file's errors become: one line that says what to do."""
+"""Errors of the database file, each with a remedy in one line."""
 
 import sqlite3
 from pathlib import Path
@@ -9,7 +9,7 @@ from mats.adapters.sqlite.database import SCHEMA_VERSION, Database
 from mats.domain.errors import DependencyFailed, StorageUnusable
 
 
-def test_a_file_that_may_only_be_read_says_so(tmp_path: Path, monkeypatch):
+def test_a_read_only_file_is_reported(tmp_path: Path, monkeypatch):
     Database(tmp_path / "mats.db").close()
     connect = sqlite3.connect
     monkeypatch.setattr(
@@ -21,7 +21,7 @@ def test_a_file_that_may_only_be_read_says_so(tmp_path: Path, monkeypatch):
     database.close()
 
 
-def test_a_file_that_another_process_holds_can_be_tried_again(tmp_path: Path, monkeypatch):
+def test_a_file_locked_by_another_process_can_be_retried(tmp_path: Path, monkeypatch):
     monkeypatch.setattr("mats.adapters.sqlite.database._BUSY_MS", 1)
     one, other = Database(tmp_path / "mats.db"), Database(tmp_path / "mats.db")
     with one.writing(), pytest.raises(DependencyFailed, match="try again") as refused, other.writing():
@@ -31,7 +31,7 @@ def test_a_file_that_another_process_holds_can_be_tried_again(tmp_path: Path, mo
     other.close()
 
 
-def test_a_new_file_that_somebody_else_is_making_is_waited_for(tmp_path: Path, monkeypatch):
+def test_opening_waits_for_a_file_being_created_by_another_process(tmp_path: Path, monkeypatch):
     maker = sqlite3.connect(tmp_path / "mats.db", isolation_level=None)
     maker.execute("BEGIN IMMEDIATE")
     maker.execute("CREATE TABLE half_made (n)")
@@ -48,7 +48,7 @@ def test_a_new_file_that_somebody_else_is_making_is_waited_for(tmp_path: Path, m
     maker.close()
 
 
-def test_a_new_file_that_somebody_else_never_finishes_is_not_waited_for_for_ever(tmp_path: Path, monkeypatch):
+def test_the_wait_for_a_file_being_created_has_a_timeout(tmp_path: Path, monkeypatch):
     monkeypatch.setattr("mats.adapters.sqlite.database._BUSY_MS", 1)
     maker = sqlite3.connect(tmp_path / "mats.db", isolation_level=None)
     maker.execute("BEGIN IMMEDIATE")

@@ -1,4 +1,4 @@
-"""What every exposure log promises."""
+"""Contract of the port `ExposureLog`."""
 
 from contextlib import closing
 from pathlib import Path
@@ -37,7 +37,7 @@ def test_no_answers_are_no_exposure(exposure_log: ExposureLog):
     assert exposure_log.exposure() == (0, None, None, [])
 
 
-def test_an_answer_counts_each_provider_by_what_it_showed(exposure_log: ExposureLog):
+def test_an_answer_counts_the_shown_results_of_each_provider(exposure_log: ExposureLog):
     exposure_log.record(answer("Acme", "Bank", "Acme", "", shown=3))
     exposure_log.record(answer("Bank", "Acme", shown=1))
     exposure_log.record(answer())
@@ -47,7 +47,7 @@ def test_an_answer_counts_each_provider_by_what_it_showed(exposure_log: Exposure
     )  # fmt: skip
 
 
-def test_only_the_latest_answers_are_kept(exposure_log: ExposureLog):
+def test_only_the_latest_answers_are_stored(exposure_log: ExposureLog):
     for n in range(12):
         exposure_log.record(answer(f"p{n:02}"))
         if n % 4 == 0:

@@ -1,4 +1,4 @@
-"""What following one index by another promises: no query unanswered, no write lost, none missing after a way back."""
+"""Contract of the port `Generations`: no failed query, no lost write, also after a rollback."""
 
 from dataclasses import replace
 
@@ -45,7 +45,7 @@ def test_writes_that_come_meanwhile_are_not_lost(renewable: Renewable):
     assert found(renewable, "changed") == {"tool-1", "tool-9"}
 
 
-def test_a_write_that_is_saved_and_not_yet_indexed_is_not_taken_for_a_loss(renewable: Renewable):
+def test_a_saved_revision_that_is_not_yet_indexed_is_not_missing(renewable: Renewable):
     start(renewable, 3)
     renewable.profiles.save([entry("tool-1", "words changed", rev=2)])
     list(renewable.reindex())
@@ -53,7 +53,7 @@ def test_a_write_that_is_saved_and_not_yet_indexed_is_not_taken_for_a_loss(renew
     assert found(renewable, "changed") == {"tool-1"}
 
 
-def test_what_ended_half_way_goes_on_and_writes_nothing_twice(renewable: Renewable):
+def test_an_interrupted_reindex_resumes_without_repeated_writes(renewable: Renewable):
     names = start(renewable)
     steps = renewable.reindex()
     written = next(steps).written
@@ -70,7 +70,7 @@ def test_an_index_can_be_made_anew_again_and_again(renewable: Renewable):
         assert found(renewable) == names
 
 
-def test_what_was_deleted_before_is_not_found_after(renewable: Renewable):
+def test_a_capability_deleted_before_a_reindex_stays_deleted(renewable: Renewable):
     start(renewable, 3)
     renewable.save(tombstone("tool-1", rev=2))
     list(renewable.reindex())
@@ -105,7 +105,7 @@ class TestTheWayBack:
         list(renewable.reindex())
         assert renewable.generations.current() not in (second, None)
 
-    def test_what_is_retired_is_gone_and_gets_no_writes(self, renewable: Renewable):
+    def test_a_retired_index_is_deleted_and_gets_no_writes(self, renewable: Renewable):
         names = start(renewable, 2)
         first = renewable.generations.current()
         list(renewable.reindex())
@@ -114,7 +114,7 @@ class TestTheWayBack:
         assert found(renewable) == names | {"late"}
         assert list(renewable.generations.retire()) == []
 
-    def test_an_index_that_has_gone_is_made_again_as_it_was(self, renewable: Renewable):
+    def test_a_lost_index_is_created_again_by_the_next_write(self, renewable: Renewable):
         start(renewable, 2)
         renewable.generations.domain.drop("capabilities-1")
         assert found(renewable) == set()

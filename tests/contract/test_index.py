@@ -1,4 +1,4 @@
-"""What every search index promises."""
+"""Contract of the port `SearchIndex`."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -68,7 +68,7 @@ def test_equal_scores_are_ordered_by_id(index: SearchIndex):
     assert lexical(index, "same") == ["a", "b", "c"]
 
 
-def test_equal_cosines_are_ordered_by_id_whatever_is_cut(index: SearchIndex):
+def test_equal_cosines_are_ordered_by_id_at_any_depth(index: SearchIndex):
     vector = ENCODER.encode_query("same")
     index.put([Stored(entry(name).profile, vector) for name in ("d", "b", "c", "a")])
     assert neural(index, "same", depth=2) == ["a", "b"]
@@ -133,7 +133,7 @@ def test_a_purged_id_is_free_for_any_revision(index: SearchIndex):
     assert lexical(index, "words") == ["tool"]
 
 
-def test_names_of_any_length_and_words_without_an_end_are_kept(index: SearchIndex):
+def test_names_and_words_of_any_length_are_indexed(index: SearchIndex):
     index.put([entry("𝕬" * 200, "words " + "x" * 40_000), entry("b" * 200, "words " + "支付" * 20_000)])
     assert set(lexical(index, "words")) == {"𝕬" * 200, "b" * 200}
     assert len(index.fetch([hit.id for hit in index.lexical(["words"], EVERYTHING, depth=5)])) == 2
@@ -184,7 +184,7 @@ def test_a_scope_names_exact_namespaces_and_choices_of_tags_on_both_sides(index:
         assert {id.rpartition("/")[2] for id in index.page(Filter(scope=scope), after=None, limit=9)} == expected
 
 
-def test_pages_go_through_what_the_filter_admits_in_order_of_id(index: SearchIndex):
+def test_pages_list_admitted_ids_in_order(index: SearchIndex):
     spelt = ["Z", "a", "b/c", "b", "é", "支付", "𝕬", "\ue000", "secret"]
     index.put(
         [entry(name, encoded=False, visible_to=("finance",) if name == "secret" else None) for name in spelt]
@@ -203,14 +203,14 @@ def test_pages_go_through_what_the_filter_admits_in_order_of_id(index: SearchInd
     assert index.page(Filter(), after="zzz", limit=1) == []
 
 
-def test_bm25_of_gives_what_the_search_gives_and_zero_to_the_rest(index: SearchIndex):
+def test_bm25_of_equals_the_search_scores_and_zero_for_others(index: SearchIndex):
     index.put([entry("a", "red blue"), entry("b", "red"), entry("c", "green")])
     searched = {hit.id: hit.score for hit in index.lexical(["red", "blue"], Filter(), depth=10)}
     ids = [entry(name).profile.id for name in "abc"]
     assert index.bm25_of(["red", "blue"], ids) == pytest.approx({**searched, ids[2]: 0.0})
 
 
-def test_cosine_of_gives_what_the_search_gives(index: SearchIndex):
+def test_cosine_of_equals_the_search_scores(index: SearchIndex):
     index.put([entry("a", "red blue"), entry("b", "red")])
     vector = ENCODER.encode_query("red")
     searched = {hit.id: hit.score for hit in index.neural(vector, Filter(), depth=10)}

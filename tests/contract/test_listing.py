@@ -1,4 +1,4 @@
-"""What every listing promises."""
+"""Contract of the port `Listing`."""
 
 from mats.domain.profile import Status
 from mats.ports import Stored
@@ -45,7 +45,7 @@ def test_changes_from_the_start_are_all_profiles_indexed_or_not(stores: LocalSto
     assert sorted(stores.listing.changes(None).ids) == ["com.acme.pay/a", "com.acme.pay/b"]
 
 
-def test_changes_since_a_position_are_those_indexed_after_it(stores: LocalStores):
+def test_changes_since_a_position_are_the_revisions_indexed_later(stores: LocalStores):
     stores.index_revision(revision(1, "a"))
     position, _ = stores.listing.changes(None)
     assert stores.listing.changes(position).ids == []

@@ -1,4 +1,4 @@
-"""What every profile store promises."""
+"""Contract of the port `ProfileStore`."""
 
 from array import array
 from concurrent.futures import ThreadPoolExecutor
@@ -44,7 +44,7 @@ def test_of_many_writers_of_one_revision_exactly_one_succeeds(profiles: ProfileS
     assert sum(not outcome for outcome in outcomes) == 1
 
 
-def test_earlier_revisions_are_kept_with_what_caused_them(profiles: ProfileStore):
+def test_earlier_revisions_are_stored_with_their_causes(profiles: ProfileStore):
     for rev in (1, 2, 3):
         profiles.save([revision(rev, endpoint=f"e{rev}")])
     assert [(v.rev, v.endpoint) for v in profiles.versions(revision(1).profile.id)] == [(1, "e1"), (2, "e2")]
@@ -61,6 +61,6 @@ def test_indexed_is_noted_of_the_current_revision_only(profiles: ProfileStore):
     assert profiles.get([id])[id].profile.indexed_rev == 1
 
 
-def test_tombstones_are_kept_and_listed(profiles: ProfileStore):
+def test_tombstones_are_stored_and_listed(profiles: ProfileStore):
     profiles.save([revision(1, name="b", status=Status.DELETED, source=None), revision(1, name="a")])
     assert [id.rpartition("/")[2] for id in profiles.ids()] == ["a", "b"]

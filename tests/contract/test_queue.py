@@ -1,4 +1,4 @@
-"""What the local event path promises: announced with the change, delivered at least once, given up in the open."""
+"""The local event queue: atomic announcements, at-least-once delivery, visible dead letters."""
 
 import os
 
@@ -41,7 +41,7 @@ def test_every_change_is_announced_once_and_in_order(database, registry, events)
     ]
 
 
-def test_what_is_taken_is_held_and_what_is_settled_is_gone(registry, events):
+def test_taken_changes_are_leased_and_settled_ones_deleted(registry, events):
     registry.put([a_registration(name=n) for n in "abc"])
     taken = events.take(2)
     assert len(events.take(10)) == 1
@@ -65,7 +65,7 @@ def test_a_failed_event_comes_again_later_and_is_dead_in_the_end(registry, event
     assert len(events.take(1)) == 1
 
 
-def test_what_an_ended_process_held_is_delivered_again(database, registry, events):
+def test_leases_of_an_exited_process_are_redelivered(database, registry, events):
     registry.put([a_registration(name="a")])
     no_such_process = SqliteQueue(database, "4194305:gone")
     no_such_process.take(1)
@@ -74,18 +74,18 @@ def test_what_an_ended_process_held_is_delivered_again(database, registry, event
     assert len(events.take(1)) == 1
 
 
-def test_what_a_running_process_holds_is_left_to_it(database, registry, events):
+def test_leases_of_a_running_process_are_respected(database, registry, events):
     registry.put([a_registration(name="a")])
     SqliteQueue(database, "1:init").take(1)
     events.release_orphans()
     assert events.take(1) == []
 
 
-def test_failing_is_what_was_tried_and_is_neither_done_nor_in_hand(database, registry, events):
+def test_failing_counts_failed_changes_that_are_neither_settled_nor_leased(database, registry, events):
     registry.put([a_registration(name=n) for n in "abc"])
-    assert events.failing() == 0  # nobody has tried yet
+    assert events.failing() == 0  # no attempt yet
     first, *others = events.take(2)
-    assert SqliteQueue(database, "2:other").failing() == 0  # somebody is at it
+    assert SqliteQueue(database, "2:other").failing() == 0  # leased
     events.settle([first, *others], frozenset({first.event_id}), "it failed")
     assert (events.failing(), events.depth().waiting) == (1, 2)
     dead = first._replace(attempts=MAX_ATTEMPTS)
@@ -93,7 +93,7 @@ def test_failing_is_what_was_tried_and_is_neither_done_nor_in_hand(database, reg
     assert (events.failing(), events.depth().dead) == (1, 1)
 
 
-def test_what_a_process_could_not_settle_it_takes_back_itself(database, registry):
+def test_a_process_releases_its_own_unsettled_changes(database, registry):
     events = SqliteQueue(database, f"{os.getpid()}:here")
     registry.put([a_registration(name=n) for n in "ab"])
     (mine,) = events.take(1)

@@ -1,4 +1,4 @@
-"""What can be read of every event queue."""
+"""Contract of the port `QueueMonitor`."""
 
 from mats.domain.capability import Id
 from tests.contract.conftest import LocalStores

@@ -1,4 +1,4 @@
-"""What every registry and trust adapter promises."""
+"""Contract of the ports `Registry` and `TrustBook`."""
 
 from mats.domain.capability import Id, Kind
 from mats.domain.placement import Placed
@@ -6,7 +6,7 @@ from mats.ports import Registry, TrustBook
 from tests.builders import a_registration
 
 
-def test_what_was_put_is_read_back_as_written(registry: Registry):
+def test_a_put_item_is_read_back_unchanged(registry: Registry):
     written = a_registration(name="pay", description="Zahlt — 支付", tags=("a", "b"), visible_to=("finance",))
     assert registry.put([written]) == {written.id: Placed.NEW}
     assert type(written).parse(registry.get([written.id])[written.id]) == written
@@ -40,7 +40,7 @@ def test_after_removal_the_id_is_free_for_any_kind(registry: Registry):
     assert registry.put([a_registration(name="pay", kind=Kind.AGENT)]) == {tool.id: Placed.NEW}
 
 
-def test_removing_what_is_not_there_says_so(registry: Registry):
+def test_removing_a_missing_item_returns_false(registry: Registry):
     assert not registry.remove(Id("com.acme/nothing"))
 
 

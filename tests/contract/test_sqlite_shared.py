@@ -1,4 +1,4 @@
-"""Two processes over one file: what one writes the other sees, purges included."""
+"""Two processes over one file: each sees the other's writes and purges."""
 
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.index import SqliteIndex
@@ -11,7 +11,7 @@ def encoded(name: str, text: str, *, rev: int = 1, encoder: str = "ours"):
     return type(made)(made.profile.model_copy(update={"encoder": encoder}), made.vector)
 
 
-def test_what_one_writes_the_other_finds(database: Database):
+def test_writes_of_one_process_are_found_by_the_other(database: Database):
     one, other = SqliteIndex(database, encoder="ours"), SqliteIndex(database, encoder="ours")
     one.put([encoded("a", "red words")])
     assert lexical(other, "red") == neural(other, "red words") == ["a"]
@@ -19,7 +19,7 @@ def test_what_one_writes_the_other_finds(database: Database):
     assert lexical(other, "red") == neural(other, "red words") == []
 
 
-def test_what_one_purges_the_other_forgets(database: Database):
+def test_purges_of_one_process_are_seen_by_the_other(database: Database):
     one, other = SqliteIndex(database, encoder="ours"), SqliteIndex(database, encoder="ours")
     one.put([encoded("a", "red words"), encoded("b", "blue words")])
     assert lexical(other, "words") == ["a", "b"]

@@ -1,4 +1,4 @@
-"""Metrics as the lines that CloudWatch reads out of a log."""
+"""Metrics as log lines in CloudWatch's embedded metric format."""
 
 import json
 
@@ -12,7 +12,7 @@ def lines(capsys) -> list[dict]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_what_is_measured_together_is_one_line_under_the_namespace_and_the_service(capsys):
+def test_measures_of_one_call_are_one_line_with_namespace_and_service(capsys):
     CloudWatchMetrics("mats-test", "discovery")(SOME)
     (line,) = lines(capsys)
     (told,) = line["_aws"]["CloudWatchMetrics"]

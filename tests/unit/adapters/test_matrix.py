@@ -1,4 +1,4 @@
-"""The matrix in memory: changed in place, row by row, never rebuilt."""
+"""The matrix in memory, updated in place."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""A pool that the process does not wait for."""
+"""The pool of daemon threads."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ import pytest
 from mats.adapters.threads import DaemonThreads
 
 
-def test_results_and_errors_reach_whoever_asks():
+def test_results_and_errors_reach_the_caller():
     pool = DaemonThreads(2, "t")
     assert [future.result(timeout=5) for future in [pool.submit(pow, n, 2) for n in range(50)]] == [
         n * n for n in range(50)
@@ -19,7 +19,7 @@ def test_results_and_errors_reach_whoever_asks():
         pool.submit(lambda: 1 // 0).result(timeout=5)
 
 
-def test_no_more_than_so_many_run_at_once_and_no_more_are_made_than_needed():
+def test_threads_are_limited_and_started_on_demand():
     pool, running, most = DaemonThreads(3, "t"), set(), []
     everybody_is_here, lock = threading.Barrier(3, timeout=5), threading.Lock()
 
@@ -34,7 +34,7 @@ def test_no_more_than_so_many_run_at_once_and_no_more_are_made_than_needed():
     assert max(most) == 3
 
 
-def test_what_was_cancelled_while_it_waited_is_not_run():
+def test_work_cancelled_while_waiting_is_not_run():
     pool, go, ran = DaemonThreads(1, "t"), threading.Event(), []
     first, second = pool.submit(go.wait, 5), pool.submit(ran.append, 1)
     assert second.cancel()

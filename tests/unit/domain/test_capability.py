@@ -1,4 +1,4 @@
-"""Ids: namespace and name told apart, whatever somebody wrote."""
+"""Ids and their parts."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +9,7 @@ anything = st.text(st.sampled_from("%/~#257EFef.a-é") | st.characters(), max_si
 
 
 @given(anything, anything)
-def test_an_id_is_taken_apart_into_what_it_was_made_of(namespace, name):
+def test_parts_restores_namespace_and_name_of_an_id(namespace, name):
     assert parts(capability_id(namespace, name)) == (namespace, name)
 
 
@@ -20,13 +20,13 @@ def test_two_capabilities_never_share_an_id(namespace, name, other_namespace, ot
 
 
 @given(anything)
-def test_no_namespace_is_taken_for_a_row_of_ours(namespace):
+def test_no_namespace_collides_with_an_internal_row(namespace):
     written = capability_id(namespace, "name").partition("/")[0]
     assert not set(written) & {"~", "#"}
 
 
 @given(st.lists(st.text("abz019-", min_size=1), min_size=1).map(".".join), st.text())
-def test_a_valid_namespace_and_any_name_stand_in_an_id_as_they_are(namespace, name):
+def test_a_valid_namespace_and_any_name_are_unescaped_in_an_id(namespace, name):
     assert capability_id(namespace, name) == f"{namespace}/{name}"
 
 

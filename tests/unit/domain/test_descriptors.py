@@ -1,4 +1,4 @@
-"""Words of a format are no words of an owner."""
+"""Searchable entries of descriptors."""
 
 from mats.domain.descriptors import FORMAT, SEARCHED, searchable_part
 from mats.local.imports.formats import Source, map_value
@@ -10,7 +10,7 @@ def test_of_a_card_its_skills_are_searched():
     assert searchable_part({"format": "a2a-agent-card", "skills": [1], "protocolVersion": "0.3.0"}) == {"skills": [1]}
 
 
-def test_of_what_is_not_known_all_is_searched():
+def test_an_unknown_format_is_searched_completely():
     for descriptor in ({"a": 1}, {"format": "mine", "a": 1}, {"format": ["a2a-agent-card"], "a": 1}):
         assert searchable_part(descriptor) == descriptor
     assert searchable_part(None) == {}

@@ -1,4 +1,4 @@
-"""Untrusted text on its way to a model."""
+"""Escaping and truncation of untrusted text."""
 
 import json
 import unicodedata
@@ -17,7 +17,7 @@ json_values = st.recursive(
 
 
 @given(json_values)
-def test_what_is_encoded_has_nothing_that_could_close_a_tag_and_reads_back_the_same(value):
+def test_encoded_text_cannot_close_a_tag_and_decodes_to_itself(value):
     text = encode_json(value)
     assert not set(text) & set("<>&")
     assert len(text.splitlines()) == 1
@@ -25,7 +25,7 @@ def test_what_is_encoded_has_nothing_that_could_close_a_tag_and_reads_back_the_s
 
 
 @given(st.text(max_size=400), st.integers(0, 300))
-def test_what_is_fitted_takes_no_more_than_its_room_and_begins_like_the_text(text, room):
+def test_truncated_text_is_within_its_limit_and_a_prefix(text, room):
     text = visible(text)
     fit = truncate_json(text, room)
     assert size(encode_json(fit)) - 2 <= room
@@ -49,14 +49,14 @@ def test_no_line_break_begins_a_line_not_even_a_rare_one(line_break):
 
 
 @given(st.text(alphabet='"\\<>&é返🎉 a', max_size=300), st.integers(-5, 120))
-def test_what_grows_when_it_is_encoded_fits_all_the_same(text, room):
+def test_text_that_grows_when_encoded_is_within_the_limit(text, room):
     text = visible(text)
     fit = truncate_json(text, room)
     assert size(encode_json(fit)) - 2 <= max(0, room)
     assert text.startswith(fit.removesuffix("…"))
 
 
-def test_a_text_is_cut_between_words_and_says_so():
+def test_a_text_is_cut_between_words_with_an_ellipsis():
     assert truncate_json("refund a payment to the card", 20) == "refund a payment…"
 
 
@@ -65,7 +65,7 @@ def test_a_long_plain_text_uses_its_room():
 
 
 @given(st.text())
-def test_what_is_visible_hides_nothing_and_stays_as_it_is(text):
+def test_visible_text_has_no_hidden_characters_and_is_unchanged(text):
     shown = visible(text)
     assert not any(is_hidden(c) or unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in shown)
     assert shown == " ".join(shown.split())
@@ -102,5 +102,5 @@ def test_characters_without_a_face_are_dropped(hidden):
 
 
 @pytest.mark.parametrize("text", ["Größe", "取引を返金する", "мир", "🎉 refund", "a\u0301", "עברית"])
-def test_what_people_write_stays(text):
+def test_ordinary_text_is_unchanged(text):
     assert visible(text) == text

@@ -1,4 +1,4 @@
-"""What a writer may not invent."""
+"""Grounding of enrichments in registrations."""
 
 import time
 
@@ -32,7 +32,7 @@ def written(text: str) -> Enrichment:
 
 @pytest.mark.parametrize("invention", INVENTED)
 @pytest.mark.parametrize("around", ["{}", "Refunds {} at once", "Refunds ({}), please.", "the “{}”"])
-def test_what_the_registration_does_not_say_is_dropped_from_every_field(invention, around):
+def test_ungrounded_text_is_dropped_from_every_field(invention, around):
     kept = ground(written(around.format(invention)), REFUND)
     assert kept.enrichment == Enrichment(
         summary="Gives money back.",
@@ -53,7 +53,7 @@ def test_what_the_registration_does_not_say_is_dropped_from_every_field(inventio
         "refundPayment",
     ],
 )  # fmt: skip
-def test_what_the_registration_says_stays_in_any_spelling(said):
+def test_grounded_text_stays_in_any_spelling(said):
     kept = ground(written(said), REFUND)
     assert (kept.enrichment, kept.notes) == (written(said), ())
 
@@ -74,7 +74,7 @@ def test_ordinary_prose_is_no_identifier(prose):
 
 @pytest.mark.parametrize("gap", ["\n", "\r\n", "\t", "\n\n- ", " (", '"', "\\"])
 @pytest.mark.parametrize("said", ["https://docs.acme.com/refunds", "get_refund", "pay@acme.com", "/v2/refunds", "4711"])
-def test_it_does_not_matter_what_stands_before_a_name_in_the_registration(said, gap):
+def test_text_before_a_name_in_the_registration_does_not_matter(said, gap):
     registration = a_registration(description=f"Gives money back. See{gap}{said}")
     assert ground(written(said), registration).enrichment == written(said)
 
@@ -120,7 +120,7 @@ def test_nothing_invented_is_ever_left(chosen):
 
 
 @pytest.mark.parametrize("short", ["e.g.", "i.e.", "the U.S.", "9 a.m."])
-def test_a_sentence_goes_whole_though_a_short_form_in_it_ends_in_a_full_stop(short):
+def test_a_sentence_with_an_abbreviation_is_dropped_whole(short):
     kept = ground(Enrichment(summary=f"Gives money back. Serves {short} acct_77x holders."), REFUND)
     assert kept.enrichment.summary == "Gives money back."
     assert len(kept.notes) == 1
@@ -157,7 +157,7 @@ def test_harmless_words_survive_in_every_field(chosen):
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_kept_whole_or_dropped_whole(text):
+def test_a_sentence_or_entry_is_kept_whole_or_dropped_whole(text):
     kept = ground(Enrichment(keywords=(text,)), REFUND).enrichment
     assert kept.keywords in ((text,), ())
 
@@ -166,7 +166,7 @@ def test_any_text_is_kept_whole_or_dropped_whole(text):
 
 
 @pytest.mark.parametrize("name", ["xq7_proc", "svc-41", "f3a9", "x9 y8", "T800", "___"])
-def test_an_opaque_name_says_nothing(name):
+def test_an_opaque_name_grounds_no_summary_and_no_action(name):
     bare = a_registration(name=name, description=None)
     kept = ground(written("Processes data"), bare)
     assert is_opaque(name)
@@ -189,19 +189,19 @@ def test_a_name_of_words_is_not_opaque(name):
         ("Refunds a payment through Stripe.", False),
     ],
 )
-def test_of_a_bare_name_a_summary_says_no_more_than_the_name(summary, stays):
+def test_the_summary_of_a_bare_name_uses_only_words_of_the_name(summary, stays):
     bare = a_registration(description="refund payment")
     assert is_bare(bare)
     assert bool(ground(Enrichment(summary=summary), bare).enrichment.summary) is stays
 
 
 @pytest.mark.parametrize("more", [{"description": "Gives money back"}, {"tags": ["pay"]}, {"input_schema": SCHEMA}])
-def test_whoever_says_more_than_a_name_is_not_bare(more):
+def test_a_registration_with_more_than_a_name_is_not_bare(more):
     assert not is_bare(a_registration(**{"description": None, **more}))
 
 
 @pytest.mark.parametrize(("name", "summary"), [("calculator", "A calculator tool."), ("translate", "Translates.")])
-def test_a_name_of_one_plain_word_may_be_said(name, summary):
+def test_a_name_of_one_plain_word_can_be_used(name, summary):
     bare = a_registration(name=name, description=None)
     assert ground(Enrichment(summary=summary), bare).enrichment.summary == summary
     assert ground(Enrichment(summary="Processes data."), bare).enrichment.summary == ""

@@ -1,4 +1,4 @@
-"""What a put means."""
+"""The effect of a put."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is indexed of a registration, what is embedded, and how a change is recognised."""
+"""Profiles: indexed text, embedded text and fingerprints."""
 
 import json
 
@@ -62,7 +62,7 @@ def test_negative_examples_change_nothing_that_is_positive(one, other, enriched)
 # raw and enriched
 
 
-def test_a_raw_profile_speaks_with_the_owners_words_and_says_so():
+def test_a_raw_profile_has_the_owners_text_and_is_not_enriched():
     profile = a_profile(
         description="Moves files. Keeps a copy.", tags=["files"], examples=["move it"], negative_examples=["delete it"]
     )
@@ -75,20 +75,20 @@ def test_a_raw_profile_speaks_with_the_owners_words_and_says_so():
     )
 
 
-def test_a_profile_with_an_enrichment_is_enriched_even_if_that_says_nothing():
+def test_a_profile_with_an_empty_enrichment_is_enriched():
     assert a_profile(enrichment=WRITTEN).enriched
     assert a_profile(enrichment=Enrichment()).enriched
     assert a_profile(enrichment=Enrichment()).enrichment == Enrichment()
 
 
-def test_a_raw_summary_is_not_indexed_beside_the_description_it_was_taken_from():
+def test_a_raw_summary_is_not_indexed_beside_its_description():
     raw, enriched = a_profile(), a_profile(enrichment=WRITTEN)
     assert lexical_fields(raw)["summary"] == ""
     assert lexical_fields(enriched)["summary"] == WRITTEN.summary
     assert embedded_text(raw).count("Gives money back") == 1
 
 
-def test_a_profile_carries_over_what_is_filtered_and_answered():
+def test_a_profile_copies_the_filtered_and_returned_attributes():
     registration = a_registration(
         version="3", endpoint="https://pay.acme.example", provider="Acme", tags=["money"], type_tags=["payment"],
         lifecycle="deprecated", visible_to=["ops"],
@@ -121,7 +121,7 @@ def test_a_profile_survives_being_stored_as_json():
     ],
     ids=["active", "rejected after a good one", "never good", "deleted"],
 )
-def test_what_has_content_and_is_not_deleted_is_findable(profile, findable):
+def test_a_profile_with_content_that_is_not_deleted_is_findable(profile, findable):
     assert profile.findable is findable
 
 
@@ -203,12 +203,12 @@ def test_the_content_fingerprint_changes_with_everything_indexed_or_answered(cha
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_the_content_fingerprint_does_not_change_with_what_merely_counts(change):
+def test_the_content_fingerprint_ignores_counters(change):
     profile = a_profile()
     assert profile.model_copy(update=change).seal().content == profile.content
 
 
-def test_no_trust_and_no_audience_are_not_the_same_as_none_at_all():
+def test_unset_trust_and_audiences_have_their_own_fingerprint():
     assert len({a_profile(trust=trust).content for trust in (None, 0, 100)}) == 3
     assert len({a_profile(visible_to=seen).content for seen in (None, ["a"], ["a", "b"])}) == 3
 
@@ -232,7 +232,7 @@ RECIPE = Recipe(writer="nova", prompt="p1", encoder="minilm")
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_the_origin_changes_with_what_the_writer_or_the_encoder_reads(change):
+def test_the_origin_changes_with_every_input_of_writer_or_encoder(change):
     assert RECIPE.origin(a_registration(**change)) != RECIPE.origin(a_registration())
 
 
@@ -261,11 +261,11 @@ def test_the_origin_changes_with_the_recipe(recipe):
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_the_origin_does_not_change_with_what_neither_of_them_reads(change):
+def test_the_origin_ignores_attributes_that_no_model_reads(change):
     assert RECIPE.origin(a_registration(**change)) == RECIPE.origin(a_registration())
 
 
-def test_the_origin_does_not_change_with_what_says_no_more_than_its_absence():
+def test_the_origin_ignores_attributes_with_default_values():
     said = a_registration(tags=[], provider="", input_schema=None)
     assert RECIPE.origin(said) == RECIPE.origin(a_registration())
 
@@ -275,7 +275,7 @@ def test_parts_of_a_recipe_cannot_stand_for_each_other():
     assert one.origin(a_registration()) != other.origin(a_registration())
 
 
-# what is indexed
+# the lexical fields
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 profiles = st.builds(
@@ -290,7 +290,7 @@ profiles = st.builds(
 
 
 @given(profiles)
-def test_the_lexical_fields_are_those_that_have_weights_in_their_order(profile):
+def test_the_lexical_fields_equal_the_field_weights_in_order(profile):
     assert list(lexical_fields(profile)) == list(FIELD_WEIGHTS)
 
 
@@ -300,7 +300,7 @@ def test_a_profile_without_content_has_all_fields_too():
     assert embedded_text(nothing) == "b"
 
 
-def test_each_field_holds_what_it_is_named_for():
+def test_each_lexical_field_has_the_text_of_its_name():
     profile = a_profile(
         enrichment=WRITTEN,
         provider="Acme Bank",
@@ -324,13 +324,13 @@ def test_a_name_is_indexed_as_written_and_twice_as_words():
     assert lexical_fields(a_profile(name="getUser"))["name"] == "getUser get User get User"
 
 
-def test_the_embedded_text_of_a_raw_profile_puts_what_its_owner_described_first():
+def test_the_embedded_text_of_a_raw_profile_starts_with_the_description():
     profile = a_profile(provider="Acme Bank", tags=["chargeback"], examples=["undo the double booking"])
     places = [embedded_text(profile).index(part) for part in ("Gives money", "Acme Bank", "chargeback", "undo")]
     assert places == sorted(places)
 
 
-def test_the_embedded_text_says_the_five_fields_first():
+def test_the_embedded_text_starts_with_the_five_fields():
     profile = a_profile(
         enrichment=WRITTEN, provider="Acme Bank", input_schema={"properties": {"amount": {"description": "How much"}}}
     )
@@ -342,7 +342,7 @@ def test_the_embedded_text_says_the_five_fields_first():
     assert places == sorted(places)
 
 
-def test_the_embedded_text_of_a_bare_name_is_the_name_as_written_and_as_words():
+def test_the_embedded_text_of_a_bare_name_has_the_name_twice():
     assert embedded_text(a_profile(description=None)) == "refund_payment. refund payment"
 
 
@@ -363,10 +363,10 @@ def test_control_characters_of_a_description_reach_no_index():
     assert profile.enrichment.summary == "Moves files [31m quickly"
 
 
-# why
+# explanations
 
 
-def test_the_explanation_names_the_words_in_the_querys_order_and_the_fields_in_the_indexs():
+def test_the_explanation_has_words_in_query_order_and_fields_in_index_order():
     profile = a_profile(examples=["undo a double card payment"], provider="Acme Bank")
     assert explain(("bank", "card", "weather", "payments"), profile) == MatchedWords(
         ("bank", "card", "payments"),
@@ -399,7 +399,7 @@ def test_the_plural_of_a_two_letter_word_is_explained_like_any_other(asked, name
         ("", 0),
     ],
 )
-def test_a_querys_pairs_are_found_where_the_words_stand_together_in_that_order(query, found):
+def test_pairs_match_neighbouring_words_in_the_same_order(query, found):
     profile = a_profile(name="x", description="To refund the card of a payment, refunds its card payments.")
     assert pairs_found(pairs(query), profile) == found
 
@@ -429,7 +429,7 @@ def test_a_negative_example_explains_nothing():
     assert explain(("weather",), a_profile(negative_examples=["what is the weather"])) == MatchedWords((), ())
 
 
-def test_a_profile_is_seen_by_those_its_registration_names():
+def test_a_profile_is_visible_to_the_audiences_of_its_registration():
     hidden = a_profile(visible_to=["ops"])
     assert Filter(audiences=frozenset({"ops", "dev"})).sees(hidden.visible_to)
     assert not Filter(audiences=frozenset({"dev"})).sees(hidden.visible_to)

@@ -40,12 +40,12 @@ def test_a_section_that_is_missing_is_named():
         Prompt.parse("## system\nx\n## tool\n{}\n")
 
 
-def test_what_is_filled_in_is_never_taken_for_a_place():
+def test_values_in_a_template_are_never_expanded_again():
     assert fill_template("<a>{one}</a> {two}", {"one": "{two} {one}", "two": "2"}) == "<a>{two} {one}</a> 2"
 
 
 @pytest.mark.parametrize("name", ["enrich", "rerank"])
-def test_the_prompts_that_are_shipped_can_be_asked_of_any_model(name):
+def test_the_shipped_prompts_work_with_any_model(name):
     prompt = bootstrap.prompt(name)
     schema = prompt.tool["schema"]
     assert set(schema) == {"type", "properties", "required"}

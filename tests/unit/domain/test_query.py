@@ -1,4 +1,4 @@
-"""What may be asked, and whom it may find."""
+"""Queries and filters."""
 
 import pytest
 from hypothesis import given
@@ -10,13 +10,13 @@ from mats.domain.query import Filter, Query
 
 
 def _faults(body: object) -> dict[str, str]:
-    """What is wrong with a body, by attribute."""
+    """The faults of a body, by attribute."""
     with pytest.raises(RequestInvalid) as refused:
         Query.parse(body)
     return {fault.attribute: fault.message for fault in refused.value.faults}
 
 
-# what may be asked
+# valid queries
 
 
 def test_a_query_needs_nothing_but_its_text():
@@ -34,12 +34,12 @@ def test_a_query_may_say_everything():
     assert (asked.namespaces, asked.tags, asked.limit, asked.explain) == (("com.acme",), ("a", "b"), 25, True)
 
 
-def test_a_kind_asked_for_twice_counts_once():
+def test_a_repeated_kind_counts_once():
     assert Query.parse({"query": "q", "kinds": ["tool", "tool", "agent", "tool"]}).kinds == (Kind.TOOL, Kind.AGENT)
 
 
 @pytest.mark.parametrize("text", ["x", "x" * 2_000, "返金", "أعد المال", "💸", "a\x00b", "' OR 1=1 --", '"NEAR('])
-def test_any_text_of_up_to_two_thousand_characters_may_be_asked(text):
+def test_any_query_of_up_to_two_thousand_characters_is_valid(text):
     assert Query.parse({"query": text}).query == text
 
 
@@ -48,7 +48,7 @@ def test_a_limit_is_at_least_one(limit):
     assert Query.parse({"query": "q", "limit": limit}).limit == limit
 
 
-# what may not
+# invalid queries
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t", "\u3000", "x" * 2_001, 3, None, ["q"], {"text": "q"}, "\ud800"])
@@ -56,7 +56,7 @@ def test_a_text_that_is_blank_too_long_or_none_is_refused(text):
     assert _faults({"query": text}).keys() == {"query"}
 
 
-def test_a_blank_query_is_told_so():
+def test_a_blank_query_is_rejected_with_the_reason():
     assert _faults({"query": " "}) == {"query": "must not be blank"}
 
 
@@ -69,11 +69,11 @@ def test_a_limit_below_one_or_of_no_whole_number_is_refused(limit):
     ("kinds", "named"),
     [(["robot"], "kinds.0"), (["tool", "Tool"], "kinds.1"), ([None], "kinds.0"), ("tool", "kinds"), (None, "kinds")],
 )
-def test_a_kind_that_is_none_of_the_four_is_refused_by_its_place(kinds, named):
+def test_an_unknown_kind_is_rejected_with_its_attribute(kinds, named):
     assert _faults({"query": "q", "kinds": kinds}).keys() == {named}
 
 
-def test_a_refused_kind_is_told_the_four():
+def test_an_invalid_kind_is_rejected_with_the_four_kinds():
     message = _faults({"query": "q", "kinds": ["robot"]})["kinds.0"]
     assert all(kind in message for kind in Kind)
 
@@ -95,7 +95,7 @@ def test_an_unknown_key_is_an_error_and_suggests_the_near_one(attribute, meant):
     assert f"`{meant}`" in _faults({"query": "q", attribute: "x"})[attribute]
 
 
-def test_audiences_cannot_be_asked_for():
+def test_audiences_are_not_an_attribute_of_a_query():
     assert _faults({"query": "q", "audiences": ["ops"]}).keys() == {"audiences"}
 
 
@@ -122,7 +122,7 @@ json_values = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from([*Query.model_fields, "k", "colour"]), json_values) | json_values)
-def test_whatever_json_holds_is_either_asked_or_refused_with_its_faults(body):
+def test_any_json_is_either_a_query_or_rejected_with_its_faults(body):
     try:
         faults = [Fault("none", "at all")] if Query.parse(body) else []
     except RequestInvalid as refused:
@@ -131,10 +131,10 @@ def test_whatever_json_holds_is_either_asked_or_refused_with_its_faults(body):
     assert all(fault.message for fault in faults)
 
 
-# who may answer
+# filters
 
 
-def test_a_filter_holds_what_was_asked_and_who_asks():
+def test_a_filter_has_the_querys_filters_and_the_callers_audiences():
     query = Query.parse({"query": "q", "kinds": ["tool"], "namespaces": ["com.acme"], "tags": ["a"]})
     assert Filter.of(query, ["ops"]) == Filter(
         kinds=frozenset({Kind.TOOL}),
@@ -144,7 +144,7 @@ def test_a_filter_holds_what_was_asked_and_who_asks():
     )
 
 
-def test_an_empty_filter_admits_all_but_what_is_hidden():
+def test_an_empty_filter_admits_every_visible_capability():
     everything = Filter()
     assert everything.admits_kind(Kind.MODEL)
     assert everything.admits_namespace("com.acme")
@@ -169,7 +169,7 @@ def test_an_empty_filter_admits_all_but_what_is_hidden():
         ({"org", "net"}, "com.acme", False),
     ],
 )
-def test_a_namespace_admits_itself_and_what_lies_below_it_at_a_dot(wanted, namespace, admitted):
+def test_a_namespace_admits_itself_and_its_children_at_a_dot(wanted, namespace, admitted):
     assert Filter(namespaces=frozenset(wanted)).admits_namespace(namespace) is admitted
 
 
@@ -183,7 +183,7 @@ def test_a_namespace_admits_itself_and_what_lies_below_it_at_a_dot(wanted, names
         (set(), None, True),
     ],
 )
-def test_any_of_the_kinds_asked_for_will_do(kinds, kind, admitted):
+def test_any_of_the_filters_kinds_matches(kinds, kind, admitted):
     assert Filter(kinds=frozenset(kinds)).admits_kind(kind) is admitted
 
 
@@ -197,7 +197,7 @@ def test_any_of_the_kinds_asked_for_will_do(kinds, kind, admitted):
         ({"a"}, (), False),
     ],
 )
-def test_every_tag_asked_for_must_be_there(asked, carried, admitted):
+def test_every_tag_of_the_filter_is_required(asked, carried, admitted):
     assert Filter(tags=frozenset(asked)).admits_tags(carried) is admitted
 
 

@@ -104,7 +104,7 @@ def test_a_signal_missing_for_every_candidate_changes_no_order(one, other, same)
     ],
     ids=lambda value: "+".join(value) or "nothing" if isinstance(value, tuple) else "",
 )
-def test_a_blend_is_what_one_gets_by_hand(present, expected):
+def test_a_blend_equals_the_calculation_by_hand(present, expected):
     values = {LLM: 0.8, BM25: 0.4, QUALITY: 0.6, INTENT: 1.0}
     assert blend({signal: values[signal] for signal in present}, PAPER_WEIGHTS) == pytest.approx(expected)
 
@@ -117,14 +117,14 @@ def test_the_model_and_bm25_alone_count_ten_to_one():
 
 
 @given(some_signals, any_weights)
-def test_the_shares_of_what_was_measured_sum_to_one(signals, weights):
+def test_the_shares_of_present_signals_sum_to_one(signals, weights):
     weighed = shares(signals, weights)
     assert sum(weighed.values()) == pytest.approx(1)
     assert weighed.keys() == signals.keys()
 
 
 @given(signals_of_one)
-def test_what_has_no_weight_has_no_share(signals):
+def test_a_signal_without_weight_has_no_share(signals):
     only_model = {LLM: 0.5, BM25: 0.0}
     assert shares(signals, only_model) == ({LLM: 1.0} if LLM in signals else {})
 
@@ -134,7 +134,7 @@ def test_nothing_measured_shares_nothing_and_blends_to_zero():
     assert blend({}, PAPER_WEIGHTS) == 0.0
 
 
-# the stand-in
+# the fallback signal
 
 
 def test_retrieval_takes_over_the_whole_weight_of_a_missing_model():
@@ -161,7 +161,7 @@ def test_trust_does_not_outrank_relevance_when_the_model_is_missing():
     assert blend(relevant, PAPER_WEIGHTS) < blend(trusted, PAPER_WEIGHTS)
 
 
-# the two signals that are not judged
+# quality and intent
 
 
 @pytest.mark.parametrize(("trust", "expected"), [(None, None), (0, 0.0), (1, 0.01), (70, 0.7), (100, 1.0)])
@@ -183,9 +183,7 @@ def test_quality_is_the_trust_in_hundredths_and_absent_without_one(trust, expect
         (None, Kind.TOOL, (), None),
     ],
 )
-def test_intent_is_full_for_a_tag_half_for_a_kind_and_absent_where_nothing_was_measured(
-    inferred, kind, type_tags, expected
-):
+def test_intent_is_one_for_a_tag_half_for_a_kind_else_absent(inferred, kind, type_tags, expected):
     assert intent(inferred, kind=kind, type_tags=type_tags) == expected
 
 
@@ -236,7 +234,7 @@ def test_nothing_found_on_either_side_fuses_to_nothing():
     assert fuse({}, {}, lexical_share=0.6) == {}
 
 
-def test_a_fusion_is_what_one_gets_by_hand():
+def test_a_fusion_equals_the_calculation_by_hand():
     lexical = {Id("a"): 4.0, Id("b"): 2.0}
     neural = {Id("b"): 0.9, Id("c"): 0.7, Id("d"): 0.5}
     fused = fuse(lexical, neural, lexical_share=0.6)
@@ -244,7 +242,7 @@ def test_a_fusion_is_what_one_gets_by_hand():
 
 
 @given(lexical_lists, neural_lists, units)
-def test_what_a_list_lacks_counts_as_zero_there(lexical, neural, share):
+def test_an_id_missing_from_a_list_counts_as_zero_there(lexical, neural, share):
     fused = fuse(lexical, neural, lexical_share=share)
     for id in lexical.keys() - neural.keys():
         assert fused[id] == pytest.approx(share * lexical[id] / max(lexical.values()))
@@ -305,7 +303,7 @@ def test_no_bm25_score_is_worth_everything(scale, score):
         (None, None, None),
     ],
 )
-def test_a_mixture_is_what_one_gets_by_hand(score, cosine, expected):
+def test_a_mixture_equals_the_calculation_by_hand(score, cosine, expected):
     scale = Scale(c=20, lo=0.2, hi=0.8)
     measured = scale.mix(score, cosine)
     assert measured == (None if expected is None else pytest.approx(expected))
@@ -319,7 +317,7 @@ def test_retrieval_is_a_logistic_function_of_the_mixture(mixture, expected):
     assert scale.retrieval(None, mixture) == pytest.approx(expected, abs=5e-5)
 
 
-def test_a_good_mixture_outranks_a_poor_one_that_is_trusted():
+def test_a_good_mixture_outranks_a_poor_one_with_trust():
     scale = Scale(c=20, lo=0.0, hi=1.0, even=0.4, spread=0.08)
     good, poor = ({RETRIEVAL: scale.retrieval(None, mixture)} for mixture in (0.55, 0.3))
     weights = fallback_weights(PAPER_WEIGHTS)
@@ -338,7 +336,7 @@ def test_a_good_mixture_outranks_a_poor_one_that_is_trusted():
         (None, None, 3, None),
     ],
 )
-def test_pairs_make_up_for_a_part_of_what_a_mixture_lacks_where_words_were_searched(score, cosine, pairs, expected):
+def test_pairs_increase_a_mixture_only_with_a_lexical_score(score, cosine, pairs, expected):
     measured = Scale(c=20, lo=0.0, hi=1.0, pairs_share=0.4).mix(score, cosine, pairs)
     assert measured == (None if expected is None else pytest.approx(expected))
 

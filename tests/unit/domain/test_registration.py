@@ -1,4 +1,4 @@
-"""What an owner may write, and what is said of the rest."""
+"""Valid and invalid registrations."""
 
 import json
 from types import MappingProxyType
@@ -14,7 +14,7 @@ from tests.builders import an_item
 
 
 def _faults(item: object) -> dict[str, str]:
-    """What is wrong with an item, by attribute."""
+    """The faults of an item, by attribute."""
     with pytest.raises(RegistrationInvalid) as refused:
         Registration.parse(item)
     return {fault.attribute: fault.message for fault in refused.value.faults}
@@ -28,7 +28,7 @@ def _nested(levels: int) -> dict:
     return value
 
 
-# what is fine
+# valid items
 
 
 def test_namespace_name_and_kind_are_enough():
@@ -91,7 +91,7 @@ def test_space_around_a_text_is_not_part_of_it():
 
 
 @pytest.mark.parametrize("attribute", ["descriptor", "input_schema"])
-def test_an_object_is_kept_as_it_was_written_spaces_and_all(attribute):
+def test_an_object_is_stored_unchanged_including_white_space(attribute):
     raw = {"properties": {"separator": {"enum": [" ", "\n", " | "]}}, " key ": 1, "key": 2}
     assert getattr(Registration.parse(an_item(**{attribute: raw})), attribute) == raw
 
@@ -114,12 +114,12 @@ def test_an_item_of_exactly_the_limit_is_taken():
     assert Registration.parse(an_item(descriptor={"text": "x" * (MAX_ITEM_BYTES - empty)}))
 
 
-def test_an_attribute_that_says_no_more_than_its_absence_is_not_written_out():
+def test_attributes_with_default_values_are_not_written():
     said = an_item(version="", tags=[], examples=[], lifecycle="active", descriptor=None)
     assert Registration.parse(said).item() == an_item()
 
 
-# what is not
+# invalid items
 
 
 def test_every_fault_is_named_at_once_with_its_attribute():
@@ -160,7 +160,7 @@ def test_the_message_of_the_error_names_every_fault():
 
 
 @pytest.mark.parametrize("trust", [100, 0, "high", {"level": 3}])
-def test_trust_is_refused_and_the_owner_told_who_assigns_it(trust):
+def test_trust_is_rejected_with_a_hint_to_the_operator(trust):
     assert "operators" in _faults(an_item(trust=trust))["trust"]
 
 
@@ -213,7 +213,7 @@ def test_a_namespace_of_other_letters_or_empty_labels_is_refused(namespace):
         ("examples", ["x"] * 101),
     ],
 )
-def test_what_is_longer_than_anyone_needs_is_refused(attribute, value):
+def test_texts_beyond_their_limits_are_rejected(attribute, value):
     assert _faults(an_item(**{attribute: value})).keys() == {attribute}
 
 
@@ -223,7 +223,7 @@ def test_an_overlong_entry_is_named_by_its_place():
 
 
 @pytest.mark.parametrize("nobody", [[], (), set()])
-def test_a_capability_that_is_visible_to_nobody_is_refused(nobody):
+def test_an_empty_list_of_audiences_is_rejected(nobody):
     assert "leave it out" in _faults(an_item(visible_to=nobody))["visible_to"]
 
 
@@ -265,7 +265,7 @@ def test_an_item_nested_beyond_recursion_is_refused_like_any_other():
 
 
 @pytest.mark.parametrize("letter", ["x", "é", "💸"])
-def test_an_item_of_more_than_the_limit_is_refused_with_its_size_in_bytes(letter):
+def test_an_item_beyond_the_limit_is_rejected_with_its_size(letter):
     text = letter * (MAX_ITEM_BYTES // len(letter.encode()))
     message = _faults(an_item(descriptor={"text": text}))[""]
     assert "400,000" in message
@@ -273,7 +273,7 @@ def test_an_item_of_more_than_the_limit_is_refused_with_its_size_in_bytes(letter
 
 
 @pytest.mark.parametrize("item", [None, "text", 3, True, [], [an_item()], b"{}"])
-def test_what_is_no_object_is_refused(item):
+def test_an_item_that_is_not_an_object_is_rejected(item):
     assert "JSON object" in _faults(item)[""]
 
 
@@ -281,7 +281,7 @@ def test_an_item_whose_keys_are_no_text_is_refused():
     assert "1" in _faults({**an_item(), 1: "x"})
 
 
-# there and back
+# round trips
 
 letters = st.characters(exclude_categories=["Cs"])
 printable = st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"])
@@ -334,7 +334,7 @@ def test_a_registration_survives_being_sent_as_json(item):
 
 
 @given(st.dictionaries(st.sampled_from([*Registration.model_fields, "trust", "colour"]), json_values) | json_values)
-def test_whatever_json_holds_is_either_taken_or_refused_with_its_faults(item):
+def test_any_json_is_either_accepted_or_rejected_with_its_faults(item):
     try:
         faults = [Fault("none", "at all")] if Registration.parse(item) else []
     except RegistrationInvalid as refused:

@@ -1,4 +1,4 @@
-"""What a judge is shown, and what its reply says whatever it is."""
+"""The reranker's cards and the parser of its reply."""
 
 import json
 
@@ -78,7 +78,7 @@ def test_a_reply_cut_anywhere_keeps_exactly_the_scores_that_arrived_whole():
     st.sampled_from([",", ", ", " ,\n  "]),
     st.data(),
 )
-def test_whatever_is_cut_off_keeps_a_prefix_and_never_half_a_number(scores, comma, data):
+def test_a_truncated_reply_keeps_a_prefix_of_complete_numbers(scores, comma, data):
     reply = '{"t": "tool", "s": [' + comma.join(str(score) for score in scores) + "]}"
     at = data.draw(st.integers(0, len(reply) - 1))
     found = parse_reply(reply[:at], len(scores))
@@ -111,7 +111,7 @@ def test_a_short_list_that_was_closed_is_no_cut_off_reply(reply):
         ('{"t": "\\"s\\": [1, 2]", "s": [90, 5', (0.9,)),
     ],
 )
-def test_odd_replies_are_read_as_far_as_nobody_can_mistake_them(reply, scores):
+def test_odd_replies_are_parsed_as_far_as_they_are_unambiguous(reply, scores):
     assert parse_reply(reply, 2).scores == scores
 
 
@@ -133,7 +133,7 @@ def test_a_list_of_another_length_is_void(count):
     assert "5 scores" in found.void
 
 
-def test_a_short_list_is_a_prefix_if_the_model_ran_out_of_tokens():
+def test_a_short_list_is_a_prefix_after_the_token_limit():
     found = parse_reply(REPLY, 6, ended_early=True)
     assert (len(found.scores), found.cut_off) == (5, True)
 
@@ -150,7 +150,7 @@ def test_a_list_with_anything_but_numbers_is_void(wrong):
     assert parse_reply(f'{{"t": "tool", "s": {wrong}}}', 2).void
 
 
-def test_words_around_the_json_and_a_list_in_a_string_do_no_harm():
+def test_text_around_the_json_and_a_list_in_a_string_are_accepted():
     assert parse_reply(f"Sure!\n```json\n{REPLY}\n```\nThat is all.", 5).scores[0] == 0.9
     assert parse_reply('{"t": "tool", "s": "[90, 5]"}', 2).scores == (0.9, 0.05)
 
@@ -193,13 +193,13 @@ def test_a_card_shows_the_five_fields_of_an_enriched_profile():
     }
 
 
-def test_a_raw_profile_is_shown_by_what_its_owner_described_and_takes():
+def test_the_card_of_a_raw_profile_has_description_and_parameters():
     shown = json.loads(card(1, a_profile(input_schema={"properties": {"charge_id": {}}})))
     assert shown["does"] == "Gives money back to the card it came from."
     assert shown["takes"] == "charge id"
 
 
-def test_a_name_that_nobody_can_see_still_leaves_a_card():
+def test_an_invisible_name_still_leaves_a_card():
     assert json.loads(card(7, a_profile(name="\u200b\u200b")))["n"] == 7
     assert json.loads(card(7, a_profile(name="\u200b\u200b")))["tool"] == "?"
 
@@ -213,7 +213,7 @@ words_of_strangers = st.text(alphabet=st.characters(exclude_categories=("Cs",)),
 
 
 @given(words_of_strangers, words_of_strangers, words_of_strangers, st.integers(0, 3))
-def test_no_text_of_a_neighbour_changes_another_card_or_leaves_its_own_without_a_name(name, text, tag, place):
+def test_no_text_changes_another_card_or_displaces_its_own_name(name, text, tag, place):
     quiet = [a_profile(name=f"tool-{n}") for n in range(4)]
     raw = a_profile(description=text * 9, examples=[f"x{text}"])
     loud = raw.model_copy(update={"name": name, "type_tags": (tag,) * 9, "provider": tag})

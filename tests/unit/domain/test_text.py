@@ -1,4 +1,4 @@
-"""Names split, schemas read, query terms chosen."""
+"""Names, schemas and query terms."""
 
 import json
 import unicodedata
@@ -155,7 +155,7 @@ SCHEMA = {
 READ = Parameters(("amount_cents", "reason"), ("How much to give back", "duplicate", "fraud"))
 
 
-def test_a_json_schema_gives_its_parameters_and_what_is_said_of_them():
+def test_a_json_schema_gives_its_parameters_and_their_texts():
     assert read_parameters(SCHEMA) == READ
 
 
@@ -223,7 +223,7 @@ def test_parameters_named_like_words_of_json_schema_are_parameters_all_the_same(
     assert read_parameters(schema) == Parameters(tuple(KEYWORDS), ())
 
 
-def test_a_parameter_named_properties_does_not_make_parameters_of_what_is_said_of_it():
+def test_the_schema_of_a_parameter_named_properties_adds_no_parameters():
     schema = {"properties": {"properties": {"type": "array", "description": "Which ones"}}}
     assert read_parameters(schema) == Parameters(("properties",), ("Which ones",))
 
@@ -236,17 +236,17 @@ def test_an_object_under_a_keyword_is_a_parameter_of_that_name(word):
 
 
 @pytest.mark.parametrize("nothing", ["", "  ", "N/A", "none", "null", "string", "Object", "true"])
-def test_a_text_that_says_nothing_is_left_out(nothing):
+def test_a_placeholder_text_is_left_out(nothing):
     assert read_parameters({"properties": {"city": {"description": nothing}}}) == Parameters(("city",), ())
 
 
-def test_a_name_is_there_once_and_several_sources_follow_each_other():
+def test_a_name_occurs_once_and_sources_keep_their_order():
     one, other = {"properties": {"city": {"description": "a"}}}, {"properties": {"city": {"description": "b"}}}
     assert read_parameters(one, other) == Parameters(("city",), ("a", "b"))
 
 
 @pytest.mark.parametrize("nothing", [None, 3, 2.5, True, [], {}, "", "[]", "3"])
-def test_what_says_nothing_reads_as_nothing(nothing):
+def test_sources_without_text_give_no_parameters(nothing):
     assert read_parameters(nothing) == Parameters((), ())
 
 
@@ -292,7 +292,7 @@ def test_every_property_of_a_schema_is_a_parameter(properties):
 
 
 @given(st.text(), st.integers(1, 60))
-def test_a_clipped_text_is_within_its_limit_and_begins_as_it_began(text, limit):
+def test_a_clipped_text_is_within_its_limit_and_a_prefix(text, limit):
     clipped = clip(text, limit)
     assert len(clipped) <= limit
     if len(text) <= limit:
@@ -313,7 +313,7 @@ def test_a_clipped_text_is_within_its_limit_and_begins_as_it_began(text, limit):
         (26, "refund payments now please"),
     ],
 )
-def test_a_text_is_cut_at_a_word_where_one_ends_near_the_limit(limit, expected):
+def test_a_text_is_cut_at_a_word_boundary_near_the_limit(limit, expected):
     assert clip("refund payments now please", limit) == expected
 
 

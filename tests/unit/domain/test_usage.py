@@ -1,4 +1,4 @@
-"""What model calls cost."""
+"""Tokens and cost of model calls."""
 
 import json
 from importlib import resources
@@ -10,13 +10,13 @@ from mats.domain.usage import Prices, Usage
 PRICES = Prices.parse({"models": {"amazon.nova-micro": [0.035, 0.14], "amazon.nova": [1, 1]}})
 
 
-def test_a_call_costs_its_tokens_at_the_price_of_the_longest_name_that_fits():
+def test_the_longest_matching_name_sets_the_price():
     usage = PRICES.usage("us.amazon.nova-micro-v1:0", 1_423, 58)
     assert usage.usd == pytest.approx(1_423 * 0.035e-6 + 58 * 0.14e-6)
     assert round(usage.usd, 5) == 0.00006
 
 
-def test_a_model_without_a_price_costs_nobody_knows_what():
+def test_the_cost_of_a_model_without_a_price_is_unknown():
     unknown = PRICES.usage("acme.model", 10, 10)
     assert unknown.usd is None
     assert Usage(input_tokens=1, usd=0.5).plus(unknown) == Usage(input_tokens=11, output_tokens=10, usd=None)

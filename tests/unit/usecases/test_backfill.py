@@ -1,4 +1,4 @@
-"""Renewing what is stale, over fakes: only that, no faster than wanted, and on from where it ended."""
+"""Backfill over fakes: only stale profiles, at a limited rate, resumable."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,7 @@ PAY = a_registration(name="pay", description="Sends money")
 
 @dataclass
 class Slept:
-    """Time that passes only while somebody waits."""
+    """A clock that advances only during waits."""
 
     clock: FakeClock = field(default_factory=FakeClock)
     seconds: list[float] = field(default_factory=list)
@@ -36,7 +36,7 @@ def a_writer(prompt: str = "prompt-1") -> ScriptedWriter:
 
 
 def a_world(count: int) -> World:
-    """So many capabilities that a writer has described."""
+    """A number of enriched capabilities."""
     world = World(encoder=FakeEncoder(), writer=a_writer())
     for n in range(count):
         world.register(a_registration(name=f"tool-{n:03}"))
@@ -64,7 +64,7 @@ def renewed(world: World, **how: int) -> list[BackfillStep]:
     return list(a_backfill(world, **how)(everything(world)))
 
 
-def test_what_is_current_costs_no_call_and_no_write():
+def test_a_current_profile_causes_no_call_and_no_write():
     world = a_world(3)
     before = dict(world.profiles.kept)
     writer, encoder = world.enrich.maker.writer, world.enrich.maker.encoder
@@ -87,7 +87,7 @@ def test_everything_another_prompt_has_made_stale_is_renewed_once():
     assert sorted(writer.asked) == everything(world)
 
 
-def test_only_what_is_stale_is_sent():
+def test_only_stale_profiles_are_sent():
     world = a_world(3)
     stale = everything(world)[1]
     world.registry.items[stale] = {**world.registry.items[stale], "description": "says something new"}
@@ -103,7 +103,7 @@ def test_another_encoder_makes_everything_stale():
     assert {world.profile(id).encoder for id in everything(world)} == {"better"}
 
 
-def test_what_has_no_profile_yet_is_stale():
+def test_an_item_without_a_profile_is_stale():
     world = a_world(0)
     world.registry.put([PAY])
     (step,) = renewed(world)
@@ -138,7 +138,7 @@ def test_a_useless_reply_is_not_paid_for_again():
     assert len(writer.asked) == 1
 
 
-def test_what_a_model_did_not_answer_is_stale_still_and_done_the_next_time():
+def test_a_failed_call_leaves_it_stale_for_the_next_run():
     world = a_world(2)
     first, second = everything(world)
     down = {second}
@@ -153,7 +153,7 @@ def test_what_a_model_did_not_answer_is_stale_still_and_done_the_next_time():
     assert step.outcomes == {second: Outcome.INDEXED}
 
 
-def test_ended_by_a_store_it_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatch):
+def test_after_a_store_failure_it_resumes(monkeypatch: pytest.MonkeyPatch):
     world = a_world(6)
     writer = with_another_prompt(world)
     steps = a_backfill(world, page=2)(everything(world))
@@ -207,13 +207,13 @@ def test_time_that_the_work_itself_took_is_not_waited_for_again():
     assert set(slept.seconds) == {0.0}
 
 
-def test_what_is_not_stale_is_not_waited_for():
+def test_current_profiles_do_not_count_against_the_rate():
     world, slept = a_world(50), Slept()
     list(a_backfill(world, slept, per_minute=1)(everything(world)))
     assert slept.seconds == []
 
 
-def test_minutes_in_which_nothing_was_stale_are_not_made_good_by_a_rush():
+def test_unused_minutes_do_not_raise_the_rate_later():
     world, slept = a_world(20), Slept()
     writer = with_another_prompt(world)
     sent_at: list[float] = []
@@ -230,7 +230,7 @@ def test_minutes_in_which_nothing_was_stale_are_not_made_good_by_a_rush():
     assert sent_at == pytest.approx([sent_at[0] + 6_000 * n for n in range(20)])
 
 
-def test_without_a_pace_nothing_is_waited_for_and_a_page_is_one_batch():
+def test_without_a_rate_limit_a_page_is_one_batch_without_waits():
     world, slept = a_world(5), Slept()
     with_another_prompt(world)
     list(a_backfill(world, slept)(everything(world)))
@@ -238,7 +238,7 @@ def test_without_a_pace_nothing_is_waited_for_and_a_page_is_one_batch():
     assert len({world.profile(id).cause.event_id for id in everything(world)}) == 1
 
 
-def test_what_was_renewed_says_that_a_backfill_did_it():
+def test_a_backfilled_profile_names_the_backfill_as_its_cause():
     world = a_world(1)
     with_another_prompt(world)
     renewed(world)

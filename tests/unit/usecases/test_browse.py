@@ -1,4 +1,4 @@
-"""Pages of what a caller may see."""
+"""Pages of visible capabilities."""
 
 from itertools import chain
 
@@ -38,13 +38,13 @@ def test_the_pages_together_are_everything_once_and_in_order(limit):
     assert all(len(page) == limit for page in found[:-1])
 
 
-def test_pages_are_filled_with_what_is_wanted_wherever_it_stands():
+def test_pages_are_filled_with_wanted_profiles_at_any_position():
     profiles = [a_profile(name=name, kind=Kind.AGENT if name[-1] == "9" else Kind.TOOL) for name in NAMES]
     found = pages(index_of(*profiles), limit=10, wanted=lambda profile: profile.kind is Kind.AGENT)
     assert [len(page) for page in found] == [10, 10, 5]
 
 
-def test_one_call_looks_at_so_many_and_the_next_goes_on_from_there():
+def test_a_call_reads_a_bounded_number_and_the_next_resumes():
     names = [f"n{number:04}" for number in range(2_300)]
     one = a_profile()
     index = index_of(*(one.model_copy(update={"name": name}) for name in names))
@@ -52,7 +52,7 @@ def test_one_call_looks_at_so_many_and_the_next_goes_on_from_there():
     assert found == [[], [], [names[-1]]]
 
 
-def test_what_a_caller_may_not_see_is_on_no_page_and_in_no_place_to_go_on_from():
+def test_an_invisible_capability_is_on_no_page_and_in_no_cursor():
     profiles = [a_profile(name=name, visible_to=("finance",) if name > "n100" else None) for name in NAMES]
     index = index_of(*profiles)
     assert list(chain(*pages(index, limit=30))) == NAMES[:101]
@@ -61,7 +61,7 @@ def test_what_a_caller_may_not_see_is_on_no_page_and_in_no_place_to_go_on_from()
     assert nothing.following is None
 
 
-def test_what_was_hidden_a_moment_ago_is_not_shown_though_a_search_still_finds_it(monkeypatch):
+def test_a_capability_just_hidden_is_left_out_although_search_finds_it(monkeypatch):
     index = index_of(*(a_profile(name=name) for name in ("a", "b")))
     hidden = a_profile(name="b", visible_to=("finance",))
     monkeypatch.setattr(index, "fetch", lambda ids: {a_profile(name="a").id: a_profile(name="a"), hidden.id: hidden})

@@ -1,4 +1,4 @@
-"""When to stop asking, and when to look again."""
+"""The circuit breaker: opening, probes, closing."""
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -17,7 +17,7 @@ def opened(failures: int = 3, rest_ms: float = 1_000) -> CircuitBreaker:
     return breaker
 
 
-def test_it_stays_closed_until_so_many_failures_in_a_row():
+def test_it_stays_closed_below_the_limit_of_consecutive_failures():
     breaker = CircuitBreaker(failures=3)
     for _ in range(2):
         breaker.record_failure(0)
@@ -34,7 +34,7 @@ def test_an_answer_in_between_starts_the_count_anew():
     assert breaker.allows_call(0)
 
 
-def test_after_a_rest_one_probe_is_let_through_and_an_answer_closes_it():
+def test_after_a_rest_one_probe_passes_and_success_closes_it():
     breaker = opened()
     assert not breaker.allows_call(999)
     assert breaker.allows_call(1_000)
@@ -52,7 +52,7 @@ def test_a_probe_that_fails_means_another_rest():
     assert breaker.allows_call(2_000)
 
 
-def test_a_probe_that_is_never_heard_of_again_does_not_shut_it_for_ever():
+def test_a_lost_probe_does_not_keep_it_open_for_ever():
     breaker = opened()
     assert [breaker.allows_call(now) for now in (1_000, 1_500, 2_000, 3_000)] == [True, False, True, True]
 
@@ -64,7 +64,7 @@ def test_late_failures_of_calls_under_way_do_not_put_off_the_probe():
 
 
 @given(st.lists(st.booleans(), max_size=60), st.integers(1, 6))
-def test_it_is_open_if_and_only_if_the_last_so_many_all_failed(answers, failures):
+def test_it_is_open_exactly_while_the_last_calls_all_failed(answers, failures):
     breaker = CircuitBreaker(failures=failures, rest_ms=1_000)
     for answer in answers:
         if answer:
@@ -75,7 +75,7 @@ def test_it_is_open_if_and_only_if_the_last_so_many_all_failed(answers, failures
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=40).map(sorted))
-def test_probes_that_nobody_answers_are_at_least_a_rest_apart_and_never_end(asked):
+def test_unanswered_probes_continue_with_at_least_a_rest_between_them(asked):
     breaker = opened()
     probes = [now for now in asked if breaker.allows_call(now)]
     assert all(later - earlier >= 1_000 for earlier, later in pairwise([0, *probes]))

@@ -1,4 +1,4 @@
-"""The online path, over fakes: what is answered, and what still is when a part fails."""
+"""The online path over fakes: answers, and degraded answers after failures."""
 
 from dataclasses import replace
 
@@ -52,7 +52,7 @@ def scored(*scores: float, intent: str | None = None) -> ScriptedReranker:
     return ScriptedReranker(lambda query, candidates: RerankResult(scores=scores[: len(candidates)], intent=intent))
 
 
-def test_the_best_answer_comes_first_and_says_what_it_did_without():
+def test_the_best_candidate_comes_first_and_missing_parts_are_named():
     shortlist = discover_over(indexed(*THREE))(Query(query="turn this address into coordinates"))
     assert ids(shortlist)[0] == "geocode"
     assert shortlist.degraded == ("llm",)
@@ -91,7 +91,7 @@ def test_candidates_beyond_a_cut_off_reply_keep_their_other_signals():
     assert all(Signal.RETRIEVAL not in result.signals for result in shortlist.results)
 
 
-def test_what_a_cut_off_reply_did_not_reach_stands_behind_what_it_reached_whatever_its_trust():
+def test_candidates_without_a_score_rank_below_scored_ones_despite_trust():
     trusted = [profile.model_copy(update={"trust": 100}) for profile in THREE]
     shortlist = discover_over(indexed(*trusted), reranker=scored(0.0))(Query(query="customer money address"))
     assert [Signal.LLM in result.signals for result in shortlist.results] == [True, False, False]
@@ -106,7 +106,7 @@ def test_no_scores_or_more_than_candidates_void_the_opinion(scores):
     assert Signal.RETRIEVAL in shortlist.results[0].signals
 
 
-def test_what_was_wrong_with_a_usable_reply_is_on_record_and_degrades_nothing():
+def test_faults_of_a_usable_reply_are_recorded_without_degradation():
     reranker = ScriptedReranker(lambda query, candidates: RerankResult(scores=(0.9, 1.0), clipped=1, cut_off=True))
     shortlist = discover_over(indexed(*THREE), reranker=reranker)(Query(query="customer money address"))
     assert shortlist.degraded == ()
@@ -114,7 +114,7 @@ def test_what_was_wrong_with_a_usable_reply_is_on_record_and_degrades_nothing():
     assert [fault.partition(":")[0] for fault in shortlist.trace.faults] == ["rerank", "rerank"]
 
 
-def test_a_void_opinion_still_costs_what_it_cost():
+def test_an_unusable_reply_of_the_reranker_is_charged():
     reranker = ScriptedReranker(
         lambda query, candidates: RerankResult(void="nonsense", usage=Usage(input_tokens=1_200))
     )
@@ -141,7 +141,7 @@ def test_shuffled_candidates_get_their_own_scores_back():
     ]
 
 
-def test_a_reranker_that_keeps_failing_is_left_alone_and_asked_again_after_a_rest():
+def test_the_breaker_stops_calls_of_a_failing_reranker_and_probes_later():
     clock, alive = FakeClock(), [False]
 
     def script(query, candidates):
@@ -182,7 +182,7 @@ def test_waiting_for_other_queries_spends_no_budget():
     assert shortlist.trace.took_ms["queue"] == 60_000
 
 
-def test_the_same_description_in_two_namespaces_is_said_of_both():
+def test_the_same_description_in_two_namespaces_marks_both_results():
     text = "Gives money back to the card it came from, within the hour, in every currency."
     ours, theirs = a_profile(description=text), a_profile(namespace="org.copy", name="other", description=text)
     results = discover_over(indexed(ours, theirs, MAIL))(Query(query="money back")).results
@@ -192,7 +192,7 @@ def test_the_same_description_in_two_namespaces_is_said_of_both():
     assert said[MAIL.id] == ()
 
 
-def test_of_equal_matches_the_one_that_has_the_words_together_comes_first():
+def test_neighbouring_words_break_ties_between_equal_matches():
     apart = a_profile(name="a", description="card of a customer: the balance")
     together = a_profile(name="b", description="customer of a shop: the card balance")
     shortlist = discover_over(indexed(apart, together), encoder=None)(Query(query="card balance"))
@@ -249,7 +249,7 @@ def test_a_broken_lexical_side_costs_itself_only():
     assert Signal.BM25 not in shortlist.results[0].signals
 
 
-def test_a_measurement_that_fails_is_missing_for_all_and_said_to_be():
+def test_a_failed_measurement_is_missing_for_all_and_reported():
     class Unmeasured(MemoryIndex):
         def bm25_of(self, terms, ids):
             raise DependencyFailed("down")
@@ -261,7 +261,7 @@ def test_a_measurement_that_fails_is_missing_for_all_and_said_to_be():
     assert all(Signal.BM25 not in result.signals for result in shortlist.results)
 
 
-def test_entries_without_vectors_of_this_encoder_are_said_to_lack_the_neural_side():
+def test_without_vectors_of_this_encoder_the_neural_side_is_degraded():
     index = MemoryIndex()
     index.put([Stored(REFUND.model_copy(update={"rev": 1}))])
     assert "neural" in discover_over(index)(Query(query="money back")).degraded
@@ -276,7 +276,7 @@ def test_an_operators_message_reaches_the_caller():
         discover_over(Damaged())(Query(query="anything"))
 
 
-def test_only_when_both_sides_are_down_is_there_no_answer():
+def test_there_is_no_answer_only_if_both_sides_fail():
     with pytest.raises(DependencyFailed):
         discover_over(Down())(Query(query="anything"))
 
@@ -296,7 +296,7 @@ def test_filters_and_visibility_hold():
     assert ids(discover(Query(query="money back", kinds=(Kind.AGENT,)))) == ["agent"]
 
 
-def test_a_capability_hidden_between_search_and_fetch_stays_hidden():
+def test_a_capability_hidden_between_search_and_fetch_is_left_out():
     class Late(MemoryIndex):
         def fetch(self, wanted):
             found = super().fetch(wanted)
@@ -313,7 +313,7 @@ def test_limit_cuts_the_answer_and_not_the_record():
     assert len(shortlist.ranked) == 3
 
 
-def test_more_results_than_candidates_cannot_be_asked_for():
+def test_a_limit_above_the_number_of_candidates_is_rejected():
     with pytest.raises(RequestInvalid, match="limit"):
         discover_over(indexed(*THREE), k=2)(Query(query="money", limit=3))
 

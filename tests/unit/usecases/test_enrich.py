@@ -1,4 +1,4 @@
-"""The offline path, over fakes: what becomes of a registration, whatever is delivered, fails or comes twice."""
+"""The offline path over fakes, with failures, conflicts and repeated delivery."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ FIVE = Enrichment(
 
 
 class World:
-    """An Enrich over fakes, and the handles to look at them."""
+    """An Enrich over fakes, with access to them."""
 
     def __init__(self, *, encoder: FakeEncoder | None = None, writer: ScriptedWriter | None = None) -> None:
         self.registry, self.trust = MemoryRegistry(), MemoryTrust()
@@ -140,7 +140,7 @@ def test_an_event_for_something_never_seen_is_no_work(world: World):
     assert world.profiles.kept == {}
 
 
-def test_a_bad_item_stays_with_all_its_faults_readable(world: World):
+def test_an_invalid_item_is_stored_with_all_its_faults(world: World):
     world.registry.items[PAY.id] = {"namespace": "com.acme", "name": "pay", "kind": "toool", "tags": 5}
     assert world.deliver(PAY.id) == {PAY.id: Outcome.REJECTED}
     profile = world.profile(PAY.id)
@@ -175,7 +175,7 @@ def test_one_bad_item_does_not_hold_up_its_batch(world: World):
     assert world.deliver(bad.id, good.id) == {bad.id: Outcome.REJECTED, good.id: Outcome.INDEXED}
 
 
-def test_a_failing_encoder_leaves_it_findable_by_words_and_asks_for_another_delivery(encoder: FakeEncoder):
+def test_after_an_encoder_failure_it_is_lexically_findable_and_retried(encoder: FakeEncoder):
     encoder.broken = True
     world = World(encoder=encoder)
     outcome = world.register(PAY)
@@ -194,7 +194,7 @@ def test_without_an_encoder_everything_is_findable_by_words(world: World):
     assert lexical_only.found("money") == [PAY.id]
 
 
-def test_an_encoder_that_arrives_later_encodes_what_there_is(encoder: FakeEncoder):
+def test_an_encoder_added_later_encodes_existing_profiles(encoder: FakeEncoder):
     world = World(encoder=None)
     world.register(PAY)
     world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, encoder=encoder))
@@ -203,7 +203,7 @@ def test_an_encoder_that_arrives_later_encodes_what_there_is(encoder: FakeEncode
 
 
 class Killed(BaseException):
-    """The process ends here."""
+    """A crash of the process."""
 
 
 @pytest.mark.parametrize("step", ["save", "put", "mark_indexed"])
@@ -252,7 +252,7 @@ def test_a_run_that_was_overtaken_asks_for_another_delivery(world: World, monkey
     assert world.found("newest") == [PAY.id]
 
 
-def test_a_writer_improves_what_is_findable_already(encoder: FakeEncoder):
+def test_a_writer_enriches_profiles_that_are_already_findable(encoder: FakeEncoder):
     writer = ScriptedWriter(lambda registration: Written(enrichment=FIVE, notes=("dropped a url",)))
     world = World(encoder=encoder, writer=writer)
     assert world.register(PAY) is Outcome.INDEXED
@@ -266,7 +266,7 @@ def test_a_writer_improves_what_is_findable_already(encoder: FakeEncoder):
 
 
 def overtaken(meanwhile) -> World:
-    """A world in which something happens, and is handled by another run, while the writer thinks."""
+    """A world with a change that another run handles during the writer's call."""
     encoder = FakeEncoder()
     world = World(encoder=encoder)
 
@@ -283,7 +283,7 @@ def overtaken(meanwhile) -> World:
     return world
 
 
-def test_a_capability_removed_while_the_writer_thinks_stays_removed():
+def test_a_capability_removed_during_the_writers_call_stays_removed():
     world = overtaken(lambda world: world.registry.remove(PAY.id))
     assert world.register(PAY).is_final
     assert world.profile(PAY.id).status is Status.DELETED
@@ -291,7 +291,7 @@ def test_a_capability_removed_while_the_writer_thinks_stays_removed():
     assert world.found("money") == []
 
 
-def test_a_capability_hidden_while_the_writer_thinks_stays_hidden():
+def test_a_capability_hidden_during_the_writers_call_stays_hidden():
     hidden = PAY.model_copy(update={"visible_to": ("board",)})
     world = overtaken(lambda world: world.registry.put([hidden]))
     assert world.register(PAY).is_final
@@ -300,14 +300,14 @@ def test_a_capability_hidden_while_the_writer_thinks_stays_hidden():
     assert world.profile(PAY.id).visible_to == ("board",)
 
 
-def test_trust_given_while_the_writer_thinks_stays_given():
+def test_trust_assigned_during_the_writers_call_is_kept():
     world = overtaken(lambda world: world.trust.put(PAY.id, 0))
     assert world.register(PAY).is_final
     world.deliver(PAY.id)
     assert (world.profile(PAY.id).trust, world.profile(PAY.id).enriched) == (0, True)
 
 
-def test_a_change_between_reading_the_item_and_reading_the_profile_is_not_overwritten(world: World, monkeypatch):
+def test_a_change_between_the_two_reads_is_not_overwritten(world: World, monkeypatch):
     world.register(PAY)
     newer = PAY.model_copy(update={"visible_to": ("board",), "description": "newer money"})
     read = world.registry.get
@@ -346,14 +346,14 @@ def test_a_process_without_the_writer_does_not_undo_its_work(encoder: FakeEncode
     assert not world.profile(PAY.id).enriched
 
 
-def test_another_encoder_encodes_anew_and_says_whose_vector_it_is(world: World):
+def test_another_encoder_encodes_again_and_is_recorded(world: World):
     world.register(PAY)
     world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, encoder=FakeEncoder(name="better")))
     assert world.deliver(PAY.id)[PAY.id] is Outcome.INDEXED
     assert world.profile(PAY.id).encoder == "better"
 
 
-def test_the_writer_is_asked_once_per_origin(encoder: FakeEncoder):
+def test_the_writer_is_called_once_per_origin(encoder: FakeEncoder):
     writer = ScriptedWriter(lambda registration: Written(enrichment=FIVE))
     world = World(encoder=encoder, writer=writer)
     world.register(PAY)
@@ -366,7 +366,7 @@ def test_the_writer_is_asked_once_per_origin(encoder: FakeEncoder):
     assert world.profile(PAY.id).trust == 7
 
 
-def test_a_failing_writer_leaves_the_raw_profile_findable_and_is_asked_again(encoder: FakeEncoder):
+def test_a_failing_writer_leaves_the_raw_profile_findable_and_is_retried(encoder: FakeEncoder):
     replies = [DependencyFailed("throttled"), Written(enrichment=FIVE)]
     world = World(encoder=encoder, writer=ScriptedWriter(lambda registration: replies.pop(0)))
     assert world.register(PAY) is Outcome.DEGRADED
@@ -376,7 +376,7 @@ def test_a_failing_writer_leaves_the_raw_profile_findable_and_is_asked_again(enc
     assert world.profile(PAY.id).enriched
 
 
-def test_a_useless_reply_leaves_the_raw_profile_with_the_reason_and_is_not_paid_for_twice(encoder: FakeEncoder):
+def test_an_unusable_reply_leaves_the_raw_profile_and_is_not_retried(encoder: FakeEncoder):
     writer = ScriptedWriter(lambda registration: ReplyUnusable("cut off"))
     world = World(encoder=encoder, writer=writer)
     assert world.register(PAY) is Outcome.INDEXED
@@ -386,7 +386,7 @@ def test_a_useless_reply_leaves_the_raw_profile_with_the_reason_and_is_not_paid_
     assert writer.asked == [PAY.id]
 
 
-def test_a_name_with_white_space_at_an_end_is_another_id_and_says_what_is_wrong(world: World):
+def test_a_name_with_outer_white_space_is_rejected_with_the_reason(world: World):
     id = Id("com.acme.pay/pay ")
     world.registry.items[id] = {**PAY.item(), "name": "pay "}
     assert world.deliver(id)[id] is Outcome.REJECTED
@@ -394,13 +394,13 @@ def test_a_name_with_white_space_at_an_end_is_another_id_and_says_what_is_wrong(
     assert PAY.id not in world.profiles.kept
 
 
-def test_what_is_said_of_thousands_of_faults_fits_a_row(world: World):
+def test_the_message_of_thousands_of_faults_fits_a_row(world: World):
     world.registry.items[PAY.id] = {**PAY.item(), **{f"unknown-attribute-{n}": 1 for n in range(5_000)}}
     assert world.deliver(PAY.id)[PAY.id] is Outcome.REJECTED
     assert 10_000 < len(world.profile(PAY.id).error) <= 20_000
 
 
-def test_a_rejection_that_cannot_be_announced_waits_and_holds_nobody_up(world: World):
+def test_an_unannounced_rejection_waits_without_delaying_others(world: World):
     def down(rejected):
         raise DependencyFailed("the bus is away")
 
@@ -413,7 +413,7 @@ def test_a_rejection_that_cannot_be_announced_waits_and_holds_nobody_up(world: W
     assert bad not in world.profiles.kept
 
 
-def test_a_profile_of_an_earlier_release_gets_what_that_did_not_carry_without_being_written_again():
+def test_a_profile_of_an_earlier_release_gets_new_attributes_without_the_writer():
     writer = ScriptedWriter(lambda registration: Written(enrichment=FIVE))
     world = World(encoder=FakeEncoder(), writer=writer)
     pay = a_registration(name="pay", input_schema={"properties": {"to": {}}})

@@ -1,4 +1,4 @@
-"""The repair, over fakes: whatever drifted apart is in step afterwards."""
+"""Reconcile over fakes: differences are repaired."""
 
 from mats.domain.capability import Id
 from mats.domain.profile import Status
@@ -34,7 +34,7 @@ def in_step(world: World) -> bool:
     return world.found("money") == [PAY.id] and profile.rev == profile.indexed_rev
 
 
-def test_what_is_in_step_is_left_alone():
+def test_consistent_capabilities_are_unchanged():
     world = healthy()
     (step,) = repair(world)
     assert (step.reindexed, step.orphans, step.purged) == (0, 0, 0)
@@ -88,7 +88,7 @@ def test_an_index_ahead_of_restored_profiles_is_brought_back_to_them():
     assert (again.orphans, again.reindexed) == (0, 0)
 
 
-def test_an_entry_that_nobody_vouches_for_is_taken_out():
+def test_an_entry_without_a_profile_is_removed():
     world = healthy()
     world.registry.items.clear()
     world.profiles.kept.clear()
@@ -109,7 +109,7 @@ def test_tombstones_are_forgotten_after_a_week_and_not_before():
     assert (again.reindexed, again.purged) == (0, 0)
 
 
-def test_repairing_goes_page_by_page():
+def test_repairs_are_made_page_by_page():
     world = World(encoder=FakeEncoder())
     world.registry.put([a_registration(name=f"tool-{n}") for n in range(130)])
     steps = repair(world)

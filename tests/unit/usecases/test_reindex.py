@@ -1,4 +1,4 @@
-"""What a reindex refuses to put in service, over fakes; that it loses nothing is tried on every adapter."""
+"""Checks before promotion, over fakes; the contract tests cover reindexing with every adapter."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from tests.fakes import MemoryProfiles
 
 @dataclass
 class Shelves:
-    """Indices in dicts; `loses` are ids that it acknowledges and does not keep."""
+    """Indices in dicts; `loses` are ids that are acknowledged but not stored."""
 
     held: dict[Id, int] = field(default_factory=dict)
     loses: set[Id] = field(default_factory=set)
@@ -53,7 +53,7 @@ def profiles_with(*names: str, indexed: bool = True) -> MemoryProfiles:
     return profiles
 
 
-def test_an_index_that_lacks_something_at_the_end_is_not_put_in_service():
+def test_an_incomplete_index_is_not_promoted():
     profiles = profiles_with("a", "b", "c")
     shelves = Shelves(loses={a_profile(name="b").id})
     with pytest.raises(DependencyFailed, match="new lacks 1 of the profiles; run it again"):
@@ -65,13 +65,13 @@ def test_an_index_that_lacks_something_at_the_end_is_not_put_in_service():
     assert [a_profile(name="b").id] in shelves.filled
 
 
-def test_what_was_never_acknowledged_is_still_on_its_way_and_no_reason_to_wait():
+def test_an_unacknowledged_revision_does_not_block_promotion():
     shelves = Shelves(loses={a_profile(name="a").id})
     list(Reindex(profiles=profiles_with("a", indexed=False), generations=shelves)())
     assert shelves.promoted == ["new"]
 
 
-def test_each_page_says_how_far_it_came():
+def test_each_page_reports_its_progress():
     shelves = Shelves(held={a_profile(name="a").id: 1})
     steps = list(Reindex(profiles=profiles_with("a", "b", "c"), generations=shelves, page=2)())
     assert steps == [ReindexStep(2, 1), ReindexStep(1, 1)]

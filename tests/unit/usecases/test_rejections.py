@@ -1,4 +1,4 @@
-"""Who hears of a rejected registration, and when: before it is kept, so that none goes unheard."""
+"""Rejections are announced before they are saved, so that none is missed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,7 @@ OTHER = a_registration(name="other", description="Does other things")
 
 @dataclass
 class Listener:
-    """Hears of rejections, and notes what was kept of each at that moment."""
+    """Records announced rejections, each with its stored state at that moment."""
 
     world: World
     heard: list[tuple[Id, int]] = field(default_factory=list)
@@ -52,7 +52,7 @@ def break_it(world: World) -> None:
     world.registry.items[PAY.id] = BAD
 
 
-def test_a_rejection_is_announced_before_it_is_kept(world, listener):
+def test_a_rejection_is_announced_before_it_is_saved(world, listener):
     world.register(PAY)
     break_it(world)
     assert world.deliver(PAY.id) == {PAY.id: Outcome.REJECTED}
@@ -89,7 +89,7 @@ def test_ended_between_announcing_and_keeping_it_is_announced_again(world, liste
     assert listener.heard == [(PAY.id, 1), (PAY.id, 1)]
 
 
-def test_what_cannot_be_announced_is_not_kept_and_comes_again(world, listener):
+def test_an_unannounced_rejection_is_not_saved_and_is_retried(world, listener):
     world.register(PAY)
     break_it(world)
     listener.deaf = True
@@ -101,7 +101,7 @@ def test_what_cannot_be_announced_is_not_kept_and_comes_again(world, listener):
     assert listener.heard == [(PAY.id, 2)]
 
 
-def test_a_bus_that_does_not_answer_holds_no_valid_registration_up(world, listener):
+def test_a_failing_bus_does_not_delay_valid_registrations(world, listener):
     break_it(world)
     world.registry.put([OTHER])
     listener.deaf = True
@@ -110,7 +110,7 @@ def test_a_bus_that_does_not_answer_holds_no_valid_registration_up(world, listen
     assert world.found("things") == [OTHER.id]
 
 
-def test_why_it_waits_is_said(world, listener):
+def test_the_reason_for_waiting_is_reported(world, listener):
     said = []
     world.enrich = replace(world.enrich, on_wait=lambda id, error: said.append((id, str(error))))
     break_it(world)
@@ -119,7 +119,7 @@ def test_why_it_waits_is_said(world, listener):
     assert said == [(PAY.id, "the bus did not answer")]
 
 
-def test_what_was_saved_and_missed_the_index_waits_for_the_announcement_too_and_is_indexed_then(world, listener):
+def test_an_unindexed_revision_is_indexed_after_the_announcement(world, listener):
     world.register(PAY)
     world.index.entries.clear()
     kept = world.profiles.kept[PAY.id]
@@ -132,7 +132,7 @@ def test_what_was_saved_and_missed_the_index_waits_for_the_announcement_too_and_
     assert world.found("money") == [PAY.id]
 
 
-def test_nobody_hears_of_what_is_valid_or_gone(world, listener):
+def test_valid_and_removed_registrations_are_not_announced(world, listener):
     world.register(PAY)
     world.registry.remove(PAY.id)
     world.deliver(PAY.id)
