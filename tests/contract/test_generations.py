@@ -92,7 +92,7 @@ class TestTheWayBack:
         assert found(renewable) == names - {"tool-0"} | {"late"}
         assert found(renewable, "changed") == {"tool-1"}
 
-    def test_there_is_none_before_the_first(self, renewable: Renewable):
+    def test_there_is_no_current_index_before_the_first(self, renewable: Renewable):
         start(renewable, 1)
         with pytest.raises(RequestInvalid, match="no index before"):
             renewable.generations.roll_back()

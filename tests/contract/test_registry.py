@@ -61,7 +61,7 @@ def test_names_that_look_like_queries_are_only_names(registry: Registry):
     assert set(registry.get([odd.id])) == {odd.id}
 
 
-def test_trust_is_set_changed_and_taken_back(trust: TrustBook):
+def test_trust_is_set_changed_and_removed(trust: TrustBook):
     id = Id("com.acme/pay")
     assert trust.get([id]) == {}
     trust.put(id, 40)

@@ -110,7 +110,7 @@ def test_the_largest_and_the_smallest_number_are_stored(number):
 
 
 @pytest.mark.parametrize("descriptor", [{"": 1}, {"a": [{"b": {"": None}}]}])
-def test_an_entry_without_a_name_is_refused_however_deep(descriptor):
+def test_an_entry_without_a_name_is_rejected_at_any_depth(descriptor):
     with pytest.raises(NotStorable, match="empty name"):
         to_row({"descriptor": descriptor})
 

@@ -404,7 +404,7 @@ def test_pairs_match_neighbouring_words_in_the_same_order(query, found):
     assert pairs_found(pairs(query), profile) == found
 
 
-def test_pairs_are_looked_for_near_the_start_of_a_field():
+def test_pairs_are_searched_near_the_start_of_a_field():
     profile = a_profile(name="x", description=f"Card payments. {'Words ' * 1_000} money transfer.")
     assert pairs_found(pairs("card payments"), profile) == 1
     assert pairs_found(pairs("money transfer"), profile) == 0

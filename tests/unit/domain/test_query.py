@@ -52,7 +52,7 @@ def test_a_limit_is_at_least_one(limit):
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t", "\u3000", "x" * 2_001, 3, None, ["q"], {"text": "q"}, "\ud800"])
-def test_a_text_that_is_blank_too_long_or_none_is_refused(text):
+def test_a_text_that_is_blank_too_long_or_none_is_rejected(text):
     assert _faults({"query": text}).keys() == {"query"}
 
 
@@ -61,7 +61,7 @@ def test_a_blank_query_is_rejected_with_the_reason():
 
 
 @pytest.mark.parametrize("limit", [0, -1, -(10**30), 1.5, "many", float("inf"), [1]])
-def test_a_limit_below_one_or_of_no_whole_number_is_refused(limit):
+def test_a_limit_below_one_or_of_no_whole_number_is_rejected(limit):
     assert _faults({"query": "q", "limit": limit}).keys() == {"limit"}
 
 
@@ -83,7 +83,7 @@ def test_an_invalid_kind_is_rejected_with_the_four_kinds():
     ("value", "place"),
     [([""], ".0"), (["a", "x" * 201], ".1"), ([1], ".0"), ("a", ""), ({"a": 1}, ""), (["x"] * 51, "")],
 )
-def test_a_list_of_labels_is_refused_by_the_place_of_its_fault(attribute, value, place):
+def test_a_list_of_labels_is_rejected_with_the_position_of_the_fault(attribute, value, place):
     assert _faults({"query": "q", attribute: value}).keys() == {attribute + place}
 
 
@@ -110,7 +110,7 @@ def test_every_fault_of_a_request_is_named_at_once():
 
 
 @pytest.mark.parametrize("body", [None, [], "refund", 3, True, [{"query": "q"}]])
-def test_a_body_that_is_no_object_is_refused(body):
+def test_a_body_that_is_no_object_is_rejected(body):
     assert "JSON object" in _faults(body)[""]
 
 

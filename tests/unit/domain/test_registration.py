@@ -49,7 +49,7 @@ def test_a_required_attribute_that_is_null_is_missing(attribute):
     assert _faults(an_item(**{attribute: None})) == {attribute: "is required"}
 
 
-def test_string_sets_are_taken_in_a_fixed_order():
+def test_string_sets_are_sorted():
     registration = Registration.parse(
         an_item(tags={"refund", "card", "money"}, visible_to=frozenset({"ops", "dev"}), examples={"b", "a"})
     )
@@ -109,7 +109,7 @@ def test_thirty_two_levels_below_the_item_are_not_too_many():
     assert Registration.parse(an_item(descriptor=_nested(MAX_DEPTH))).descriptor == _nested(MAX_DEPTH)
 
 
-def test_an_item_of_exactly_the_limit_is_taken():
+def test_an_item_of_exactly_the_limit_is_valid():
     empty = len(json.dumps(an_item(descriptor={"text": ""})).encode())
     assert Registration.parse(an_item(descriptor={"text": "x" * (MAX_ITEM_BYTES - empty)}))
 
@@ -186,12 +186,12 @@ def test_an_unknown_attribute_near_to_nothing_suggests_nothing():
 
 
 @pytest.mark.parametrize("character", ["\x00", "\x07", "\n", "\r", "\t", "\x1b", "\x7f", "\x85", "\u2028", "\u2029"])
-def test_a_control_character_within_a_name_is_refused(character):
+def test_a_control_character_within_a_name_is_rejected(character):
     assert "control characters" in _faults(an_item(name=f"refund{character}payment"))["name"]
 
 
 @pytest.mark.parametrize("name", ["", " ", "\n", "x" * 201, 7, ["x"], True])
-def test_a_name_that_is_empty_too_long_or_no_text_is_refused(name):
+def test_a_name_that_is_empty_too_long_or_no_text_is_rejected(name):
     assert _faults(an_item(name=name)).keys() == {"name"}
 
 
@@ -199,7 +199,7 @@ def test_a_name_that_is_empty_too_long_or_no_text_is_refused(name):
     "namespace",
     ["", ".", "com.", ".acme", "com..acme", "Com.acme", "com/acme", "com acme", "com_acme", "cøm", "١", "x" * 201, 1],
 )
-def test_a_namespace_of_other_letters_or_empty_labels_is_refused(namespace):
+def test_a_namespace_of_other_letters_or_empty_labels_is_rejected(namespace):
     assert _faults(an_item(namespace=namespace)).keys() == {"namespace"}
 
 
@@ -228,7 +228,7 @@ def test_an_empty_list_of_audiences_is_rejected(nobody):
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
-def test_a_number_that_json_cannot_express_is_refused(number):
+def test_a_number_that_json_cannot_express_is_rejected(number):
     assert "number" in _faults(an_item(descriptor={"deep": [number]}))[""]
 
 
@@ -244,7 +244,7 @@ def test_a_number_that_json_cannot_express_is_refused(number):
     ],
     ids=["text", "name", "list", "set", "key within", "attribute"],
 )
-def test_a_lone_surrogate_is_refused_and_the_refusal_can_be_printed(item):
+def test_a_lone_surrogate_is_rejected_with_a_printable_error(item):
     faults = _faults(item)
     assert faults
     assert json.dumps(faults, ensure_ascii=False).encode()
@@ -255,7 +255,7 @@ def test_thirty_three_levels_below_the_item_are_too_many(attribute):
     assert str(MAX_DEPTH) in _faults(an_item(**{attribute: _nested(MAX_DEPTH + 1)}))[""]
 
 
-def test_an_item_nested_beyond_recursion_is_refused_like_any_other():
+def test_an_item_nested_beyond_recursion_is_rejected():
     endless: list = []
     for _ in range(100_000):
         endless = [endless]
@@ -277,7 +277,7 @@ def test_an_item_that_is_not_an_object_is_rejected(item):
     assert "JSON object" in _faults(item)[""]
 
 
-def test_an_item_whose_keys_are_no_text_is_refused():
+def test_an_item_whose_keys_are_no_text_is_rejected():
     assert "1" in _faults({**an_item(), 1: "x"})
 
 

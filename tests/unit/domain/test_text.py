@@ -105,7 +105,7 @@ def test_terms_are_words_of_the_query_in_its_order(text):
 
 
 @given(queries)
-def test_stop_words_are_searched_only_where_there_is_nothing_else(text):
+def test_stop_words_are_terms_only_of_a_query_without_others(text):
     terms, asked = query_terms(text), words(text)
     if STOP_WORDS.issuperset(asked):
         assert {stem(term) for term in terms} == {stem(word) for word in asked}

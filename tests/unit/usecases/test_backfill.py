@@ -174,7 +174,7 @@ def test_after_a_store_failure_it_resumes(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize(("per_minute", "count"), [(60, 30), (600, 130), (5, 7), (1, 2)])
-def test_no_more_are_sent_in_a_minute_than_is_wanted(per_minute, count):
+def test_the_rate_per_minute_is_not_exceeded(per_minute, count):
     world, slept = a_world(count), Slept()
     writer = with_another_prompt(world)
     sent_at: list[float] = []

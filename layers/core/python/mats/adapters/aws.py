@@ -46,10 +46,10 @@ _CLIENT_LOCK = threading.Lock()
 
 
 def session(what: str) -> Session:
-    """A session with AWS's own settings and credentials. Clients share it: loading the service models takes time.
+    """A session with the AWS settings of the environment. Clients share it: loading the service models takes time.
 
     Args:
-        what: What needs the session, for messages.
+        what: The service that needs the session, for messages.
 
     Raises:
         NotPermitted: the settings cannot be used.
@@ -74,7 +74,7 @@ def client(
 
     Args:
         service: As boto3 spells it.
-        region: Empty: the region of AWS's own settings.
+        region: Empty: the region of the AWS settings.
         timeout_s: For connecting, and for each read.
         attempts: Including the first; above 1 the SDK retries with backoff.
         connections: Size of the pool: the number of concurrent calls.
@@ -82,7 +82,7 @@ def client(
         session: Shared with other clients; default: a new one.
 
     Raises:
-        NotPermitted: AWS's own settings cannot be used; the message says what is missing.
+        NotPermitted: the AWS settings cannot be used; the message names the missing setting.
     """
     config = Config(
         connect_timeout=timeout_s,
@@ -108,7 +108,7 @@ def call(
     """Run an operation of a client and translate its errors.
 
     Args:
-        what: What is called, for messages.
+        what: The called service or resource, for messages.
         operation: The call.
         answers: Error codes that are expected results: their ClientError is re-raised.
         denied: Error codes that only an operator can resolve, each with what to do.

@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import NewType
 
 Id = NewType("Id", str)
-"""`namespace/name`. The namespace holds no slash; the name may."""
+"""`namespace/name`. The namespace has no slash; the name may have some."""
 
 
 class Kind(StrEnum):

@@ -68,7 +68,7 @@ class BedrockClient:
             session: Shared with other clients; default: a new one.
 
         Raises:
-            DependencyFailed: the AWS configuration cannot be used; the message says what is missing.
+            DependencyFailed: the AWS configuration cannot be used; the message names the missing setting.
         """
         self._client: Any = client(
             "bedrock-runtime",

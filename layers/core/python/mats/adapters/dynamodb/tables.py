@@ -39,7 +39,7 @@ class Tables:
         """Make the client; makes no call. A session may be shared with clients of other services.
 
         Raises:
-            NotPermitted: AWS's own settings cannot be used.
+            NotPermitted: the AWS settings cannot be used.
         """
         self._client = client(
             "dynamodb",

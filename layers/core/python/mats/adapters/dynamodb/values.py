@@ -12,7 +12,7 @@ _MAX_EXPONENT, _MIN_EXPONENT = 125, -130
 
 
 class NotStorable(ValueError):
-    """DynamoDB cannot store the item; the message says which value."""
+    """DynamoDB cannot store the item; the message names the value."""
 
 
 def to_row(item: Mapping[str, Any]) -> dict[str, Any]:

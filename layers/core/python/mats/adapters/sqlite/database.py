@@ -52,7 +52,7 @@ class Database:
 
         Raises:
             StorageUnusable: an operator has to repair the file or the disk.
-            DependencyFailed: another process holds a lock for too long; safe to retry.
+            DependencyFailed: another process keeps a lock for too long; safe to retry.
         """
         with self._pooled_connection() as connection:
             yield connection
