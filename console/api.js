@@ -1,6 +1,6 @@
-// What the service answers, or a Problem that a person can act on.
+// Requests to the service: parsed JSON, or a Problem with a readable message.
 
-/** A failed request: `status` (0: nobody answered), and what is wrong with which field, if the service said so. */
+/** A failed request: `status` (0: no response), and the faults by field, if the service names them. */
 export class Problem extends Error {
   constructor(status, detail, errors = []) {
     super(detail);
@@ -16,15 +16,15 @@ export const token = {
   set: (value) => (value ? sessionStorage.setItem(TOKEN, value) : sessionStorage.removeItem(TOKEN)),
 };
 
-let told = () => {};
+let notifyRefusal = () => {};
 
-/** Whom to tell when the service wants to know who is asking. */
+/** Set the listener for responses that require signing in. */
 export function onRefusal(listener) {
-  told = listener;
+  notifyRefusal = listener;
 }
 
 /**
- * Ask the service. Answers parsed JSON.
+ * Send a request. Returns parsed JSON.
  *
  * Throws a Problem; an AbortError if `signal` was used.
  */
@@ -47,13 +47,13 @@ export async function ask(path, { method = "GET", body, headers = {}, signal } =
     if (error.name === "AbortError") throw error;
     throw new Problem(0, "The service does not answer. Is it running?");
   }
-  const answer = await parsed(response);
+  const answer = await parseJson(response);
   if (response.ok) return answer;
-  if (response.status === 401 || (response.status === 403 && !answer?.detail)) told(response.status);
+  if (response.status === 401 || (response.status === 403 && !answer?.detail)) notifyRefusal(response.status);
   throw new Problem(response.status, answer?.detail ?? `The service answered ${response.status}.`, answer?.errors ?? []);
 }
 
-async function parsed(response) {
+async function parseJson(response) {
   const text = await response.text();
   try {
     return JSON.parse(text);
@@ -63,13 +63,13 @@ async function parsed(response) {
   }
 }
 
-/** An id as the end of a path: slashes stay where no segment could be taken for `.` or `..`. */
+/** An id as the end of a path; its slashes are escaped only if a segment is empty, `.` or `..`. */
 export function pathOf(id) {
   const whole = encodeURIComponent(id.toWellFormed());
   return /(^|\/)\.{0,2}(\/|$)/.test(id) ? whole : whole.replaceAll("%2F", "/");
 }
 
-/** A query string, of another one with some parameters changed: nothing or empty takes one out, lists repeat it. */
+/** A query string with some parameters changed: an empty value removes one, a list repeats it. */
 export function queryOf(changes, query = "") {
   const next = new URLSearchParams(query);
   for (const [name, value] of Object.entries(changes)) {
@@ -82,7 +82,7 @@ export function queryOf(changes, query = "") {
 
 let health;
 
-/** What the service is made of, asked once; an empty object if it does not say. */
+/** The answer of `/healthz`, cached; an empty object if the request fails. */
 export function service() {
   health ??= ask("healthz").catch(() => {
     health = undefined;
@@ -91,16 +91,16 @@ export function service() {
   return health;
 }
 
-let desk;
+let latest;
 
-/** The overview of the registry of this machine, as it is now; null where the service has none (in AWS). */
+/** The current overview of the registry of this machine; null for a service without one (in AWS). */
 export async function overview({ signal } = {}) {
-  if (desk === null) return null;
+  if (latest === null) return null;
   try {
-    desk = await ask("registry", { signal });
+    latest = await ask("registry", { signal });
   } catch (error) {
     if (error.status !== 404) throw error;
-    desk = null;
+    latest = null;
   }
-  return desk;
+  return latest;
 }

@@ -1,8 +1,8 @@
-// Two candidates of one question side by side: why one stands above the other.
+// Two results of one query side by side, and why one ranks above the other.
 
-import { h, fill, marked, percent, score } from "./dom.js";
+import { h, fill, markWords, percent, score } from "./dom.js";
 import { answerTo, linkTo, questionOf } from "./query.js";
-import { named, points, signalsOf } from "./signals.js";
+import { labelOf, points, signalsOf } from "./signals.js";
 
 let main, params, running;
 
@@ -48,20 +48,20 @@ function show(question, pair, places, answer, away) {
     main,
     away,
     h("h1", {}, `Why is ${titleOf(upper, lower)} above ${titleOf(lower, upper)}?`),
-    h("p", { class: "hint" }, "Asked: ", h("q", {}, question.query)),
+    h("p", { class: "hint" }, "Query: ", h("q", {}, question.query)),
     h("p", { class: "because" }, because(upper, lower, gains)),
-    ...reweighed(upper, lower),
+    ...weightNotices(upper, lower),
     h("div", { class: "wide", role: "region", "aria-label": "Signals of both", tabindex: "0" }, table(pair, places, signals, gains)),
     h("div", { class: "two" }, pair.map((result, i) => one(result, places[i], titleOf(result, pair[1 - i])))),
   );
 }
 
-/** The name, with the namespace where the other has the same. */
+/** The name, or the id if both have the same name. */
 function titleOf(result, other) {
   return result.name === other.name ? result.id : result.name;
 }
 
-/** The difference in words, the weightiest reason first. */
+/** The difference as a sentence, largest gains first. */
 function because(upper, lower, gains) {
   const apart = upper.score - lower.score;
   if (Math.abs(apart) < 0.00005) {
@@ -70,21 +70,21 @@ function because(upper, lower, gains) {
   }
   if (apart < 0) return `It scores ${score(-apart)} less, but the reranker's reply was cut off before it reached ${titleOf(lower, upper)}: scored candidates rank first.`;
   const sorted = [...gains].sort((one, other) => Math.abs(other.by) - Math.abs(one.by));
-  const [speak, against] = [sorted.filter(({ by }) => by >= 0.0005), sorted.filter(({ by }) => by <= -0.0005)];
-  const told = (list) => list.map(({ signal, by }) => `${named(signal).toLowerCase()} (${signed(by)})`).join(", ");
-  return [h("strong", {}, `It scores ${signed(apart)}. `), `For it: ${told(speak) || "nothing"}. `, against.length > 0 && `Against it: ${told(against)}.`];
+  const [pro, contra] = [sorted.filter(({ by }) => by >= 0.0005), sorted.filter(({ by }) => by <= -0.0005)];
+  const summarize = (list) => list.map(({ signal, by }) => `${labelOf(signal).toLowerCase()} (${formatSigned(by)})`).join(", ");
+  return [h("strong", {}, `It scores ${formatSigned(apart)}. `), `For it: ${summarize(pro) || "nothing"}. `, contra.length > 0 && `Against it: ${summarize(contra)}.`];
 }
 
-function signed(number) {
+function formatSigned(number) {
   return `${number < 0 ? "−" : "+"}${Math.abs(number).toFixed(3)}`;
 }
 
-/** A signal that one of the two lacks makes its others weigh more: that must be said, or the numbers look wrong. */
-function reweighed(upper, lower) {
+/** A notice for each result that lacks a signal of the other, because its other signals weigh more. */
+function weightNotices(upper, lower) {
   return [upper, lower].flatMap((result, i) => {
     const other = i ? upper : lower;
     const lacking = Object.keys(other.signals).filter((signal) => !(signal in result.signals));
-    return lacking.length ? [h("p", { class: "notice" }, `${titleOf(result, other)} has no ${lacking.map((signal) => named(signal).toLowerCase()).join(" and no ")}, so its other signals weigh more.`)] : [];
+    return lacking.length ? [h("p", { class: "notice" }, `${titleOf(result, other)} has no ${lacking.map((signal) => labelOf(signal).toLowerCase()).join(" and no ")}, so its other signals weigh more.`)] : [];
   });
 }
 
@@ -96,8 +96,8 @@ function table(pair, places, signals, gains) {
     h("thead", {},
       h("tr", {}, h("th", { scope: "col", rowspan: "2" }, "signal"), pair.map((result, i) => h("th", { scope: "colgroup", colspan: "3" }, `${places[i]}. ${titleOf(result, pair[1 - i])}`)), h("th", { scope: "col", rowspan: "2" }, "difference")),
       h("tr", {}, pair.flatMap(() => ["value", "weight", "points"].map((name) => h("th", { scope: "col" }, name))))),
-    h("tbody", {}, gains.map(({ signal, by }) => h("tr", {}, h("th", { scope: "row" }, h("span", { class: `dot ${signal}`, "aria-hidden": "true" }), named(signal)), pair.map((result) => cells(result, signal)), h("td", { class: "gain" }, tilt(by / most), signed(by))))),
-    h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, "score"), pair.map((result) => [h("td"), h("td"), h("td", {}, h("strong", {}, result.score.toFixed(3)))]), h("td", { class: "gain" }, h("strong", {}, signed(pair[0].score - pair[1].score))))),
+    h("tbody", {}, gains.map(({ signal, by }) => h("tr", {}, h("th", { scope: "row" }, h("span", { class: `dot ${signal}`, "aria-hidden": "true" }), labelOf(signal)), pair.map((result) => cells(result, signal)), h("td", { class: "gain" }, tilt(by / most), formatSigned(by))))),
+    h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, "score"), pair.map((result) => [h("td"), h("td"), h("td", {}, h("strong", {}, result.score.toFixed(3)))]), h("td", { class: "gain" }, h("strong", {}, formatSigned(pair[0].score - pair[1].score))))),
   );
 }
 
@@ -106,7 +106,7 @@ function cells(result, signal) {
   return [h("td", {}, result.signals[signal].toFixed(3)), h("td", {}, percent(result.weights[signal] ?? 0)), h("td", {}, points(result, signal).toFixed(3))];
 }
 
-/** A bar to the right for what speaks for the upper one, to the left for what speaks for the lower. */
+/** A bar to the right for a gain of the upper result, to the left for one of the lower. */
 function tilt(share) {
   return h("span", { class: `tilt ${share < 0 ? "against" : ""}`, "aria-hidden": "true" }, h("span", { "--share": Math.abs(share) }));
 }
@@ -117,9 +117,9 @@ function one(result, place, title) {
   return h(
     "section",
     { class: "card", "aria-label": title },
-    h("h2", {}, `${place}. `, h("a", { href: linkTo("search", params, { a: undefined, b: undefined, open: result.id }) }, marked(result.name, words))),
+    h("h2", {}, `${place}. `, h("a", { href: linkTo("search", params, { a: undefined, b: undefined, open: result.id }) }, markWords(result.name, words))),
     h("p", { class: "about" }, h("span", { class: `kind ${result.kind}` }, result.kind), result.namespace, result.lifecycle === "deprecated" && h("span", { class: "flag" }, "deprecated")),
-    h("p", {}, result.summary ? marked(result.summary, words) : "No description."),
+    h("p", {}, result.summary ? markWords(result.summary, words) : "No description."),
     h("dl", { class: "facts" },
       h("dt", {}, "words matched"), h("dd", {}, why.matched.length ? why.matched.join(", ") : "none; near in meaning"),
       h("dt", {}, "in"), h("dd", {}, why.fields.map((field) => field.replaceAll("_", " ")).join(", ") || "–"),

@@ -1,4 +1,4 @@
-// Elements out of values. Text becomes text nodes and nothing else: no string is ever parsed as markup here.
+// Helpers that build elements. Strings become text nodes; none is ever parsed as markup.
 
 const SPOKEN = new Set(["alt", "aria-label", "title"]);
 
@@ -27,16 +27,16 @@ function nodes(children) {
     .map((child) => (child instanceof Node ? child : document.createTextNode(visible(String(child)))));
 }
 
-// What turns the direction of a line or cannot be seen is spelled out, so that nobody's text can pass for another's.
-// The same characters as in `is_hidden` of the core, except what only chooses how an emoji looks.
+// Characters that are invisible or change the text direction; they are escaped, so that no text can imitate another.
+// The same characters as in `is_hidden` of the core, except variation selectors of emoji.
 const UNSEEN = /(?![\t\n])[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2060-\u206f\u3164\ufe00-\ufe0d\uffa0\ufff0-\ufff8\u{e0000}-\u{e0fff}]|(?<!\p{Emoji})[\ufe0e\ufe0f]/gu;
 
-/** A text in which every character can be seen: invisible ones as their code point. */
+/** A text with invisible characters replaced by their code point. */
 export function visible(text) {
   return text.replace(UNSEEN, (character) => `⟨U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 }
 
-/** Put these children in place of what an element holds. */
+/** Replace the children of an element. */
 export function fill(element, ...children) {
   element.replaceChildren(...nodes(children));
   return element;
@@ -45,8 +45,8 @@ export function fill(element, ...children) {
 const WORD = /[\p{Lu}]?[\p{Ll}\p{M}]+|[\p{Lu}]+(?![\p{Ll}])|[\p{N}]+|[\p{L}\p{N}\p{M}]+/gu;
 const WHOLE = /[\p{L}\p{N}\p{M}]+/gu;
 
-/** A text with the words of a set marked; a word of a name such as `createRefund` counts, too. */
-export function marked(text, words) {
+/** A text with the words of a set marked, also within a name such as `createRefund`. */
+export function markWords(text, words) {
   if (!words?.size) return [text];
   const parts = [];
   let end = 0;
@@ -62,22 +62,22 @@ export function marked(text, words) {
   return [...parts, text.slice(end)];
 }
 
-/** Plain text in which words between backticks are code. */
-export function coded(text) {
+/** Plain text with words between backticks as code. */
+export function withCode(text) {
   return text.split(/`([^`]+)`/).map((part, i) => (i % 2 ? h("code", {}, part) : part));
 }
 
-/** Tell those who listen to the page. */
+/** Announce a text to screen readers. */
 export function say(text) {
   document.getElementById("says").textContent = visible(text);
 }
 
-/** A function that runs once nobody has called it for so many milliseconds. */
-export function settled(run, ms) {
+/** A debounced function: runs after so many milliseconds without another call. */
+export function debounce(run, ms) {
   let timer;
-  const later = (...given) => {
+  const later = (...args) => {
     clearTimeout(timer);
-    timer = setTimeout(() => run(...given), ms);
+    timer = setTimeout(() => run(...args), ms);
   };
   later.stop = () => clearTimeout(timer);
   return later;

@@ -1,13 +1,13 @@
-// Write a registration: what is wrong with it shows while it is written, and beside it what would become of it.
+// The form of a registration, with its faults while typing and a preview beside it.
 
 import { ask, overview, pathOf } from "./api.js";
-import { h, fill, say, settled } from "./dom.js";
-import { FIELDS, itemOf, spread } from "./fields.js";
+import { h, fill, say, debounce } from "./dom.js";
+import { FIELDS, fillFields, itemOf } from "./fields.js";
 import { previewReport } from "./preview.js";
 import { linkTo } from "./query.js";
 
 let id, etag, writer, form, report, status, save, sequence, running;
-let before = null; // what the form said when nothing of it was lost yet; null where there is nothing to lose
+let before = null; // the saved state of the form; null if there are no changes to lose
 
 export const editor = { title: "Registration", open, update, close, keys: {} };
 
@@ -18,42 +18,42 @@ async function open(main, params) {
   const there = await overview({ signal: running.signal });
   writer = there?.writer;
   if (!there) {
-    return void fill(main, h("h1", {}, "Registration"), h("p", { class: "notice" }, "Registrations are not written through this service: see the Registry page."));
+    return void fill(main, h("h1", {}, "Registration"), h("p", { class: "notice" }, "This service is read-only: see the Registry page."));
   }
-  const kept = id ? await ask(`registry/capabilities/${pathOf(id)}`, { signal: running.signal }) : null;
-  if (id && !kept.registration) {
+  const stored = id ? await ask(`registry/capabilities/${pathOf(id)}`, { signal: running.signal }) : null;
+  if (id && !stored.registration) {
     return void fill(main, h("h1", {}, "Registration"), h("p", { class: "notice" }, `${id} is no longer registered.`));
   }
-  etag = kept?.etag;
+  etag = stored?.etag;
   status = h("p", { class: "status", role: "status" });
   report = h("section", { class: "preview", "aria-labelledby": "preview-title" });
   save = h("button", { class: "main" }, id ? "Save" : "Register");
-  form = h("form", { class: "editor", novalidate: true, onsubmit: put, oninput: typed }, fieldsets(), h("div", { class: "row buttons" }, save, id && remover(), status));
+  form = h("form", { class: "editor", novalidate: true, onsubmit: put, oninput: onInput }, fieldsets(), h("div", { class: "row buttons" }, save, id && removeButton(), status));
   fill(
     main,
     h("p", {}, h("a", { href: "#/registry" }, "← The registry")),
-    h("h1", {}, id ? `Edit ${kept.registration.name}` : "Register a capability"),
+    h("h1", {}, id ? `Edit ${stored.registration.name}` : "Register a capability"),
     h("div", { class: "two editing" }, form, report),
   );
-  spread(form, kept?.registration ?? Object.fromEntries([...params].filter(([name]) => name !== "id")));
-  if (!id) form.kept.clear(); // an address has texts only
-  before = written();
+  fillFields(form, stored?.registration ?? Object.fromEntries([...params].filter(([name]) => name !== "id")));
+  if (!id) form.unchanged.clear(); // an address has texts only
+  before = formState();
   blank();
   addEventListener("beforeunload", leaving);
   if (id) await check();
   else form.elements.name.focus({ preventScroll: true });
 }
 
-/** False where it stays as it is, for somebody would lose what they wrote. */
+/** Returns false if the user keeps the page open because of unsaved changes. */
 async function update(params) {
   if (params.get("id") === id) return true;
   if (close() === false) return false;
   return open(document.getElementById("main"), params);
 }
 
-/** False where somebody would lose what they wrote. */
+/** Returns false if the user keeps the page open because of unsaved changes. */
 function close() {
-  if (changed() && !confirm("Leave without saving?")) return false;
+  if (isChanged() && !confirm("Leave without saving?")) return false;
   before = null;
   running?.abort();
   preview.stop();
@@ -63,15 +63,15 @@ function close() {
 }
 
 function leaving(event) {
-  if (changed()) event.preventDefault();
+  if (isChanged()) event.preventDefault();
 }
 
-function written() {
+function formState() {
   return JSON.stringify([...new FormData(form)]);
 }
 
-function changed() {
-  return before !== null && written() !== before;
+function isChanged() {
+  return before !== null && formState() !== before;
 }
 
 function fieldsets() {
@@ -91,22 +91,22 @@ function input({ name, label, hint, make, required }) {
   );
 }
 
-function typed() {
+function onInput() {
   fill(status);
   check.soon();
 }
 
-/** What is wrong, by field; what the form itself sees comes before what the service sees. */
+/** Show faults at their fields; returns those of no field. */
 function showFaults(faults) {
-  const told = new Map();
+  const byField = new Map();
   for (const { field, message } of faults) {
     const name = field.split(".")[0];
     const where = FIELDS.some((one) => one.name === name) ? name : "";
     const rest = field.slice(name.length + 1);
-    told.set(where, [...(told.get(where) ?? []), where && rest ? `${rest}: ${message}` : where ? message : `${field} ${message}`.trim()]);
+    byField.set(where, [...(byField.get(where) ?? []), where && rest ? `${rest}: ${message}` : where ? message : `${field} ${message}`.trim()]);
   }
   for (const { name } of FIELDS) {
-    const messages = told.get(name) ?? [];
+    const messages = byField.get(name) ?? [];
     const started = form.elements[name].value !== "" || form.dataset.tried;
     const shown = started ? messages : messages.filter((message) => message !== "is required");
     fill(form.querySelector(`#fault-${name}`), shown.join("; "));
@@ -114,11 +114,11 @@ function showFaults(faults) {
     else form.elements[name].removeAttribute("aria-invalid");
   }
   for (const hidden of form.querySelectorAll("details [aria-invalid]")) hidden.closest("details").open = true;
-  return told.get("") ?? [];
+  return byField.get("") ?? [];
 }
 
 async function check() {
-  const mine = ++sequence;
+  const number = ++sequence;
   const { item, faults } = itemOf(form);
   let answer;
   try {
@@ -127,37 +127,37 @@ async function check() {
     if (error.name !== "AbortError") fill(status, error.message);
     return;
   }
-  if (mine !== sequence || !form.isConnected) return;
-  const turned = id && answer.placed === "other kind" ? [{ field: "kind", message: "cannot change" }] : [];
-  const wrong = [...faults, ...turned, ...answer.errors.filter(({ field }) => !faults.some((fault) => fault.field === field.split(".")[0]))];
+  if (number !== sequence || !form.isConnected) return;
+  const conflict = id && answer.placed === "other kind" ? [{ field: "kind", message: "cannot change" }] : [];
+  const wrong = [...faults, ...conflict, ...answer.errors.filter(({ field }) => !faults.some((fault) => fault.field === field.split(".")[0]))];
   const whole = showFaults(wrong);
   if (wrong.length) {
     preview.stop();
     blank(whole);
   } else {
     if (!id && answer.placed !== "new" && answer.placed !== null) fill(status, answer.placed === "other kind" ? `${answer.id} is registered as another kind.` : `${answer.id} is registered already: `, answer.placed !== "other kind" && h("a", { href: linkTo("edit", "", { id: answer.id }) }, "edit it"));
-    if (writer) offer(item, mine);
-    else preview(item, mine);
+    if (writer) offerPreview(item, number);
+    else preview(item, number);
   }
 }
-check.soon = settled(() => check(), 200);
+check.soon = debounce(() => check(), 200);
 
-const preview = settled(async (item, mine) => {
+const preview = debounce(async (item, number) => {
   report.setAttribute("aria-busy", "true");
   try {
-    const told = await ask("registry/preview", { method: "POST", body: item, signal: running.signal });
-    if (mine === sequence) fill(report, previewReport(told));
+    const preview = await ask("registry/preview", { method: "POST", body: item, signal: running.signal });
+    if (number === sequence) fill(report, previewReport(preview));
   } catch (error) {
-    if (error.name !== "AbortError" && mine === sequence) fill(report, heading(), h("p", { class: "notice bad" }, error.message));
+    if (error.name !== "AbortError" && number === sequence) fill(report, heading(), h("p", { class: "notice bad" }, error.message));
   } finally {
     report.removeAttribute("aria-busy");
   }
 }, 500);
 
-/** A preview that asks a model costs something: it is for the one who writes to say when. */
-function offer(item, mine) {
+/** A button for a preview that calls the writer, which has a cost. */
+function offerPreview(item, number) {
   preview.stop();
-  const button = h("button", { type: "button", onclick: () => preview(item, mine) }, "Preview");
+  const button = h("button", { type: "button", onclick: () => preview(item, number) }, "Preview");
   fill(report, heading(), h("p", {}, button), h("p", { class: "hint" }, `This calls ${writer}, which has a price.`));
 }
 
@@ -177,31 +177,31 @@ async function put(event) {
   const target = `${item.namespace ?? ""}/${item.name ?? ""}`;
   save.disabled = true;
   try {
-    if (faults.length) return void refused(faults);
-    const told = await ask("registry/check", { method: "POST", body: item });
-    if (!told.valid) return void refused(told.errors);
-    const done = await ask(`registry/capabilities/${pathOf(target)}`, { method: "PUT", body: item, headers: id ? { "If-Match": `"${etag}"` } : { "If-None-Match": "*" } });
-    const said = done.findable ? `${done.placed}, findable now` : `${done.placed}: it is safe, and findable once the service has read it`;
-    say(`${done.id}: ${said}`);
+    if (faults.length) return void showRejection(faults);
+    const checked = await ask("registry/check", { method: "POST", body: item });
+    if (!checked.valid) return void showRejection(checked.errors);
+    const saved = await ask(`registry/capabilities/${pathOf(target)}`, { method: "PUT", body: item, headers: id ? { "If-Match": `"${etag}"` } : { "If-None-Match": "*" } });
+    const status = saved.findable ? "findable now" : "saved, and findable once it is indexed";
+    say(`${saved.id}: ${saved.placed}, ${status}`);
     before = null;
-    location.hash = linkTo("registry", "", { open: done.id });
+    location.hash = linkTo("registry", "", { open: saved.id });
   } catch (error) {
     if (error.status === 412) fill(status, h("strong", {}, id ? "It was changed by someone else. " : "It is registered already. "), h("a", { href: linkTo("registry", "", { open: target }) }, "Look at it"));
-    else if (error.errors?.length) refused(error.errors);
+    else if (error.errors?.length) showRejection(error.errors);
     else fill(status, error.message);
   } finally {
     save.disabled = false;
   }
 }
 
-function refused(faults) {
+function showRejection(faults) {
   const whole = showFaults(faults);
   fill(status, whole.join("; ") || "Invalid: see the marked fields.");
   form.querySelector("[aria-invalid]")?.focus();
 }
 
-/** The first press asks, the second one does. */
-function remover() {
+/** A button that removes at the second press. */
+function removeButton() {
   const button = h("button", { type: "button", class: "bad" }, "Remove");
   let sure = false;
   button.addEventListener("blur", () => {

@@ -1,7 +1,7 @@
-// The evaluation page: what `mats report` has stored. Nothing is measured or computed here.
+// The evaluation page: the stored output of `mats report`. It computes nothing.
 
 import { ask } from "./api.js";
-import { coded, h, fill, plural } from "./dom.js";
+import { h, fill, plural, withCode } from "./dom.js";
 import { linkTo } from "./query.js";
 
 const LONG = 30;
@@ -22,7 +22,7 @@ async function open(main, params) {
   fill(
     main,
     h("h1", {}, report.title),
-    report.intro.map((line) => h("p", { class: "hint" }, coded(line))),
+    report.intro.map((line) => h("p", { class: "hint" }, withCode(line))),
     h("nav", { "aria-label": "Contents", class: "contents" }, h("ol", {}, report.sections.map(({ id, title }) => h("li", {}, h("a", { href: linkTo("evaluation", "", { section: id }) }, title))))),
     report.sections.map(section),
   );
@@ -46,24 +46,24 @@ function section({ id, title, says, figures, tables }) {
     "section",
     { class: "chapter", "aria-labelledby": `section-${id}` },
     h("h2", { id: `section-${id}`, tabindex: "-1" }, title),
-    h("p", {}, coded(says)),
+    h("p", {}, withCode(says)),
     figures.map(figure),
     tables.map(table),
   );
 }
 
 function figure({ src, alt, caption }) {
-  return h("figure", {}, h("div", { class: "wide", tabindex: "0", role: "group", "aria-label": caption }, h("img", { src: `evaluation/${src}`, alt, loading: "lazy" })), h("figcaption", {}, coded(caption)));
+  return h("figure", {}, h("div", { class: "wide", tabindex: "0", role: "group", "aria-label": caption }, h("img", { src: `evaluation/${src}`, alt, loading: "lazy" })), h("figcaption", {}, withCode(caption)));
 }
 
 function table({ caption, head, rows, labels, theirs, notes }) {
   const grid = h(
     "div",
     { class: "wide", tabindex: "0", role: "group", "aria-label": caption },
-    h("table", {}, h("caption", {}, coded(caption)),
-      h("thead", {}, h("tr", {}, head.map((name, i) => h("th", { scope: "col", class: i < labels ? "label" : undefined }, coded(name))))),
-      h("tbody", {}, rows.map((row, i) => h("tr", { class: theirs.includes(i) ? "theirs" : undefined }, row.map((cell, j) => (j < labels ? h("th", { scope: "row", class: "label" }, coded(cell)) : h("td", {}, coded(cell)))))))),
+    h("table", {}, h("caption", {}, withCode(caption)),
+      h("thead", {}, h("tr", {}, head.map((name, i) => h("th", { scope: "col", class: i < labels ? "label" : undefined }, withCode(name))))),
+      h("tbody", {}, rows.map((row, i) => h("tr", { class: theirs.includes(i) ? "theirs" : undefined }, row.map((cell, j) => (j < labels ? h("th", { scope: "row", class: "label" }, withCode(cell)) : h("td", {}, withCode(cell)))))))),
   );
-  const shown = rows.length > LONG ? h("details", {}, h("summary", {}, coded(caption), `: ${plural(rows.length, "row")}`), grid) : grid;
-  return [shown, notes.length > 0 && h("ul", { class: "notes" }, notes.map((note) => h("li", {}, coded(note))))];
+  const shown = rows.length > LONG ? h("details", {}, h("summary", {}, withCode(caption), `: ${plural(rows.length, "row")}`), grid) : grid;
+  return [shown, notes.length > 0 && h("ul", { class: "notes" }, notes.map((note) => h("li", {}, withCode(note))))];
 }

@@ -1,4 +1,4 @@
-// The keyboard: single keys where nobody is typing, and the help that lists them.
+// Keyboard shortcuts outside text fields, and the dialog that lists them.
 
 import { h } from "./dom.js";
 
@@ -9,22 +9,22 @@ const EVERYWHERE = [
   ["g then n", "a new registration"],
   ["j, k or ↓, ↑", "next, previous in a list"],
   ["Enter", "open the one in focus"],
-  ["c", "take the one in focus into a comparison"],
+  ["c", "pick the one in focus for comparison"],
   ["Esc", "close what is open"],
   ["?", "this list"],
 ];
 
-/** Listen; `own` gives the keys of the page shown: functions by key. */
+/** Start listening; `own` returns the keys of the current page: functions by key. */
 export function listen(own) {
-  let going = false;
+  let afterG = false;
   document.getElementById("keys").addEventListener("click", help);
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-    if (event.key !== "Escape" && typing(event.target)) return;
-    const followed = going;
-    going = false;
-    if (followed && PAGES[event.key]) location.hash = `#/${PAGES[event.key]}`;
-    else if (event.key === "g") going = true;
+    if (event.key !== "Escape" && isTextField(event.target)) return;
+    const isTarget = afterG;
+    afterG = false;
+    if (isTarget && PAGES[event.key]) location.hash = `#/${PAGES[event.key]}`;
+    else if (event.key === "g") afterG = true;
     else if (event.key === "?") help();
     else if (event.key === "/") focusFirst();
     else if (!own()[event.key]?.(event)) return;
@@ -32,7 +32,7 @@ export function listen(own) {
   });
 }
 
-function typing(target) {
+function isTextField(target) {
   return target.isContentEditable || (target.matches("input, textarea, select") && !target.matches("[type=checkbox], [type=radio]"));
 }
 
@@ -43,7 +43,7 @@ function focusFirst() {
 }
 
 function help() {
-  const rows = EVERYWHERE.map(([key, what]) => [h("dt", {}, key), h("dd", {}, what)]);
+  const rows = EVERYWHERE.map(([key, effect]) => [h("dt", {}, key), h("dd", {}, effect)]);
   const dialog = h(
     "dialog",
     { "aria-labelledby": "keys-title", onclose: () => dialog.remove() },
@@ -55,8 +55,8 @@ function help() {
   dialog.showModal();
 }
 
-/** Keys that move the focus among elements: j, k and the arrows. `all` gives them in order. */
-export function moving(all) {
+/** Keys that move the focus among elements: j, k and the arrows. `all` returns them in order. */
+export function moveKeys(all) {
   const step = (by) => (event) => {
     if (event.key.startsWith("Arrow") && !all().includes(document.activeElement)) return false;
     const elements = all();

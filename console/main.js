@@ -1,20 +1,20 @@
-// Routes are in the hash, so that every view has an address and a static host is enough.
+// Routing by the hash of the address: every view has an address, and a static host suffices.
 
 import { onRefusal, token } from "./api.js";
 import { h, fill, say } from "./dom.js";
 import * as keys from "./keys.js";
-import { signIn, signOut, returned } from "./signin.js";
+import { finishSignIn, signIn, signOut } from "./signin.js";
 import { compare } from "./compare.js";
 import { editor } from "./editor.js";
 import { evaluation } from "./evaluation.js";
-import { forget } from "./query.js";
+import { clearAnswer } from "./query.js";
 import { registry } from "./registry.js";
 import { search } from "./search.js";
 import { theme } from "./theme.js";
 
 /**
- * A page: its title, `open(main, params)` that fills the main element, `update(params)` when only the parameters
- * changed, `close()` when another page comes (false keeps this one open), and its own keys.
+ * A page: its title; `open(main, params)` fills the main element; `update(params)` applies changed parameters; `close()`
+ * runs before another page opens (false prevents that); its own keys.
  */
 const PAGES = { search, compare, registry, edit: editor, evaluation };
 const NAMED = { compare: "search", edit: "registry" };
@@ -22,21 +22,21 @@ const NAMED = { compare: "search", edit: "registry" };
 const main = document.getElementById("main");
 let shown = null;
 
-/** Where the hash points: the page's name, and its parameters. */
-function place() {
+/** The page's name and its parameters from the hash. */
+function parseAddress() {
   const [name, query = ""] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s);
   return { name: Object.hasOwn(PAGES, name) ? name : "search", params: new URLSearchParams(query) };
 }
 
-let last = location.hash;
+let current = location.hash;
 
 async function route() {
   const address = location.hash;
-  const { name, params } = place();
+  const { name, params } = parseAddress();
   const page = PAGES[name];
-  const before = last;
+  const before = current;
   if (shown !== null && shown !== page && shown.close?.() === false) return void stay(before);
-  last = address;
+  current = address;
   for (const link of document.querySelectorAll("nav [data-page]")) {
     if (link.dataset.page === (NAMED[name] ?? name)) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
@@ -53,61 +53,61 @@ async function route() {
       if (moved && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
       if (moved) scrollTo(0, 0);
     }
-    if (location.hash === address) main.dataset.shown = address; // all of it is there: for those who wait
+    if (location.hash === address) main.dataset.shown = address; // rendering is complete; tests wait for this
   } catch (error) {
     if (error.name === "AbortError") return;
-    failed(error);
+    showError(error);
   }
 }
 
-/** The page shown wants to stay, for something there is not saved. */
+/** Restore the address of the current page, which has unsaved changes. */
 function stay(address) {
-  last = address;
+  current = address;
   history.replaceState(null, "", address || location.pathname);
 }
 
-function failed(error) {
-  const what = error.status === undefined ? `Internal error of the console: ${error.message}` : error.message;
-  fill(main, h("div", { class: "notice bad", role: "alert" }, h("p", {}, what), retry()));
+function showError(error) {
+  const message = error.status === undefined ? `Internal error of the console: ${error.message}` : error.message;
+  fill(main, h("div", { class: "notice bad", role: "alert" }, h("p", {}, message), retryButton()));
   shown = null;
   main.dataset.shown = location.hash;
-  say(what);
+  say(message);
   if (error.status === undefined) console.error(error);
 }
 
-function retry() {
+function retryButton() {
   return h("button", { type: "button", onclick: () => route() }, "Try again");
 }
 
-async function sign() {
+async function toggleSignIn() {
   if (token.get()) signOut();
   else if (!(await signIn())) return;
-  forget();
-  showSign(true);
+  clearAnswer();
+  showSignButton(true);
   shown = null;
   await route();
 }
 
 const button = document.getElementById("sign");
 
-function showSign(wanted) {
-  button.hidden = !(wanted || token.get());
+function showSignButton(isNeeded) {
+  button.hidden = !(isNeeded || token.get());
   button.textContent = token.get() ? "Sign out" : "Sign in";
 }
 
-button.addEventListener("click", sign);
+button.addEventListener("click", toggleSignIn);
 onRefusal(() => {
   token.set(null);
-  showSign(true);
+  showSignButton(true);
 });
 theme(document.getElementById("theme"));
 document.querySelector(".skip").addEventListener("click", (event) => {
-  event.preventDefault(); // its address is no page's
+  event.preventDefault(); // its address is not a page
   main.focus();
 });
 keys.listen(() => shown?.keys ?? {});
 addEventListener("hashchange", route);
-const trouble = await returned();
-showSign(Boolean(trouble));
+const problem = await finishSignIn();
+showSignButton(Boolean(problem));
 await route();
-if (trouble) main.prepend(h("p", { class: "notice bad", role: "alert" }, trouble));
+if (problem) main.prepend(h("p", { class: "notice bad", role: "alert" }, problem));

@@ -1,6 +1,6 @@
 // The report of `mats preview` for one registration.
 
-import { coded, h, percent, score } from "./dom.js";
+import { h, percent, score, withCode } from "./dom.js";
 import { facts } from "./panel.js";
 import { linkTo } from "./query.js";
 
@@ -12,7 +12,7 @@ export function previewReport(report) {
   return [
     h("h2", { id: "preview-title" }, "Preview of this registration"),
     h("h3", {}, advice.length ? "Advice" : "No advice"),
-    advice.length > 0 && h("ul", { class: "advice" }, advice.map(({ flag, weight, what, fix }) => h("li", {}, h("span", { class: `flag ${WEIGHTS[weight] ?? ""}` }, `${weight}: ${flag}`), " ", coded(what), "; ", coded(fix), "."))),
+    advice.length > 0 && h("ul", { class: "advice" }, advice.map(({ flag, weight, what: problem, fix }) => h("li", {}, h("span", { class: `flag ${WEIGHTS[weight] ?? ""}` }, `${weight}: ${flag}`), " ", withCode(problem), "; ", withCode(fix), "."))),
     h("h3", {}, "Queries that should find it"),
     queries.length ? h("ul", { class: "prospects" }, queries.map(queryReport)) : h("p", { class: "hint" }, "No query to try: it has no examples, and its text is too short to derive one."),
     duplicates.length > 0 && [h("h3", {}, "Near-duplicates"), h("ul", {}, duplicates.map(duplicate))],
@@ -26,7 +26,7 @@ export function previewReport(report) {
       ["negative examples", profile.negative_examples.length > 0 && h("ul", {}, profile.negative_examples.map((text) => h("li", {}, text)))],
       ["trust", profile.trust === null ? "none given" : `${profile.trust} of 100`],
     ]),
-    h("details", {}, h("summary", {}, "What the encoder reads"), h("p", {}, profile.encoded_text)),
+    h("details", {}, h("summary", {}, "Text for the encoder"), h("p", {}, profile.encoded_text)),
     without.map((reason) => h("p", { class: "hint" }, `Without ${reason}`)),
   ];
 }

@@ -1,10 +1,10 @@
-// A question and its answer: the parameters that name it, the last answer kept, so that looking around asks nothing.
+// Queries: their parameters in the address, and a cache of the last answer, so that navigation sends no request.
 
 import { ask, queryOf, service } from "./api.js";
 
 export const KINDS = ["model", "agent", "tool", "skill"];
 
-/** The body of `POST /discover` for a page's parameters; null where nothing is asked. */
+/** The body of `POST /discover` for a page's parameters; null without a query. */
 export function questionOf(params) {
   const query = params.get("q")?.trim();
   if (!query) return null;
@@ -13,27 +13,27 @@ export function questionOf(params) {
   return { query, ...(kinds.length && { kinds }), ...(namespaces.length && { namespaces }), explain: true };
 }
 
-let kept = { key: "", answer: null };
+let cached = { key: "", answer: null };
 
-/** The answer to a question, as kept or anew: the API's answer with the configured `base` weights. */
+/** The answer to a query, from the cache or the API, with the configured `base` weights. */
 export async function answerTo(question, { signal } = {}) {
   const key = JSON.stringify(question);
-  if (kept.key !== key) {
+  if (cached.key !== key) {
     const [answer, health] = await Promise.all([ask("discover", { method: "POST", body: question, signal }), service()]);
     signal?.throwIfAborted();
-    kept = { key, answer: { ...answer, base: health.weights ?? {} } };
+    cached = { key, answer: { ...answer, base: health.weights ?? {} } };
   }
-  return kept.answer;
+  return cached.answer;
 }
 
-/** Keep no answer: it is asked for anew, by whoever asks now. */
-export function forget() {
-  kept = { key: "", answer: null };
+/** Clear the cache: the caller or the index may have changed. */
+export function clearAnswer() {
+  cached = { key: "", answer: null };
 }
 
-/** Whether the answer to a question is at hand. */
-export function isKept(question) {
-  return kept.key === JSON.stringify(question);
+/** Whether the answer to a query is in the cache. */
+export function isCached(question) {
+  return cached.key === JSON.stringify(question);
 }
 
 /** The address of a page, with some of these parameters changed as `queryOf` does. */

@@ -1,8 +1,8 @@
-// The registry page: what is registered, what is amiss with it, and who is shown how often.
+// The registry page: all capabilities, filters for those with problems, and exposure by provider.
 
 import { ask, overview, queryOf } from "./api.js";
-import { count, h, fill, percent, plural, say, settled } from "./dom.js";
-import { moving } from "./keys.js";
+import { count, debounce, h, fill, percent, plural, say } from "./dom.js";
+import { moveKeys } from "./keys.js";
 import * as panel from "./panel.js";
 import { KINDS, linkTo } from "./query.js";
 
@@ -18,14 +18,14 @@ const PAGE = 50;
 
 let params, box, list, side, filter, running, seen;
 
-export const registry = { title: "Registry", open, update, close, keys: { ...moving(() => links()), Escape: closePanel } };
+export const registry = { title: "Registry", open, update, close, keys: { ...moveKeys(() => links()), Escape: closePanel } };
 
 async function open(main, given) {
   params = given;
   running = new AbortController();
   box = list = null;
   const there = await overview({ signal: running.signal });
-  if (!there) return void fill(main, elsewhere());
+  if (!there) return void fill(main, readOnlyNotice());
   box = h("div", { class: "overview" });
   list = h("div", { class: "listing" });
   side = h("div", { class: "side" });
@@ -48,27 +48,27 @@ function close() {
 
 async function update(given, there) {
   params = given;
-  if (!box) return; // it is still being opened, or nothing is registered here
+  if (!box) return; // still loading, or the registry is in AWS
   soon.stop();
-  const sought = params.get("q") ?? "";
-  if (filter.value.trim() !== sought) filter.value = sought;
+  const text = params.get("q") ?? "";
+  if (filter.value.trim() !== text) filter.value = text;
   running.abort();
   running = new AbortController();
   const { signal } = running;
-  const wanted = JSON.stringify([...params].filter(([name]) => name !== "open"));
-  if (wanted !== seen) {
+  const state = JSON.stringify([...params].filter(([name]) => name !== "open"));
+  if (state !== seen) {
     refresh(there ?? (await overview({ signal })));
     await (params.get("view") === "exposure" ? exposure(signal) : capabilities(signal));
-    seen = wanted;
+    seen = state;
   }
   await panel.show(side, params.get("open"), { away: closePanel, signal });
 }
 
-function elsewhere() {
+function readOnlyNotice() {
   return [
     h("h1", {}, "Registry"),
     h("div", { class: "notice" },
-      h("p", {}, "This service is read-only. Registrations are items of the Registry table in DynamoDB; the Profiles table holds the profile of each, or why it was rejected."),
+      h("p", {}, "This service is read-only. Registrations are items of the Registry table in DynamoDB; the Profiles table holds the profile of each, or its error."),
       h("p", {}, "To preview a registration, run ", h("code", {}, "mats preview"), " or this console on your own machine with ", h("code", {}, "mats serve"), ".")),
   ];
 }
@@ -77,12 +77,12 @@ function head(there) {
   const show = params.get("view") === "exposure" ? null : (params.get("show") ?? "all");
   const kinds = params.getAll("kind");
   return [
-    h("ul", { class: "tiles" }, Object.entries(SHOWS).map(([name, [label, what]]) =>
-      h("li", {}, h("a", { id: `show-${name}`, class: `tile ${name}`, href: linkTo("registry", params, { show: name === "all" ? undefined : name, view: undefined, open: undefined }), title: what, "aria-current": show === name ? "true" : undefined },
+    h("ul", { class: "tiles" }, Object.entries(SHOWS).map(([name, [label, meaning]]) =>
+      h("li", {}, h("a", { id: `show-${name}`, class: `tile ${name}`, href: linkTo("registry", params, { show: name === "all" ? undefined : name, view: undefined, open: undefined }), title: meaning, "aria-current": show === name ? "true" : undefined },
         h("strong", {}, count(there.shows[name] ?? 0)), h("span", {}, label)))),
-      h("li", {}, h("a", { id: "show-providers", class: "tile", href: linkTo("registry", "", { view: "exposure" }), title: "whose capabilities answers showed", "aria-current": show === null ? "true" : undefined },
+      h("li", {}, h("a", { id: "show-providers", class: "tile", href: linkTo("registry", "", { view: "exposure" }), title: "exposure by provider", "aria-current": show === null ? "true" : undefined },
         h("strong", {}, count(there.providers ?? 0)), h("span", {}, "Providers")))),
-    h("p", { class: "about" }, `${plural(there.registered, "registration")} in ${there.home}, ${count(there.findable)} findable. Encoder: ${there.encoder}. Described by: ${there.writer ?? "their owners"}.`,
+    h("p", { class: "about" }, `${plural(there.registered, "registration")} in ${there.home}, ${count(there.findable)} findable. Encoder: ${there.encoder}. Writer: ${there.writer ?? "none"}.`,
       there.changes.waiting > 0 && h("span", { class: "flag" }, `${plural(there.changes.waiting, "change")} waiting`),
       there.changes.given_up > 0 && h("span", { class: "flag bad" }, `${plural(there.changes.given_up, "change")} given up`)),
     show !== null && h("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
@@ -92,14 +92,14 @@ function head(there) {
   ];
 }
 
-/** Go where the filter points; what is typed stays in the box. */
+/** Apply the filter through the address; the box is not changed. */
 function narrow() {
   const kinds = [...box.querySelectorAll("[name=kind]:checked")].map((one) => one.value);
   location.hash = linkTo("registry", params, { q: filter.value.trim(), kind: kinds, open: undefined });
 }
-const soon = settled(() => narrow(), 250);
+const soon = debounce(() => narrow(), 250);
 
-/** The head is made anew with new numbers; whoever was in it stays where they were. */
+/** Rebuild the head with new counts, without losing the focus. */
 function refresh(there) {
   const at = box.contains(document.activeElement) ? document.activeElement.id : "";
   fill(box, head(there));
@@ -122,7 +122,7 @@ function page(after, signal) {
   return ask(`registry/capabilities${queryOf(query)}`, { signal });
 }
 
-/** Rows come page by page, the next one as its place comes into sight. */
+/** Append a page of rows; the next one loads when the end of the list scrolls into view. */
 function grow(table, foot, { capabilities: rows, following }, signal) {
   table.append(...rows.map(row));
   if (!following) {
@@ -131,16 +131,16 @@ function grow(table, foot, { capabilities: rows, following }, signal) {
   }
   const more = h("button", { type: "button", onclick: next }, "More");
   const watch = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && next(), { rootMargin: "600px" });
-  let asked = false;
+  let isLoading = false;
   async function next() {
-    if (asked || signal.aborted) return;
-    asked = true;
+    if (isLoading || signal.aborted) return;
+    isLoading = true;
     watch.disconnect();
     try {
       grow(table, foot, await page(following, signal), signal);
     } catch (error) {
       if (error.name === "AbortError") return;
-      asked = false;
+      isLoading = false;
       fill(foot, h("span", { class: "notice bad" }, error.message), " ", more);
     }
   }
@@ -177,15 +177,15 @@ function closePanel() {
 
 async function exposure(signal) {
   list.setAttribute("aria-busy", "true");
-  const told = await ask("registry/exposure", { signal });
+  const report = await ask("registry/exposure", { signal });
   list.removeAttribute("aria-busy");
-  const at = (time) => h("time", { datetime: time }, panel.when(time));
-  const span = told.answers ? [`Of the last ${plural(told.answers, "answer")}, from `, at(told.since), " to ", at(told.until), "."] : "No answers yet.";
+  const at = (time) => h("time", { datetime: time }, panel.formatTime(time));
+  const span = report.answers ? [`Of the last ${plural(report.answers, "answer")}, from `, at(report.since), " to ", at(report.until), "."] : "No answers yet.";
   fill(list, h("h2", {}, "Exposure by provider"), h("p", { class: "hint" }, span, " Share: of all results shown. First: answers with one at rank 1."),
-    told.providers.length > 0 && h("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Exposure by provider" },
+    report.providers.length > 0 && h("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Exposure by provider" },
       h("table", { class: "exposure" },
         h("thead", {}, h("tr", {}, h("th", { scope: "col", class: "label" }, "provider"), ["share", "shown", "first", "answers", "candidates", "registered"].map((name) => h("th", { scope: "col" }, name)))),
-        h("tbody", {}, told.providers.map(provider)))));
+        h("tbody", {}, report.providers.map(provider)))));
 }
 
 function provider(one) {

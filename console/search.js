@@ -1,19 +1,19 @@
-// The search page: a question, the shortlist, and why each one is there.
+// The search page: a query, the shortlist, and the reasons of each result.
 
-import { h, fill, marked, plural, say, score } from "./dom.js";
-import { moving } from "./keys.js";
+import { h, fill, markWords, plural, say, score } from "./dom.js";
+import { moveKeys } from "./keys.js";
 import * as panel from "./panel.js";
-import { KINDS, answerTo, forget, isKept, linkTo, questionOf } from "./query.js";
+import { KINDS, answerTo, clearAnswer, isCached, linkTo, questionOf } from "./query.js";
 import { list, signalsOf, stack } from "./signals.js";
 import { summary } from "./verdict.js";
 
 let params, form, answerBox, side, running;
 let picked = [];
 
-export const search = { title: "Search", open, update, close, keys: { ...moving(() => names()), c: pickFocused, Escape: closePanel } };
+export const search = { title: "Search", open, update, close, keys: { ...moveKeys(() => names()), c: pickFocused, Escape: closePanel } };
 
 async function open(main, given) {
-  form = asking();
+  form = queryForm();
   answerBox = h("section", { "aria-label": "Shortlist", class: "answer" });
   side = h("div", { class: "side" });
   fill(main, h("h1", { class: "unseen" }, "Search"), form, h("div", { class: "with-side" }, answerBox, side));
@@ -40,26 +40,26 @@ async function update(given) {
     form.elements.q.focus({ preventScroll: true });
     return;
   }
-  if (!isKept(question)) {
+  if (!isCached(question)) {
     picked = [];
     answerBox.setAttribute("aria-busy", "true");
   }
   try {
-    const known = isKept(question) && answerBox.dataset.shown === JSON.stringify(question);
+    const known = isCached(question) && answerBox.dataset.shown === JSON.stringify(question);
     const answer = await answerTo(question, { signal });
     if (!known) show(question, answer);
     await panel.show(side, params.get("open"), { words: wordsOf(answer, params.get("open")), away: closePanel, signal });
   } catch (error) {
     if (error.name === "AbortError") return;
     delete answerBox.dataset.shown;
-    fill(answerBox, faulty(error));
+    fill(answerBox, errorNotice(error));
     say(error.message);
   } finally {
     if (!signal.aborted) answerBox.removeAttribute("aria-busy");
   }
 }
 
-function asking() {
+function queryForm() {
   const kinds = h(
     "fieldset",
     { class: "kinds" },
@@ -79,14 +79,14 @@ function asking() {
 
 function fillForm() {
   const { q, ns } = form.elements;
-  write(q, params.get("q") ?? "");
-  write(ns, params.getAll("ns").join(", "));
+  setText(q, params.get("q") ?? "");
+  setText(ns, params.getAll("ns").join(", "));
   const kinds = params.getAll("kind");
   for (const box of form.querySelectorAll("[name=kind]")) box.checked = kinds.includes(box.value);
 }
 
-/** Put a text into a box, unless it says that already: whoever types there keeps their place. */
-function write(field, text) {
+/** Set the text of a box, unless it is equal: that would move the cursor. */
+function setText(field, text) {
   if (field.value.trim() !== text.trim()) field.value = text;
 }
 
@@ -95,14 +95,14 @@ function submit(event) {
   ask();
 }
 
-/** Go where the form says; the same question again asks the service anew. */
+/** Put the form into the address; the same query again is sent again. */
 function ask() {
   const { q, ns } = form.elements;
   const kinds = [...form.querySelectorAll("[name=kind]:checked")].map((box) => box.value);
   const next = linkTo("search", "", { q: q.value.trim(), kind: kinds, ns: ns.value.split(",").map((one) => one.trim()) });
   if (next !== linkTo("search", params)) location.hash = next;
   else if (questionOf(params)) {
-    forget();
+    clearAnswer();
     update(params);
   }
 }
@@ -118,7 +118,7 @@ function welcome() {
   );
 }
 
-function faulty(error) {
+function errorNotice(error) {
   const faults = error.errors?.map(({ field, message }) => h("li", {}, field && h("code", {}, field), field && " ", message)) ?? [];
   return h("div", { class: "notice bad" }, h("p", {}, error.message), faults.length > 0 && h("ul", {}, faults));
 }
@@ -135,7 +135,7 @@ function show(question, answer) {
     answerBox,
     summary(answer),
     answer.results.length > 0 && h("ol", { class: "shortlist" }, answer.results.map((result, i) => card(result, i + 1, around))),
-    comparing(),
+    compareLink(),
   );
   say(`${answer.verdict}: ${plural(answer.results.length, "result")}${answer.degraded.length ? `, without ${answer.degraded.join(", ")}` : ""}`);
 }
@@ -147,18 +147,18 @@ function card(result, place, { signals, weights, mixed }) {
     { class: "card" },
     h("div", { class: "head" },
       h("span", { class: "place", "aria-hidden": "true" }, place),
-      h("h2", {}, h("a", { class: "name", href: linkTo("search", params, { open: result.id }), "data-id": result.id, onclick: openHere }, marked(result.name, words))),
+      h("h2", {}, h("a", { class: "name", href: linkTo("search", params, { open: result.id }), "data-id": result.id, onclick: openHere }, markWords(result.name, words))),
       stack(result, signals)),
-    h("p", { class: "about" }, h("span", { class: `kind ${result.kind}` }, result.kind), h("span", { class: "where" }, marked(result.namespace, words)),
-      result.provider && h("span", {}, "by ", marked(result.provider, words)), result.version && h("span", {}, `version ${result.version}`), flags(result, mixed)),
-    result.summary ? h("p", { class: "summary" }, marked(result.summary, words)) : h("p", { class: "summary none" }, "No description."),
-    h("p", { class: "why" }, matched(result.why)),
+    h("p", { class: "about" }, h("span", { class: `kind ${result.kind}` }, result.kind), h("span", { class: "where" }, markWords(result.namespace, words)),
+      result.provider && h("span", {}, "by ", markWords(result.provider, words)), result.version && h("span", {}, `version ${result.version}`), flags(result, mixed)),
+    result.summary ? h("p", { class: "summary" }, markWords(result.summary, words)) : h("p", { class: "summary none" }, "No description."),
+    h("p", { class: "why" }, matchedWords(result.why)),
     list(result, signals, weights),
     h("label", { class: "pick" }, h("input", { type: "checkbox", "data-pick": result.id, checked: picked.includes(result.id), onchange: (event) => pick(result.id, event.target.checked) }), "Compare", h("span", { class: "unseen" }, ` ${result.name}`)),
   );
 }
 
-/** What to look at twice, in words. */
+/** Warnings: deprecated, not enriched, suspicious. */
 function flags(result, mixed) {
   return [
     result.lifecycle === "deprecated" && h("span", { class: "flag" }, "deprecated"),
@@ -167,13 +167,13 @@ function flags(result, mixed) {
   ];
 }
 
-function matched(why) {
+function matchedWords(why) {
   if (!why?.matched.length) return "No matching words: found by meaning alone.";
   const fields = why.fields.map((field) => field.replaceAll("_", " ")).join(", ");
   return ["Matched ", why.matched.map((word, i) => [i > 0 && ", ", h("mark", {}, word)]), ` in ${fields}.`];
 }
 
-/** A result's link opens the panel and keeps what else the address says now. */
+/** Update a result's link before it is followed: it opens the panel without changing the other parameters. */
 function openHere(event) {
   event.currentTarget.href = linkTo("search", params, { open: event.currentTarget.dataset.id });
 }
@@ -192,15 +192,15 @@ function pickFocused() {
   return Boolean(box);
 }
 
-/** Two at most: a third takes the place of the one before. */
-function pick(id, wanted) {
-  picked = [...picked.filter((one) => one !== id), ...(wanted ? [id] : [])].slice(-2);
+/** Pick at most two results: a third replaces the first. */
+function pick(id, isPicked) {
+  picked = [...picked.filter((one) => one !== id), ...(isPicked ? [id] : [])].slice(-2);
   for (const box of answerBox.querySelectorAll("[data-pick]")) box.checked = picked.includes(box.dataset.pick);
-  answerBox.querySelector(".comparing").replaceWith(comparing());
+  answerBox.querySelector(".comparing").replaceWith(compareLink());
   if (picked.length === 2) say("Two are picked; the link at the end of the list compares them");
 }
 
-function comparing() {
+function compareLink() {
   if (picked.length < 2) return h("p", { class: "comparing hint" }, picked.length ? "Pick one more to compare." : "Pick two to see why one ranks above the other.");
   const order = names().map((name) => name.dataset.id);
   const [a, b] = [...picked].sort((one, other) => order.indexOf(one) - order.indexOf(other));

@@ -1,10 +1,10 @@
-// What a score is made of: each signal, present or absent, and the stack they make.
+// The signals of a score, as a stacked bar and as a list.
 
 import { h, percent, score } from "./dom.js";
 
 const ORDER = ["llm", "retrieval", "bm25", "quality", "intent"];
 const STAND_IN = "retrieval"; // replaces the reranker, with its weight, where there is no score
-const SAID = {
+const LABELS = {
   llm: "Reranker",
   retrieval: "Words and meaning",
   bm25: "Words (BM25)",
@@ -18,9 +18,9 @@ const ABSENT = {
   intent: "no type inferred",
 };
 
-/** A signal as people call it. */
-export function named(signal) {
-  return SAID[signal] ?? signal;
+/** The label of a signal. */
+export function labelOf(signal) {
+  return LABELS[signal] ?? signal;
 }
 
 /** The signals to show for these results, in order: those configured, and those measured. */
@@ -29,7 +29,7 @@ export function signalsOf(results, weights) {
   return [...ORDER.filter((signal) => known.has(signal)), ...[...known].filter((signal) => !ORDER.includes(signal))];
 }
 
-/** What a signal adds to a score: its share of the weight times its value. */
+/** The contribution of a signal to a score: its weight times its value. */
 export function points(result, signal) {
   return (result.weights[signal] ?? 0) * (result.signals[signal] ?? 0);
 }
@@ -37,36 +37,36 @@ export function points(result, signal) {
 /** The score as one bar, a part for each signal, and the number. */
 export function stack(result, signals) {
   const present = signals.filter((signal) => signal in result.signals);
-  const told = present.map((signal) => `${named(signal)} ${score(points(result, signal))}`).join(", ");
+  const summary = present.map((signal) => `${labelOf(signal)} ${score(points(result, signal))}`).join(", ");
   return h(
     "div",
     { class: "stack" },
-    h("div", { class: "bar", role: "img", "aria-label": `Score ${score(result.score)}: ${told}` },
-      present.map((signal) => h("span", { class: `part ${signal}`, "--share": points(result, signal), title: `${named(signal)}: ${score(points(result, signal))}` }))),
+    h("div", { class: "bar", role: "img", "aria-label": `Score ${score(result.score)}: ${summary}` },
+      present.map((signal) => h("span", { class: `part ${signal}`, "--share": points(result, signal), title: `${labelOf(signal)}: ${score(points(result, signal))}` }))),
     h("output", { class: "score", "aria-hidden": "true" }, score(result.score)),
   );
 }
 
-/** Each signal: its weight as configured and as it counted here, and its value, or that it is absent. */
+/** Each signal: its configured and its effective weight, and its value or `absent`. */
 export function list(result, signals, weights) {
   return h("ul", { class: "signals", "aria-label": `Signals of ${result.name}` }, signals.map((signal) => item(result, signal, weights)));
 }
 
 function item(result, signal, weights) {
-  const there = signal in result.signals;
+  const isPresent = signal in result.signals;
   return h(
     "li",
-    { class: there ? signal : "absent" },
-    h("span", { class: "what" }, h("span", { class: `dot ${signal}`, "aria-hidden": "true" }), named(signal), " ", h("span", { class: "weight" }, h("span", { class: "unseen" }, "weight "), weight(result.weights[signal], weights[signal] ?? (signal === STAND_IN ? weights.llm : undefined)))),
-    there ? meter(signal, result.signals[signal]) : h("span", { class: "meter" }, `absent: ${ABSENT[signal] ?? "not measured"}`),
+    { class: isPresent ? signal : "absent" },
+    h("span", { class: "what" }, h("span", { class: `dot ${signal}`, "aria-hidden": "true" }), labelOf(signal), " ", h("span", { class: "weight" }, h("span", { class: "unseen" }, "weight "), weight(result.weights[signal], weights[signal] ?? (signal === STAND_IN ? weights.llm : undefined)))),
+    isPresent ? meter(signal, result.signals[signal]) : h("span", { class: "meter" }, `absent: ${ABSENT[signal] ?? "not measured"}`),
   );
 }
 
-/** `50 %`, or `50 → 59 %` where the weight of absent ones was shared out. */
-function weight(counted, configured) {
-  if (counted === undefined) return configured ? h("s", {}, percent(configured)) : "–";
-  if (configured === undefined || Math.abs(counted - configured) < 0.005) return percent(counted);
-  return [`${Math.round(100 * configured)} → `, percent(counted)];
+/** `50 %`, or `50 → 59 %` if the weight of absent signals was distributed. */
+function weight(effective, configured) {
+  if (effective === undefined) return configured ? h("s", {}, percent(configured)) : "–";
+  if (configured === undefined || Math.abs(effective - configured) < 0.005) return percent(effective);
+  return [`${Math.round(100 * configured)} → `, percent(effective)];
 }
 
 function meter(signal, value) {

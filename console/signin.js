@@ -1,63 +1,63 @@
-// Who is asking, where the service wants to know: an OpenID Connect issuer's page (authorization code with PKCE), or a
-// token that is pasted. The token lives as long as the tab.
+// Sign in with an OpenID Connect issuer (authorization code with PKCE), or by pasting a token. The token is stored for
+// the lifetime of the tab.
 
 import { ask, token } from "./api.js";
 import { h, say } from "./dom.js";
 
-const BEGUN = "mats.sign-in";
+const PENDING = "mats.sign-in";
 const CODE = /[?&](code|error)=/;
 
-/** Sign in; whether there is a token now. With an issuer the page is left, and `returned` goes on. */
+/** Sign in; whether there is a token. With an issuer, the browser leaves the page and `finishSignIn` continues. */
 export async function signIn() {
   try {
     const { signIn: settings } = await ask("console/config.json");
-    return settings ? await leave(settings) : paste();
+    return settings ? await redirectToIssuer(settings) : pasteToken();
   } catch (error) {
-    return paste(`The issuer does not answer (${error.message}).`);
+    return pasteToken(`The issuer does not answer (${error.message}).`);
   }
 }
 
-/** Forget the token. */
+/** Delete the token. */
 export function signOut() {
   token.set(null);
   say("Signed out");
 }
 
-/** Go on where the issuer sent the browser back, if it did; what went wrong, if something did. */
-export async function returned() {
-  const begun = JSON.parse(sessionStorage.getItem(BEGUN) ?? "null");
-  if (!begun || !CODE.test(location.search)) return "";
-  sessionStorage.removeItem(BEGUN);
+/** Complete signing in after the issuer's redirect, if there was one; the problem, or an empty text. */
+export async function finishSignIn() {
+  const pending = JSON.parse(sessionStorage.getItem(PENDING) ?? "null");
+  if (!pending || !CODE.test(location.search)) return "";
+  sessionStorage.removeItem(PENDING);
   const answer = new URLSearchParams(location.search);
-  history.replaceState(null, "", `${location.pathname}${begun.hash}`);
-  if (answer.get("state") !== begun.state || !answer.get("code")) {
+  history.replaceState(null, "", `${location.pathname}${pending.hash}`);
+  if (answer.get("state") !== pending.state || !answer.get("code")) {
     return `Signing in did not work: ${answer.get("error_description") ?? answer.get("error") ?? "the answer is not to this request"}`;
   }
   try {
-    token.set(await exchanged(begun, answer.get("code")));
+    token.set(await exchangeCode(pending, answer.get("code")));
     return "";
   } catch (error) {
     return `Signing in did not work: ${error.message}`;
   }
 }
 
-/** The token for a code: of those that come, the one that names our audience; the service checks. */
-async function exchanged({ tokens, back, client, verifier, audience }, code) {
-  const wish = { grant_type: "authorization_code", code, redirect_uri: back, client_id: client, code_verifier: verifier };
-  const response = await fetch(tokens, { method: "POST", body: new URLSearchParams(wish) });
+/** The token for a code: the one with our audience, if there are two; the service verifies it. */
+async function exchangeCode({ tokens, back, client, verifier, audience }, code) {
+  const form = { grant_type: "authorization_code", code, redirect_uri: back, client_id: client, code_verifier: verifier };
+  const response = await fetch(tokens, { method: "POST", body: new URLSearchParams(form) });
   const given = await response.json();
   if (!given.access_token) throw new Error(given.error_description ?? given.error ?? `the issuer answered ${response.status}`);
   return [given.access_token, given.id_token].find((one) => audiences(one).includes(audience)) ?? given.access_token;
 }
 
-async function leave({ issuer, clientId, audience }) {
+async function redirectToIssuer({ issuer, clientId, audience }) {
   const found = await fetch(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`);
   const { authorization_endpoint: page, token_endpoint: tokens } = await found.json();
   const [verifier, state] = [secret(), secret()];
   const back = `${location.origin}${location.pathname}`;
-  sessionStorage.setItem(BEGUN, JSON.stringify({ verifier, state, tokens, back, client: clientId, audience, hash: location.hash }));
+  sessionStorage.setItem(PENDING, JSON.stringify({ verifier, state, tokens, back, client: clientId, audience, hash: location.hash }));
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
-  const wish = new URLSearchParams({
+  const query = new URLSearchParams({
     response_type: "code",
     client_id: clientId,
     redirect_uri: back,
@@ -67,11 +67,11 @@ async function leave({ issuer, clientId, audience }) {
     code_challenge: base64url(new Uint8Array(digest)),
     code_challenge_method: "S256",
   });
-  location.assign(`${page}${page.includes("?") ? "&" : "?"}${wish}`);
+  location.assign(`${page}${page.includes("?") ? "&" : "?"}${query}`);
   return false;
 }
 
-/** Whom a token is for, as it says itself; some issuers name the audience in the id token only. */
+/** The audiences in a token, not verified; some issuers name them in the id token only. */
 function audiences(token) {
   try {
     return [JSON.parse(atob(token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/"))).aud].flat();
@@ -88,7 +88,7 @@ function base64url(bytes) {
   return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-function paste(why) {
+function pasteToken(problem) {
   return new Promise((resolve) => {
     const field = h("input", { id: "token", type: "password", autocomplete: "off", required: true, spellcheck: "false" });
     const dialog = h(
@@ -103,7 +103,7 @@ function paste(why) {
         },
       },
       h("h2", { id: "sign-title" }, "Sign in"),
-      why && h("p", { class: "notice" }, why),
+      problem && h("p", { class: "notice" }, problem),
       h(
         "form",
         { method: "dialog" },

@@ -1,10 +1,10 @@
-// Light, dark, or what the system says.
+// The theme: light, dark, or the system's.
 
-const KEPT = "mats.theme";
+const KEY = "mats.theme";
 const THEMES = ["system", "light", "dark"];
 
-function kept() {
-  const theme = localStorage.getItem(KEPT);
+function storedTheme() {
+  const theme = localStorage.getItem(KEY);
   return THEMES.includes(theme) ? theme : "system";
 }
 
@@ -13,12 +13,12 @@ function set(button, theme) {
   button.textContent = `Theme: ${theme}`;
 }
 
-/** Make a button go round the themes; the choice is kept. */
+/** Make a button cycle through the themes; the choice is stored. */
 export function theme(button) {
-  set(button, kept());
+  set(button, storedTheme());
   button.addEventListener("click", () => {
-    const next = THEMES[(THEMES.indexOf(kept()) + 1) % THEMES.length];
-    localStorage.setItem(KEPT, next);
+    const next = THEMES[(THEMES.indexOf(storedTheme()) + 1) % THEMES.length];
+    localStorage.setItem(KEY, next);
     set(button, next);
   });
 }

@@ -159,7 +159,7 @@ def test_an_edit_keeps_what_it_does_not_touch(writing, desk):
     expect(field(page, "Name")).to_have_js_property("readOnly", True)
     fill(page, Description="Says something else now.")
     page.get_by_role("button", name="Save").click()
-    expect(panel(page).get_by_text("2 revisions, the newest first.")).to_be_visible()
+    expect(panel(page).get_by_text("2 revisions, newest first.")).to_be_visible()
     assert told(desk, f"{PATH}whole")["registration"] == {**before, "description": "Says something else now."}
 
 

@@ -60,7 +60,7 @@ def test_the_counts_are_those_of_the_registry(console, sample):
     expect(tile(page, "Providers")).to_have_text(f"{overview['providers']}Providers")
     about = f"{overview['registered']} registrations in {overview['home']}, {overview['findable']} findable."
     expect(page.get_by_text(about)).to_be_visible()
-    expect(page.get_by_text("Described by: their owners.")).to_be_visible()
+    expect(page.get_by_text("Writer: none.")).to_be_visible()
     for kind, count in overview["kinds"].items():
         expect(page.get_by_role("checkbox", name=f"{kind} {count}")).not_to_be_checked()
 

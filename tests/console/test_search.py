@@ -180,12 +180,12 @@ def test_a_word_inside_a_name_is_marked_and_its_neighbours_are_not(console):
 
 def test_time_and_cost_are_told_and_unfold_to_stages_tokens_and_models(console):
     page = console.open(at("search", q=REFUND))
-    line = shortlist(page).get_by_text(re.compile(r"^\d+ results in \d+ ms, no model was paid$"))
+    line = shortlist(page).get_by_text(re.compile(r"^\d+ results in \d+ ms, no model called$"))
     expect(line).to_be_visible()
     expect(shortlist(page).get_by_text("0 in, 0 out")).to_be_hidden()
     line.click()
     expect(shortlist(page).get_by_role("img", name=re.compile(r"^Of the time: .*lexical [\d.]+ ms"))).to_be_visible()
-    for shown in ("tokens", "0 in, 0 out", "lexical", "fetch", "index", "sqlite-fts5-1", "question"):
+    for shown in ("tokens", "0 in, 0 out", "lexical", "fetch", "index", "sqlite-fts5-1", "query id"):
         expect(shortlist(page).get_by_text(shown, exact=True)).to_be_visible()
 
 

@@ -48,7 +48,7 @@ def test_every_kind_of_price_is_told(console):
     for tokens, usd, told in (
         (10, None, "at an unknown price"),
         (10, 0.0, "free"),
-        (0, 0.0, "no model was paid"),
+        (0, 0.0, "no model called"),
         (9_999, 0.12345, "0.1235 USD"),
     ):
         page = shown(console, cost={"input_tokens": tokens, "output_tokens": 0, "usd": usd})

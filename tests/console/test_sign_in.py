@@ -275,7 +275,7 @@ def test_where_the_registry_is_elsewhere_its_page_says_where(elsewhere):
     page.goto(f"{elsewhere.url}/#/registry?show=sparse")
     expect(page.get_by_text("This service only answers questions.")).to_be_visible()
     page.goto(f"{elsewhere.url}/#/edit")
-    expect(page.get_by_text("Registrations are not written through this service")).to_be_visible()
+    expect(page.get_by_text("This service is read-only: see the Registry page")).to_be_visible()
 
 
 def test_where_the_registry_is_elsewhere_questions_are_answered_and_the_panel_shows_the_profile(elsewhere, sample):
