@@ -131,7 +131,7 @@ def test_dialogs_and_notices(console):
     fine(page)
 
 
-def test_the_theme_that_is_chosen_goes_before_the_systems_and_is_kept(opener, sample):
+def test_chosen_theme_overrides_the_systems_and_is_stored(opener, sample):
     page = opener(sample).open()
     assert [paper(page), press_theme(page), press_theme(page), press_theme(page)] == [
         "light", "Theme: light light", "Theme: dark dark", "Theme: system light",
@@ -207,7 +207,7 @@ def test_what_has_the_focus_is_seen_to_have_it(console):
 
 
 @pytest.mark.parametrize(("looks", "moves"), [(Looks(still=True), False), (Looks(), True)], ids=str)
-def test_nothing_moves_for_who_asked_for_less_motion(console, moves):
+def test_nothing_moves_with_reduced_motion(console, moves):
     page = console.open(at("search", q=REFUND, open=STRIPE))
     ready(page)
     seconds = page.evaluate(

@@ -29,7 +29,7 @@ def test_the_counts_are_whole(many, crowd):
         expect(page.get_by_role("checkbox", name=f"{kind} {count:,}")).to_be_attached()
 
 
-def test_the_list_goes_on_as_one_scrolls(many, crowd):
+def test_list_continues_on_scrolling(many, crowd):
     page = many.open("#/registry")
     expect(rows(page)).to_have_count(50)
     for so_far in (50, 100, 150):

@@ -72,7 +72,7 @@ def test_what_is_wrong_stands_with_its_field_while_one_types(writing):
     expect(field(page, "Namespace")).not_to_have_attribute("aria-invalid", "true")
 
 
-def test_what_is_missing_is_said_when_one_wants_to_register(writing, desk):
+def test_missing_fields_are_reported_on_register(writing, desk):
     page = writing.open("#/edit")
     fill(page, Namespace="com.acme.pay", Description="Gives money back.")
     page.get_by_role("button", name="Register").click()
@@ -85,7 +85,7 @@ def test_what_is_missing_is_said_when_one_wants_to_register(writing, desk):
     assert desk.request(f"{PATH}refund_nothing")[0] == 404
 
 
-def test_what_is_not_json_is_said_with_the_schema(writing):
+def test_invalid_json_is_reported_at_the_schema(writing):
     page = writing.open("#/edit")
     started(page, "schemer", Input_schema='{"type": ')
     expect(fault(page, "Input schema")).to_contain_text("is not JSON")
@@ -143,7 +143,7 @@ def test_what_is_registered_is_found(writing, desk):
     expect(names(page).first).to_have_text("rents_boat")
 
 
-def test_an_edit_keeps_what_it_does_not_touch(writing, desk):
+def test_edit_does_not_change_other_fields(writing, desk):
     item = an_item(
         name="whole", tags=["cards, cash", "money", "a\nb", "[x]"], examples=["first\nline", "second"],
         type_tags=["a,b"],
@@ -164,7 +164,7 @@ def test_an_edit_keeps_what_it_does_not_touch(writing, desk):
 
 
 @pytest.mark.parametrize("leave", ["by a link", "by keys", "by another form"])
-def test_leaving_unsaved_asks_and_keeps_what_was_typed(writing, desk, leave):
+def test_leaving_unsaved_asks_and_preserves_the_input(writing, desk, leave):
     put(desk, an_item(name="taken"))
     page = writing.open("#/edit")
     started(page, "taken", Description="What I have written.")
@@ -193,14 +193,14 @@ def test_leaving_unsaved_asks_and_keeps_what_was_typed(writing, desk, leave):
     assert asked == ["Leave without saving?"]
 
 
-def test_leaving_what_nobody_changed_asks_nothing(writing):
+def test_leaving_an_unchanged_form_asks_nothing(writing):
     page = writing.open("#/edit")
     expect(field(page, "Name")).to_be_focused()
     page.get_by_role("link", name="Search", exact=True).click()
     expect(box(page)).to_be_focused()
 
 
-def test_a_change_that_somebody_else_made_meanwhile_stays(writing, desk):
+def test_concurrent_change_is_not_overwritten(writing, desk):
     put(desk, an_item(name="contested"))
     page = writing.open(at("edit", id="com.acme.pay/contested"))
     fill(page, Description="My change.")
@@ -218,7 +218,7 @@ def test_a_change_that_somebody_else_made_meanwhile_stays(writing, desk):
     expect(panel(page).get_by_text("Their change.").first).to_be_visible()
 
 
-def test_an_id_that_is_taken_is_said_before_and_after_one_wants_it(writing, desk):
+def test_taken_id_is_reported_while_typing_and_on_register(writing, desk):
     put(desk, an_item(name="owned", description="Owned by somebody."))
     writing.forgive(r"status of 412 .*owned")
     page = writing.open("#/edit")
@@ -259,7 +259,7 @@ def test_the_kind_of_a_registration_cannot_change(writing, desk):
     expect(fault(page, "Kind")).to_be_empty()
 
 
-def test_removing_takes_two_presses(writing, desk):
+def test_removing_needs_two_presses(writing, desk):
     put(desk, an_item(name="going", description="Going somewhere nobody has been."))
     page = writing.open(at("edit", id="com.acme.pay/going"))
     page.get_by_role("button", name="Remove").click()

@@ -36,7 +36,7 @@ def test_every_section_and_table_of_the_report_is_there(console):
             assert shown == [[plain(cell) for cell in row] for row in (table["head"], *table["rows"])]
 
 
-def test_every_figure_loads_and_says_what_it_shows(console):
+def test_every_figure_loads_and_has_a_text_alternative(console):
     page = console.open("#/evaluation")
     figures = [figure for section in SECTIONS for figure in section["figures"]]
     images = page.get_by_role("figure").get_by_role("img")
@@ -76,7 +76,7 @@ def test_a_long_table_is_folded_and_unfolds(console):
     expect(grid).to_be_visible()
 
 
-def test_where_nothing_is_stored_it_says_how_to_measure(console):
+def test_without_results_the_page_shows_the_commands_to_measure(console):
     console.forgive(r"status of 404 .*report\.json")
     console.page.route("**/evaluation/report.json", lambda route: route.fulfill(status=404, json={"detail": "gone"}))
     page = console.open("#/evaluation")

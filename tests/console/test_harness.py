@@ -66,7 +66,7 @@ def test_less_motion_is_asked_for(browser):
         ("<img alt='' src='/lost.png'>", "console: Failed to load resource"),
     ],
 )
-def test_what_the_policy_refuses_is_told(browser, body, told):
+def test_policy_violation_is_a_complaint(browser, body, told):
     assert told in complaints(browser, body)
 
 
@@ -82,14 +82,14 @@ def test_what_the_policy_refuses_is_told(browser, body, told):
         ("window.open('https://elsewhere.invalid/popup')", "request to elsewhere: GET https://elsewhere.invalid/popup"),
     ],
 )
-def test_what_a_script_does_wrong_is_told(browser, script, told):
+def test_script_error_is_a_complaint(browser, script, told):
     assert told in complaints(browser, "<body>", script=script)
 
 
 @pytest.mark.parametrize(
     "body", ["<img alt='' src='https://elsewhere.invalid/x.png'>", "<img alt='' src='http://127.0.0.1:9/x.png'>"]
 )
-def test_a_request_to_elsewhere_is_told_without_a_policy_too(browser, body):
+def test_request_to_another_host_is_a_complaint_without_a_policy(browser, body):
     assert "request to elsewhere: GET http" in complaints(browser, body, policy="")
 
 
@@ -148,7 +148,7 @@ def test_a_rejected_registration_is_among_the_hostile_ones(hostile_home):
     assert kept.profile.endpoint == ENDPOINTS[0]
 
 
-def test_hostile_text_is_in_what_the_writer_wrote_too(hostile_home):
+def test_hostile_text_is_in_the_writers_fields_too(hostile_home):
     with homes.opened(hostile_home) as local:
         kept = local.stores.profiles.get(list(local.stores.registry.ids())).values()
     enriched = [each.profile.enrichment for each in kept if each.profile.enrichment]

@@ -139,7 +139,7 @@ def test_tags_are_shown_as_they_are_written(attacked):
         expect(panel(page).get_by_text(PAYLOADS[label], exact=True).first).to_be_visible()
 
 
-def test_what_cannot_be_seen_and_what_turns_the_direction_is_spelled_out(attacked):
+def test_invisible_and_direction_changing_characters_are_escaped(attacked):
     attacked.open("#/registry")
     for label, spelled in (
         ("invisible", "re⟨U+200B⟩fu⟨U+2060⟩nd ⟨U+3164⟩⟨U+00AD⟩<img"),
@@ -151,7 +151,7 @@ def test_what_cannot_be_seen_and_what_turns_the_direction_is_spelled_out(attacke
         expect(panel(page).get_by_text(spelled).nth(3)).to_be_visible()
 
 
-def test_an_emoji_is_shown_as_it_is_and_what_hides_behind_it_is_not(attacked):
+def test_emoji_are_shown_unchanged_and_hidden_characters_are_escaped(attacked):
     page = attacked.open()
     shown = page.evaluate(
         "async (text) => (await import('/console/dom.js')).visible(text)", "❤\ufe0f a\ufe0f\u200bb\U000e0101"
@@ -204,7 +204,7 @@ def test_a_hostile_name_leads_to_its_own_page_and_no_other(attacked):
         expect(page.get_by_label("Name (required)", exact=True)).to_have_value(name)
 
 
-def test_what_a_failing_service_says_is_text(attacked):
+def test_error_messages_are_shown_as_text(attacked):
     attacked.forgive(r"status of 503 .*/discover")
     page = attacked.open()
     for text in PAYLOADS.values():

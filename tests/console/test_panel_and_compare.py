@@ -90,7 +90,7 @@ def test_every_version_is_listed_with_what_it_changed(blank, empty):
     expect(versions.nth(1)).to_contain_text("the first")
 
 
-def test_the_focus_goes_into_the_panel_and_back_to_where_it_came_from(console):
+def test_focus_moves_into_the_panel_and_back_to_its_link(console):
     page = console.open(at("search", q=REFUND))
     for away in (
         lambda: page.keyboard.press("Escape"),
@@ -105,7 +105,7 @@ def test_the_focus_goes_into_the_panel_and_back_to_where_it_came_from(console):
         expect(names(page).nth(1)).to_be_focused()
 
 
-def test_the_page_is_as_wide_as_before_when_the_panel_is_gone_with_another_page(console):
+def test_leaving_the_page_removes_the_panel_and_restores_the_width(console):
     page = console.open("#/registry")
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     width = page.get_by_role("main").bounding_box()["width"]
@@ -127,7 +127,7 @@ def test_two_picked_results_are_compared(console):
     assert asked == []
 
 
-def test_capabilities_of_one_name_are_told_apart(console):
+def test_capabilities_of_one_name_are_distinguished(console):
     page = console.open(at("compare", q=REFUND, a=PAYPAL, b=STRIPE))
     expect(page.get_by_role("heading", level=1)).to_have_text(f"Why is {STRIPE} above {PAYPAL}?")
     expect(page.get_by_role("columnheader", name=f"1. {STRIPE}")).to_be_visible()
@@ -155,13 +155,13 @@ def test_the_differences_of_the_signals_make_the_difference_of_the_scores(consol
     expect(page.get_by_text(re.compile(rf"It scores \{score[-1].strip()}\. For it: "))).to_be_visible()
 
 
-def test_a_signal_that_one_lacks_is_said_and_what_follows_from_it(console):
+def test_absent_signal_is_shown_with_its_effect_on_weights(console):
     page = console.open(PAIR)
     expect(page.get_by_role("row", name=re.compile("^Trust")).get_by_text("absent", exact=True)).to_be_visible()
     expect(page.get_by_text(f"{PAYPAL} has no trust, so its other signals weigh more.")).to_be_visible()
 
 
-def test_what_matched_in_each_of_them_is_told(console, sample):
+def test_matched_words_of_both_are_shown(console, sample):
     page = console.open(PAIR)
     for result in answered(sample, REFUND)["results"][:2]:
         one = page.get_by_role("region", name=result["id"], exact=True)
@@ -177,7 +177,7 @@ def test_what_matched_in_each_of_them_is_told(console, sample):
         (at("compare", a=STRIPE, b=PAYPAL), "No query: pick two results of a search."),
     ],
 )
-def test_a_pair_that_cannot_be_compared_is_said(console, address, notice):
+def test_pair_that_cannot_be_compared_is_reported(console, address, notice):
     page = console.open(address)
     expect(page.get_by_text(notice)).to_be_visible()
     page.get_by_role("link", name="← The shortlist").click()

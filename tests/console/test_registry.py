@@ -66,7 +66,7 @@ def test_the_counts_are_those_of_the_registry(console, sample):
 
 
 @pytest.mark.parametrize("label", SHOWS)
-def test_every_count_leads_to_what_it_counts(opener, amiss, label):
+def test_every_count_links_to_its_capabilities(opener, amiss, label):
     page = opener(amiss).open("#/registry?show=deprecated" if label == "All" else "#/registry")
     expect(rows(page).first).to_be_visible()
     tile(page, label).press("Enter")
@@ -88,7 +88,7 @@ def test_a_rejected_registration_stands_with_its_error(opener, amiss):
     expect(panel(page).get_by_text("Rejected: ").locator("..")).to_contain_text(PAYLOADS["image"])
 
 
-def test_a_sparse_one_says_what_it_lacks(opener, amiss):
+def test_sparse_capability_shows_the_reason(opener, amiss):
     page = opener(amiss).open("#/registry?show=sparse")
     expect(rows(page).filter(has_text="refund_more")).to_contain_text("no description")
     for one in listed(amiss, "show=sparse")["capabilities"]:
@@ -137,7 +137,7 @@ def test_typing_narrows_the_list_and_nothing_typed_is_lost(console, sample):
     expect(box).to_have_value("com.str")
 
 
-def test_what_was_typed_does_not_call_back_whoever_has_left(console):
+def test_pending_filter_does_not_return_to_a_page_that_was_left(console):
     console.page.clock.install()
     page = console.open("#/registry")
     page.get_by_role("searchbox", name="Filter").fill("stripe")
@@ -172,7 +172,7 @@ def test_keys_walk_through_the_list_and_open(console, sample):
     expect(links.nth(1)).to_be_focused()
 
 
-def test_the_list_goes_on_where_one_scrolls_and_after_a_failure(console, sample):
+def test_list_continues_on_scrolling_and_after_a_failure(console, sample):
     console.forgive(r"status of 503 .*after=")
     page = console.open()
     page.route("**/registry/capabilities?*after=*", lambda route: route.fulfill(status=503, json={"detail": "not now"}))
@@ -194,7 +194,7 @@ def test_a_wish_that_the_registry_does_not_know_is_refused_readably(console):
     expect(rows(page).first).to_be_visible()
 
 
-def test_exposure_says_whose_capabilities_were_shown(console, sample):
+def test_exposure_shows_the_counts_of_each_provider(console, sample):
     for _ in range(3):
         answered(sample, "refund a card payment")
     page = console.open("#/registry")

@@ -119,7 +119,7 @@ def test_the_same_question_again_is_asked_anew(console):
     assert len(asked) == 1
 
 
-def test_the_verdict_and_what_was_missing_stand_above_the_list(console, sample):
+def test_verdict_and_degradations_are_above_the_list(console, sample):
     page = console.open(at("search", q=REFUND))
     expect(shortlist(page).get_by_text("Match The registry has this.")).to_be_visible()
     expect(shortlist(page).get_by_text("Degraded: llm. Without the reranker")).to_be_visible()
@@ -127,7 +127,7 @@ def test_the_verdict_and_what_was_missing_stand_above_the_list(console, sample):
         expect(shortlist(page).get_by_text(f"Degraded: {stage}.")).to_be_visible()
 
 
-def test_each_signal_shows_its_value_and_its_weight_as_configured_and_as_counted(console, sample):
+def test_each_signal_shows_value_configured_and_effective_weight(console, sample):
     page = console.open(at("search", q=REFUND))
     stripe = next(one for one in answered(sample, REFUND)["results"] if one["id"] == STRIPE)
     value = {name: f"{number:.2f}" for name, number in stripe["signals"].items()}
@@ -142,7 +142,7 @@ def test_each_signal_shows_its_value_and_its_weight_as_configured_and_as_counted
     expect(trust).to_have_text("Trust weight 30 %absent: no trust given")
 
 
-def test_a_score_says_what_it_is_made_of(console, sample):
+def test_score_shows_the_contribution_of_each_signal(console, sample):
     page = console.open(at("search", q=REFUND))
     stripe = next(one for one in answered(sample, REFUND)["results"] if one["id"] == STRIPE)
     added = {name: f"{stripe['weights'][name] * number:.2f}" for name, number in stripe["signals"].items()}
@@ -178,7 +178,7 @@ def test_a_word_inside_a_name_is_marked_and_its_neighbours_are_not(console):
     expect(names(page).first).to_have_text("create_refund")
 
 
-def test_time_and_cost_are_told_and_unfold_to_stages_tokens_and_models(console):
+def test_time_and_cost_expand_to_stages_tokens_and_models(console):
     page = console.open(at("search", q=REFUND))
     line = shortlist(page).get_by_text(re.compile(r"^\d+ results in \d+ ms, no model called$"))
     expect(line).to_be_visible()
@@ -215,7 +215,7 @@ def test_keys_walk_through_the_list_open_pick_and_close(console, sample):
     expect(cards(page)).to_have_count(len(ids))
 
 
-def test_a_third_pick_takes_the_place_of_the_one_before(console):
+def test_third_pick_replaces_the_first(console):
     page = console.open(at("search", q=REFUND))
     picks = cards(page).get_by_role("checkbox")
     for place in (2, 0, 3):
@@ -251,7 +251,7 @@ def test_keys_are_letters_where_one_types(console):
     expect(page).to_have_url(re.compile("#/search$"))
 
 
-def test_a_question_mark_lists_the_keys_and_escape_takes_the_list_away(console):
+def test_question_mark_lists_the_keys_and_escape_closes_the_list(console):
     page = console.open("#/registry")
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     page.keyboard.press("?")
@@ -265,7 +265,7 @@ def test_a_question_mark_lists_the_keys_and_escape_takes_the_list_away(console):
     expect(page.get_by_role("button", name="Keys")).to_be_focused()
 
 
-def test_the_next_question_takes_the_place_of_the_last(console, sample):
+def test_next_query_replaces_the_last(console, sample):
     page = console.open()
     find(page, REFUND)
     find(page, "speak a text aloud")

@@ -36,7 +36,7 @@ def test_an_answer_with_the_reranker_shows_its_signal_and_no_stand_in(console):
     expect(cards(page).get_by_role("img", name=told.replace("0.47", f"{0.5 * 0.95:.2f}"))).to_be_visible()
 
 
-def test_what_an_answer_cost_is_told_with_its_tokens_and_models(console):
+def test_cost_is_shown_with_tokens_and_models(console):
     page = shown(console)
     line = shortlist(page).get_by_text("2 results in 840 ms, 0.001234 USD")
     line.click()
@@ -44,7 +44,7 @@ def test_what_an_answer_cost_is_told_with_its_tokens_and_models(console):
         expect(shortlist(page).get_by_text(text, exact=True)).to_be_visible()
 
 
-def test_every_kind_of_price_is_told(console):
+def test_every_kind_of_price_is_shown(console):
     for tokens, usd, told in (
         (10, None, "at an unknown price"),
         (10, 0.0, "free"),
@@ -64,7 +64,7 @@ def test_only_the_spellings_that_were_found_are_marked(console):
     expect(cards(page).nth(1).get_by_text(found)).to_be_visible()
 
 
-def test_what_wants_a_second_look_is_said_in_words(console):
+def test_warnings_are_shown_as_words(console):
     page = shown(console)
     second = cards(page).nth(1)
     for text in ("deprecated", "as registered", "suspicious: its text contains bidirectional control characters"):
@@ -75,7 +75,7 @@ def test_what_wants_a_second_look_is_said_in_words(console):
     expect(cards(page).nth(0).get_by_text("version 2.1")).to_be_visible()
 
 
-def test_every_verdict_is_said(console):
+def test_every_verdict_is_shown(console):
     for verdict, told in (
         ("match", "Match The registry has this."),
         ("weak", "Weak No clear match: check before you use one."),
@@ -85,7 +85,7 @@ def test_every_verdict_is_said(console):
         expect(shortlist(page).get_by_text(told)).to_be_visible()
 
 
-def test_everything_that_was_missing_is_said(console):
+def test_every_degradation_is_shown(console):
     missing = {
         "llm": "Without the reranker, words and meaning take its weight.",
         "neural": "Searched by words only.",
@@ -98,14 +98,14 @@ def test_everything_that_was_missing_is_said(console):
         expect(shortlist(page).get_by_text(f"Degraded: {stage}. {told}")).to_be_visible()
 
 
-def test_verdict_stages_and_signals_of_a_later_service_are_shown_by_their_names(console):
+def test_unknown_verdicts_stages_and_signals_are_shown_by_name(console):
     first = {**FIRST, "signals": {**FIRST["signals"], "novelty": 0.5}, "weights": {**FIRST["weights"], "novelty": 0.1}}
     page = shown(console, verdict="perhaps", results=[first])
     expect(shortlist(page).get_by_text("perhaps")).to_be_visible()
     expect(signals(cards(page).nth(0)).last).to_have_text("novelty weight 10 %0.50")
 
 
-def test_a_service_that_does_not_say_its_weights_is_shown_with_those_that_counted(console):
+def test_without_configured_weights_the_effective_ones_are_shown(console):
     console.forgive(r"status of 503 .*/healthz")
     page = console.open("#/evaluation")
     fulfil(page, {"detail": "not now"}, status=503, url="**/healthz")

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.server
 OUT = {"type": "about:blank", "title": "Service Unavailable", "status": 503, "detail": "the index cannot be read now"}
 
 
-def test_no_answer_at_all_is_said_and_the_next_one_comes(console):
+def test_missing_answer_is_reported_and_the_next_one_is_shown(console):
     console.forgive(r"net::ERR_FAILED .*/discover")
     page = console.open()
     page.route("**/discover", lambda route: route.abort())
@@ -42,7 +42,7 @@ def test_no_answer_at_all_is_said_and_the_next_one_comes(console):
     expect(page.get_by_text("The service does not answer")).to_have_count(0)
 
 
-def test_a_service_that_stops_while_one_looks_is_told_when_it_is_asked_again(opener, tmp_path):
+def test_stopped_service_is_reported_at_the_next_query(opener, tmp_path):
     with serving(Mats(tmp_path / "home"), "--sample") as service:
         console = opener(service)
         console.forgive("ERR_CONNECTION_REFUSED")
@@ -57,7 +57,7 @@ def test_a_service_that_stops_while_one_looks_is_told_when_it_is_asked_again(ope
 
 
 @pytest.mark.parametrize("status", [503, 429])
-def test_what_the_service_says_of_its_trouble_is_shown(console, status):
+def test_error_message_of_the_service_is_shown(console, status):
     console.forgive(rf"status of {status} .*/discover")
     page = console.open()
     fulfil(page, {**OUT, "status": status}, status=status)
@@ -69,7 +69,7 @@ def test_what_the_service_says_of_its_trouble_is_shown(console, status):
     expect(names(page).first).to_have_text("create_refund")
 
 
-def test_an_answer_that_is_no_json_is_said(console):
+def test_answer_that_is_not_json_is_reported(console):
     page = console.open()
     page.route("**/discover", lambda route: route.fulfill(status=200, content_type="text/html", body="<h1>Proxy</h1>"))
     box(page).fill(REFUND)
@@ -77,7 +77,7 @@ def test_an_answer_that_is_no_json_is_said(console):
     expect(shortlist(page).get_by_text("The service's answer is not JSON.")).to_be_visible()
 
 
-def test_a_refused_question_says_what_is_wrong_with_it(console):
+def test_rejected_query_shows_its_faults(console):
     console.forgive(r"status of 422 .*/discover")
     page = console.open(at("search", q="refund " * 400))
     expect(shortlist(page).get_by_role("listitem")).to_contain_text("query string should have at most")
@@ -155,7 +155,7 @@ def test_looking_at_results_asks_nothing_again(console):
     assert [json.loads(one.post_data)["query"] for one in asked] == [REFUND]
 
 
-def test_what_cannot_be_looked_up_is_said_beside_the_list(console):
+def test_failed_lookup_is_reported_beside_the_list(console):
     console.forgive(r"status of 404 .*nobody")
     page = console.open(at("search", q=REFUND, open="com.nobody/nothing"))
     expect(panel(page).get_by_text("com.nobody/nothing").last).to_be_visible()
@@ -164,7 +164,7 @@ def test_what_cannot_be_looked_up_is_said_beside_the_list(console):
     expect(panel(page)).to_have_count(0)
 
 
-def test_an_empty_registry_has_no_answer_and_says_so(blank):
+def test_empty_registry_shows_that_nothing_matches(blank):
     page = blank.open(at("search", q=REFUND))
     expect(shortlist(page).get_by_text("None No capability matches.")).to_be_visible()
     expect(shortlist(page).get_by_text("0 results in")).to_be_visible()

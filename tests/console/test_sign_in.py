@@ -95,7 +95,7 @@ def sign(page, name="Sign in"):
     return page.get_by_role("banner").get_by_role("button", name=name)
 
 
-def test_nobody_is_asked_to_sign_in_where_the_service_asks_nobody(console):
+def test_without_an_authorizer_there_is_no_sign_in(console):
     page = console.open(at("search", q=REFUND))
     expect(cards(page).first).to_be_visible()
     expect(page.get_by_role("button", name=re.compile("Sign"))).to_have_count(0)
@@ -164,7 +164,7 @@ def test_an_answer_to_another_request_is_refused_visibly(console, refused, answe
     assert "code=" not in page.url
 
 
-def test_a_code_that_the_issuer_does_not_take_is_said(console, refused):
+def test_code_rejected_by_the_issuer_is_reported(console, refused):
     console.forgive(r"status of 400 .*/issuer/token")
     Issuer(console, error="invalid_grant", error_description="The code has expired")
     page, sent = refused()
@@ -203,7 +203,7 @@ def test_settings_that_cannot_be_read_leave_the_token_dialog(console, refused):
     expect(page.get_by_role("dialog", name="Sign in")).to_contain_text("The service does not answer.")
 
 
-def test_without_an_issuer_a_token_is_pasted_and_kept_in_the_tab_only(console, refused):
+def test_pasted_token_is_stored_in_the_tab_only(console, refused):
     page, sent = refused()
     sign(page).click()
     dialog = page.get_by_role("dialog", name="Sign in")
@@ -222,7 +222,7 @@ def test_without_an_issuer_a_token_is_pasted_and_kept_in_the_tab_only(console, r
 
 
 @pytest.mark.parametrize("away", ["Escape", "Cancel"])
-def test_a_dialog_that_is_closed_signs_nobody_in(refused, away):
+def test_closed_dialog_does_not_sign_in(refused, away):
     page, sent = refused()
     sign(page).click()
     dialog = page.get_by_role("dialog", name="Sign in")
@@ -236,7 +236,7 @@ def test_a_dialog_that_is_closed_signs_nobody_in(refused, away):
     assert not any(sent)
 
 
-def test_signing_out_forgets_the_token_and_what_was_answered_to_it(refused):
+def test_signing_out_deletes_the_token_and_its_answers(refused):
     page, sent = refused()
     sign(page).click()
     page.get_by_role("dialog").get_by_label("A bearer token of your issuer.").fill("mine")
@@ -268,7 +268,7 @@ def elsewhere(console):
     return console
 
 
-def test_where_the_registry_is_elsewhere_its_page_says_where(elsewhere):
+def test_read_only_registry_page_names_the_tables(elsewhere):
     page = elsewhere.open("#/registry")
     expect(page.get_by_text("This service only answers questions.")).to_contain_text("Registry table in DynamoDB")
     page.keyboard.press("j")
@@ -278,7 +278,7 @@ def test_where_the_registry_is_elsewhere_its_page_says_where(elsewhere):
     expect(page.get_by_text("This service is read-only: see the Registry page")).to_be_visible()
 
 
-def test_where_the_registry_is_elsewhere_questions_are_answered_and_the_panel_shows_the_profile(elsewhere, sample):
+def test_read_only_service_answers_queries_and_the_panel_shows_the_profile(elsewhere, sample):
     page = elsewhere.open()
     asked = questions(page)
     find(page, REFUND)

@@ -23,7 +23,7 @@ def models(bedrock: BedrockServer) -> dict[str, str]:
     return {**bedrock.client_environment(), "MATS_BEDROCK": "1"}
 
 
-def test_enrich_without_bedrock_says_how_to_enable_it(mats: Mats):
+def test_enrich_without_bedrock_names_the_setting(mats: Mats):
     ran = mats("enrich")
     assert ran.code == 3
     assert "MATS_BEDROCK=1" in ran.err

@@ -175,7 +175,7 @@ def test_scores_without_a_clear_candidate_are_void(server, models, arguments, wh
         [{"toolUse": {"toolUseId": "t", "name": "judge", "input": '{"t": "tool", "s": [90, 40, 7'}}],
     ],
 )
-def test_a_truncated_reply_keeps_its_complete_scores(server, models, content):
+def test_complete_scores_of_a_truncated_reply_count(server, models, content):
     server.play = one_after_another(converse_reply(content, stop="max_tokens"))
     result = models.reranker.rerank("x", several(3))
     assert (result.scores, result.cut_off, result.intent) == ((0.9, 0.4), True, "tool")

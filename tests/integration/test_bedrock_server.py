@@ -132,7 +132,7 @@ def test_a_forced_writer_uses_the_words_of_the_registration(server, client):
     assert arguments_of(reply)["summary"] == arguments_of(reply)["action"] == ""
 
 
-def test_without_a_forced_tool_the_model_says_ok(server, client):
+def test_without_a_forced_tool_the_model_answers_ok(server, client):
     reply = client.converse(**asking(toolConfig=forced(auto={})))
     assert (reply["output"]["message"]["content"], reply["stopReason"]) == ([{"text": "ok"}], "end_turn")
 

@@ -59,7 +59,7 @@ def test_every_fault_of_a_wrong_item_is_named_on_one_line(mats):
     assert "Traceback" not in wrong.err
 
 
-def test_an_import_keeps_the_good_rows_and_names_the_bad_with_their_lines(mats, tmp_path):
+def test_import_registers_valid_rows_and_names_invalid_lines(mats, tmp_path):
     file = tmp_path / "many.jsonl.gz"
     bad = [b"{not json}\n", b'{"namespace": "com.acme"}\n', b"\xff\xfe\n", b"[1, 2]\n", b"[" * 100_000 + b"\n"]
     file.write_bytes(
@@ -166,7 +166,7 @@ def test_any_query_gets_an_answer(mats, query):
 
 
 @pytest.mark.parametrize("query", ["", "   ", "x" * 2_001])
-def test_a_query_that_says_nothing_or_too_much_is_refused(mats, query):
+def test_empty_or_overlong_query_is_rejected(mats, query):
     ran = mats("search", "--json", "--", query)
     assert ran.code == 1
     assert "query" in ran.err
@@ -187,7 +187,7 @@ def test_a_caller_sees_only_what_its_audiences_may(mats):
     assert len(mats("search", "payroll", "--json", MATS_AUDIENCES="hr, finance").json["results"]) == 1
 
 
-def test_help_says_what_every_command_does(mats):
+def test_help_describes_every_command(mats):
     ran = mats("--help")
     for command in ("serve", "add", "import", "search", "show", "remove", "trust", "stats", "reconcile", "evaluate"):
         assert command in ran.out

@@ -131,7 +131,7 @@ def test_the_api_is_still_described_at_docs(service):
     assert ask(service, "/docs").status == 200
 
 
-def test_who_starts_it_is_sent_to_the_console_first(service):
+def test_greeting_names_the_console_first(service):
     _, console, docs = (service.process.stdout.readline().decode().strip() for _ in range(3))
     assert console == f"{service.url} in a browser"
     assert docs.startswith(f"{service.url}/docs")
@@ -191,7 +191,7 @@ def test_every_item_that_breaks_the_contract_is_listed_and_can_be_looked_at(serv
     assert ask(service, at("com.acme/no-json")).json["registration"] is None
 
 
-def test_one_is_shown_with_its_versions_whatever_it_is_visible_to(service, mats):
+def test_capability_is_shown_with_versions_regardless_of_visible_to(service, mats):
     for path in (at("com.acme/docs/read file"), "/registry/capabilities/com.acme%2Fdocs%2Fread%20file"):
         told = ask(service, path).json
         assert told["registration"] == ITEMS[1]
@@ -271,7 +271,7 @@ def test_wrong_requests_are_problems_that_name_the_field(service, method, path, 
         {"sec_fetch_site": "same-site"},
     ],
 )
-def test_pages_of_others_are_kept_out(service, headers):
+def test_cross_origin_pages_are_rejected(service, headers):
     body = tool("intruder")
     for method, path, sent in (
         ("GET", "/registry", None),
@@ -312,7 +312,7 @@ def test_its_own_page_is_let_in(service):
 # --- checking and previewing ---
 
 
-def test_a_check_tells_every_fault_and_what_would_become_of_it(service):
+def test_check_returns_every_fault_or_the_placement(service):
     told = ask(service, "/registry/check", {"namespace": "A B", "name": "x", "kind": "robot"}, method="POST").json
     assert (told["valid"], told["id"], told["placed"]) == (False, None, None)
     assert {error["field"] for error in told["errors"]} == {"namespace", "kind"}
@@ -358,7 +358,7 @@ def test_a_body_that_cannot_be_read_is_a_problem(service, raw: bytes, status: in
         b'{"\\ud800": 1}',
     ],
 )
-def test_what_is_no_registration_is_refused_and_the_check_says_why(service, raw: bytes):
+def test_invalid_registration_is_rejected_and_check_has_the_faults(service, raw: bytes):
     told = ask(service, "/registry/check", method="POST", raw=raw)
     assert (told.status, told.json["valid"]) == (200, False)
     assert told.json["errors"]
@@ -366,7 +366,7 @@ def test_what_is_no_registration_is_refused_and_the_check_says_why(service, raw:
         assert Problem.model_validate(ask(service, path, method=method, raw=raw).json).status == 422
 
 
-def test_a_preview_is_what_the_command_prints(service, mats):
+def test_preview_equals_the_output_of_the_command(service, mats):
     item = tool("pay back", description="Give money back to a card", examples=["refund my card"])
     told = ask(service, "/registry/preview", item, method="POST").json
     assert told == mats("preview", "-", "--json", stdin=rows(item)).json
@@ -402,7 +402,7 @@ def test_an_item_is_registered_found_changed_and_taken_out(service):
     assert "com.acme/été/plan" not in listed(service, "limit=200")
 
 
-def test_what_may_not_be_written_says_why(service):
+def test_rejected_write_has_the_reason(service):
     reply = ask(service, at("com.acme/other"), tool("refund"), method="PUT")
     assert (reply.status, [error["field"] for error in reply.json["errors"]]) == (422, ["name"])
     reply = ask(service, at("com.acme/x"), {**tool("x"), "kind": "robot"}, method="PUT")
@@ -420,7 +420,7 @@ def test_what_was_taken_out_may_come_back_as_another_kind(service):
         assert service.request("/capabilities/com.acme%2Fchangeling")[0] == 404
 
 
-def test_of_two_who_saw_the_same_one_writes(service):
+def test_of_two_writers_of_one_version_one_succeeds(service):
     path = at("com.acme/race")
     for turn in range(10):
         seen = ask(service, path)
@@ -445,7 +445,7 @@ def test_what_another_process_has_changed_is_not_written_over(service, mats):
     assert ask(service, path, method="DELETE").status == 200
 
 
-def test_many_write_at_once_and_all_of_it_is_there(service):
+def test_concurrent_writes_are_all_stored(service):
     names = [f"many-{n}" for n in range(30)]
     with ThreadPoolExecutor(10) as pool:
         replies = list(pool.map(lambda name: ask(service, at(f"com.acme/{name}"), tool(name), method="PUT"), names))

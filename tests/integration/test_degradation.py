@@ -125,7 +125,7 @@ def judging(count: int) -> RerankResult:
     return RerankResult(scores=(0.5,) * count)
 
 
-def test_after_its_rest_a_reranker_is_asked_once_and_trusted_again_when_it_answers():
+def test_circuit_breaker_probes_the_reranker_once_and_closes_when_it_answers():
     alive, clock = threading.Event(), FakeClock()
     reranker = ScriptedReranker(
         lambda query, shown: judging(len(shown)) if alive.is_set() else DependencyFailed("no answer")
@@ -213,7 +213,7 @@ def test_models_that_hang_take_no_thread_from_the_index():
 
 @pytest.mark.timing
 @pytest.mark.parametrize("budget_ms", [0, 20, 150])
-def test_a_reranker_that_no_thread_is_free_for_costs_its_budget_at_most(budget_ms):
+def test_reranker_without_a_free_thread_costs_at_most_its_budget(budget_ms):
     reranker = ScriptedReranker(lambda query, shown: judging(len(shown)))
     discover = discover_with(
             reranker=reranker,

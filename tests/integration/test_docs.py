@@ -115,5 +115,5 @@ def _anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("name", ["api.md", "cli.md", "settings.md"])
-def test_the_reference_is_what_the_code_says(name: str):
+def test_reference_pages_are_up_to_date(name: str):
     assert (FOLDER / name).read_text() == pages()[name], "run: make docs"

@@ -133,7 +133,7 @@ def canned(talking: CannedServer, monkeypatch: pytest.MonkeyPatch) -> CannedServ
 
 class TestWhatTheServiceRefuses:
     @pytest.mark.parametrize("code", CODES)
-    def test_every_error_code_is_named_and_an_operators_mistake_is_told_apart(self, recorder, code):
+    def test_every_error_code_is_named_and_permission_errors_are_distinct(self, recorder, code):
         recorder.play = every(Refuse(500 if "Internal" in code else 400, code))
         tables = asking_once()
         for asking in ASKED.values():
@@ -153,11 +153,11 @@ class TestWhatTheServiceRefuses:
         assert "renew them" in str(failure_of(ASKED["registry.get"], asking_once()))
 
     @pytest.mark.parametrize("code", ["AccessDeniedException", "ResourceNotFoundException"])
-    def test_a_missing_table_or_right_says_where_to_look(self, recorder, code):
+    def test_missing_table_or_permission_names_where_to_look(self, recorder, code):
         recorder.play = every(Refuse(400, code))
         assert "policies of the caller and the stacks" in str(failure_of(ASKED["registry.get"], asking_once()))
 
-    def test_without_credentials_nobody_is_asked(self, recorder, monkeypatch):
+    def test_without_credentials_no_request_is_sent(self, recorder, monkeypatch):
         monkeypatch.delenv("AWS_ACCESS_KEY_ID")
         monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
         error = failure_of(ASKED["registry.get"], asking_once())
@@ -250,12 +250,12 @@ class TestManyRows:
         canned.respond(CannedResponse(json.dumps(first).encode()), CannedResponse(json.dumps(last).encode()))
         assert list(DynamoRegistry(asking_once(), "table").ids()) == [PAY.id]
 
-    def test_a_listing_that_breaks_off_says_so_and_gives_no_half_list(self, canned):
+    def test_interrupted_listing_fails_without_a_partial_list(self, canned):
         first = {"Items": [KEY], "Count": 1, "LastEvaluatedKey": KEY}
         canned.respond(CannedResponse(json.dumps(first).encode()), CannedResponse(b"", 503))
         failure_of(ASKED["registry.ids"], asking_once())
 
-    def test_one_write_of_many_that_fails_fails_them_all_and_says_why(self, recorder):
+    def test_one_failed_write_fails_the_batch_with_its_reason(self, recorder):
         recorder.play = every(Refuse(400, "ThrottlingException"))
         tables = asking_once()
         with pytest.raises(DependencyFailed, match="ThrottlingException"):
@@ -287,7 +287,7 @@ class TestTwoAtOnce:
         assert list(DynamoProfiles(asking_once(), "table").save([stored()])) == [PAY.id]
 
     @pytest.mark.parametrize("reason", ["ThrottlingError", "ProvisionedThroughputExceeded", "ItemCollectionSizeLimit"])
-    def test_a_transaction_that_was_cancelled_for_another_reason_is_an_error_that_names_it(self, canned, reason):
+    def test_cancelled_transaction_is_an_error_with_its_reason(self, canned, reason):
         canned.respond(cancelled(reason, "None"))
         assert reason in str(failure_of(ASKED["profiles.save"], asking_once()))
 
@@ -307,7 +307,7 @@ class TestTwoAtOnce:
         with pytest.raises(DependencyFailed, match="is being written by someone else"):
             DynamoRegistry(asking_once(), "table").put([PAY])
 
-    def test_a_list_of_indices_that_others_change_all_the_time_is_given_up_readably(self, canned):
+    def test_constantly_changing_list_of_indices_fails_with_a_readable_error(self, canned):
         empty = CannedResponse(b"{}")
         late = CannedResponse(json.dumps({"__type": "ConditionalCheckFailedException", "message": "no"}).encode(), 400)
         canned.respond(*[empty, late] * 20)
@@ -350,7 +350,7 @@ class TestCallers:
         assert callers.audiences(self.ROLE) == {"ops", "board"}
         assert len(canned.asked) == 2
 
-    def test_one_that_nobody_wrote_down_belongs_to_none_and_is_remembered_as_well(self, canned):
+    def test_unknown_caller_has_no_audience_and_is_cached_too(self, canned):
         callers = self.callers(Turn())
         canned.respond(CannedResponse(b"{}"))
         assert callers.audiences(self.ROLE) == callers.audiences(self.ROLE) == frozenset()
@@ -370,7 +370,7 @@ class TestCallers:
         canned.respond(self.holding(value))
         assert self.callers(Turn()).audiences(self.ROLE) == audiences
 
-    def test_a_table_that_fails_does_not_matter_within_the_minute_and_then_nobody_is_let_in(self, canned):
+    def test_failing_callers_table_matters_only_after_the_cached_minute(self, canned):
         clock = Turn()
         callers = self.callers(clock)
         canned.respond(self.row("ops"), CannedResponse(b"", 503))
@@ -404,7 +404,7 @@ class TestTheBus:
     def bus(self) -> EventBus:
         return EventBus("mats")
 
-    def test_every_rejection_is_told_with_its_id_and_error(self, recorder):
+    def test_every_rejection_is_announced_with_id_and_error(self, recorder):
         self.bus().announce_rejections([rejected(n) for n in range(23)])
         told = [json.loads(entry["Detail"]) for entry in recorder.entries]
         assert told == [{"id": f"com.acme/tool-{n}", "error": "tags: must be a list"} for n in range(23)]
@@ -425,12 +425,12 @@ class TestTheBus:
             self.bus().announce_rejections([rejected()])
 
     @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"<html></html>"])
-    def test_an_answer_that_says_nothing_is_not_taken_for_a_yes(self, canned, content):
+    def test_empty_response_is_not_a_success(self, canned, content):
         canned.respond(CannedResponse(content))
         with pytest.raises(DependencyFailed, match="bus mats"):
             self.bus().announce_rejections([rejected()])
 
-    def test_what_is_not_heard_is_said_again(self, recorder):
+    def test_unacknowledged_events_are_sent_again(self, recorder):
         recorder.play = nth(1, Cut())
         self.bus().announce_rejections([rejected()])
         assert len(recorder.entries) == 1
@@ -541,7 +541,7 @@ class TestARealTable:
         assert list(registry.ids()) == []
 
     @pytest.mark.parametrize("number", [1e-130, 10**38 - 1, 0.1, -0.0])
-    def test_a_number_at_the_edge_is_kept(self, tables, table, number):
+    def test_extreme_numbers_are_stored_exactly(self, tables, table, number):
         registry = DynamoRegistry(tables, table)
         registration = a_registration(input_schema={"maximum": number})
         assert list(registry.put([registration]).values()) == [Placed.NEW]
@@ -558,7 +558,7 @@ class TestARealTable:
         registry.put([registration])
         assert Registration.parse(registry.get([registration.id])[registration.id]) == registration
 
-    def test_the_deepest_registration_is_kept(self, tables, table):
+    def test_deepest_registration_is_stored(self, tables, table):
         deep: Any = "x"
         for _ in range(31):
             deep = {"a": deep}

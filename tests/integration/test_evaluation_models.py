@@ -201,7 +201,7 @@ def test_an_enriched_registry_is_written_once(server, settings):
 
 class TestNotRun:
     @pytest.mark.parametrize("name", ASKING)
-    def test_without_bedrock_the_reason_says_what_to_do(self, name):
+    def test_without_bedrock_the_reason_names_the_setting(self, name):
         assert "MATS_BEDROCK=1" in Models(Settings(encoder="none")).lacking(VARIANTS[name].needs)
 
     def test_without_a_model_the_reason_names_the_setting(self, settings):

@@ -112,7 +112,7 @@ def test_a_full_disk_does_not_stop_the_service_from_answering(mats: Mats):
 
 
 @pytest.mark.parametrize("damage", ["not a database at all", "\0" * 8_192])
-def test_a_damaged_file_is_one_clear_line_and_is_left_as_it_is(mats: Mats, damage: str):
+def test_damaged_file_is_one_clear_line_and_is_not_changed(mats: Mats, damage: str):
     mats.home.mkdir()
     (mats.home / "mats.db").write_text(damage)
     for command in (["stats"], ["search", "x"], ["serve", "--port", "0"]):
@@ -123,7 +123,7 @@ def test_a_damaged_file_is_one_clear_line_and_is_left_as_it_is(mats: Mats, damag
     assert (mats.home / "mats.db").read_text() == damage
 
 
-def test_a_file_damaged_in_the_middle_is_said_to_be(mats: Mats):
+def test_file_damaged_in_the_middle_is_reported(mats: Mats):
     mats("import", "-", stdin=registrations(500))
     path = mats.home / "mats.db"
     content = bytearray(path.read_bytes())
@@ -145,7 +145,7 @@ def test_another_versions_file_is_refused_untouched(mats: Mats):
     assert "another version" in ran.err
 
 
-def test_a_read_only_registry_says_so(mats: Mats, tmp_path):
+def test_read_only_registry_is_reported(mats: Mats, tmp_path):
     if os.geteuid() == 0 and shutil.which("setpriv") is None:
         skip_or_fail("setpriv, and root writes everywhere")
     mats("add", "--namespace", "a", "--name", "b", "--kind", "tool")
@@ -170,14 +170,14 @@ def test_a_read_only_registry_says_so(mats: Mats, tmp_path):
     assert "Traceback" not in ran.stderr
 
 
-def test_a_home_that_is_a_file_says_so(mats: Mats):
+def test_home_that_is_a_file_is_reported(mats: Mats):
     mats.home.write_text("")
     ran = mats("stats")
     assert ran.code in (2, 3)
     assert "Traceback" not in ran.err
 
 
-def test_a_port_in_use_is_one_line_that_says_what_to_do(mats: Mats):
+def test_port_in_use_is_one_line_with_a_remedy(mats: Mats):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -207,7 +207,7 @@ def test_a_damaged_archive_is_reported_and_the_other_files_are_taken(mats: Mats,
     assert mats("search", "word4", "--json").json["results"][0]["name"] == "tool-4"
 
 
-def test_a_service_whose_file_is_damaged_says_so_and_lives(mats: Mats):
+def test_service_reports_a_damaged_file_and_continues(mats: Mats):
     assert mats("import", "-", stdin=registrations(300)).code == 0
     with serving(mats) as service:
         for file in (mats.home / "mats.db", mats.home / "mats.db-wal"):
@@ -220,7 +220,7 @@ def test_a_service_whose_file_is_damaged_says_so_and_lives(mats: Mats):
         assert service.request("/openapi.json")[0] == 200
 
 
-def test_after_a_killed_import_another_command_takes_its_own_change_and_no_more(mats: Mats, tmp_path):
+def test_after_a_killed_import_a_command_processes_only_its_own_change(mats: Mats, tmp_path):
     file = tmp_path / "many.jsonl"
     file.write_bytes(registrations(ROWS))
     process = mats.start("import", str(file))

@@ -131,11 +131,11 @@ class TestWhatTheDomainRefuses:
         failure_of(ASKED["lexical"], domain)
         assert len(recorder.calls) == 1
 
-    def test_a_refused_caller_is_told_which_policies_to_see(self, recorder, domain):
+    def test_rejected_caller_gets_the_policies_to_check(self, recorder, domain):
         recorder.play = every(Refuse(403, "security_exception"))
         assert "access policy" in str(failure_of(ASKED["put"], domain))
 
-    def test_too_much_at_once_says_to_try_again_and_names_the_cause(self, recorder, domain):
+    def test_throttling_names_the_cause_and_advises_a_retry(self, recorder, domain):
         recorder.play = every(Refuse(429, "cluster_block_exception"))
         message = str(failure_of(ASKED["put"], domain))
         assert "try again" in message
@@ -163,7 +163,7 @@ class TestWhatTheDomainRefuses:
 
 class TestTheNetwork:
     @pytest.mark.parametrize("asked", ["lexical", "neural", "bm25_of", "cosine_of", "fetch"])
-    def test_a_search_that_takes_too_long_is_out_of_time_and_asked_once(self, recorder, hasty, asked):
+    def test_slow_search_times_out_without_a_retry(self, recorder, hasty, asked):
         recorder.play = every(Stall(60))
         error = failure_of(ASKED[asked], hasty)
         assert isinstance(error, OutOfTime)
@@ -221,7 +221,7 @@ class TestTheNetwork:
             assert an_index(echoing).lexical(["x"], Filter(), depth=5) == []
         assert canned.connections == 3
 
-    def test_a_connection_is_kept(self, canned, echoing):
+    def test_connection_is_reused(self, canned, echoing):
         canned.respond(CannedResponse(json.dumps({"hits": {"hits": []}}).encode()))
         for _ in range(3):
             an_index(echoing).lexical(["x"], Filter(), depth=5)
@@ -330,7 +330,7 @@ class TestARealNode:
     def test_where_nothing_was_ever_indexed_nothing_is_found(self, index, asked):
         assert not ASKED[asked](index)
 
-    def test_a_target_that_nobody_can_make_again_fails(self, node):
+    def test_target_that_cannot_be_restored_fails(self, node):
         index = an_index(node)
         with pytest.raises(DependencyFailed, match=r"no such index|there is no index"):
             index.put([entry()])
@@ -347,7 +347,7 @@ class TestARealNode:
         assert generations.current() == f"{ALIAS}-1"
         assert index.cosine_of(VECTOR, [entry("b").profile.id])
 
-    def test_a_vector_of_another_length_is_named_and_what_else_was_written_stays(self, index):
+    def test_vector_of_another_length_is_named_and_other_writes_remain(self, index):
         with pytest.raises(DependencyFailed) as failed:
             index.put([entry("good"), entry("bad", vector=array("f", [1.0, 0.0]))])
         assert "rejected 1 of 2 entries" in str(failed.value)
@@ -376,7 +376,7 @@ class TestARealNode:
         assert self.found(index) == ["pay"]
 
     @pytest.mark.parametrize("number", range(1, 6))
-    def test_making_the_first_index_goes_on_where_a_failure_ended_it(self, before, index, generations, number):
+    def test_creating_the_first_index_continues_after_a_failure(self, before, index, generations, number):
         before.play = nth(number, Refuse(503, "some_exception"))
         with suppress(DependencyFailed):
             index.put([entry()])
@@ -386,7 +386,7 @@ class TestARealNode:
         assert [target.name for target in generations.targets()] == [f"{ALIAS}-1"]
 
     @pytest.mark.parametrize("number", range(1, 8))
-    def test_a_new_index_goes_on_where_a_failure_ended_it(self, before, index, generations, number):
+    def test_creating_a_new_index_continues_after_a_failure(self, before, index, generations, number):
         index.put([entry("a")])
         before.play = nth(number, Refuse(503, "some_exception"))
         target = None

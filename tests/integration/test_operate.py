@@ -79,7 +79,7 @@ def test_commands_for_one_machine_do_not_pretend_to_work_on_an_account(account: 
 
 
 @pytest.mark.server
-def test_an_account_without_the_tables_says_which_are_missing(account: Account):
+def test_missing_tables_of_an_account_are_named(account: Account):
     refused = account("reconcile", code=3, MATS_PROFILES_TABLE="no-such-table")
     assert "no-such-table" in refused["err"]
 

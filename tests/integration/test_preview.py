@@ -41,7 +41,7 @@ def test_a_preview_tells_all_it_should_and_changes_nothing(sample: Mats):
     assert everything(sample) == before
 
 
-def test_a_copy_is_told_its_original(sample: Mats, tmp_path):
+def test_copy_is_a_near_duplicate_of_its_original(sample: Mats, tmp_path):
     kept = sample("show", NOVA, "--json").json["registration"]
     (tmp_path / "copy.json").write_text(json.dumps({**kept, "namespace": "org.copy"}))
     ran = sample("preview", str(tmp_path / "copy.json"), "--json")
@@ -67,7 +67,7 @@ def test_of_a_file_with_several_one_is_chosen_by_name(sample: Mats):
     assert sample("preview", file, "--name", "lendBook", "--json").json["kind"] == "tool"
 
 
-def test_what_is_not_there_or_is_none_says_so(sample: Mats):
+def test_missing_or_invalid_item_is_reported(sample: Mats):
     assert sample("preview", "no/such").code == 1
     wrong = sample("preview", "-", stdin=b'{"kind": "robot", "namespace": "A B"}')
     assert wrong.code == 1

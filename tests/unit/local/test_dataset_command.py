@@ -29,7 +29,7 @@ def copy(tmp_path):
     return folder
 
 
-def test_a_loader_says_what_is_wrong_with_its_copy(run, copy, tmp_path):
+def test_loader_reports_the_problem_of_its_copy(run, copy, tmp_path):
     done = run("dataset", "toolret", copy, tmp_path / "set", "--json")
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
@@ -38,7 +38,7 @@ def test_a_loader_says_what_is_wrong_with_its_copy(run, copy, tmp_path):
     assert any("most labels embed one document" in said for said in found["suspicions"])
 
 
-def test_a_set_is_not_written_over_unless_told_to(run, copy, tmp_path):
+def test_set_is_overwritten_only_with_force(run, copy, tmp_path):
     assert run("dataset", "toolret", copy, tmp_path / "set").exit_code == 0
     assert run("dataset", "toolret", copy, tmp_path / "set").exit_code == 1
     assert run("dataset", "toolret", copy, tmp_path / "set", "--view", "agents", "--force").exit_code == 0
@@ -61,7 +61,7 @@ def test_what_is_no_copy_or_no_set_ends_in_one_line(run, tmp_path):
     assert run("dataset", "check", tmp_path / "empty").exit_code == 1
 
 
-def test_a_report_is_rendered_from_a_folder_and_names_what_is_missing(run, tmp_path):
+def test_report_is_rendered_from_a_folder_and_lists_missing_results(run, tmp_path):
     written(tmp_path / "in", {"enrichment": enrichment(judged=False)})
     done = run("report", "--results", tmp_path / "in", "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output

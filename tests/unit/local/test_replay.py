@@ -35,7 +35,7 @@ def test_a_decision_is_found_among_other_lines_in_any_of_the_logs(tmp_path):
     assert decision("q1", logs) == RECORD
 
 
-def test_a_decision_that_no_log_has_is_said_to_be_missing(tmp_path):
+def test_decision_in_no_log_is_reported_as_missing(tmp_path):
     with pytest.raises(RequestInvalid, match="q2"):
         decision("q2", [a_log(tmp_path / "mats.log", json.dumps(RECORD))])
 
@@ -44,7 +44,7 @@ def test_the_question_comes_back_with_its_filter():
     assert logged_query(RECORD) == Query(query="money back", kinds=("tool",))
 
 
-def test_a_question_of_which_only_the_hash_was_logged_cannot_be_asked_again():
+def test_query_logged_as_hash_cannot_be_replayed():
     hashed = {key: value for key, value in RECORD.items() if key != "query"} | {"query_hash": "ab"}
     with pytest.raises(RequestInvalid, match="MATS_LOG_QUERIES"):
         logged_query(hashed)

@@ -204,7 +204,7 @@ def test_connection_goes_to_the_checked_address_of_a_name_that_changes(monkeypat
     assert reached == ["93.184.216.34"]
 
 
-def test_refused_connection_says_so():
+def test_refused_connection_is_reported():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(Unfetchable, match="cannot be read: Connection refused"):

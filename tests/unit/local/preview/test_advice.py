@@ -19,7 +19,7 @@ def flags(**about) -> list[str]:
     return [one.flag for one in advice(registration, profile_of(registration, trust=None, origin=""))]
 
 
-def test_nothing_is_said_of_what_is_well_described():
+def test_good_description_gets_no_advice():
     assert flags() == []
 
 
@@ -57,7 +57,7 @@ def test_parameters_with_choices_or_parts_of_their_own_explain_themselves():
     assert parameters_without_description({"properties": 5}) == []
 
 
-def test_overlap_is_of_stems_and_says_nothing_of_a_few_words():
+def test_overlap_compares_stems_and_ignores_a_few_words():
     text = "returns the largest value of a column in a table"
     assert overlap(text, "Returning largest values of columns in tables") == 1.0
     assert overlap("get a page", "get a page") == 0.0

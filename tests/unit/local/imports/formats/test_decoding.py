@@ -63,7 +63,7 @@ def test_invalid_utf8_is_reported_with_its_position():
         decode(b"ab\xff")
 
 
-def test_a_bomb_takes_little_memory():
+def test_yaml_bomb_needs_little_memory():
     tracemalloc.start()
     with pytest.raises(Undecodable):
         parse_yaml(bomb(30))
@@ -125,7 +125,7 @@ def test_any_bytes_are_a_value_or_rejected(content, name):
         decode(content, name=name)
 
 
-def test_endless_front_matter_takes_no_time():
+def test_endless_front_matter_is_parsed_fast():
     began = time.process_time()
     assert skill.split("---\n" + "a: b\n- - -\n" * 200_000) is None
     assert time.process_time() - began < 5

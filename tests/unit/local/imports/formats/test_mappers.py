@@ -53,7 +53,7 @@ def faults(value: Any, source: Source = FILE) -> dict[str, list[str]]:
         ([{"_id": "1", "type": "tool", "name": "b"}], "registrations"),
     ],
 )
-def test_a_document_is_told_by_what_is_in_it(value, name):
+def test_document_format_is_detected_by_content(value, name):
     format = detect_format(value)
     assert format
     assert name == format.NAME
@@ -62,7 +62,7 @@ def test_a_document_is_told_by_what_is_in_it(value, name):
 @pytest.mark.parametrize(
     "value", [None, 1, "text", [], {}, {"name": "left-pad", "version": "1.0.0"}, {"tools": ["hammer"]}, [1, 2]]
 )
-def test_what_is_none_of_the_formats_says_so(value):
+def test_unknown_format_is_reported(value):
     assert detect_format(value) is None
     assert "is of no known format: expected" in faults(value)[""][0]
 
@@ -103,7 +103,7 @@ def test_of_a_registrys_list_the_latest_versions_are_taken_and_the_others_are_na
     assert found[4].faults
 
 
-def test_a_page_of_a_registry_says_that_there_are_more():
+def test_page_of_a_registry_has_a_note_about_more_pages():
     *_, more = map_value({"servers": [{"server": d.SERVER}], "metadata": {"nextCursor": "x", "count": 1}}, FILE)
     assert "has more pages" in more.notes[0].message
 
@@ -140,7 +140,7 @@ def test_a_document_without_a_server_has_its_operations_where_it_lies():
     assert pets.registration.endpoint == "https://pets.example.org/pets"
 
 
-def test_a_page_of_tools_says_that_there_are_more():
+def test_page_of_tools_has_a_note_about_more_pages():
     *tools, more = map_value({**d.TOOLS, "nextCursor": "2"}, Source("x", namespace="a"))
     assert len(tools) == 2
     assert more.registration is None
@@ -201,7 +201,7 @@ def test_an_operation_is_a_tool_with_a_property_for_each_parameter_and_for_the_b
     assert (read.name, read.lifecycle) == ("GET /books/{isbn}/loans", "deprecated")
 
 
-def test_parameters_of_one_name_in_two_places_are_both_kept():
+def test_parameters_of_one_name_in_two_places_are_both_mapped():
     parameters = [
         {"name": "id", "in": "path", "required": True},
         {"name": "id", "in": "query"},
@@ -282,7 +282,7 @@ def test_other_openapi_versions_are_rejected():
     assert "convert it" in faults({"swagger": "2.0", "info": {}, "paths": {}})["openapi"][0]
 
 
-def test_a_skill_keeps_its_instructions_and_its_other_front_matter():
+def test_skill_descriptor_has_instructions_and_other_front_matter():
     skill = one(decode(d.SKILL.encode()), Source("x/SKILL.md", folder="tidy-minutes"))
     assert (skill.id, skill.kind) == ("org.example.office/tidy-minutes", "skill")
     assert (skill.version, skill.provider) == ("1.2", "Example Office")
