@@ -270,7 +270,8 @@ def elsewhere(console):
 
 def test_read_only_registry_page_names_the_tables(elsewhere):
     page = elsewhere.open("#/registry")
-    expect(page.get_by_text("This service is read-only. Registrations are items")).to_contain_text("Registry table in DynamoDB")
+    notice = page.get_by_text("This service is read-only. Registrations are items")
+    expect(notice).to_contain_text("Registry table in DynamoDB")
     page.keyboard.press("j")
     page.goto(f"{elsewhere.url}/#/registry?show=sparse")
     expect(page.get_by_text("This service is read-only. Registrations are items")).to_be_visible()
