@@ -45,7 +45,7 @@ test: check ## Run every check and every test that needs only Python (WORKERS=N,
 
 test-servers: setup $(INFRA) ## Run the tests that need OpenSearch, DynamoDB, Lambda, the CDK, a browser or the data sets
 	@$(BIN)/mypy --package infra
-	@$(PYTEST) -n $(WORKERS) --dist loadgroup -m server
+	@$(PYTEST) -n $(WORKERS) --dist loadscope -m server
 
 test-bedrock: setup ## Ask the real models on Bedrock; needs AWS credentials, stops before 0.05 USD
 	@MATS_BEDROCK=1 $(BIN)/python -m pytest --quiet tests/bedrock

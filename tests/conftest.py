@@ -2,7 +2,7 @@
 
 A test is of the server tier (marker `server`) if it is in one of SERVER_FOLDERS, asks for a fixture of
 SERVER_FIXTURES, or is marked: `make test` leaves it out, `make test-servers` runs it. Tests that share a server, the
-CDK or a browser run on the same worker (`xdist_group`), so that each of these starts once.
+CDK or a browser run on the same worker (`SharedServers`), so that each of these starts once.
 """
 
 import os
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from botocore.loaders import JSONFileLoader
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.servers.fixtures import dynamodb_url, opensearch_url  # noqa: F401
 
@@ -60,17 +61,28 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if deselected and collection_path in [TESTS / folder for folder in SERVER_FOLDERS] else None
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
-    """Mark the server tier, and name the worker that its tests share."""
+    """Mark the server tier."""
     for item in items:
         folder = item.path.relative_to(TESTS).parts[0]
         if folder in SERVER_FOLDERS or SERVER_FIXTURES & {*item.fixturenames}:
             item.add_marker(pytest.mark.server)
-        if item.get_closest_marker("server"):
-            groups = {"console": f"browser-{item.path.stem}", "infra": "cdk", "packaging": "packaging"}
-            group = "data" if "data" in item.fixturenames else groups.get(folder, "java")
-            item.add_marker(pytest.mark.xdist_group(group))
+
+
+class SharedServers(LoadScopeScheduling):
+    """Sends tests that share a server, the CDK or the data sets to one worker; each file of browser tests to one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.partition("::")[0]
+        folder = path.removeprefix("tests/").partition("/")[0]
+        if folder == "console":
+            return path
+        return "data" if "real_data" in path else {"infra": "cdk", "packaging": "packaging"}.get(folder, "java")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
+    """The scheduler of `--dist loadscope`; groups by marker need node ids that pytest 9.2 does not let xdist change."""
+    return SharedServers(config, log) if config.getvalue("dist") == "loadscope" else None
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -38,7 +38,7 @@ class Account:
         from mats.bootstrap.cloud import cloud_system
 
         cloud = cloud_system(self.settings)
-        cloud._domain.refresh("capabilities")
+        cloud.stores._domain.refresh("capabilities")
         return {hit.id.rpartition("/")[2] for hit in cloud.stores.index.lexical([term], Filter(), depth=50)}
 
 
