@@ -22,6 +22,7 @@ from unittest import mock
 
 from mats.adapters.encoder.local import LocalEncoder
 from mats.adapters.sqlite.database import Database
+from mats.local.cli import output
 from mats.local.cli.main import app
 
 ROOT = Path(__file__).parents[1]
@@ -108,6 +109,8 @@ def in_process(
         patched.enter_context(mock.patch.dict(os.environ, environment, clear=True))
         patched.enter_context(mock.patch.object(sys, "stdin", TextIOWrapper(BytesIO(stdin), "utf-8")))
         patched.enter_context(mock.patch.object(sys, "excepthook", sys.excepthook))
+        for console in (output.out, output.err):  # made with the width of the terminal that imported them
+            patched.enter_context(mock.patch.object(console, "_width", None))
         patched.enter_context(mock.patch.object(LocalEncoder, "load", _loaded))
         patched.enter_context(_databases_closed())
         patched.enter_context(redirect_stdout(out))
