@@ -145,12 +145,14 @@ def test_process_group_that_ignores_sigterm_is_killed(tmp_path):
     assert os.getpid() not in pids
 
 
-def test_server_ends_when_the_import_is_terminated(tmp_path):
+@pytest.mark.parametrize("handler", ["default_int_handler", "SIG_IGN"])  # as in a background process of a shell
+def test_server_ends_when_the_import_is_terminated(tmp_path, handler):
     note = tmp_path / "pid"
     server = f"import os, time; open({str(note)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
     command = [sys.executable, "-c", server]
     lists = f"list_by_command({command!r}, timeout_s=60, grace_s=0.1)"
-    asks = f"from mats.local.imports.mcp_client import list_by_command; {lists}"
+    prepares = f"import signal; signal.signal(signal.SIGINT, signal.{handler})"
+    asks = f"{prepares}; from mats.local.imports.mcp_client import list_by_command; {lists}"
     process = subprocess.Popen([sys.executable, "-c", asks], stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 20
     while not (note.exists() and note.read_text()) and time.monotonic() < deadline:

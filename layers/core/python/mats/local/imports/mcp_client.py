@@ -198,15 +198,19 @@ def _end_on_termination() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread handles signals
         return
-    before = {
-        each: signal.signal(each, lambda *_: signal.raise_signal(signal.SIGINT))
-        for each in (signal.SIGTERM, signal.SIGHUP)
-    }
+    before = {each: signal.signal(each, _interrupt) for each in (signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+def _interrupt(*_: object) -> None:
+    """Raise SIGINT, which cancels the event loop's task; shells start background processes with it ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        raise KeyboardInterrupt
+    signal.raise_signal(signal.SIGINT)
 
 
 for _name in ("mcp", "client"):
