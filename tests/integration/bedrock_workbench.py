@@ -10,7 +10,7 @@ from mats.adapters.bedrock.client import BedrockClient, Meter
 from mats.adapters.bedrock.reranker import BedrockReranker
 from mats.adapters.bedrock.titan import TitanEncoder
 from mats.adapters.bedrock.writer import BedrockWriter
-from mats.domain.errors import CapabilityError, DependencyFailed, ReplyUnusable
+from mats.domain.errors import CapabilityError, DependencyFailed, ModelRefused, ReplyUnusable
 from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause
 from mats.domain.query import Filter, Query
@@ -107,15 +107,26 @@ def assert_the_answer_comes_without(reranker: Reranker) -> Shortlist:
     return shortlist
 
 
-def assert_words_find_without(encoder: Encoder) -> None:
+def assert_words_find_without(encoder: Encoder, error: CapabilityError) -> None:
     """A query that has no vector is answered by its words, a document that has none is found by its own."""
     shortlist = discover_with(encoder=encoder)(QUERY)
     assert shortlist.degraded == ("neural", "llm")
     assert ranking(shortlist) == UNJUDGED
     outcome, profiles, index = enriched_by(None, encoder)
-    assert outcome is Outcome.DEGRADED
+    assert outcome is outcome_after(error)
     assert profiles.kept[REFUND.id].vector is None
+    assert [refusal.role for refusal in profiles.kept[REFUND.id].profile.refused] == refused_roles(error, "encoder")
     assert [hit.id for hit in index.lexical(["money"], Filter(), depth=5)] == [REFUND.id]
+
+
+def outcome_after(error: CapabilityError) -> Outcome:
+    """Whether the change waits for another delivery, or for an operator."""
+    return Outcome.REFUSED if isinstance(error, ModelRefused) else Outcome.DEGRADED
+
+
+def refused_roles(error: CapabilityError, role: str) -> list[str]:
+    """The roles that a profile is marked with after an error."""
+    return [role] if isinstance(error, ModelRefused) else []
 
 
 def enriched_by(writer: Writer | None, encoder: Encoder | None) -> tuple[Outcome, MemoryProfiles, MemoryIndex]:
@@ -144,8 +155,9 @@ def assert_the_raw_profile_stays(writer: Writer, error: CapabilityError) -> None
         assert profile.notes == (f"not enriched: {error}",)
     else:
         assert isinstance(error, DependencyFailed)
-        assert outcome is Outcome.DEGRADED
+        assert outcome is outcome_after(error)
         assert profile.notes == ()
+        assert [refusal.role for refusal in profile.refused] == refused_roles(error, "writer")
 
 
 def assert_nothing_comes_of_it(bench: Bench, allowed: tuple[type[CapabilityError], ...] = (DependencyFailed,)) -> None:
@@ -162,4 +174,4 @@ def assert_nothing_comes_of_it(bench: Bench, allowed: tuple[type[CapabilityError
     assert type(vector) is not ReplyUnusable
     assert_the_answer_comes_without(bench.reranker)
     assert_the_raw_profile_stays(bench.writer, written)
-    assert_words_find_without(bench.encoder)
+    assert_words_find_without(bench.encoder, vector)

@@ -12,7 +12,7 @@ import pytest
 from mats import bootstrap
 from mats.adapters.clock import SystemClock
 from mats.bootstrap.local import local_system
-from mats.domain.errors import DependencyFailed, NotPermitted
+from mats.domain.errors import DependencyFailed, ModelRefused, NotPermitted
 from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause
 from mats.domain.query import Query
@@ -48,7 +48,7 @@ CREDENTIALS = {
     "ExpiredTokenException", "UnrecognizedClientException", "InvalidSignatureException", "MissingAuthenticationToken",
     "MissingAuthenticationTokenException", "InvalidClientTokenId", "IncompleteSignature", "ExpiredToken",
 }  # fmt: skip
-FOR_AN_OPERATOR = CREDENTIALS | {"AccessDeniedException"}
+PERMANENT = {"AccessDeniedException", "ResourceNotFoundException"}
 CAUSE = Cause(event_id="e1", time="2026-01-01T00:00:00+00:00")
 JUDGED = json.dumps(tool_reply("judge", {"t": "tool", "s": [1, 2, 3]})).encode()
 
@@ -83,12 +83,12 @@ def always(act: Act) -> Play:
 @pytest.mark.parametrize("code", sorted(DECLARED | CREDENTIALS | {"SomethingNewException"}))
 def test_every_error_code_is_one_attempt_and_one_error_with_the_model(server, bench, code):
     server.play = always(Refuse(code, "The service says why.", status=403 if code in CREDENTIALS else None))
-    expected = NotPermitted if code in FOR_AN_OPERATOR else DependencyFailed
+    expected = ModelRefused if code in PERMANENT else NotPermitted if code in CREDENTIALS else DependencyFailed
     for failed, model in ((bench.rerank(), MICRO), (bench.describe(), LITE), (bench.encode(), TITAN)):
         assert type(failed) is expected
         assert model in str(failed)
         assert "The service says why." in str(failed)
-        assert code == "AccessDeniedException" or code in str(failed)
+        assert code in str(failed)
     assert len(server.exchanges) == 3
     assert_nothing_comes_of_it(bench, (expected,))
 
@@ -99,6 +99,65 @@ def test_denied_access_names_model_region_and_causes(server, bench):
         for part in (model, "us-east-1", "IAM", "policy of the organisation", "region where the model is not"):
             assert part in str(failed)
     assert "no identity-based policy allows it" in assert_the_answer_comes_without(bench.reranker).trace.faults[0]
+
+
+ON_DEMAND = (
+    "Invocation of model ID amazon.nova-micro-v1:0 with on-demand throughput isn’t supported. Retry your request with "
+    "the ID or ARN of an inference profile that contains this model."
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ON_DEMAND,
+        "The provided model doesn't support on-demand throughput.",
+        "The provided model identifier is invalid.",
+        "Operation not allowed",
+        "You don't have access to the model with the specified model ID.",
+        "Your account is not authorized to invoke this API operation.",
+        "This action doesn't support the model that you provided. Try again with a supported text or chat model.",
+        "This model doesn't support tool use.",
+        "This model doesn't support the toolConfig.toolChoice.tool field. Remove toolConfig.toolChoice.tool.",
+        "The maximum tokens you requested exceeds the model limit of 512. Try again with a maximum tokens value lower.",
+        "Malformed input request: #: required key [texts] not found#: extraneous key [inputText] is not permitted",
+    ],
+)
+def test_a_validation_error_that_every_request_gets_refuses_the_model(server, bench, text):
+    server.play = always(Refuse("ValidationException", text))
+    for failed, model in ((bench.rerank(), MICRO), (bench.describe(), LITE), (bench.encode(), TITAN)):
+        assert type(failed) is ModelRefused
+        assert (failed.model, failed.cause) == (model, f"ValidationException: {text}")
+    assert_nothing_comes_of_it(bench, (ModelRefused,))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Input is too long for requested model.",
+        "400 Bad Request: Too many input tokens. Max input tokens: 8192, request input token count: 9000",
+        "The text field in the ContentBlock object at messages.0.content.0 is blank. Add text to the text field.",
+        "Malformed input request: #/inputText: expected maxLength: 50000, actual: 60000, please reformat your input.",
+        "Malformed input request: 2 schema violations found, please reformat your input and try again.",
+        "The model returned the following errors: input length and `max_tokens` exceed context limit",
+        "A text that AWS has not sent yet.",
+        "",
+    ],
+)
+def test_a_validation_error_of_one_item_is_retried_as_before(server, bench, text):
+    server.play = always(Refuse("ValidationException", text))
+    for failed in (bench.rerank(), bench.describe(), bench.encode()):
+        assert type(failed) is DependencyFailed
+    assert_nothing_comes_of_it(bench)
+
+
+def test_one_throttled_document_among_refused_ones_keeps_the_batch_waiting(server, bench):
+    def play(exchange: Exchange) -> Act:
+        return Refuse("ThrottlingException" if exchange.body["inputText"] == "b" else "AccessDeniedException")
+
+    server.play = play
+    with pytest.raises(DependencyFailed, match="ThrottlingException"):
+        bench.encoder.encode_documents(["a", "b", "c"])
 
 
 @pytest.mark.parametrize(
@@ -229,14 +288,16 @@ def test_online_never_retries_throttled_calls(server):
         assert len(server.exchanges) == 2 * n
 
 
-@pytest.mark.parametrize("code", ["AccessDeniedException", "ThrottlingException"])
-def test_without_titan_the_local_registry_searches_lexically(server, tmp_path, code, monkeypatch):
+@pytest.mark.parametrize(
+    ("code", "outcome"), [("AccessDeniedException", Outcome.REFUSED), ("ThrottlingException", Outcome.DEGRADED)]
+)
+def test_without_titan_the_local_registry_searches_lexically(server, tmp_path, code, outcome, monkeypatch):
     monkeypatch.setattr("botocore.endpoint.time.sleep", lambda seconds: None)
     server.play = lambda exchange: Refuse(code) if exchange.operation == "InvokeModel" else None
     settings = Settings(bedrock=True, home=tmp_path, encoder=TITAN)
     with aws_settings(server.client_environment()), closing(local_system(settings)) as local:
         local.stores.registry.put([REFUND])
-        assert local.enrich([Change(REFUND.id, CAUSE)]) == {REFUND.id: Outcome.DEGRADED}
+        assert local.enrich([Change(REFUND.id, CAUSE)]) == {REFUND.id: outcome}
         answer = local.discover(Query(query="money back"))
         assert [result.candidate.profile.id for result in answer.ranked] == [REFUND.id]
         assert answer.degraded == ("neural",)

@@ -43,3 +43,11 @@ def test_a_truth_value_counts_as_nought_or_one(capsys):
     CloudWatchMetrics("mats", "discovery")({"Yes": Measure(True, "Count"), "No": Measure(False, "Count")})
     (line,) = lines(capsys)
     assert (line["Yes"], line["No"]) == ([1.0], [0.0])
+
+
+def test_dimensions_are_added_to_the_services_name(capsys):
+    CloudWatchMetrics("mats", "enrichment")({"ModelRefused": Measure(3, "Count")}, {"model": "lite", "role": "writer"})
+    (line,) = lines(capsys)
+    (told,) = line["_aws"]["CloudWatchMetrics"]
+    assert sorted(told["Dimensions"][0]) == ["model", "role", "service"]
+    assert (line["model"], line["role"], line["ModelRefused"]) == ("lite", "writer", [3.0])

@@ -3,13 +3,17 @@
 import json
 from dataclasses import replace
 
-from mats.domain.errors import DependencyFailed
+from mats.domain.errors import DependencyFailed, ModelRefused
+from mats.domain.profile import Refusal
+from mats.domain.query import Query
 from mats.edge.api_gateway import parse_request, proxy_response
 from mats.edge.app import Application
+from mats.edge.caller import Caller
 from mats.edge.dispatch import respond
 from mats.usecases.look_up import LookUp
 from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_profile
+from tests.fakes import FakeEncoder, ScriptedReranker
 from tests.unit.usecases.test_discover import THREE, discover_over, indexed
 
 SECRET = a_profile(name="secret", description="give money back", visible_to=("finance",))
@@ -117,3 +121,38 @@ def test_callers_in_aws_get_no_internal_details():
         response = respond(application, request)
         assert response.status == 503
         assert ("123456789012" in response.body) is (request is local)
+
+
+def test_models_that_a_profile_lacks_are_shown_to_those_who_see_internal_errors():
+    refused = Refusal(role="writer", model="lite", cause="AccessDeniedException: no")
+    profile = a_profile(name="pay").with_refusal(refused)
+    application = Application(discover_over(indexed(profile)), LookUp(indexed(profile)))
+    in_aws = parse_request(proxy_request("GET", f"/capabilities/{profile.id}", {}, b"", ()))
+    local = replace(in_aws, caller=replace(in_aws.caller, sees_internal_errors=True))
+    assert json.loads(respond(application, in_aws).body)["refused"] == []
+    assert json.loads(respond(application, local).body)["refused"] == [refused.model_dump()]
+
+
+def test_refused_reranker_and_encoder_are_measured_and_logged(caplog):
+    def refuse(*_):
+        return ModelRefused("no", model="micro", cause="ValidationException: on-demand")
+
+    class RefusedEncoder(FakeEncoder):
+        def encode_query(self, text):
+            raise ModelRefused("no", model="titan", cause="AccessDeniedException: no")
+
+    measured = []
+
+    def record(measures, dimensions=None):
+        measured.append((measures, dimensions))
+
+    index = indexed(*THREE)
+    discover = discover_over(index, encoder=RefusedEncoder(), reranker=ScriptedReranker(refuse))
+    shortlist = Application(discover, LookUp(index), metrics=record).search(Caller(), Query(query="address"))
+    assert shortlist.degraded == ("neural", "llm")
+    assert [dimensions for _, dimensions in measured[1:]] == [
+        {"model": "micro", "role": "reranker"}, {"model": "titan", "role": "encoder"},
+    ]  # fmt: skip
+    assert [json.loads(r.getMessage())["cause"] for r in caplog.records if r.levelname == "ERROR"] == [
+        "AccessDeniedException: no", "ValidationException: on-demand",
+    ]  # fmt: skip

@@ -1,13 +1,16 @@
 """SQS batches to the change processor over fakes."""
 
+import json
+from dataclasses import replace
+
 import pytest
 
-from mats.domain.errors import DependencyFailed
-from mats.edge.changes import ChangeProcessor, process_batch
-from mats.ports import QueuedChange
+from mats.domain.errors import DependencyFailed, ModelRefused
+from mats.edge.changes import ChangeProcessor, process_batch, refusal_reporter
+from mats.ports import Measure, QueuedChange
 from tests.aws_events import sqs_batch
 from tests.builders import a_registration
-from tests.fakes import FakeEncoder
+from tests.fakes import FakeEncoder, ScriptedWriter
 from tests.unit.usecases.test_enrich import World
 
 
@@ -110,3 +113,22 @@ def test_bug_beside_an_unreadable_message_fails_both(monkeypatch):
     batch = sqs_batch([message("a")])
     batch["Records"].append({"messageId": "m-bad", "body": "not an event"})
     assert sorted(failures(process(batch, world))) == ["m-a", "m-bad"]
+
+
+def test_refused_model_ends_the_messages_with_one_metric_and_a_log_line(caplog):
+    refused = ModelRefused("lite cannot be used", model="lite", cause="AccessDeniedException: no")
+    world, measured = World(encoder=FakeEncoder(), writer=ScriptedWriter(lambda registration: refused)), []
+    world.registry.put([a_registration(name=n) for n in "ab"])
+
+    def record(measures, dimensions=None):
+        measured.append((measures, dimensions))
+
+    world.enrich = replace(world.enrich, on_refuse=refusal_reporter(record))
+    with caplog.at_level("ERROR", "mats"):
+        assert failures(process(sqs_batch([message("a"), message("b")]), world, metrics=record)) == []
+    assert measured[0] == ({"ModelRefused": Measure(2, "Count")}, {"model": "lite", "role": "writer"})
+    assert measured[1][0]["Refused"].value == 2
+    (line,) = (json.loads(record.getMessage()) for record in caplog.records)
+    assert line == {
+        "event": "model_refused", "role": "writer", "model": "lite", "cause": "AccessDeniedException: no", "count": 2,
+    }  # fmt: skip

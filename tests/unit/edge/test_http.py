@@ -265,6 +265,7 @@ EXPECTED = [
     (errors.OutOfTime("lexical: 600 ms"), 503, RETRY),
     (errors.StorageUnusable("the disk is full; make room"), 503, {}),
     (errors.NotPermitted("access to the model was denied"), 503, {}),
+    (errors.ModelRefused("the model was denied", model="m", cause="denied"), 503, {}),
     (errors.ReplyUnusable("no scores"), 500, {}),
     (errors.CapabilityError("any"), 500, {}),
 ]

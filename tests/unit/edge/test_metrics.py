@@ -3,12 +3,13 @@
 import pytest
 
 from mats.domain.outcome import Outcome
+from mats.domain.profile import Refusal
 from mats.domain.query import Query
 from mats.domain.ranking import Verdict
 from mats.domain.shortlist import Shortlist
 from mats.domain.trace import Trace
 from mats.domain.usage import Usage
-from mats.edge.metrics import FAILED, answer_metrics, batch_metrics
+from mats.edge.metrics import FAILED, answer_metrics, batch_metrics, refusal_metrics
 from mats.ports import Measure
 
 
@@ -79,9 +80,18 @@ def test_batch_counts_every_outcome_including_zero():
     measured = batch_metrics([Outcome.INDEXED, Outcome.INDEXED, Outcome.DEGRADED], Usage(input_tokens=3))
     counts = {name: value for name, (value, unit) in measured.items() if unit == "Count"}
     assert counts == {
-        "Indexed": 2, "Waiting": 1, "Unchanged": 0, "Rejected": 0, "Deleted": 0, "Superseded": 0,
+        "Indexed": 2, "Waiting": 1, "Unchanged": 0, "Rejected": 0, "Deleted": 0, "Refused": 0, "Superseded": 0,
         "InputTokens": 3, "OutputTokens": 0,
     }  # fmt: skip
+
+
+def test_each_refused_model_is_one_metric_under_its_model_and_role():
+    lite, titan = (Refusal(role=r, model=m, cause="denied") for r, m in (("writer", "lite"), ("encoder", "titan")))
+    assert list(refusal_metrics([titan, lite, lite])) == [
+        ({"ModelRefused": Measure(2, "Count")}, {"model": "lite", "role": "writer"}),
+        ({"ModelRefused": Measure(1, "Count")}, {"model": "titan", "role": "encoder"}),
+    ]
+    assert list(refusal_metrics([])) == []
 
 
 def test_failed_request_counts_as_failed_only():

@@ -98,12 +98,18 @@ def client(
         raise NotPermitted(f"{reason}. Set AWS_REGION, or AWS_PROFILE to one that has it") from error
 
 
+def _nothing_special(code: str, message: str) -> DependencyFailed | None:
+    """The default: every service has the same errors."""
+    return None
+
+
 def call(
     what: str,
     operation: Callable[[], T],
     *,
     answers: Collection[str] = (),
     denied: Mapping[str, str] = _DENIED,
+    special: Callable[[str, str], DependencyFailed | None] = _nothing_special,
 ) -> T:
     """Run an operation of a client and translate its errors.
 
@@ -112,6 +118,7 @@ def call(
         operation: The call.
         answers: Error codes that are expected results: their ClientError is re-raised.
         denied: Error codes that only an operator can resolve, each with what to do.
+        special: Gives the error for a code and its text, where neither of the two above fits; it is asked first.
 
     Raises:
         DependencyFailed: there was no answer; NotPermitted if an operator has to act.
@@ -122,6 +129,8 @@ def call(
         code, message = _code_and_message(error)
         if code in answers:
             raise
+        if known := special(code, message):
+            raise known from error
         if code in BAD_CREDENTIALS:
             raise NotPermitted(
                 f"{what}: the AWS credentials are expired or not valid ({code}: {message}); renew them"

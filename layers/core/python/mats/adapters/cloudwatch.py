@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from aws_lambda_powertools.metrics import EphemeralMetrics
 
-from mats.ports import Measure
+from mats.ports import NO_DIMENSIONS, Measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +15,10 @@ class CloudWatchMetrics:
     namespace: str
     service: str
 
-    def __call__(self, measures: Mapping[str, Measure]) -> None:
+    def __call__(self, measures: Mapping[str, Measure], dimensions: Mapping[str, str] = NO_DIMENSIONS) -> None:
         metrics = EphemeralMetrics(namespace=self.namespace, service=self.service)
+        for name, value in dimensions.items():
+            metrics.add_dimension(name, value)
         for name, measure in measures.items():
             metrics.add_metric(name=name, unit=measure.unit, value=measure.value)
         metrics.flush_metrics()

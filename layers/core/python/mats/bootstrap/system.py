@@ -16,7 +16,7 @@ from mats.bootstrap.calibration import RERANKED, load_calibration
 from mats.bootstrap.models import BUDGETS, ConfiguredModels
 from mats.bootstrap.stores import Stores
 from mats.domain.capability import Id
-from mats.domain.errors import DependencyFailed
+from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.domain.ranking import PAPER_WEIGHTS, VerdictThresholds
 from mats.edge.app import Application, ignore_metrics
 from mats.ports import Clock, Metrics
@@ -53,7 +53,9 @@ class System(Generic[S_co]):
     stores: S_co
     clock: Clock = field(default_factory=SystemClock)
     waiting: Counter[str] = field(default_factory=Counter)
-    """How often changes had to wait for a model, by reason."""
+    """How often changes had to wait for a model, or were refused by one, by reason."""
+    refusals: set[str] = field(default_factory=set)
+    """The messages of models that refuse every request."""
 
     @cached_property
     def discover(self) -> Discover:
@@ -102,6 +104,7 @@ class System(Generic[S_co]):
     @cached_property
     def enrich(self) -> "Enrich":
         """The offline path."""
+        from mats.edge.changes import refusal_reporter  # noqa: PLC0415 - not for discovery
         from mats.usecases.enrich import Enrich  # noqa: PLC0415 - not for discovery
 
         return Enrich(
@@ -113,6 +116,7 @@ class System(Generic[S_co]):
             writer_threads=DaemonThreads(self.settings.writer_calls, "writer"),
             on_wait=self._note_wait,
             on_reject=self.stores.announce_rejections,
+            on_refuse=refusal_reporter(self._metrics("enrichment")),
         )
 
     @cached_property
@@ -163,6 +167,8 @@ class System(Generic[S_co]):
 
     def _note_wait(self, id: Id, error: DependencyFailed) -> None:
         """Log each reason once."""
+        if isinstance(error, ModelRefused):
+            self.refusals.add(str(error))
         self.waiting[str(error)] += 1
         if self.waiting[str(error)] == 1:
             LOGGER.warning("change waits for a model id=%s: %s", id, error)

@@ -11,6 +11,7 @@ CapabilityError
 └── DependencyFailed         by a dependency; retry
     ├── OutOfTime            the dependency did not answer within its budget
     ├── NotPermitted         by the operator: credentials, policies, regions; a retry alone will not help
+    │   └── ModelRefused     a model refuses every request of this configuration
     └── StorageUnusable      by the operator, as the message says; a retry alone will not help
 """
 
@@ -85,6 +86,15 @@ class OutOfTime(DependencyFailed):
 
 class NotPermitted(DependencyFailed):
     """The dependency denies access until an operator corrects credentials, policies or settings."""
+
+
+class ModelRefused(NotPermitted):
+    """A model refuses every request of this configuration: it is missing, denied, or cannot be called in this way."""
+
+    def __init__(self, message: str, *, model: str, cause: str) -> None:
+        """`cause` is the code and the text of the service's error."""
+        super().__init__(message)
+        self.model, self.cause = model, cause
 
 
 class StorageUnusable(DependencyFailed):

@@ -12,6 +12,8 @@ class Outcome(StrEnum):
     DELETED = "deleted"
     DEGRADED = "degraded"
     """Findable, but a model failed: deliver the event again."""
+    REFUSED = "refused"
+    """Findable, but a model refuses every request of this configuration: no delivery helps before an operator acts."""
     SUPERSEDED = "superseded"
     """Another run wrote first: deliver the event again."""
 

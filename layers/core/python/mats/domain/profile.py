@@ -101,12 +101,21 @@ class Cause(_Frozen):
     time: str
 
 
+class Refusal(_Frozen):
+    """A model that refused to make a part of a profile, in its role `writer` or `encoder`, and why."""
+
+    role: str
+    model: str
+    cause: str
+
+
 class Profile(_Frozen):
     """The searchable description of a capability, made from the latest valid registration; without its vector.
 
     `encoder` names the model of the vector stored with it; empty if there is none. `rev` grows by one with every change
     and is the external version in the index; `indexed_rev` follows it once the index has acknowledged. A rejected
     registration leaves the last good content in place beside the `error`. `suspicious` has the reasons for a review.
+    `refused` names the models that refuse every request as they are configured; the profile is what was made without.
     `input_schema` is the schema of the capability's input as JSON text; empty if there is none or it is too large.
     """
 
@@ -130,6 +139,7 @@ class Profile(_Frozen):
     encoder: str = ""
     suspicious: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    refused: tuple[Refusal, ...] = ()
     origin: str = ""
     content: str = ""
     rev: int = 0
@@ -148,7 +158,19 @@ class Profile(_Frozen):
 
     def content_fingerprint(self) -> str:
         """The `content` fingerprint: everything that is indexed or returned, without counters and cause."""
-        return fingerprint(self.model_dump(mode="json", exclude={"content", "rev", "indexed_rev", "cause"}))
+        unset = set() if self.refused else {"refused"}  # equal to the fingerprint of releases without this field
+        return fingerprint(self.model_dump(mode="json", exclude={"content", "rev", "indexed_rev", "cause"} | unset))
+
+    def with_refusal(self, refusal: Refusal) -> Self:
+        """The profile marked. A mark of the same role and model keeps its first cause: a repeated one is no change."""
+        same = any((known.role, known.model) == (refusal.role, refusal.model) for known in self.refused)
+        others = tuple(known for known in self.refused if known.role != refusal.role)
+        return self if same else self.model_copy(update={"refused": (*others, refusal)}).seal()
+
+    def without_refusal(self, *roles: str) -> Self:
+        """The profile without the marks of these roles."""
+        kept = tuple(known for known in self.refused if known.role not in roles)
+        return self if kept == self.refused else self.model_copy(update={"refused": kept}).seal()
 
     def seal(self) -> Self:
         """The same profile carrying its own content fingerprint."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from mats.domain.errors import StorageUnusable
+from mats.domain.profile import Refusal
 from mats.domain.usage import Usage
 
 
@@ -20,7 +21,8 @@ class Trace:
     """The record of one answer; stages write to it while they run.
 
     `degraded` names the parts that failed or were late, `faults` the reasons; `took_ms` has the time of each stage in
-    milliseconds. `usage` is the reranker's. `unusable` is a fault of the storage that an operator must repair.
+    milliseconds. `usage` is the reranker's. `unusable` is a fault of the storage that an operator must repair,
+    `refused` names models that refuse every request.
     """
 
     index: str
@@ -33,6 +35,7 @@ class Trace:
     usage: Usage = field(default_factory=Usage)
     rerank: RerankStats = RerankStats()
     unusable: StorageUnusable | None = None
+    refused: list[Refusal] = field(default_factory=list)
 
     def lose(self, part: str, fault: str) -> None:
         """Record that a part is missing from the answer, and why."""

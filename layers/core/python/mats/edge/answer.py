@@ -129,6 +129,14 @@ class Answer(_ResponseModel):
         )
 
 
+class RefusedModel(_ResponseModel):
+    """A model that refuses every request as it is configured."""
+
+    role: str = Field(description="`writer` or `encoder`.")
+    model: str
+    cause: str
+
+
 class Capability(_ResponseModel):
     """One capability's profile."""
 
@@ -155,13 +163,18 @@ class Capability(_ResponseModel):
     trust: int | None
     suspicious: list[str] = Field(description="Reasons for caution.")
     notes: list[str]
+    refused: list[RefusedModel] = Field(
+        default=[], description="Models that the profile lacks; empty for callers who may not see internal errors."
+    )
     rev: int
 
     @classmethod
-    def of(cls, profile: Profile) -> Self:
+    def of(cls, profile: Profile, *, internal_details: bool = False) -> Self:
+        """The profile as a caller may see it."""
         if profile.kind is None or profile.source is None:
             raise ValueError(f"{profile.id} is indexed without content")
         same: dict[str, Any] = profile.model_dump(include=cls.model_fields.keys() & Profile.model_fields.keys())
+        same["refused"] = same["refused"] if internal_details else []
         same["input_schema"] = json.loads(profile.input_schema or "null")
         return cls(id=profile.id, description=profile.source.description, **profile.enrichment.model_dump(), **same)
 

@@ -13,7 +13,7 @@ from mats.domain.shortlist import Shortlist
 from mats.edge import log, metrics
 from mats.edge.answer import Health
 from mats.edge.caller import Caller
-from mats.ports import Measure, Metrics
+from mats.ports import NO_DIMENSIONS, Measure, Metrics
 from mats.usecases.discover import Discover
 from mats.usecases.look_up import LookUp
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mats.usecases.browse import Page
 
 
-def ignore_metrics(measures: Mapping[str, Measure]) -> None:
+def ignore_metrics(measures: Mapping[str, Measure], dimensions: Mapping[str, str] = NO_DIMENSIONS) -> None:
     """Default: emit nothing."""
 
 
@@ -62,7 +62,10 @@ class Application:
         if failure:
             shortlist = shortlist.without("audiences", failure)
         log.log_answer(shortlist, audiences, spell_out=self.log_queries, scope=scope)
+        log.log_refusals(shortlist.trace.refused)
         self.metrics(metrics.answer_metrics(shortlist))
+        for measures, dimensions in metrics.refusal_metrics(shortlist.trace.refused):
+            self.metrics(measures, dimensions)
         self.record_exposure(shortlist)
         return shortlist
 

@@ -32,7 +32,8 @@ def search_answer(application: Application, caller: Caller, wish: DiscoverReques
 def get_capability(application: Application, request: Request) -> Response:
     """`GET /capabilities/{id}`."""
     id = Id(request.decoded_path.removeprefix("/capabilities/"))
-    return json_response(Capability.of(application.get(request.caller, id)))
+    profile = application.get(request.caller, id)
+    return json_response(Capability.of(profile, internal_details=request.caller.sees_internal_errors))
 
 
 def health(application: Application, request: Request) -> Response:

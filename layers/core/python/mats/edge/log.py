@@ -10,6 +10,7 @@ from typing import Any
 
 from mats.domain.capability import Id
 from mats.domain.outcome import Outcome
+from mats.domain.profile import Refusal
 from mats.domain.query import ANYWHERE, Scope
 from mats.domain.shortlist import Result, Shortlist
 from mats.domain.usage import Usage
@@ -37,6 +38,13 @@ def log_batch(outcomes: Mapping[Id, Outcome], usage: Usage) -> None:
         **asdict(usage),
     }
     LOGGER.info("%s", json.dumps(record, ensure_ascii=False))
+
+
+def log_refusals(refused: Collection[Refusal]) -> None:
+    """Log each model that refuses every request, with its cause and how many capabilities or answers lack it."""
+    for refusal, count in Counter(refused).items():
+        record = {"event": "model_refused", **refusal.model_dump(), "count": count}
+        LOGGER.error("%s", json.dumps(record, ensure_ascii=False))
 
 
 def _record(shortlist: Shortlist, audiences: Collection[str], *, spell_out: bool) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """Metrics of an answer and of a batch, under the names that alarms and dashboards use."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from mats.domain.outcome import Outcome
+from mats.domain.profile import Refusal
 from mats.domain.shortlist import Shortlist
 from mats.domain.usage import Usage
 from mats.ports import Measure
@@ -24,6 +25,12 @@ def answer_metrics(shortlist: Shortlist) -> dict[str, Measure]:
         **{f"{stage.capitalize()}Ms": Measure(ms, "Milliseconds") for stage, ms in shortlist.trace.took_ms.items()},
         **_usage_metrics(shortlist.trace.usage),
     }
+
+
+def refusal_metrics(refused: Collection[Refusal]) -> Iterator[tuple[dict[str, Measure], dict[str, str]]]:
+    """`ModelRefused` with its dimensions `model` and `role`, for each model that refused."""
+    for (model, role), count in sorted(Counter((refusal.model, refusal.role) for refusal in refused).items()):
+        yield {"ModelRefused": Measure(count, "Count")}, {"model": model, "role": role}
 
 
 def batch_metrics(outcomes: Iterable[Outcome], usage: Usage) -> dict[str, Measure]:

@@ -39,12 +39,15 @@ def drain(
     failures, seen = 0, 0
     local.stores.queue.release_orphans()
     batch = local.settings.writer_calls if local.models.writer else BATCH  # the writer's concurrent calls
+    processor = local.change_processor
+    if local.models.writer:
+        processor = replace(processor, enrich=local.enrich.with_probe())
     while not stopped():
         if local.models.writer:
             seen = _index_raw(local, seen, stopped)
         if not (taken := local.stores.queue.take(batch)):
             break
-        failed = _process(local.change_processor, taken)
+        failed = _process(processor, taken)
         local.stores.queue.settle(taken, failed, "its profile could not be updated; see the log")
         on_batch(len(taken) - len(failed))
         failures += len(failed)

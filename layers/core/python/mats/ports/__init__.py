@@ -3,7 +3,7 @@
 from mats.ports.clock import Clock, Ids
 from mats.ports.exposure import Exposure, ExposureLog, ProviderExposure
 from mats.ports.listing import ListedProfile, Listing, ProfileChanges
-from mats.ports.metrics import Measure, Metrics
+from mats.ports.metrics import NO_DIMENSIONS, Measure, Metrics
 from mats.ports.models import Encoder, Reranker, RerankResult, Writer, Written
 from mats.ports.queue import Change, DeadLetter, QueuedChange, QueueDepth, QueueMonitor
 from mats.ports.search import CandidateIndex, Generations, Hit, SearchIndex, Target
@@ -20,6 +20,7 @@ from mats.ports.stores import (
 from mats.ports.vectors import Vector
 
 __all__ = [
+    "NO_DIMENSIONS",
     "CandidateIndex",
     "Change",
     "Clock",

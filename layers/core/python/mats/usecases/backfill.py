@@ -37,18 +37,18 @@ class Backfill:
     page: int = 64
 
     def __call__(self, ids: Iterable[Id]) -> Iterator[BackfillStep]:
-        """Enrich the stale ones of these, a page at a time.
+        """Enrich the stale ones of these, a page at a time; a model that refuses one is not called for the others.
 
         Raises:
             DependencyFailed: a store did not answer; run it again to resume.
         """
-        remaining = iter(ids)
+        remaining, enrich = iter(ids), self.enrich.with_probe()
         while page := list(islice(remaining, self.page)):
             outcomes: dict[Id, Outcome] = {}
             for part in _parts(self.stale(page), self._at_once):
                 began = self.clock.elapsed_ms()
                 cause = Cause(event_id=f"backfill-{self.ids()}", time=self.clock.now())
-                outcomes |= self.enrich([Change(id, cause) for id in part])
+                outcomes |= enrich([Change(id, cause) for id in part])
                 self._limit_rate(began, len(part))
             yield BackfillStep(len(page), outcomes)
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from mats.domain.capability import Id, parts
-from mats.domain.errors import DependencyFailed, Fault, KindConflict, RegistrationInvalid, ReplyUnusable
+from mats.domain.errors import DependencyFailed, Fault, KindConflict, ModelRefused, RegistrationInvalid, ReplyUnusable
 from mats.domain.outcome import Outcome
-from mats.domain.profile import MAX_KEPT_BYTES, Profile, Status, check_profile_size, profile_of
+from mats.domain.profile import MAX_KEPT_BYTES, Profile, Refusal, Status, check_profile_size, profile_of
 from mats.domain.registration import Registration
 from mats.domain.truncate import truncate_json
 from mats.ports import Item, Stored
@@ -16,6 +16,10 @@ _MAX_ERROR_BYTES = 16_000
 """Limit of the error message: an item can have thousands of faults, and the row must still fit."""
 
 OnWait = Callable[[Id, DependencyFailed], None]
+"""Called with the error of a model that a capability waits for, or is refused by; from several threads."""
+
+WRITER, ENCODER = "writer", "encoder"
+"""The roles in `Refusal`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,10 @@ def _accept(registration: Registration, trust: int | None, kept: Stored | None, 
         profile = profile_of(registration, trust=trust, origin=before.origin, enrichment=enrichment, notes=before.notes)
         check_profile_size(profile, MAX_KEPT_BYTES)
         vector = kept.vector if before.encoder == maker.raw_recipe.encoder else None
-        target, needs_writer = maker.to_stored(profile, vector), before.origin == raw != final
+        needs_writer, needs_vector = before.origin == raw != final, bool(maker.encoder) and vector is None
+        settled = [role for role, pending in ((WRITER, needs_writer), (ENCODER, needs_vector)) if not pending]
+        marked = profile.model_copy(update={"refused": before.refused}).without_refusal(*settled)
+        target = maker.to_stored(marked, vector)
         return ProfileDraft(Outcome.INDEXED, target, registration, needs_writer=needs_writer)
     return ProfileDraft(
         Outcome.INDEXED, Stored(check_profile_size(maker.raw(registration, trust))), registration, raw != final
@@ -88,12 +95,25 @@ def describe(draft: ProfileDraft, maker: ProfileMaker, on_wait: OnWait) -> Profi
         better = maker.describe(draft.registration, raw.trust)
     except ReplyUnusable as error:
         origin = maker.recipe.origin(draft.registration)
-        noted = raw.model_copy(update={"origin": origin, "notes": (f"not enriched: {error}",)}).seal()
+        noted = (
+            raw.without_refusal(WRITER)
+            .model_copy(update={"origin": origin, "notes": (f"not enriched: {error}",)})
+            .seal()
+        )
         return replace(draft, outcome=Outcome.INDEXED, target=replace(draft.target, profile=noted))
+    except ModelRefused as error:
+        on_wait(raw.id, error)
+        return _mark_refused(draft, WRITER, error)
     except DependencyFailed as error:
         on_wait(raw.id, error)
         return replace(draft, outcome=Outcome.DEGRADED)
     return replace(draft, outcome=Outcome.INDEXED, target=Stored(better))
+
+
+def _mark_refused(draft: ProfileDraft, role: str, error: ModelRefused) -> ProfileDraft:
+    """The draft as it is, marked: the change is done until an operator has acted."""
+    profile = draft.target.profile.with_refusal(Refusal(role=role, model=error.model, cause=error.cause))
+    return replace(draft, outcome=Outcome.REFUSED, target=replace(draft.target, profile=profile))
 
 
 def encode(drafts: Mapping[Id, ProfileDraft], maker: ProfileMaker, on_wait: OnWait) -> dict[Id, ProfileDraft]:
@@ -104,6 +124,9 @@ def encode(drafts: Mapping[Id, ProfileDraft], maker: ProfileMaker, on_wait: OnWa
         return encoded
     try:
         vectors = maker.encode([drafts[id].target.profile for id in missing])
+    except ModelRefused as error:
+        on_wait(missing[0], error)
+        return encoded | {id: _mark_refused(drafts[id], ENCODER, error) for id in missing}
     except DependencyFailed as error:
         on_wait(missing[0], error)
         return encoded | {id: replace(drafts[id], outcome=Outcome.DEGRADED) for id in missing}
@@ -111,5 +134,6 @@ def encode(drafts: Mapping[Id, ProfileDraft], maker: ProfileMaker, on_wait: OnWa
         if vector is None:
             encoded[id] = replace(drafts[id], outcome=Outcome.DEGRADED)
         else:
-            encoded[id] = replace(drafts[id], target=maker.to_stored(drafts[id].target.profile, vector))
+            profile = drafts[id].target.profile.without_refusal(ENCODER)
+            encoded[id] = replace(drafts[id], target=maker.to_stored(profile, vector))
     return encoded

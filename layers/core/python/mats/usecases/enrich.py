@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.outcome import Outcome
-from mats.domain.profile import Cause, Profile, Status
+from mats.domain.profile import Cause, Profile, Refusal, Status
 from mats.ports import Change, ProfileStore, Registry, SearchIndex, Stored, TrustBook
 from mats.usecases.drafts import OnWait, ProfileDraft, describe, encode, make_draft
 from mats.usecases.profile_maker import ProfileMaker
@@ -26,6 +26,10 @@ def _ignore_wait(id: Id, error: DependencyFailed) -> None:
 
 
 def _ignore_rejections(rejected: Sequence[Profile]) -> None:
+    """The default."""
+
+
+def _ignore_refusals(refused: Sequence[Refusal]) -> None:
     """The default."""
 
 
@@ -44,6 +48,8 @@ class Enrich:
     """Called with the error of a model that a capability waits for; from several threads."""
     on_reject: Callable[[Sequence[Profile]], None] = _ignore_rejections
     """Called with rejections before they are saved: at least once, after a crash twice."""
+    on_refuse: Callable[[Sequence[Refusal]], None] = _ignore_refusals
+    """Called after a batch with the refusals of models, one for each role and capability."""
 
     def __call__(self, changes: Sequence[Change]) -> Mapping[Id, Outcome]:
         """Enrich the changed capabilities, each once, and return their outcomes.
@@ -58,6 +64,10 @@ class Enrich:
             outcomes |= self._try(late) if late else {}
         return outcomes
 
+    def with_probe(self) -> "Enrich":
+        """The same for one run over many capabilities: a model that has refused one is not called for the others."""
+        return replace(self, maker=self.maker.with_probe())
+
     def _try(self, causes: Mapping[Id, Cause]) -> dict[Id, Outcome]:
         kept = self.profiles.get(causes)  # read first, so that a later write by another run supersedes this one
         items, trust = self.registry.get(causes), self.trust.get(causes)
@@ -70,11 +80,14 @@ class Enrich:
         try:
             for call in as_completed(calls):  # save each reply at once: a later failure cannot discard it
                 id = calls[call]
-                before = {id: drafts[id].target if drafts[id].outcome is Outcome.INDEXED else kept[id]}
+                before = {id: drafts[id].target}
                 drafts |= self._save(self._encode({id: call.result()}), before, causes)
         finally:
             for call in calls:
                 call.cancel()  # after a failed save, pending calls would be paid for in vain
+        refused = [draft.target.profile for draft in drafts.values() if draft.outcome is Outcome.REFUSED]
+        if refused:
+            self.on_refuse([refusal for profile in refused for refusal in profile.refused])
         return {id: draft.outcome for id, draft in drafts.items()}
 
     def _encode(self, drafts: Mapping[Id, ProfileDraft]) -> dict[Id, ProfileDraft]:
@@ -102,7 +115,9 @@ class Enrich:
             self.index.put(entries)
             self.profiles.mark_indexed({entry.profile.id: entry.profile.rev for entry in entries})
         written = {entry.profile.id: _mark_indexed(entry) for entry in entries}
-        results = {id: _with_outcome(draft, id, written=written, late=late) for id, draft in drafts.items()}
+        current = {**kept, **written}
+        results = {id: _with_outcome(draft, current.get(id), written=id in written) for id, draft in drafts.items()}
+        results |= {id: replace(drafts[id], outcome=Outcome.SUPERSEDED) for id in late}
         return results | {id: replace(drafts[id], outcome=Outcome.DEGRADED) for id in unannounced}
 
     def _announce_rejections(self, fresh: Sequence[Profile]) -> Collection[Id]:
@@ -144,10 +159,7 @@ def _next_revision(target: Stored, kept: Stored | None, cause: Cause) -> Stored:
     return replace(target, profile=numbered)
 
 
-def _with_outcome(draft: ProfileDraft, id: Id, *, written: Mapping[Id, Stored], late: Collection[Id]) -> ProfileDraft:
-    """The draft with its final outcome and, if it was written, the written revision."""
-    if id in late:
-        return replace(draft, outcome=Outcome.SUPERSEDED)
-    if id in written:
-        return replace(draft, target=written[id])
-    return replace(draft, outcome=Outcome.UNCHANGED) if draft.outcome.is_final else draft
+def _with_outcome(draft: ProfileDraft, current: Stored | None, *, written: bool) -> ProfileDraft:
+    """The draft with its final outcome and the current revision, if there is one."""
+    changed = written or draft.outcome is Outcome.REFUSED or not draft.outcome.is_final
+    return replace(draft, target=current or draft.target, outcome=draft.outcome if changed else Outcome.UNCHANGED)

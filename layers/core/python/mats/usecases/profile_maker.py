@@ -10,6 +10,7 @@ from mats.domain.origin import Recipe, same_text
 from mats.domain.profile import MAX_KEPT_BYTES, Profile, check_profile_size, profile_of, with_owners_words
 from mats.domain.registration import Registration
 from mats.ports import Encoder, Stored, Vector, Writer
+from mats.usecases.refusals import ProbedEncoder, ProbedWriter
 
 NO_WRITER = "there is no writer: set MATS_BEDROCK=1 and AWS credentials, and MATS_WRITER_MODEL to a model"
 
@@ -20,6 +21,13 @@ class ProfileMaker:
 
     encoder: Encoder | None
     writer: Writer | None
+
+    def with_probe(self) -> "ProfileMaker":
+        """The maker for one run over many capabilities: a model that has refused once is not called again."""
+        return ProfileMaker(
+            encoder=ProbedEncoder(self.encoder) if self.encoder else None,
+            writer=ProbedWriter(self.writer) if self.writer else None,
+        )
 
     @property
     def raw_recipe(self) -> Recipe:

@@ -41,17 +41,18 @@ class Reconcile:
         return sorted({*self.registry.ids(), *self.profiles.ids(), *self._indexed_revisions()})
 
     def __call__(self, ids: Iterable[Id]) -> Iterator[ReconcileStep]:
-        """Repair these, a page at a time.
+        """Repair these, a page at a time; a model that refuses one is not called for the others.
 
         Raises:
             DependencyFailed: a store did not answer; run it again to resume.
         """
         remaining = iter(ids)
         indexed = self._indexed_revisions()
+        enrich = self.enrich.with_probe()
         while page := list(islice(remaining, self.page)):
             orphans = self._drop_orphans(page, indexed)
             cause = Cause(event_id=f"reconcile-{self.ids()}", time=self.clock.now())
-            outcomes = self.enrich([Change(id, cause) for id in page])
+            outcomes = enrich([Change(id, cause) for id in page])
             kept = self.profiles.get(page)
             expired = [id for id, entry in kept.items() if id in indexed and self._is_expired(entry.profile)]
             missed = [kept[id] for id in kept if self._is_missing(kept[id].profile, indexed, outcomes[id])]
@@ -78,7 +79,7 @@ class Reconcile:
 
     def _is_missing(self, profile: Profile, indexed: Mapping[Id, int], outcome: Outcome) -> bool:
         """Whether the index lacks a profile's current revision, although enrichment changed nothing."""
-        if outcome is not Outcome.UNCHANGED or self._is_expired(profile):
+        if outcome not in (Outcome.UNCHANGED, Outcome.REFUSED) or self._is_expired(profile):
             return False
         return indexed.get(profile.id) != profile.rev
 

@@ -5,7 +5,8 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from mats.domain.errors import DependencyFailed, OutOfTime, StorageUnusable
+from mats.domain.errors import DependencyFailed, ModelRefused, OutOfTime, StorageUnusable
+from mats.domain.profile import Refusal
 from mats.domain.trace import Trace
 from mats.ports import Clock
 from mats.usecases.circuit_breaker import CircuitBreaker
@@ -14,6 +15,8 @@ T = TypeVar("T")
 
 _DEGRADED: Mapping[str, str] = {"encode": "neural", "measure": "bm25", "rerank": "llm"}
 """The degraded part of the answer by stage, if the names differ."""
+_ROLES: Mapping[str, str] = {"encode": "encoder", "rerank": "reranker"}
+"""The role of the model that a stage calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +65,8 @@ def finish(stage: Stage[T], trace: Trace) -> T | None:
         trace.lose(_DEGRADED.get(stage.name, stage.name), f"{stage.name}: {error}")
         if isinstance(error, StorageUnusable):
             trace.unusable = error
+        if isinstance(error, ModelRefused):
+            trace.refused.append(Refusal(role=_ROLES[stage.name], model=error.model, cause=error.cause))
         return None
     return value
 

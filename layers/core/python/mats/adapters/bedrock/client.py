@@ -4,6 +4,7 @@ import json
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from boto3.session import Session
@@ -11,16 +12,11 @@ from boto3.session import Session
 from mats.adapters.aws import call, client
 from mats.adapters.bedrock.converse import ConverseReply, at_path, parse_response, to_count, token_counts
 from mats.adapters.bedrock.deadline import DeadlineSession
+from mats.adapters.bedrock.refusals import refusal
 from mats.domain.errors import DependencyFailed
 from mats.domain.usage import Prices, Usage
 
 T = TypeVar("T")
-
-_DENIED = {
-    "AccessDeniedException": "the cause is the IAM policy of the caller (bedrock:InvokeModel on the model, and "
-    "on its inference profile and every region behind it), a policy of the organisation, or a region where the model "
-    "is not offered or not enabled"
-}
 
 
 class Meter:
@@ -92,7 +88,8 @@ class BedrockClient:
         """The reply to a Converse request.
 
         Raises:
-            DependencyFailed: the model did not answer; NotPermitted if an operator has to act.
+            DependencyFailed: the model did not answer; NotPermitted if an operator has to act, ModelRefused if
+                the model refuses every request.
         """
         model = str(request["modelId"])
         answer = self._call(model, lambda: self._client.converse(**request))
@@ -114,4 +111,5 @@ class BedrockClient:
         return answer
 
     def _call(self, model: str, operation: Callable[[], T]) -> T:
-        return call(f"{model} in {self.region}", operation, denied=_DENIED)
+        what = f"{model} in {self.region}"
+        return call(what, operation, special=partial(refusal, what, model))

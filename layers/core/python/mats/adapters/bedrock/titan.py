@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mats.adapters.bedrock.client import BedrockClient
 from mats.adapters.threads import DaemonThreads
-from mats.domain.errors import DependencyFailed
+from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.ports import Vector
 
 _MAX_BYTES = 8_000
@@ -42,7 +42,7 @@ class TitanEncoder:
         results = list(self._pool.map(self._encode_or_error, texts))
         failed = [result for result in results if isinstance(result, DependencyFailed)]
         if failed and len(failed) == len(results):
-            raise failed[0]
+            raise next((error for error in failed if not isinstance(error, ModelRefused)), failed[0])
         return [None if isinstance(result, DependencyFailed) else result for result in results]
 
     def _encode_or_error(self, text: str) -> Vector | DependencyFailed:

@@ -138,9 +138,9 @@ class CapabilityDetails(Capability):
     shortened: list[str] = Field(description="Fields that are longer than shown here; GET /capabilities/{id} has them.")
 
     @classmethod
-    def of(cls, profile: Profile) -> Self:
+    def of(cls, profile: Profile, *, internal_details: bool = False) -> Self:
         """A profile with long fields truncated, except those that only work complete."""
-        whole = Capability.of(profile).model_dump()
+        whole = Capability.of(profile, internal_details=internal_details).model_dump()
         fields = {name: value if name in _VERBATIM else _truncate(value) for name, value in whole.items()}
         return cls(**fields, shortened=[name for name, value in whole.items() if fields[name] != value])
 
@@ -150,7 +150,7 @@ def _truncate(value: Any) -> Any:
         case str():
             return clip(value, _MAX_TEXT)
         case list():
-            return [clip(entry, _MAX_ENTRY) for entry in value[:_MAX_ENTRIES]]
+            return [clip(entry, _MAX_ENTRY) if isinstance(entry, str) else entry for entry in value[:_MAX_ENTRIES]]
         case _:
             return value
 

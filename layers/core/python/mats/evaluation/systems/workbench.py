@@ -109,7 +109,7 @@ def _fill(
             if r.id in trust:
                 local.stores.trust.put(r.id, trust[r.id])
         changes = [Change(r.id, Cause(event_id="evaluation", time=local.clock.now())) for r in batch]
-        if Outcome.DEGRADED in local.enrich(changes).values():
+        if {Outcome.DEGRADED, Outcome.REFUSED} & set(local.enrich(changes).values()):
             raise DependencyFailed(f"the registry cannot be filled: {local.why_waiting}")
         progress(len(batch))
 

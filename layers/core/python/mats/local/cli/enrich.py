@@ -61,15 +61,15 @@ def _run(local: LocalSystem, ids: list[Id], *, as_json: bool) -> None:
         for step in replace(local.reconcile, page=_PAGE)(ids):
             outcomes.update(step.outcomes.values())
             advance(len(step.outcomes))
-            if all(outcome is Outcome.DEGRADED for outcome in step.outcomes.values()):
+            if all(outcome in (Outcome.DEGRADED, Outcome.REFUSED) for outcome in step.outcomes.values()):
                 break  # the next ones would fail, too
     if as_json:
         print_json({"capabilities": len(ids), **outcomes, **usage_json(local)})
     else:
         out.print(", ".join([f"{len(ids):,} capabilities", *(f"{n:,} {outcome}" for outcome, n in outcomes.items())]))
         print_usage(local)
-    if outcomes["degraded"]:
-        complain(f"{outcomes['degraded']:,} wait ({local.why_waiting or 'a model did not answer'}); run it again")
+    if waiting := outcomes[Outcome.DEGRADED] + outcomes[Outcome.REFUSED]:
+        complain(f"{waiting:,} wait ({local.why_waiting or 'a model did not answer'}); run it again")
         raise typer.Exit(Exit.UNAVAILABLE)
 
 

@@ -161,14 +161,19 @@ def _show_item(item: Item) -> None:
 
 
 def _fail_if_waiting(local: LocalSystem) -> None:
-    """Check that every change was indexed.
+    """Check that every change was indexed, and that no model refused its part.
 
     Raises:
-        DependencyFailed: some changes are waiting.
+        DependencyFailed: some changes are waiting, or some profiles lack a model.
     """
     if failing := local.stores.queue.failing():
         reason = f" ({local.why_waiting})" if local.why_waiting else ""
         raise DependencyFailed(f"{failing:,} changes are saved but not findable yet{reason}: run `mats reconcile`")
+    if local.refusals:
+        raise DependencyFailed(
+            f"the capabilities are findable, but a model refuses its part ({'; '.join(sorted(local.refusals))}): "
+            "correct the model or its access, then run `mats reconcile`"
+        )
 
 
 def _report(report: Report) -> dict[str, Any]:

@@ -145,6 +145,6 @@ def _print_outcomes(compared: int, outcomes: Counter[str], system: AnySystem, *,
     else:
         out.print(", ".join(f"{count:,} {outcome}" for outcome, count in counts.items()))
         print_usage(system)
-    if waiting := outcomes[Outcome.DEGRADED]:
+    if waiting := outcomes[Outcome.DEGRADED] + outcomes[Outcome.REFUSED]:
         complain(f"{waiting:,} wait for a model that did not answer ({system.why_waiting}); run it again")
         raise typer.Exit(Exit.UNAVAILABLE)

@@ -55,6 +55,8 @@ def _show_capability(shown: dict[str, Any]) -> None:
         table.add_row("status", plain((profile["error"] and f"{state}: {profile['error']}") or state))
         summary = profile["enrichment"]["summary"]
         table.add_row("summary", plain(summary or "none"))
+        for refusal in profile["refused"]:
+            table.add_row("refused", plain(f"{refusal['role']} {refusal['model']}: {refusal['cause']}"))
         for key in ("suspicious", "notes"):
             if profile[key]:
                 table.add_row(key, plain("\n".join(profile[key])))

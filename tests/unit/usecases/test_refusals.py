@@ -1,0 +1,212 @@
+"""Models that refuse every request: the capability stays findable, is marked, and comes back when the model does."""
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from mats.domain.errors import DependencyFailed, ModelRefused
+from mats.domain.outcome import Outcome
+from mats.domain.profile import Profile, Refusal
+from mats.ports import Written
+from mats.usecases.backfill import Backfill
+from mats.usecases.reconcile import Reconcile
+from mats.usecases.refusals import Probe
+from tests.builders import a_profile, a_registration
+from tests.fakes import CountingIds, FakeClock, FakeEncoder, ScriptedWriter
+from tests.unit.usecases.test_enrich import FIVE, World
+
+PAY = a_registration(name="pay", description="Sends money")
+MANY = [a_registration(name=f"pay-{n}", description="Sends money") for n in range(5)]
+DENIED = ModelRefused("lite cannot be used", model="lite", cause="AccessDeniedException: no")
+MARK = Refusal(role="writer", model="lite", cause="AccessDeniedException: no")
+
+
+@dataclass
+class Access:
+    """Whether the writer may be called."""
+
+    granted: bool = False
+    writer: ScriptedWriter = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.writer = ScriptedWriter(lambda _: Written(enrichment=FIVE) if self.granted else DENIED, name="lite")
+
+
+@dataclass
+class RefusedEncoder(FakeEncoder):
+    """Refuses every call until it is allowed."""
+
+    allowed: bool = False
+    calls: int = 0
+
+    def encode_documents(self, texts):
+        self.calls += 1
+        if not self.allowed:
+            raise ModelRefused("titan cannot be used", model="titan", cause="ValidationException: on-demand")
+        return super().encode_documents(texts)
+
+
+@pytest.fixture
+def access() -> Access:
+    return Access()
+
+
+@pytest.fixture
+def world(access: Access) -> World:
+    return World(encoder=FakeEncoder(), writer=access.writer)
+
+
+def reconcile(world: World) -> list[Outcome]:
+    run = Reconcile(
+        enrich=world.enrich, registry=world.registry, profiles=world.profiles, index=world.index,
+        clock=FakeClock(), ids=CountingIds(),
+    )  # fmt: skip
+    return [outcome for step in run(run.everything()) for outcome in step.outcomes.values()]
+
+
+def backfill(world: World) -> list[Outcome]:
+    run = Backfill(enrich=world.enrich, clock=FakeClock(), ids=CountingIds(), pause=lambda seconds: None)
+    return [outcome for step in run(list(world.registry.ids())) for outcome in step.outcomes.values()]
+
+
+def test_a_refused_writer_ends_the_change_with_a_marked_raw_profile(world: World):
+    outcome = world.register(PAY)
+    assert (outcome, outcome.is_final) == (Outcome.REFUSED, True)
+    profile = world.profile(PAY.id)
+    assert (profile.enriched, profile.refused, profile.indexed_rev) == (False, (MARK,), profile.rev)
+    assert world.found("money") == [PAY.id]
+    assert world.index.fetch([PAY.id])[PAY.id].refused == (MARK,)
+    assert world.profiles.kept[PAY.id].vector is not None
+
+
+def test_a_refusal_that_comes_again_writes_no_revision(world: World):
+    world.register(PAY)
+    rev = world.profile(PAY.id).rev
+    assert world.deliver(PAY.id) == {PAY.id: Outcome.REFUSED}
+    assert world.profile(PAY.id).rev == rev
+
+
+def test_a_writer_that_answers_again_removes_its_mark(world: World, access: Access):
+    world.register(PAY)
+    access.granted = True
+    assert world.deliver(PAY.id) == {PAY.id: Outcome.INDEXED}
+    assert (world.profile(PAY.id).enriched, world.profile(PAY.id).refused) == (True, ())
+
+
+def test_another_writer_model_is_tried_and_removes_the_mark(world: World):
+    world.register(PAY)
+    other = ScriptedWriter(lambda registration: Written(enrichment=FIVE), name="eu.lite")
+    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, writer=other))
+    assert backfill(world) == [Outcome.INDEXED]
+    assert (world.profile(PAY.id).enriched, world.profile(PAY.id).refused) == (True, ())
+
+
+def test_a_writer_that_is_turned_off_removes_the_mark(world: World):
+    world.register(PAY)
+    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, writer=None))
+    assert world.deliver(PAY.id) == {PAY.id: Outcome.INDEXED}
+    assert world.profile(PAY.id).refused == ()
+
+
+def test_a_throttled_writer_keeps_the_change_waiting(world: World):
+    busy = ScriptedWriter(lambda registration: DependencyFailed("throttled"))
+    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, writer=busy))
+    assert world.register(PAY) is Outcome.DEGRADED
+    assert world.profile(PAY.id).refused == ()
+
+
+@pytest.mark.parametrize("run", [reconcile, backfill])
+def test_a_run_asks_a_model_that_still_refuses_only_once(world: World, access: Access, run):
+    for registration in MANY:
+        world.register(registration)
+    revs = [world.profile(each.id).rev for each in MANY]
+    access.writer.asked.clear()
+    assert run(world) == [Outcome.REFUSED] * 5
+    assert len(access.writer.asked) == 1
+    assert [world.profile(each.id).rev for each in MANY] == revs
+
+
+@pytest.mark.parametrize("run", [reconcile, backfill])
+def test_a_run_enriches_all_once_access_was_granted(world: World, access: Access, run):
+    for registration in MANY:
+        world.register(registration)
+    access.granted = True
+    assert run(world) == [Outcome.INDEXED] * 5
+    assert all(world.profile(each.id).enriched and not world.profile(each.id).refused for each in MANY)
+    access.writer.asked.clear()
+    run(world)
+    assert access.writer.asked == []
+
+
+def test_reconcile_still_repairs_the_index_of_refused_profiles(world: World):
+    world.register(PAY)
+    world.index.entries.clear()
+    reconcile(world)
+    assert world.found("money") == [PAY.id]
+
+
+def test_a_refused_encoder_leaves_words_and_the_writers_text():
+    encoder = RefusedEncoder()
+    world = World(encoder=encoder, writer=ScriptedWriter(lambda registration: Written(enrichment=FIVE)))
+    assert world.register(PAY) is Outcome.REFUSED
+    profile = world.profile(PAY.id)
+    assert [refusal.role for refusal in profile.refused] == ["encoder"]
+    assert (profile.enriched, profile.encoder, world.found("refund")) == (True, "", [PAY.id])
+    rev = profile.rev
+    assert world.deliver(PAY.id) == {PAY.id: Outcome.REFUSED}
+    assert world.profile(PAY.id).rev == rev
+    encoder.allowed = True
+    assert reconcile(world) == [Outcome.INDEXED]
+    assert world.profile(PAY.id).refused == ()
+    assert world.profiles.kept[PAY.id].vector is not None
+
+
+def test_a_run_asks_a_refused_encoder_only_once():
+    encoder = RefusedEncoder()
+    world = World(encoder=encoder)
+    for registration in MANY:
+        world.register(registration)
+    encoder.calls = 0
+    assert reconcile(world) == [Outcome.REFUSED] * 5
+    assert encoder.calls == 1
+    encoder.allowed = True
+    assert backfill(world) == [Outcome.INDEXED] * 5
+
+
+def test_both_models_refused_are_two_marks(access: Access):
+    world = World(encoder=RefusedEncoder(), writer=access.writer)
+    assert world.register(PAY) is Outcome.REFUSED
+    assert {refusal.role for refusal in world.profile(PAY.id).refused} == {"writer", "encoder"}
+    rev = world.profile(PAY.id).rev
+    assert reconcile(world) == [Outcome.REFUSED]
+    assert world.profile(PAY.id).rev == rev
+
+
+def test_the_refusals_of_a_batch_are_reported_once(world: World):
+    reported: list[list[Refusal]] = []
+    world.enrich = replace(world.enrich, on_refuse=reported.append)
+    world.registry.put(MANY)
+    world.deliver(*(each.id for each in MANY))
+    assert reported == [[MARK] * 5]
+
+
+def test_marks_are_part_of_the_content_and_no_mark_leaves_it_as_it_was():
+    plain = a_profile()
+    marked = plain.with_refusal(MARK)
+    assert marked.content != plain.content
+    assert marked.without_refusal("writer") == plain
+    assert Profile.model_validate_json(marked.model_dump_json()) == marked
+    assert marked.with_refusal(MARK.model_copy(update={"cause": "said otherwise"})) is marked
+    assert marked.with_refusal(MARK.model_copy(update={"model": "pro"})).refused[0].model == "pro"
+
+
+def test_a_failure_that_is_no_refusal_settles_a_probe():
+    probe = Probe()
+
+    def busy() -> None:
+        raise DependencyFailed("busy")
+
+    with pytest.raises(DependencyFailed):
+        probe.call(busy)
+    assert probe.is_settled
+    assert probe.call(lambda: 1) == 1
