@@ -7,12 +7,11 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from infra.inference_profiles import InferenceProfile, ProfileUnknown
+from infra.inference_profiles import InferenceProfile
+from infra.model_choice import ENCODER, model_faults, region_faults
 from mats.settings import Settings, parse_value
 
 _ZONE = re.compile(r"[a-z]{2}(-[a-z]+)+-\d[a-z]")
-_MODEL = re.compile(r"[a-z0-9-]+\.[a-z0-9.:-]+")
-_GEOGRAPHIES = ("us", "us-gov", "eu", "apac", "jp", "au", "ca", "global")
 _HOST = re.compile(r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,}")
 _ORIGIN = re.compile(rf"https://{_HOST.pattern}(:\d+)?")
 _CERTIFICATE = re.compile(r"arn:aws[\w-]*:acm:[a-z0-9-]+:\d{12}:certificate/[\w-]+")
@@ -79,9 +78,11 @@ class Context:
     writer_model: str = _key(Settings().writer_model, "Bedrock model that describes registrations, or `none`")
     inference_profile: str = _key(
         "",
-        "cross-region inference of both models: `us`, `eu`, `apac` or `global`, or another geography with the "
-        "regions it may route to, as in `us:us-east-1,us-west-2`; empty: the models of the stacks' own region",
+        "how both language models are invoked. Empty: Nova as the region needs it, others directly; `none`: directly; "
+        "`us`, `eu` or `apac`: through the profile of this geography; for others name the regions that it may route "
+        "to, as in `us:us-east-1,us-west-2`; `global`: for models that have such a profile, which Nova has not",
     )
+    encoder_model: str = _key(ENCODER, "Bedrock model that encodes texts, or `none`: lexical search only")
     audit: bool = _key(
         False, "`true`: CloudTrail records who wrote into Registry, Trust and Callers, in a separate bucket"
     )
@@ -92,7 +93,7 @@ class Context:
             for key in fields(self)
             if key.metadata["choices"] and getattr(self, key.name) not in key.metadata["choices"]
         ]
-        faults += [*self._network_faults(), *self._front_faults(), *self._console_faults(), *self._model_faults()]
+        faults += [*self._network_faults(), *self._front_faults(), *self._console_faults(), *model_faults(self)]
         if faults:
             raise ContextInvalid(faults)
 
@@ -108,8 +109,18 @@ class Context:
 
     @property
     def profile(self) -> InferenceProfile | None:
-        """The inference profile that models are called through; none: directly."""
-        return InferenceProfile.parse(self.inference_profile) if self.inference_profile else None
+        """The inference profile that the context names; none: as the region needs it, or directly."""
+        chosen = self.inference_profile
+        return None if chosen in ("", "none") else InferenceProfile.parse(chosen)
+
+    def check_region(self, region: str) -> None:
+        """Check that the models can be invoked in a region.
+
+        Raises:
+            ContextInvalid: with every fault.
+        """
+        if faults := list(region_faults(self, region)):
+            raise ContextInvalid(faults)
 
     @classmethod
     def parse(cls, given: Mapping[str, Any]) -> Self:
@@ -192,21 +203,6 @@ class Context:
                 faults.append("console_token_host is for console_client_id")
             if not _HOST.fullmatch(self.console_token_host):
                 faults.append(f"console_token_host must be a host name in lower case, not {self.console_token_host!r}")
-        return faults
-
-    def _model_faults(self) -> list[str]:
-        faults = []
-        for key in ("rerank_model", "writer_model"):
-            model = getattr(self, key)
-            if model.split(".")[0] in _GEOGRAPHIES:
-                faults.append(f"{key} must be without geography, not {model!r}: inference_profile says where")
-            elif model != "none" and not _MODEL.fullmatch(model):
-                faults.append(f"{key} must be the id of a Bedrock model or none, not {model!r}")
-        if self.inference_profile:
-            try:
-                InferenceProfile.parse(self.inference_profile)
-            except ProfileUnknown as error:
-                faults.append(f"inference_profile {error}")
         return faults
 
 

@@ -1,16 +1,35 @@
-"""Bedrock inference profiles, and the exact ARNs of the models that a function may invoke."""
+"""Where the Nova models can be invoked, Bedrock's inference profiles, and the exact ARNs of both.
+
+The tables are AWS's (docs/decisions/0027-models-by-region.md); `make preflight` compares them with an account.
+"""
 
 import re
 from dataclasses import dataclass
 from typing import Self
 
-_REGIONS = {
-    "us": ("us-east-1", "us-east-2", "us-west-2"),
-    "eu": ("eu-central-1", "eu-north-1", "eu-west-1", "eu-west-3"),
-    "apac": ("ap-northeast-1", "ap-northeast-2", "ap-south-1", "ap-southeast-1", "ap-southeast-2"),
-    "global": (),
+NOVA = ("amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0", "amazon.nova-pro-v1:0")
+"""The models whose regions are in the tables below."""
+
+
+@dataclass(frozen=True, slots=True)
+class Geography:
+    """Regions that a profile of Nova is called from, and those that a call may be routed to."""
+
+    sources: tuple[str, ...]
+    destinations: tuple[str, ...]
+
+
+_US = ("us-east-1", "us-east-2", "us-west-2")
+_EU = ("eu-central-1", "eu-north-1", "eu-south-1", "eu-south-2", "eu-west-1", "eu-west-3")
+_APAC = ("ap-northeast-1", "ap-northeast-2", "ap-south-1", "ap-southeast-1", "ap-southeast-2")
+GEOGRAPHIES = {
+    "us": Geography(_US, _US),
+    "eu": Geography(_EU, _EU),
+    "apac": Geography(_APAC, (*_APAC, "ap-northeast-3")),
 }
-"""Regions that AWS's profiles for the Nova models route to; a global profile names no region in its ARNs."""
+DIRECT = ("us-east-1", "us-gov-west-1", "eu-west-2", "ap-southeast-2")
+"""Regions that take Nova's own ids."""
+_BEGINNINGS = {"us": r"us-(?!gov)", "eu": "eu-", "apac": "ap-"}
 _EXAMPLE = "us:us-east-1,us-west-2"
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
 
@@ -35,10 +54,12 @@ class InferenceProfile:
         """
         geography, _, named = text.partition(":")
         if not named:
-            if geography not in _REGIONS:
-                known = ", ".join(_REGIONS)
-                raise ProfileUnknown(f"must be one of {known}, or name regions as in {_EXAMPLE}, not {text!r}")
-            return cls(geography, _REGIONS[geography])
+            if geography == "global":
+                return cls(geography, ())
+            if geography not in GEOGRAPHIES:
+                known = ", ".join((*GEOGRAPHIES, "global"))
+                raise ProfileUnknown(f"must be one of {known}, none, or name regions as in {_EXAMPLE}, not {text!r}")
+            return cls(geography, GEOGRAPHIES[geography].destinations)
         regions = tuple(region.strip() for region in named.split(","))
         wrong = [region for region in regions if not _REGION.fullmatch(region)]
         if wrong or not re.fullmatch(r"[a-z-]+", geography):
@@ -46,9 +67,40 @@ class InferenceProfile:
         return cls(geography, regions)
 
 
+def regions() -> tuple[str, ...]:
+    """The regions where Nova can be invoked, directly or through a profile of the tables."""
+    return tuple(sorted({*DIRECT, *(source for each in GEOGRAPHIES.values() for source in each.sources)}))
+
+
+def profile_in(region: str) -> InferenceProfile | None:
+    """The profile that Nova needs in a region of `regions()`; none where it is invoked directly.
+
+    Sydney has both and takes the profile, as its geography does; N. Virginia takes the model.
+    """
+    if region in DIRECT and region != "ap-southeast-2":
+        return None
+    geography = next(name for name, each in GEOGRAPHIES.items() if region in each.sources)
+    return InferenceProfile.parse(geography)
+
+
+def matches(geography: str, region: str) -> bool:
+    """Whether a geography can be that of a region; true for geographies that the tables do not have."""
+    return geography not in _BEGINNINGS or bool(re.match(_BEGINNINGS[geography], region))
+
+
 def invoked_as(model: str, profile: InferenceProfile | None) -> str:
     """The model id that a function passes to Bedrock."""
     return model if profile is None or model == "none" else f"{profile.geography}.{model}"
+
+
+def profile_arn(model: str, geography: str, *, partition: str, region: str, account: str) -> str:
+    """The ARN of a model's inference profile."""
+    return f"arn:{partition}:bedrock:{region}:{account}:inference-profile/{geography}.{model}"
+
+
+def model_arn(model: str, *, partition: str, region: str) -> str:
+    """The ARN of a model in a region."""
+    return f"arn:{partition}:bedrock:{region}::foundation-model/{model}"
 
 
 def arns(
@@ -58,11 +110,7 @@ def arns(
     if model == "none":
         return [], []
     if profile is None:
-        return [_model(partition, region, model)], []
-    through = f"arn:{partition}:bedrock:{region}:{account}:inference-profile/{profile.geography}.{model}"
-    regions = [region, ""] if profile.geography == "global" and not profile.regions else list(profile.regions)
-    return [through], [_model(partition, each, model) for each in regions]
-
-
-def _model(partition: str, region: str, model: str) -> str:
-    return f"arn:{partition}:bedrock:{region}::foundation-model/{model}"
+        return [model_arn(model, partition=partition, region=region)], []
+    through = profile_arn(model, profile.geography, partition=partition, region=region, account=account)
+    named = [region, ""] if profile.geography == "global" and not profile.regions else list(profile.regions)
+    return [through], [model_arn(model, partition=partition, region=each) for each in named]

@@ -1,5 +1,7 @@
 """The two stacks: tables, which are retained, and everything that can be made again from them."""
 
+import os
+
 from aws_cdk import App, Stack, Tags, Validations
 from cdk_nag import AwsSolutionsChecks
 from constructs import Construct
@@ -10,6 +12,7 @@ from infra.constructs.console import Console
 from infra.constructs.discovery_api import DiscoveryApi
 from infra.constructs.enrichment import MAX_RECEIVES, VISIBILITY, EnrichmentFunction
 from infra.constructs.event_path import EventPath
+from infra.constructs.model_access import ModelAccess
 from infra.constructs.network import Network
 from infra.constructs.observability import Observability
 from infra.constructs.search_domain import SearchDomain
@@ -37,6 +40,7 @@ class SystemStack(Stack):
             scope, id, description="mats: enrichment and discovery", termination_protection=context.production
         )
         network = Network(self, "Network", zones=context.availability_zones) if context.network == "vpc" else None
+        models = ModelAccess(self, "Models", context=context)
         self.domain = SearchDomain(self, "Index", size=context.size, network=network)
         streamed = {"Registry": tables.registry, "Trust": tables.trust}
         self.path = EventPath(self, "EventPath", tables=streamed, visibility=VISIBILITY, max_receives=MAX_RECEIVES)
@@ -44,13 +48,14 @@ class SystemStack(Stack):
             self,
             "Offline",
             context=context,
+            models=models,
             tables=tables,
             path=self.path,
             domain=self.domain,
             network=network,
         )
         self.discovery = DiscoveryApi(
-            self, "Online", context=context, tables=tables, domain=self.domain, network=network
+            self, "Online", context=context, models=models, tables=tables, domain=self.domain, network=network
         )
         if context.console:
             Console(self, "Console", context=context, api=self.discovery.api)
@@ -70,7 +75,7 @@ class SystemStack(Stack):
         AccessPolicies(
             self,
             "People",
-            context=context,
+            models=models,
             tables=tables,
             path=self.path,
             domain=self.domain,
@@ -86,11 +91,17 @@ def app() -> App:
         ContextInvalid: with every fault of the context.
     """
     whole = App()
-    add_stacks(whole)
+    add_stacks(whole, region=_region())
     return whole
 
 
-def add_stacks(app: App) -> tuple[DataStack, SystemStack]:
+def _region() -> str:
+    """The region that the CDK's command will deploy to; empty without credentials, when what it says is a guess."""
+    said = os.environ  # noqa: TID251 - from the CDK's command, not ours
+    return said.get("CDK_DEFAULT_REGION", "") if said.get("CDK_DEFAULT_ACCOUNT") else ""
+
+
+def add_stacks(app: App, *, region: str = "") -> tuple[DataStack, SystemStack]:
     """Add both stacks, as the app's context chooses; an unacknowledged cdk-nag finding stops the synthesis.
 
     Raises:
@@ -98,6 +109,8 @@ def add_stacks(app: App) -> tuple[DataStack, SystemStack]:
     """
     app.node.set_context("@aws-cdk/aws-lambda:recognizeLayerVersion", True)  # our code is in a layer: it makes versions
     context = Context.parse(app.node.get_all_context())
+    if region:
+        context.check_region(region)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     data = DataStack(app, "mats-data", context=context)
     system = SystemStack(app, "mats", context=context, tables=data.tables)

@@ -1,6 +1,6 @@
 """Managed policies to attach: owners, operators, agents."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from aws_cdk import Aws, CfnOutput, Stack
 from aws_cdk import aws_apigateway as apigateway
@@ -10,12 +10,10 @@ from constructs import Construct
 
 from infra.constructs.discovery_api import CALLS, STAGE, wildcard
 from infra.constructs.event_path import ARCHIVE, EventPath
-from infra.constructs.function import ENCODER
+from infra.constructs.model_access import ModelAccess
 from infra.constructs.nag import HERE, accept_wildcards
 from infra.constructs.search_domain import SearchDomain
 from infra.constructs.tables import MatsTables
-from infra.context import Context
-from infra.inference_profiles import arns
 
 TAGS = ("mats-namespace", *(f"mats-namespace-{n}" for n in range(2, 6)))
 """Principal tags that hold an owner's namespaces, one in each; the first one makes an owner."""
@@ -33,7 +31,7 @@ class AccessPolicies(Construct):
         scope: Construct,
         id: str,
         *,
-        context: Context,
+        models: ModelAccess,
         tables: MatsTables,
         path: EventPath,
         domain: SearchDomain,
@@ -52,7 +50,8 @@ class AccessPolicies(Construct):
             *_replays(),
             # the commands of `mats` read its settings
             iam.PolicyStatement(actions=["lambda:GetFunctionConfiguration"], resources=[enrichment.function_arn]),
-            *_invokes(context),
+            *models.writer_statements(),  # for `mats backfill`
+            *models.encoder_statements(),
         ])  # fmt: skip
         domain.accept_paths(
             self.operators, ["*"], "Operators may look at and mend every index; OpenSearch keeps nothing else"
@@ -131,15 +130,6 @@ def _replays() -> list[iam.PolicyStatement]:
         iam.PolicyStatement(actions=["events:StartReplay"], resources=[f"{events}:archive/{ARCHIVE}", replays]),
         iam.PolicyStatement(actions=["events:DescribeReplay", "events:CancelReplay"], resources=[replays]),
     ]
-
-
-def _invokes(context: Context) -> list[iam.PolicyStatement]:
-    """The models that `mats backfill` calls."""
-    here: Mapping[str, str] = {"partition": Aws.PARTITION, "region": Aws.REGION, "account": Aws.ACCOUNT_ID}
-    writer = arns(context.writer_model, context.profile, **here)
-    encoder = arns(ENCODER, None, **here)
-    resources = [arn for directly, through in (writer, encoder) for arn in (*directly, *through)]
-    return [iam.PolicyStatement(actions=["bedrock:InvokeModel"], resources=resources)]
 
 
 def _sqs(calls: Sequence[str], queues: Sequence[str]) -> iam.PolicyStatement:

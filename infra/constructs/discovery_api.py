@@ -10,8 +10,9 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra.constructs.firewall_and_domain import custom_domain, firewall
-from infra.constructs.function import ENCODER, Function, Limits, common, environment
+from infra.constructs.function import Function, Limits, common, environment
 from infra.constructs.gateway_errors import set_gateway_errors
+from infra.constructs.model_access import ModelAccess
 from infra.constructs.nag import AWS_POLICIES, accept, accept_each
 from infra.constructs.network import Network
 from infra.constructs.search_domain import SEARCH, SearchDomain
@@ -44,12 +45,13 @@ class DiscoveryApi(Construct):
         id: str,
         *,
         context: Context,
+        models: ModelAccess,
         tables: MatsTables,
         domain: SearchDomain,
         network: Network | None,
     ) -> None:
         super().__init__(scope, id)
-        settings = common(context)
+        settings = common(context, models)
         if context.auth == "iam":
             settings = replace(settings, callers_table=tables.callers.table_name)
         made = Function(
@@ -64,8 +66,7 @@ class DiscoveryApi(Construct):
         )
         self.function, self.log = made.function, made.log
         domain.allow(made.role, SEARCH)
-        made.may_invoke(context.rerank_model, context.profile)
-        made.may_invoke(ENCODER, None)
+        made.allow([*models.reranker_statements(), *models.encoder_statements()])
         if context.auth == "iam":
             tables.callers.grant(made.role, "dynamodb:GetItem")
         self.alias = lambda_.Alias(self, "Live", alias_name=STAGE, version=made.function.current_version)

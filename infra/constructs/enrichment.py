@@ -7,7 +7,8 @@ from aws_cdk import aws_lambda_event_sources as sources
 from constructs import Construct
 
 from infra.constructs.event_path import EventPath
-from infra.constructs.function import ENCODER, Function, Limits, common, environment
+from infra.constructs.function import Function, Limits, common, environment
+from infra.constructs.model_access import ModelAccess
 from infra.constructs.network import Network
 from infra.constructs.search_domain import INDEX, SearchDomain
 from infra.constructs.tables import MatsTables
@@ -33,6 +34,7 @@ class EnrichmentFunction(Construct):
         id: str,
         *,
         context: Context,
+        models: ModelAccess,
         tables: MatsTables,
         path: EventPath,
         domain: SearchDomain,
@@ -40,7 +42,7 @@ class EnrichmentFunction(Construct):
     ) -> None:
         super().__init__(scope, id)
         settings = replace(
-            common(context),
+            common(context, models),
             registry_table=tables.registry.table_name,
             trust_table=tables.trust.table_name,
             profiles_table=tables.profiles.table_name,
@@ -65,8 +67,7 @@ class EnrichmentFunction(Construct):
         )
         path.bus.grant_put_events_to(made.role)
         domain.allow(made.role, INDEX)
-        made.may_invoke(context.writer_model, context.profile)
-        made.may_invoke(ENCODER, None)
+        made.allow([*models.writer_statements(), *models.encoder_statements()])
         made.function.add_event_source(
             sources.SqsEventSource(
                 path.queue,

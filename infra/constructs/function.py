@@ -1,15 +1,15 @@
 """A Lambda function: its layers, log, role and environment."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from aws_cdk import Aws, Duration, RemovalPolicy
+from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from infra import inference_profiles
+from infra.constructs.model_access import ModelAccess
 from infra.constructs.nag import AWS_POLICIES, accept, accept_each, accept_warning
 from infra.constructs.network import Network
 from infra.context import Context
@@ -17,7 +17,6 @@ from infra.layers import ARCHITECTURE, RUNTIME
 from infra.vendor import ROOT
 from mats.settings import Settings
 
-ENCODER = "amazon.titan-embed-text-v2:0"
 METRICS = "mats"
 _STAND_IN = "https://index.invalid"
 """In place of the domain's address while settings are validated: in a synthesis it is a token, not an address."""
@@ -92,30 +91,20 @@ class Function(Construct):
                 },
             )
 
-    def may_invoke(self, model: str, profile: inference_profiles.InferenceProfile | None) -> None:
-        """Allow one model on Bedrock."""
-        here = {"partition": Aws.PARTITION, "region": Aws.REGION, "account": Aws.ACCOUNT_ID}
-        directly, through = inference_profiles.arns(model, profile, **here)
-        if directly:
-            self.role.add_to_policy(iam.PolicyStatement(actions=["bedrock:InvokeModel"], resources=directly))
-        if through:
-            self.role.add_to_policy(
-                iam.PolicyStatement(
-                    actions=["bedrock:InvokeModel"],
-                    resources=through,
-                    conditions={"StringEquals": {"bedrock:InferenceProfileArn": directly[0]}},
-                )
-            )
+    def allow(self, statements: Iterable[iam.PolicyStatement]) -> None:
+        """Give the function's role these rights."""
+        for statement in statements:
+            self.role.add_to_policy(statement)
 
 
-def common(context: Context) -> Settings:
+def common(context: Context, models: ModelAccess) -> Settings:
     """The settings of discovery and enrichment."""
     return Settings(
         bedrock=True,
-        encoder=ENCODER,
+        encoder=context.encoder_model,
         metrics=METRICS,
-        rerank_model=inference_profiles.invoked_as(context.rerank_model, context.profile),
-        writer_model=inference_profiles.invoked_as(context.writer_model, context.profile),
+        rerank_model=models.id_of(context.rerank_model),
+        writer_model=models.id_of(context.writer_model),
         index_endpoint=_STAND_IN,
     )
 

@@ -75,6 +75,9 @@ def test_keys_of_the_cdk_are_passed_over():
         ({"rerank_model": "us.amazon.nova-micro-v1:0"}, "inference_profile"),
         ({"writer_model": "Nova"}, "writer_model"),
         ({"inference_profile": "mars"}, "mars"),
+        ({"inference_profile": "global"}, "nova-micro-v1:0 has no global profile"),
+        ({"inference_profile": "global", "rerank_model": "none"}, "nova-lite-v1:0 has no global profile"),
+        ({"encoder_model": "cohere.embed-v4:0"}, "encoder_model must be amazon.titan-embed-text-v2:0 or none"),
         ({"inference_profile": "us:nowhere"}, "nowhere"),
         ({"size": 3}, "size must be a text"),
     ],
@@ -118,3 +121,46 @@ def test_a_profile_needs_its_own_arn_and_those_of_every_region_it_may_end_in():
 def test_a_global_profile_ends_here_or_in_no_named_region():
     _, through = inference_profiles.arns(NOVA, inference_profiles.InferenceProfile.parse("global"), **HERE)
     assert through == [f"arn:aws:bedrock:{region}::foundation-model/{NOVA}" for region in ("eu-west-1", "")]
+
+
+@pytest.mark.parametrize(
+    ("region", "given", "part"),
+    [
+        ("me-central-1", {}, "me-central-1 cannot invoke amazon.nova-micro-v1:0 and amazon.nova-lite-v1:0"),
+        ("ca-central-1", {"rerank_model": "none"}, "ca-central-1 cannot invoke amazon.nova-lite-v1:0"),
+        ("us-west-2", {"inference_profile": "none"}, "us-west-2 takes .* through an inference profile only"),
+        ("eu-west-1", {"inference_profile": "us"}, "us cannot be called from eu-west-1"),
+        ("us-gov-west-1", {"inference_profile": "us"}, "us cannot be called from us-gov-west-1"),
+        ("us-east-1", {"inference_profile": "apac"}, "apac cannot be called from us-east-1"),
+    ],
+)
+def test_a_region_refuses_models_it_cannot_invoke(region: str, given: dict[str, object], part: str):
+    with pytest.raises(ContextInvalid) as caught:
+        Context.parse(given).check_region(region)
+    assert re.search(part, str(caught.value))
+    assert "inference_profile" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("region", "given"),
+    [
+        *((region, {}) for region in inference_profiles.regions()),
+        ("me-central-1", {"rerank_model": "none", "writer_model": "none"}),
+        ("me-central-1", {"rerank_model": "vendor.model-v1:0", "writer_model": "vendor.model-v1:0"}),
+        ("ca-central-1", {"inference_profile": "ca:ca-central-1,ca-west-1"}),
+        ("us-east-1", {"inference_profile": "us"}),
+        ("ap-northeast-3", {"inference_profile": "apac"}),
+        ("us-east-1", {"inference_profile": "none"}),
+        ("ap-southeast-2", {"inference_profile": "none"}),
+        (
+            "eu-west-1",
+            {
+                "inference_profile": "global",
+                "rerank_model": "amazon.nova-2-lite-v1:0",
+                "writer_model": "none",
+            },
+        ),
+    ],
+)
+def test_a_region_takes_models_it_can_invoke(region: str, given: dict[str, object]):
+    Context.parse(given).check_region(region)

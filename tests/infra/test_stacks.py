@@ -27,7 +27,12 @@ CONTEXTS = {
     "trial, vpc, jwt, no rerank model": {**VPC, **JWT, "rerank_model": "none"},
     "production": {**PRODUCTION, **EVERYTHING, **HOST},
     "production, vpc, jwt": {**PRODUCTION, **VPC, "availability_zones": ZONES, **JWT, **HOST, "waf": "true"},
-    "trial, global inference": {"inference_profile": "global"},
+    "trial, global inference, words only": {
+        "inference_profile": "global",
+        "rerank_model": "amazon.nova-2-lite-v1:0",
+        "writer_model": "amazon.nova-2-lite-v1:0",
+        "encoder_model": "none",
+    },
     "production, jwt": {**PRODUCTION, **JWT},
     "production, vpc": {**PRODUCTION, **VPC, "availability_zones": ZONES, "audit": "true"},
     "trial, vpc": VPC,
@@ -156,7 +161,7 @@ def test_every_environment_can_be_read_by_its_function(any_deployment: Deploymen
         settings = Settings.from_env(function(any_deployment, name)["Environment"]["Variables"])
         assert settings.in_aws
         assert settings.bedrock
-        assert settings.encoder == "amazon.titan-embed-text-v2:0"
+        assert settings.encoder in ("amazon.titan-embed-text-v2:0", "none")
         assert settings.metrics == "mats"
     if any(each for each in any_deployment.all("AWS::Lambda::Function") if "AuthorizerFunction" in each.id):
         settings = Settings.from_env(function(any_deployment, "authorizer")["Environment"]["Variables"])
@@ -508,7 +513,7 @@ def test_what_smoke_looks_for_is_put_out():
 @pytest.mark.parametrize("context", CONTEXTS.values(), ids=CONTEXTS)
 def test_cfn_lint_finds_no_error(context: dict[str, str], tmp_path: Path):
     if find_spec("cfnlint") is None:
-        skip_or_fail("cfn-lint (pip install -r requirements/infra.txt)")
+        skip_or_fail("cfn-lint (pip install -r requirements.txt)")
     for name, template in templates(**context).items():
         (tmp_path / f"{name}.json").write_text(json.dumps(template))
     files = map(str, tmp_path.glob("*.json"))
@@ -551,13 +556,17 @@ def test_app_py_says_what_is_wrong_in_words(tmp_path: Path):
     assert len(said.stderr.splitlines()) == 3
 
 
-def run_app(outdir: Path, context: dict[str, Any]) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTHON", "JSII"))}
+def run_app(
+    outdir: Path, context: dict[str, Any], more: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    ours = ("AWS_", "CDK_", "PYTHON", "JSII")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     told = {
         "CDK_OUTDIR": str(outdir),
         "CDK_CONTEXT_JSON": json.dumps(context),
         "HTTPS_PROXY": "http://127.0.0.1:9",
         "DOCKER_HOST": "tcp://127.0.0.1:9",
+        **(more or {}),
     }
     return subprocess.run(
         [sys.executable, "app.py"], cwd=ROOT, env={**kept, **told}, capture_output=True, text=True, check=False

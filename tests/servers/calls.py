@@ -90,7 +90,8 @@ class Account:
             case _:
                 needs, writes = [(f"{signed_as or 'unknown'}:{operation}", "*")], False
         profiles = [arn for _, arn in needs if ":inference-profile/" in arn]
-        context = {"bedrock:InferenceProfileArn": profiles[0]} if profiles else {}
+        # IAM has no such key for a direct call, which no condition of ours on it holds for either
+        context = {"bedrock:InferenceProfileArn": profiles[0] if profiles else ""} if service == "bedrock" else {}
         return Call(service, operation, method, path, tuple(needs), writes, signed_as, body, context)
 
     def _dynamodb(self, operation: str, asked: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -83,6 +83,7 @@ class Deployment:
         account: str = ACCOUNT,
     ) -> None:
         self.region, self.account = region, account
+        self._partition = "aws-us-gov" if region.startswith("us-gov-") else "aws"
         self._templates, self._values = templates, dict(values or {})
 
     def all(self, type: str) -> list[Resource]:
@@ -147,13 +148,30 @@ class Deployment:
                 return self.resolve(text, stack).split(separator)
             case "Fn::ImportValue":
                 return self._imported(self.resolve(argument, stack))
+            case "Fn::FindInMap":
+                return self._mapped(*self.resolve(argument, stack), stack)
+            case "Fn::If":
+                condition, yes, no = argument
+                return self.resolve(yes if self._holds(condition, stack) else no, stack)
+            case "Fn::Equals":
+                one, other = self.resolve(argument, stack)
+                return one == other
         raise Unresolvable(f"{name} is not known here")
+
+    def _mapped(self, mapping: str, row: str, column: str, stack: int) -> Any:
+        try:
+            return self._templates[stack]["Mappings"][mapping][row][column]
+        except KeyError as missing:
+            raise Unresolvable(f"the mapping {mapping} has no {missing}: CloudFormation refuses the stack") from missing
+
+    def _holds(self, condition: str, stack: int) -> bool:
+        return bool(self.resolve(self._templates[stack]["Conditions"][condition], stack))
 
     def _ref(self, id: str, stack: int) -> Any:
         pseudo = {
             "AWS::Region": self.region,
             "AWS::AccountId": self.account,
-            "AWS::Partition": "aws",
+            "AWS::Partition": self._partition,
             "AWS::URLSuffix": "amazonaws.com",
             "AWS::StackName": f"stack-{stack}",
             "AWS::StackId": f"arn:aws:cloudformation:{self.region}:{self.account}:stack/stack-{stack}/0",
@@ -178,7 +196,7 @@ class Deployment:
         type, name = self._type(id, stack), self._name(id, stack)
         if type not in _KINDS:
             raise Unresolvable(f"{key}: say in `values` what it is")
-        arn = "arn:aws:" + _KINDS[type][0].format(region=self.region, account=self.account, name=name)
+        arn = f"arn:{self._partition}:" + _KINDS[type][0].format(region=self.region, account=self.account, name=name)
         match attribute:
             case "Arn" | "DomainArn" | "TopicArn":
                 return arn

@@ -1,0 +1,87 @@
+"""How functions and operators invoke models: the ids they pass to Bedrock and the rights they need, in any region.
+
+The template names no region: a mapping has what Nova needs in each (docs/decisions/0027-models-by-region.md).
+"""
+
+from collections.abc import Sequence
+
+from aws_cdk import Aws, CfnCondition, CfnMapping, Fn
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from infra import inference_profiles
+from infra.context import Context
+from infra.inference_profiles import GEOGRAPHIES, model_arn, profile_arn, profile_in
+from infra.model_choice import is_by_region, language_models
+
+_DIRECT = "none"
+_DESTINATIONS = max(len(each.destinations) for each in GEOGRAPHIES.values())
+
+
+class ModelAccess(Construct):
+    """Ids and rights of the context's models."""
+
+    def __init__(self, scope: Construct, id: str, *, context: Context) -> None:
+        super().__init__(scope, id)
+        self._context = context
+        if any(is_by_region(context, model) for model in language_models(context)):
+            self._regions = CfnMapping(self, "Regions", mapping={r: _row(r) for r in inference_profiles.regions()})
+            self._regions.override_logical_id("ModelRegions")
+            self._directly = CfnCondition(
+                self, "Directly", expression=Fn.condition_equals(self._in_region("Geography"), _DIRECT)
+            )
+            self._directly.override_logical_id("ModelsDirectly")
+
+    def id_of(self, model: str) -> str:
+        """The id that a function passes to Bedrock."""
+        if is_by_region(self._context, model):
+            return self._either(model, f"{self._in_region('Geography')}.{model}")
+        return inference_profiles.invoked_as(model, self._context.profile)
+
+    def reranker_statements(self) -> list[iam.PolicyStatement]:
+        """The right to invoke the reranker; nothing but it, and in other regions only through its profile."""
+        return self._statements(self._context.rerank_model)
+
+    def writer_statements(self) -> list[iam.PolicyStatement]:
+        """The same for the writer."""
+        return self._statements(self._context.writer_model)
+
+    def encoder_statements(self) -> list[iam.PolicyStatement]:
+        """The right to invoke the encoder, which has no profile."""
+        directly, _ = inference_profiles.arns(self._context.encoder_model, None, **_HERE)
+        return [_invoke(directly)] if directly else []
+
+    def _statements(self, model: str) -> list[iam.PolicyStatement]:
+        if is_by_region(self._context, model):
+            destinations = [self._in_region(f"Destination{n}") for n in range(1, _DESTINATIONS + 1)]
+            through = profile_arn(model, self._in_region("Geography"), **_HERE)
+            directly = [self._either(model_arn(model, partition=Aws.PARTITION, region=Aws.REGION), through)]
+            behind = [model_arn(model, partition=Aws.PARTITION, region=each) for each in destinations]
+        else:
+            directly, behind = inference_profiles.arns(model, self._context.profile, **_HERE)
+            through = directly[0] if directly else ""
+        found = [_invoke(directly)] if directly else []
+        return [*found, _invoke(behind, through=through)] if behind else found
+
+    def _in_region(self, column: str) -> str:
+        return self._regions.find_in_map(Aws.REGION, column)
+
+    def _either(self, directly: str, through: str) -> str:
+        return Fn.condition_if(self._directly.logical_id, directly, through).to_string()
+
+
+_HERE = {"partition": Aws.PARTITION, "region": Aws.REGION, "account": Aws.ACCOUNT_ID}
+
+
+def _row(region: str) -> dict[str, str]:
+    """What Nova needs in a region. Every row has the same columns, so the last destination may be there repeatedly."""
+    profile = profile_in(region)
+    destinations = profile.regions if profile else (region,)
+    padded = (*destinations, *[destinations[-1]] * _DESTINATIONS)[:_DESTINATIONS]
+    named = {f"Destination{n}": each for n, each in enumerate(padded, start=1)}
+    return {"Geography": profile.geography if profile else _DIRECT, **named}
+
+
+def _invoke(resources: Sequence[str], *, through: str = "") -> iam.PolicyStatement:
+    conditions = {"StringEquals": {"bedrock:InferenceProfileArn": through}} if through else None
+    return iam.PolicyStatement(actions=["bedrock:InvokeModel"], resources=list(resources), conditions=conditions)
