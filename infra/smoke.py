@@ -1,6 +1,7 @@
 """Smoke test of a deployment: put, find and remove one registration (`make smoke URL=...`)."""
 
 import argparse
+import re
 import secrets
 import signal
 import sys
@@ -8,20 +9,23 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 import boto3
+from botocore.exceptions import BotoCoreError
 
 from infra import smoke_hints as hints
-from infra.smoke_api import Api, ApiRefused, ApiUnavailable
 from mats.adapters.aws import call, client
+from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.dynamodb.values import from_row, to_row
+from mats.client import Bearer, Client, MatsError, Refused, Retries, SigV4, Unreachable
 from mats.domain.errors import DependencyFailed
 
 NAMESPACE = "mats-smoke"
 _LEFT_OVER_S = 3600
 """Items older than this were left by a killed run and are removed; younger ones may belong to another run."""
 _POLL_S = 2.0
+_GATEWAY = re.compile(r"\.execute-api\.([a-z0-9-]+)\.amazonaws\.com")
 OUTPUTS = {"url": "ApiUrl", "registry_table": "RegistryTable", "profiles_table": "ProfilesTable"}
 """Part of the key of each stack output; the CDK may add a prefix and a suffix."""
 
@@ -43,10 +47,10 @@ class Timing:
 class Smoke:
     """Put an item, wait for its profile, find it, remove it, wait until it is gone. The item is always removed."""
 
-    dynamodb: Any
+    tables: Tables
     registry_table: str
     profiles_table: str
-    api: Api
+    api: Client
     tell: Callable[[str], None]
     timing: Timing = field(default_factory=Timing)
     with_models: bool = True
@@ -58,6 +62,12 @@ class Smoke:
         Raises:
             Stuck: at the first hop that does not work.
         """
+        try:
+            self._run()
+        except DependencyFailed as error:
+            raise Stuck(f"DynamoDB: {error}. The caller needs the policies for owners and operators.") from error
+
+    def _run(self) -> None:
         self._remove_left_overs()
         mark = secrets.token_hex(6)
         key = {"namespace": NAMESPACE, "name": f"probe-{int(self.timing.now())}-{mark}"}
@@ -74,7 +84,7 @@ class Smoke:
 
     def _put(self, key: dict[str, str], mark: str) -> None:
         item = {**key, "kind": "tool", "description": f"Probe {mark} of a smoke test; finds nothing and does nothing."}
-        self._call(self.registry_table, "put_item", Item=to_row(item))
+        self.tables.ask(self.registry_table, "put_item", Item=to_row(item))
         self.tell(f"put {_id(key)} into {self.registry_table}")
 
     @contextmanager
@@ -82,38 +92,32 @@ class Smoke:
         try:
             yield
         except BaseException:
-            with suppress(Stuck):  # the first error is the one to report
+            with suppress(DependencyFailed):  # the first error is the one to report
                 self._remove(key)
             raise
         self._remove(key)
 
     def _remove(self, key: dict[str, str]) -> None:
         try:
-            self._call(self.registry_table, "delete_item", Key=to_row(key))
-        except Stuck:
+            self.tables.ask(self.registry_table, "delete_item", Key=to_row(key))
+        except DependencyFailed:
             self.tell(f"{_id(key)} could not be removed from {self.registry_table}; remove it by hand")
             raise
         self.tell(f"removed {_id(key)} from {self.registry_table}")
 
     def _remove_left_overs(self) -> None:
-        start: dict[str, Any] = {}
-        while True:
-            page = self._call(
-                self.registry_table,
-                "query",
-                KeyConditionExpression="#ns = :ours",
-                ExpressionAttributeNames={"#ns": "namespace"},
-                ExpressionAttributeValues={":ours": {"S": NAMESPACE}},
-                **start,
-            )
-            for row in map(from_row, page["Items"]):
-                if self._is_old(str(row["name"])):
-                    key = {"namespace": NAMESPACE, "name": str(row["name"])}
-                    self.tell(f"{_id(key)} is left over from an earlier run")
-                    self._remove(key)
-            if "LastEvaluatedKey" not in page:
-                return
-            start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+        ours = self.tables.all_rows(
+            self.registry_table,
+            "query",
+            KeyConditionExpression="#ns = :ours",
+            ExpressionAttributeNames={"#ns": "namespace"},
+            ExpressionAttributeValues={":ours": {"S": NAMESPACE}},
+        )
+        for row in map(from_row, ours):
+            if self._is_old(str(row["name"])):
+                key = {"namespace": NAMESPACE, "name": str(row["name"])}
+                self.tell(f"{_id(key)} is left over from an earlier run")
+                self._remove(key)
 
     def _is_old(self, name: str) -> bool:
         word, _, rest = name.partition("-")
@@ -121,7 +125,7 @@ class Smoke:
         return word == "probe" and made.isdecimal() and self.timing.now() - int(made) > _LEFT_OVER_S
 
     def _row(self, key: dict[str, str]) -> dict[str, Any]:
-        answer = self._call(self.profiles_table, "get_item", Key=to_row(key), ConsistentRead=True)
+        answer = self.tables.ask(self.profiles_table, "get_item", Key=to_row(key), ConsistentRead=True)
         return from_row(answer.get("Item") or {})
 
     def _check_enriched(self, key: dict[str, str]) -> tuple[bool, str]:
@@ -145,11 +149,18 @@ class Smoke:
 
     def _check_found(self, key: dict[str, str], mark: str) -> tuple[bool, str]:
         try:
-            found = self.api.discover(f"probe {mark} of a smoke test", NAMESPACE)
-        except ApiUnavailable as error:
+            answer = self.api.discover(f"probe {mark} of a smoke test", namespaces=[NAMESPACE])
+        except Unreachable as error:
             return False, str(error)
-        except ApiRefused as error:
-            raise Stuck(str(error)) from error
+        except Refused as error:
+            if error.status == 429 or error.status >= 500:
+                return False, f"the API answers {error}"
+            raise Stuck(hints.explain_refused(error.status, str(error))) from error
+        except MatsError as error:
+            raise Stuck(f"the URL answers, but not as discovery does: {error}") from error
+        except BotoCoreError as error:
+            raise Stuck(f"the call cannot be signed: {error}") from error
+        found = [result.id for result in answer.results]
         return _id(key) in found, f"the API found {len(found)} of {NAMESPACE}"
 
     def _check_gone(self, key: dict[str, str], mark: str) -> tuple[bool, str]:
@@ -172,13 +183,6 @@ class Smoke:
                 raise Stuck(f"{stuck(seen)} (waited {waited:.0f} s; last seen: {seen})")
             self.timing.sleep(_POLL_S)
 
-    def _call(self, table: str, operation: str, **request: Any) -> dict[str, Any]:
-        try:
-            answer: dict[str, Any] = call(table, lambda: getattr(self.dynamodb, operation)(TableName=table, **request))
-        except DependencyFailed as error:
-            raise Stuck(f"DynamoDB: {error}. The caller needs the policies for owners and operators.") from error
-        return answer
-
 
 def _id(key: dict[str, str]) -> str:
     return f"{key['namespace']}/{key['name']}"
@@ -186,21 +190,16 @@ def _id(key: dict[str, str]) -> str:
 
 def outputs(cloudformation: Any, stacks: str) -> dict[str, str]:
     """The outputs of the deployed stacks whose names start with `stacks`, by the keys of `OUTPUTS`."""
-    known: dict[str, str] = {}
-    for page in call("CloudFormation", lambda: list(cloudformation.get_paginator("describe_stacks").paginate())):
-        for stack in page["Stacks"]:
-            if stack["StackName"].lower().startswith(stacks.lower()):
-                for output in stack.get("Outputs", ()):
-                    for name, label in OUTPUTS.items():
-                        if label in output["OutputKey"]:
-                            known[name] = output["OutputValue"]
-    return known
+    pages = call("CloudFormation", lambda: list(cloudformation.get_paginator("describe_stacks").paginate()))
+    ours = [s for page in pages for s in page["Stacks"] if s["StackName"].lower().startswith(stacks.lower())]
+    found = [output for stack in ours for output in stack.get("Outputs", ())]
+    return {name: one["OutputValue"] for name, label in OUTPUTS.items() for one in found if label in one["OutputKey"]}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Put an item into the Registry, wait for its profile, find it through the API, remove it."""
     given = parser().parse_args(arguments)
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         smoke_of(given)()
     except (Stuck, DependencyFailed, ValueError) as error:
@@ -224,10 +223,6 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
-def _interrupt(*_: object) -> NoReturn:
-    raise KeyboardInterrupt
-
-
 def smoke_of(given: argparse.Namespace) -> Smoke:
     """The smoke test that the options and the stacks' outputs describe.
 
@@ -237,30 +232,42 @@ def smoke_of(given: argparse.Namespace) -> Smoke:
     """
     wanted = {name: getattr(given, name) for name in OUTPUTS}
     if not all(wanted.values()):
-        known = outputs(_client("cloudformation", given.region), given.stacks)
+        cloudformation = client("cloudformation", region=given.region, timeout_s=10, attempts=3, connections=1)
+        known = outputs(cloudformation, given.stacks)
         wanted = {name: value or known.get(name, "") for name, value in wanted.items()}
     missing = [f"--{name.replace('_', '-')}" for name, value in wanted.items() if not value]
     if missing:
         raise Stuck(f"No stack called {given.stacks}* says what {' and '.join(missing)} should be; give them.")
     session = boto3.session.Session(region_name=given.region or None)
     return Smoke(
-        dynamodb=_client("dynamodb", given.region),
+        tables=Tables(region=given.region, timeout_s=10, session=session),
         registry_table=wanted["registry_table"],
         profiles_table=wanted["profiles_table"],
-        api=Api.at(wanted["url"], session, token=given.token),
+        api=api_client(wanted["url"], session, given.token),
         tell=_say,
         timing=Timing(given.timeout),
         with_models=not given.without_models,
     )
 
 
+def api_client(url: str, session: Any, token: str = "") -> Client:
+    """A client of the API, with the token or signed for the region of its address; the test itself retries.
+
+    Raises:
+        ValueError: the URL is invalid, or there are no credentials.
+    """
+    in_address = _GATEWAY.search(url)
+    region = in_address[1] if in_address else session.region_name
+    credentials = None if token else session.get_credentials()
+    if not token and not (region and credentials):
+        raise ValueError("the calls are signed: give AWS credentials and a region, or a token with --token")
+    auth = Bearer(token) if token else SigV4(region, credentials)
+    return Client(url, auth=auth, timeout_s=30, retries=Retries(attempts=1))
+
+
 def _say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
-
-
-def _client(service: str, region: str) -> Any:
-    return client(service, region=region, timeout_s=10, attempts=3, connections=1)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,16 @@ def explain_not_found(seen: str) -> str:
     return "The API does not answer. " + _see("Discovery fails", "The index is red")
 
 
+def explain_refused(status: int, said: str) -> str:
+    if status == 401:
+        return f"the API rejects the token ({said}); is it for this issuer and audience?"
+    if status == 403:
+        return (
+            f"the API rejects the caller ({said}); it needs the policy for agents, and with auth=jwt a token (--token)"
+        )
+    return f"the API rejects the query ({said}); is the URL that of the stage?"
+
+
 def explain_not_enriched(_: str) -> str:
     return (
         "The item is found as its owner wrote it, but the models have not described it: are both turned on for this "

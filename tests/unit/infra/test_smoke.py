@@ -17,16 +17,26 @@ from botocore.exceptions import ClientError
 from botocore.validate import ParamValidator
 
 from infra import smoke
-from infra.smoke import NAMESPACE, Smoke, Stuck, Timing
-from infra.smoke_api import Api
+from infra.smoke import NAMESPACE, Smoke, Stuck, Timing, api_client
 from infra.vendor import ROOT
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.dynamodb.values import from_row, to_row
+from mats.client import Bearer, Client, Retries, SigV4
 from mats.domain.registration import Registration
+from mats.edge.answer import Answer
 from tests.servers.tables import a_table, credentials
+from tests.unit.edge.test_openapi import FULL
 
 SERVICE = botocore.session.get_session().get_service_model("dynamodb")
+ANSWER = json.loads(Answer.of(FULL).model_dump_json())
 OPERATIONS = {"put_item": "PutItem", "get_item": "GetItem", "delete_item": "DeleteItem", "query": "Query"}
+
+
+class TablesOver(Tables):
+    """The tables over a double of DynamoDB's client."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
 
 
 class Deployment:
@@ -111,7 +121,8 @@ class Deployment:
         if self.status:
             return self.status, b'{"detail": "said so"}'
         assert body["namespaces"] == [NAMESPACE]
-        return 200, json.dumps({"results": [{"id": f"{NAMESPACE}/{name}"} for name in sorted(self.index)]}).encode()
+        results = [{**ANSWER["results"][0], "id": f"{NAMESPACE}/{name}"} for name in sorted(self.index)]
+        return 200, json.dumps({**ANSWER, "results": results}).encode()
 
 
 @pytest.fixture
@@ -144,6 +155,10 @@ def url(deployment: Deployment) -> Iterator[str]:
         thread.join()
 
 
+def api_at(url: str, auth: Bearer | SigV4) -> Client:
+    return Client(url, auth=auth, retries=Retries(attempts=1))
+
+
 @pytest.fixture
 def told() -> list[str]:
     return []
@@ -152,10 +167,10 @@ def told() -> list[str]:
 @pytest.fixture
 def run(deployment: Deployment, url: str, told: list[str]) -> Smoke:
     return Smoke(
-        dynamodb=deployment,
+        tables=TablesOver(deployment),
         registry_table="registry",
         profiles_table="profiles",
-        api=Api(url, "eu-west-1", Credentials("AKIDEXAMPLE", "secret", "session")),
+        api=api_at(url, SigV4("eu-west-1", Credentials("AKIDEXAMPLE", "secret", "session"))),
         tell=told.append,
         timing=Timing(60, lambda: deployment.now, deployment.sleep),
     )
@@ -192,8 +207,8 @@ def test_calls_are_signed_for_the_api(run, deployment):
     assert signed["X-Amz-Security-Token"] == "session"
 
 
-def test_with_a_token_calls_bear_it_and_nothing_else(run, deployment):
-    replace(run, api=Api(run.api.url, "", None, "ey.ey.ey"))()
+def test_with_a_token_calls_bear_it_and_nothing_else(run, deployment, url):
+    replace(run, api=api_client(url, boto3.session.Session(), "ey.ey.ey"))()
     assert {heard["Authorization"] for heard in deployment.heard} == {"Bearer ey.ey.ey"}
     assert not any("X-Amz-Date" in heard for heard in deployment.heard)
 
@@ -257,7 +272,7 @@ def test_a_refusal_is_told_at_once_and_a_failure_is_waited_for(run, deployment):
 
 def test_an_address_where_nobody_listens_is_an_api_that_does_not_answer(run, deployment):
     with pytest.raises(Stuck, match="does not answer"):
-        replace(run, api=replace(run.api, url="http://127.0.0.1:9"))()
+        replace(run, api=api_at("http://127.0.0.1:9", Bearer("t")))()
     assert deployment.registry == {}
 
 
@@ -317,15 +332,28 @@ def test_what_the_stacks_say_of_themselves_is_found_whatever_the_cdk_puts_around
 @pytest.mark.parametrize("url", ["", "api.example", "http://api.example", "ftp://127.0.0.1"])
 def test_only_an_address_that_keeps_the_call_secret_is_asked(url):
     with pytest.raises(ValueError, match="https"):
-        Api.at(url, boto3.session.Session(), token="t")
+        api_client(url, boto3.session.Session(), "t")
 
 
-def test_the_region_is_that_of_the_api_whatever_the_caller_has_set():
-    url = "https://abc123.execute-api.eu-central-1.amazonaws.com/live/"
-    session = boto3.session.Session("AKIDEXAMPLE", "secret", region_name="us-east-1")
-    assert Api.at(url, session).region == "eu-central-1"
-    assert Api.at(url, session).url.endswith("/live")
-    assert Api.at("https://discovery.example.com", session).region == "us-east-1"
+@pytest.mark.parametrize(
+    ("url", "region"),
+    [
+        ("https://abc123.execute-api.eu-central-1.amazonaws.com/live/", "eu-central-1"),
+        ("https://discovery.example.com", "us-east-1"),
+    ],
+)
+def test_calls_are_signed_for_the_region_of_the_api_whatever_the_caller_has_set(url, region, monkeypatch):
+    clients: dict[str, Any] = {}
+    monkeypatch.setattr(smoke, "Client", lambda url, **options: clients.update(options))
+    api_client(url, boto3.session.Session("AKIDEXAMPLE", "secret", region_name="us-east-1"))
+    assert clients["auth"].region == region
+
+
+def test_without_credentials_or_a_token_no_call_is_made(monkeypatch):
+    credentials(monkeypatch)
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    with pytest.raises(ValueError, match="--token"):
+        api_client("https://discovery.example.com", boto3.session.Session())
 
 
 def test_the_command_runs_the_whole_test_and_says_so(run, monkeypatch, capsys):
