@@ -22,7 +22,7 @@ from mats.edge.ard.entries import AGENT_CARD, SERVER_CARD, SKILL, ArdEntry, is_a
 from mats.edge.ard.errors import ard_error
 from mats.edge.ard.filters import list_filter
 from mats.edge.ard.identifiers import identifier
-from mats.local import replay
+from mats.local.cli import replay
 from mats.ports import RerankResult, Stored
 from mats.usecases.look_up import LookUp
 from tests import ard_models as ard

@@ -12,8 +12,7 @@ from mats.domain.suspicion_patterns import ORDERS
 from mats.local.console.files import headers_of
 from mats.local.console.list_row import ListRow, list_row, sparse_reason
 from mats.local.console.origin_check import registry_problem
-from mats.local.console.parameters import ListQuery, percent_decode, reject_parameters
-from mats.local.console.preconditions import precondition
+from mats.local.console.parameters import ListQuery, percent_decode, precondition, reject_parameters
 from mats.local.console.registry_service import versions_json
 from tests.builders import a_profile
 from tests.conftest import ROOT

@@ -20,12 +20,11 @@ from mats.domain.errors import (
     StorageUnusable,
 )
 from mats.domain.placement import Placed
+from mats.local.cli.registry import counts
 from mats.local.console import capability_list, files
-from mats.local.console.parameters import ListQuery
-from mats.local.console.preconditions import precondition
-from mats.local.console.refresh_thread import RefreshThread
-from mats.local.console.registry_service import RegistryService, registry_service
-from mats.local.counts import counts
+from mats.local.console.capability_list import RefreshThread
+from mats.local.console.parameters import ListQuery, precondition
+from mats.local.console.registry_service import RegistryService
 from mats.local.worker import drain
 from mats.settings import Settings
 from tests.builders import a_profile, a_registration, a_shortlist, an_item
@@ -43,7 +42,7 @@ def local(tmp_path) -> Iterator[LocalSystem]:
 
 @pytest.fixture
 def service(local: LocalSystem) -> RegistryService:
-    return replace(registry_service(local), timeout_s=0.0)
+    return RegistryService(local, timeout_s=0.0)
 
 
 def only(service: RegistryService) -> dict:

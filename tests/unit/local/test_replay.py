@@ -6,7 +6,7 @@ import pytest
 
 from mats.domain.errors import RequestInvalid
 from mats.domain.query import Query
-from mats.local.replay import Move, RankedCandidate, decision, logged_query, moves
+from mats.local.cli.replay import Move, RankedCandidate, decision, logged_query, moves
 from tests.unit.usecases.test_discover import GEOCODE, MAIL, REFUND, discover_over, indexed
 
 RECORD = {

@@ -1,7 +1,7 @@
 """What a dry run reports."""
 
 from mats.domain.placement import Placed
-from mats.local.imports.dry_run import DryRunRegistry
+from mats.local.imports.importer import DryRunRegistry
 from tests.builders import a_registration
 from tests.fakes import MemoryRegistry
 

@@ -113,9 +113,9 @@ def test_competitors_are_named_with_the_reason():
     weak = a_registration(name="clock", description="Says what time it is.", examples=["high water at the harbour"])
     report = world.preview(weak)
     (query,) = report.queries
-    assert query.unaided
-    assert query.unaided > 1
-    competitor = query.competitors[0]
+    assert query.place_unaided
+    assert query.place_unaided > 1
+    competitor = query.outranked_by[0]
     assert competitor.id == TIDES.id
     assert any("harbour" in why for why in competitor.why)
     assert any("has more trust" in why for why in competitor.why)
@@ -127,7 +127,7 @@ def test_unaided_place_ignores_the_query_among_the_examples():
         a_registration(name="clock", description="Says the time.", examples=["high water at the harbour on a day"])
     )
     (query,) = report.queries
-    assert query.unaided == 2
+    assert query.place_unaided == 2
     assert any("word for word" in one.what for one in report.advice if one.flag == "outranked") or query.place == 2
 
 
@@ -136,7 +136,7 @@ def test_a_registered_capability_does_not_compete_with_itself():
     report = world.preview(a_registration(**{**TIDES.item(), "version": "2"}))
     assert report.placed is Placed.CHANGED
     assert not report.duplicates
-    assert all(competitor.id != TIDES.id for query in report.queries for competitor in query.competitors)
+    assert all(competitor.id != TIDES.id for query in report.queries for competitor in query.outranked_by)
     assert "replaces" in flags(report)
 
 
@@ -149,7 +149,7 @@ def test_an_id_of_another_kind_is_taken():
 def test_a_near_duplicate_has_its_overlap_and_its_cosine():
     copied = a_registration(**{**TIDES.item(), "namespace": "org.copy", "examples": []})
     (duplicate,) = World(TIDES, REFUND).preview(copied).duplicates
-    assert (duplicate.id, duplicate.same_owner, duplicate.overlap) == (TIDES.id, False, 1.0)
+    assert (duplicate.id, duplicate.same_namespace, duplicate.overlap) == (TIDES.id, False, 1.0)
     assert duplicate.cosine
     assert duplicate.cosine > 0.7
 
@@ -187,7 +187,7 @@ def test_hidden_capabilities_are_neither_competitors_nor_duplicates():
 
 def test_an_empty_registry_has_no_competitors():
     report = World().preview(TIDES)
-    assert [(p.place, p.competitors) for p in report.queries] == [(1, ())]
+    assert [(p.place, p.outranked_by) for p in report.queries] == [(1, ())]
 
 
 def test_signals_of_the_candidate_are_those_of_discovery():

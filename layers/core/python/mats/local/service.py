@@ -20,9 +20,9 @@ from mats.edge.caller import local_caller
 from mats.edge.dispatch import respond, with_error_format
 from mats.local.asgi import METHODS, raw_path, read_body
 from mats.local.console import api, files
+from mats.local.console.capability_list import RefreshThread
 from mats.local.console.origin_check import origin_problem
-from mats.local.console.refresh_thread import RefreshThread
-from mats.local.console.registry_service import registry_service
+from mats.local.console.registry_service import RegistryService
 from mats.local.worker import EnrichmentWorker
 from mats.resources import swagger_ui
 
@@ -42,7 +42,7 @@ LOGGER = logging.getLogger("mats.service")
 def application(local: LocalSystem) -> Starlette:
     """The ASGI application over one local registry."""
     app = replace(local.application, record_exposure=local.stores.exposure.record)
-    caller, registry = local_caller(local.settings), registry_service(local)
+    caller, registry = local_caller(local.settings), RegistryService(local)
 
     @asynccontextmanager
     async def lifespan(starlette: Starlette) -> AsyncIterator[None]:

@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
-from mats.local.cli.output import AsJson, err, exit_codes, out, plain, print_json
+from mats.local.cli.output import AsJson, note, out, plain, print_json, table_of
 
 if TYPE_CHECKING:
-    from mats.evaluation.data.defects import Defects
     from mats.evaluation.data.sources.layout import JudgedSet
 
 Source = Annotated[
@@ -19,6 +17,9 @@ Source = Annotated[
 ]
 Out = Annotated[Path, typer.Argument(metavar="OUT", help="Folder of the new set.", file_okay=False)]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing set.")]
+
+
+commands = typer.Typer(help="Judged data sets: convert published ones, and check for defects.", no_args_is_help=True)
 
 
 class View(StrEnum):
@@ -35,17 +36,7 @@ class Tools(StrEnum):
     ALL = "all"
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the commands."""
-    commands = typer.Typer(
-        help="Judged data sets: convert published ones, and check for defects.", no_args_is_help=True
-    )
-    commands.command()(toolret)
-    commands.command()(appworld)
-    commands.command()(check)
-    app.add_typer(commands, name="dataset")
-
-
+@commands.command()
 def toolret(
     source: Source,
     to: Out,
@@ -59,11 +50,11 @@ def toolret(
     """ToolRet, from copies of mangopy/ToolRet-Queries and mangopy/ToolRet-Tools: JSON lines, JSON or parquet."""
     from mats.evaluation.data.sources import toolret as source_module  # noqa: PLC0415 - evaluation's libraries
 
-    with exit_codes():
-        judged = source_module.toolret(source, whole=registry is Tools.ALL)
-        _finish(source_module.agents(judged) if view is View.AGENTS else judged, to, force, as_json)
+    judged = source_module.toolret(source, whole=registry is Tools.ALL)
+    _finish(source_module.agents(judged) if view is View.AGENTS else judged, to, force, as_json)
 
 
+@commands.command()
 def appworld(
     source: Source,
     to: Out,
@@ -74,10 +65,10 @@ def appworld(
     """AppWorld, from a copy of its data folder: api_docs, tasks, datasets."""
     from mats.evaluation.data.sources.appworld import appworld as load_appworld  # noqa: PLC0415
 
-    with exit_codes():
-        _finish(load_appworld(source, agents=view is View.AGENTS), to, force, as_json)
+    _finish(load_appworld(source, agents=view is View.AGENTS), to, force, as_json)
 
 
+@commands.command()
 def check(
     folder: Annotated[
         Path,
@@ -86,8 +77,7 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Check each source for labels that are not in the registry or share one document."""
-    with exit_codes():
-        report = _check(folder)
+    report = _check(folder)
     if as_json:
         print_json(report)
     else:
@@ -107,7 +97,7 @@ def _finish(judged: "JudgedSet", to: Path, force: bool, as_json: bool) -> None:
     _show(found)
     for reason, count in judged.left_out.items():
         out.print(plain(f"{count:,} × {reason}"), soft_wrap=True)
-    err.print(plain(f"written to {to}"), style="dim", soft_wrap=True)
+    note(f"written to {to}")
 
 
 def _check(folder: Path) -> dict[str, Any]:
@@ -123,20 +113,14 @@ def _check(folder: Path) -> dict[str, Any]:
         "queries": len(dataset.queries),
         "refused": dict(dataset.refused),
         "sources": [asdict(one) for one in found],
-        "suspicions": [_suspicion(one) for one in found if one.suspicions],
+        "suspicions": [f"{one.source}: {'; '.join(one.suspicions)}" for one in found if one.suspicions],
     }
-
-
-def _suspicion(one: "Defects") -> str:
-    return f"{one.source}: {'; '.join(one.suspicions)}"
 
 
 def _show(found: dict[str, Any]) -> None:
     out.print(plain(f"{found['dataset']}: {found['queries']:,} queries over {found['documents']:,} capabilities"))
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("source", overflow="fold")
-    for heading in ("queries", "labels", "not registered", "unanswerable", "of one document"):
-        table.add_column(heading, justify="right")
+    numbers = ("queries", "labels", "not registered", "unanswerable", "of one document")
+    table = table_of("source", *numbers, right=numbers)
     for one in found["sources"]:
         counts = (one[name] for name in ("queries", "labels", "unregistered", "unanswerable", "shared"))
         table.add_row(plain(one["source"]), *(f"{count:,}" for count in counts))

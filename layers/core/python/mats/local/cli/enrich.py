@@ -5,26 +5,19 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.text import Text
 
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability import Id
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, ReplyUnusable, RequestInvalid
 from mats.domain.outcome import Outcome
-from mats.domain.profile import Profile
+from mats.domain.profile import Enrichment, Profile
 from mats.domain.registration import Registration
-from mats.local.cli.output import AsJson, Exit, complain, exit_codes, out, plain, print_json
-from mats.local.cli.progress import bar
-from mats.local.cli.spending import print_usage, usage_json
+from mats.local.cli.output import AsJson, Exit, bar, complain, out, plain, print_json, table_of
+from mats.local.cli.spending import print_usage, print_with_usage, usage_json
 from mats.usecases.profile_maker import NO_WRITER
 
 _PAGE = 16
-_FIELDS = ("summary", "action", "keywords", "positive_examples", "negative_examples")
-
-
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command()(enrich)
 
 
 def enrich(
@@ -42,17 +35,16 @@ def enrich(
 
     Calls no model for the others, so you can interrupt it and run it again.
     """
-    with exit_codes():
-        local = local_system(context.obj)
-        if local.models.writer is None:
-            raise DependencyFailed(NO_WRITER)
-        wanted = list(map(Id, ids or ()))
-        if unknown := set(wanted) - local.stores.registry.get(wanted).keys():
-            raise CapabilityNotFound(min(unknown))
-        if dry_run:
-            _preview(local, wanted, as_json=as_json)
-        else:
-            _run(local, wanted or list(local.stores.registry.ids()), as_json=as_json)
+    local = local_system(context.obj)
+    if local.models.writer is None:
+        raise DependencyFailed(NO_WRITER)
+    wanted = list(map(Id, ids or ()))
+    if unknown := set(wanted) - local.stores.registry.get(wanted).keys():
+        raise CapabilityNotFound(min(unknown))
+    if dry_run:
+        _preview(local, wanted, as_json=as_json)
+    else:
+        _run(local, wanted or list(local.stores.registry.ids()), as_json=as_json)
 
 
 def _run(local: LocalSystem, ids: list[Id], *, as_json: bool) -> None:
@@ -63,11 +55,9 @@ def _run(local: LocalSystem, ids: list[Id], *, as_json: bool) -> None:
             advance(len(step.outcomes))
             if all(outcome in (Outcome.DEGRADED, Outcome.REFUSED) for outcome in step.outcomes.values()):
                 break  # the next ones would fail, too
-    if as_json:
-        print_json({"capabilities": len(ids), **outcomes, **usage_json(local)})
-    else:
-        out.print(", ".join([f"{len(ids):,} capabilities", *(f"{n:,} {outcome}" for outcome, n in outcomes.items())]))
-        print_usage(local)
+    counts = {"capabilities": len(ids), **outcomes}
+    text = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    print_with_usage(local, counts, text, as_json=as_json)
     if waiting := outcomes[Outcome.DEGRADED] + outcomes[Outcome.REFUSED]:
         complain(f"{waiting:,} wait ({local.why_waiting or 'a model did not answer'}); run it again")
         raise typer.Exit(Exit.UNAVAILABLE)
@@ -80,13 +70,15 @@ def _preview(local: LocalSystem, ids: list[Id], *, as_json: bool) -> None:
     shown: list[dict[str, Any]] = []
     for id in ids:
         try:
-            before, after = _describe(local, Registration.parse(items[id]))
+            registration = Registration.parse(items[id])
+            before = local.profile_maker.raw(registration, None)
+            after = local.profile_maker.describe(registration, None)
         except ReplyUnusable as error:
             unusable += 1
             shown.append({"id": id, "error": str(error)})
             complain(f"{id}: {error}")
             continue
-        five = {"before": _five(before), "after": _five(after)}
+        five = {side: p.enrichment.model_dump(mode="json") for side, p in (("before", before), ("after", after))}
         shown.append({"id": id, **five, "notes": after.notes, "suspicious": after.suspicious})
         if not as_json:
             _compare(before, after)
@@ -98,24 +90,12 @@ def _preview(local: LocalSystem, ids: list[Id], *, as_json: bool) -> None:
         raise typer.Exit(Exit.UNAVAILABLE)
 
 
-def _describe(local: LocalSystem, registration: Registration) -> tuple[Profile, Profile]:
-    """The raw profile and the writer's."""
-    maker = local.profile_maker
-    return maker.raw(registration, None), maker.describe(registration, None)
-
-
-def _five(profile: Profile) -> dict[str, Any]:
-    return profile.enrichment.model_dump(mode="json")
-
-
 def _compare(before: Profile, after: Profile) -> None:
     out.print(plain(after.id), style="bold cyan")
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("", style="dim")
-    table.add_column("raw profile", overflow="fold", ratio=1)
-    table.add_column("enriched profile", overflow="fold", ratio=1)
-    for field in _FIELDS:
-        table.add_row(field, *(plain(_readable(getattr(p.enrichment, field))) for p in (before, after)))
+    table = table_of("", "raw profile", "enriched profile")
+    for field in Enrichment.model_fields:
+        values = (plain(_readable(getattr(profile.enrichment, field))) for profile in (before, after))
+        table.add_row(Text(field, style="dim"), *values)
     out.print(table)
     for note in after.notes:
         out.print(plain(note), style="yellow")

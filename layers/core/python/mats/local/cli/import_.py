@@ -13,27 +13,21 @@ from mats.bootstrap.models import bedrock_catalogue
 from mats.domain.errors import DependencyFailed, Fault, RequestInvalid
 from mats.domain.placement import Placed
 from mats.domain.registration import Registration
-from mats.local.cli.output import AsJson, Exit, err, exit_codes, out, plain, print_json
-from mats.local.cli.progress import bar
+from mats.local.cli.output import AsJson, Exit, bar, err, out, plain, print_json
 from mats.local.cli.registry import index
-from mats.local.cli.spending import print_usage, usage_json
+from mats.local.cli.spending import print_with_usage
 from mats.local.imports.addresses import is_address, redact
-from mats.local.imports.dry_run import DryRunRegistry
 from mats.local.imports.dynamodb_files import write_requests
 from mats.local.imports.formats import Source
-from mats.local.imports.importer import Importer
-from mats.local.imports.report import Location, Rejection, Remark, Report
+from mats.local.imports.importer import DryRunRegistry, Importer, Report
+from mats.local.imports.lines import Location
 from mats.local.imports.sources import Stream, live_source, open_sources
 from mats.ports import Item
 from mats.settings import Settings
 
 _MOST_SHOWN = 50
 """Lines of a report on a terminal; JSON is complete."""
-
-
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command(name="import")(import_)
+_COUNTED = (Placed.NEW, Placed.CHANGED, Placed.UNCHANGED)
 
 
 def import_(
@@ -69,22 +63,16 @@ def import_(
     You can interrupt it and run it again: rows that are registered already are unchanged.
     """
     began = time.monotonic()
-    with exit_codes():
-        settings: Settings = context.obj
-        _check(namespace)
-        sources = _sources(what, settings, timeout, namespace)
-        if dry_run or to_items:
-            report = _dry_run(sources, settings, to_items, table, as_json=as_json)
-        else:
-            report = _run(sources, local_system(settings), began, as_json=as_json)
+    settings: Settings = context.obj
+    if namespace:  # reject an invalid one once, before every row has this fault
+        Registration.parse({"namespace": namespace, "name": "x", "kind": "tool"})
+    sources = _sources(what, settings, timeout, namespace)
+    if dry_run or to_items:
+        report = _dry_run(sources, settings, to_items, table, as_json=as_json)
+    else:
+        report = _run(sources, local_system(settings), began, as_json=as_json)
     if report.rejected:
         raise typer.Exit(Exit.REFUSED)
-
-
-def _check(namespace: str) -> None:
-    """Reject an invalid namespace once, before every row has this fault."""
-    if namespace:
-        Registration.parse({"namespace": namespace, "name": "x", "kind": "tool"})
 
 
 def _sources(what: list[str], settings: Settings, timeout_s: float, namespace: str) -> Iterable[tuple[Source, Stream]]:
@@ -115,15 +103,25 @@ def _run(sources: Iterable[tuple[Source, Stream]], local: LocalSystem, began: fl
     indexed = index(local)
     seconds = time.monotonic() - began
     report = importer.report
-    if as_json:
-        print_json({**_report(report), "indexed": indexed, "seconds": round(seconds, 2), **usage_json(local)})
-    else:
+    if not as_json:
         _show_remarks(report)
-        rate = f" ({indexed / seconds:,.0f} a second)" if indexed and seconds else ""
-        out.print(f"{_rows(report)} in {seconds:,.1f} s: {_counts(report)}; {indexed:,} indexed{rate}")
-        print_usage(local)
+    rate = f" ({indexed / seconds:,.0f} a second)" if indexed and seconds else ""
+    text = f"{_rows(report)} in {seconds:,.1f} s: {_counts(report)}; {indexed:,} indexed{rate}"
+    outcome = {**_report(report), "indexed": indexed, "seconds": round(seconds, 2)}
+    print_with_usage(local, outcome, text, as_json=as_json)
     _fail_if_waiting(local)
     return report
+
+
+def _fail_if_waiting(local: LocalSystem) -> None:
+    if failing := local.stores.queue.failing():
+        reason = f" ({local.why_waiting})" if local.why_waiting else ""
+        raise DependencyFailed(f"{failing:,} changes are saved but not findable yet{reason}: run `mats reconcile`")
+    if local.refusals:
+        raise DependencyFailed(
+            f"the capabilities are findable, but a model refuses its part ({'; '.join(sorted(local.refusals))}): "
+            "correct the model or its access, then run `mats reconcile`"
+        )
 
 
 def _dry_run(
@@ -141,11 +139,10 @@ def _dry_run(
         files = {"request_files": written} if to_items else {}
         print_json({**_report(report), "dry_run": True, **files, "would_be": placed, "items": items})
         return report
-    for position, item in enumerate(items):
-        if position == _MOST_SHOWN:
-            out.print(f"… and {len(items) - _MOST_SHOWN:,} more; --json has all of them", style="dim")
-            break
+    for item in items[:_MOST_SHOWN]:
         _show_item(item)
+    if len(items) > _MOST_SHOWN:
+        out.print(f"… and {len(items) - _MOST_SHOWN:,} more; --json has all of them", style="dim")
     _show_remarks(report)
     out.print(f"{_rows(report)}: would be {_counts(report)}; nothing was registered")
     if to_items:
@@ -160,44 +157,22 @@ def _show_item(item: Item) -> None:
         out.print(plain(f"  {item['description'][:160]}"), soft_wrap=True)
 
 
-def _fail_if_waiting(local: LocalSystem) -> None:
-    """Check that every change was indexed, and that no model refused its part.
-
-    Raises:
-        DependencyFailed: some changes are waiting, or some profiles lack a model.
-    """
-    if failing := local.stores.queue.failing():
-        reason = f" ({local.why_waiting})" if local.why_waiting else ""
-        raise DependencyFailed(f"{failing:,} changes are saved but not findable yet{reason}: run `mats reconcile`")
-    if local.refusals:
-        raise DependencyFailed(
-            f"the capabilities are findable, but a model refuses its part ({'; '.join(sorted(local.refusals))}): "
-            "correct the model or its access, then run `mats reconcile`"
-        )
-
-
 def _report(report: Report) -> dict[str, Any]:
     return {
         "rows": report.rows,
-        "new": report.placed[Placed.NEW],
-        "changed": report.placed[Placed.CHANGED],
-        "unchanged": report.placed[Placed.UNCHANGED],
-        "rejected": [_rejection(row) for row in report.rejected],
-        "notes": [_remark(row) for row in report.noted],
+        **{one: report.placed[one] for one in _COUNTED},
+        "rejected": [{**place._asdict(), "faults": _as_dicts(faults)} for place, faults in report.rejected],
+        "notes": [{**place._asdict(), "notes": _as_dicts(notes)} for place, notes in report.noted],
         "passed_over": [{"file": file, "reason": reason} for file, reason in report.passed_over],
         "registered": [
             {"id": id, "placed": placed, "file": place.file, "where": place.where}
             for id, placed, place in report.registered
         ],
-    }  # fmt: skip
+    }
 
 
-def _rejection(rejection: Rejection) -> dict[str, Any]:
-    return {**rejection.place._asdict(), "faults": [fault._asdict() for fault in rejection.faults]}
-
-
-def _remark(remark: Remark) -> dict[str, Any]:
-    return {**remark.place._asdict(), "notes": [note._asdict() for note in remark.notes]}
+def _as_dicts(faults: Iterable[Fault]) -> list[dict[str, Any]]:
+    return [fault._asdict() for fault in faults]
 
 
 def _rows(report: Report) -> str:
@@ -205,17 +180,17 @@ def _rows(report: Report) -> str:
 
 
 def _counts(report: Report) -> str:
-    counts = ", ".join(f"{report.placed[one]:,} {one}" for one in (Placed.NEW, Placed.CHANGED, Placed.UNCHANGED))
+    counts = ", ".join(f"{report.placed[one]:,} {one}" for one in _COUNTED)
     passed = f", {len(report.passed_over):,} files passed over" if report.passed_over else ""
     return f"{counts}, {len(report.rejected):,} rejected{passed}"
 
 
 def _show_remarks(report: Report) -> None:
     """Show every rejection, the first notes, and the registrations of documents that changed."""
-    for row in report.rejected:
-        _show("rejected ", "red", row.place, "; ".join(map(str, row.faults)))
-    for noted in report.noted[:_MOST_SHOWN]:
-        _show("note ", "yellow", noted.place, "; ".join(map(str, noted.notes)))
+    for place, faults in report.rejected:
+        _show("rejected ", "red", place, "; ".join(map(str, faults)))
+    for place, notes in report.noted[:_MOST_SHOWN]:
+        _show("note ", "yellow", place, "; ".join(map(str, notes)))
     if len(report.noted) > _MOST_SHOWN:
         err.print(f"… and {len(report.noted) - _MOST_SHOWN:,} more notes; --json has all of them", style="dim")
     changed = [(id, place) for id, placed, place in report.registered if placed is Placed.CHANGED]

@@ -1,6 +1,7 @@
 """The commands and their common options."""
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -8,28 +9,23 @@ from typing import Annotated
 import typer
 
 from mats import __version__
-from mats.local.cli import (
-    dataset,
-    enrich,
-    evaluate,
-    experiment,
-    gate,
-    import_,
-    mcp,
-    operate,
-    preview,
-    registry,
-    replay,
-    report,
-    search,
-    serve,
-    views,
-)
-from mats.local.cli.output import exit_codes
+from mats.local.cli import dataset
+from mats.local.cli.enrich import enrich
+from mats.local.cli.evaluation import evaluate, experiment, gate, report
+from mats.local.cli.import_ import import_
+from mats.local.cli.mcp import mcp
+from mats.local.cli.operate import backfill, reconcile, reindex
+from mats.local.cli.output import ExitCodes
+from mats.local.cli.preview import preview
+from mats.local.cli.registry import add, remove, show, stats, trust
+from mats.local.cli.replay import replay
+from mats.local.cli.search import search
+from mats.local.cli.serve import serve
 from mats.settings import Settings
 
 app = typer.Typer(
     name="mats",
+    cls=ExitCodes,
     help="Find the right model, agent, tool or skill in a registry of thousands. Nothing is invoked.",
     epilog="Exit codes: 0 done, 1 rejected or not found, 2 wrong usage, 3 the registry or a model is unavailable.",
     no_args_is_help=True,
@@ -51,26 +47,17 @@ def _common(
     if version:
         typer.echo(f"mats {__version__}")
         raise typer.Exit
-    with exit_codes():
-        settings = Settings.from_env(os.environ)
+    settings = Settings.from_env(os.environ)
     context.obj = replace(settings, home=home) if home else settings
 
 
-serve.add_to(app)
-search.add_to(app)
-mcp.add_to(app)
-registry.add_to(app)
-import_.add_to(app)
-preview.add_to(app)
-operate.add_to(app)
-enrich.add_to(app)
-views.add_to(app)
-replay.add_to(app)
-evaluate.add_to(app)
-experiment.add_to(app)
-gate.add_to(app)
-report.add_to(app)
-dataset.add_to(app)
+_COMMANDS: tuple[Callable[..., None], ...] = (
+    serve, search, mcp, add, remove, trust, import_, preview, reconcile, reindex, backfill, enrich, show, stats, replay,
+    evaluate, experiment, gate, report,
+)  # fmt: skip
+for command in _COMMANDS:
+    app.command(command.__name__.removesuffix("_"))(command)
+app.add_typer(dataset.commands, name="dataset")
 
 
 def main() -> None:

@@ -17,24 +17,17 @@ from mats.edge.caller import local_caller
 from mats.edge.http import MAX_BODY_BYTES, parse_json
 from mats.edge.mcp.protocol import INVALID_REQUEST, MAX_BATCH, PARSE_ERROR, RpcReply, replies_to, reply_to
 from mats.edge.mcp.tools import McpSession
-from mats.local.cli.output import exit_codes
-from mats.settings import Settings
-
-
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command()(mcp)
 
 
 def mcp(context: typer.Context) -> None:
     """Serve the local registry to the MCP client that started this: messages on stdin and stdout, one per line."""
-    settings: Settings = context.obj
-    with exit_codes(), suppress(KeyboardInterrupt):
-        local = local_system(settings)
+    with suppress(KeyboardInterrupt):
+        local = local_system(context.obj)
+        caller = local_caller(local.settings)
         logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
         logging.getLogger("mats").setLevel(logging.INFO)
         try:
-            serve(sys.stdin.buffer, sys.stdout.buffer, McpSession(lambda: _application(local), local_caller(settings)))
+            serve(sys.stdin.buffer, sys.stdout.buffer, McpSession(lambda: _application(local), caller))
         finally:
             local.close()
 

@@ -1,7 +1,7 @@
 """The commands that repair and rebuild profiles and index, on this machine or in AWS."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -11,38 +11,29 @@ from mats.bootstrap import AnySystem, open_system
 from mats.bootstrap.local import as_local
 from mats.domain.capability import Id
 from mats.domain.outcome import Outcome
-from mats.local.cli.output import AsJson, Exit, complain, exit_codes, out, plain, print_json
-from mats.local.cli.progress import bar
+from mats.local.cli.output import AsJson, Bar, Exit, bar, complain, print_result
 from mats.local.cli.registry import index
-from mats.local.cli.spending import print_usage, usage_json
+from mats.local.cli.spending import print_with_usage
 
 After = Annotated[str, typer.Option(metavar="ID", help="Continue after this id, which an interrupted run has printed.")]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the commands."""
-    app.command()(reconcile)
-    app.command()(reindex)
-    app.command()(backfill)
-
-
 def reconcile(context: typer.Context, after: After = "", as_json: AsJson = False) -> None:
     """Compare registry, profiles and index, and repair differences. Safe at any time."""
-    with exit_codes():
-        system = open_system(context.obj)
-        outcomes: Counter[str] = Counter()
-        if local := as_local(system):
-            outcomes["redriven"] = local.stores.queue.redrive()
-            index(local)
-        ids = _ids_after(after, system.reconcile.everything())
-        with _pages("Comparing", ids) as advance:
-            for step in system.reconcile(ids):
-                outcomes.update(step.outcomes.values())
-                outcomes["reindexed"] += step.reindexed
-                outcomes["orphans"] += step.orphans
-                outcomes["purged"] += step.purged
-                advance(len(step.outcomes))
-        _print_outcomes(len(ids), outcomes, system, as_json=as_json)
+    system = open_system(context.obj)
+    outcomes: Counter[str] = Counter()
+    if local := as_local(system):
+        outcomes["redriven"] = local.stores.queue.redrive()
+        index(local)
+    ids = _ids_after(after, system.reconcile.everything())
+    with _pages("Comparing", ids) as advance:
+        for step in system.reconcile(ids):
+            outcomes.update(step.outcomes.values())
+            outcomes["reindexed"] += step.reindexed
+            outcomes["orphans"] += step.orphans
+            outcomes["purged"] += step.purged
+            advance(len(step.outcomes))
+    _print_outcomes(len(ids), outcomes, system, as_json=as_json)
 
 
 def reindex(
@@ -61,21 +52,18 @@ def reindex(
     Needed after a change of the mapping. Vectors are copied from the profiles; after a change of the encoder, run
     `mats backfill`. Writes go to both indexes meanwhile. An interrupted run continues when you run it again.
     """
-    with exit_codes():
-        if rollback and retire:
-            raise typer.BadParameter("--rollback and --retire exclude each other")
-        system = open_system(context.obj)
-        generations = system.stores.generations
-        if rollback:
-            summary: dict[str, Any] = {"index": generations.roll_back().name}
-        elif retire:
-            summary = {"retired": list(generations.retire()), "index": generations.current()}
-        else:
-            summary = _run_reindex(system)
-        if as_json:
-            print_json(summary)
-        else:
-            out.print(plain(", ".join(f"{name}: {_readable(value)}" for name, value in summary.items())))
+    if rollback and retire:
+        raise typer.BadParameter("--rollback and --retire exclude each other")
+    system = open_system(context.obj)
+    generations = system.stores.generations
+    if rollback:
+        summary: dict[str, Any] = {"index": generations.roll_back().name}
+    elif retire:
+        summary = {"retired": list(generations.retire()), "index": generations.current()}
+    else:
+        summary = _run_reindex(system)
+    text = ", ".join(f"{name}: {_readable(value)}" for name, value in summary.items())
+    print_result(summary, text, as_json=as_json)
 
 
 def _run_reindex(system: AnySystem) -> dict[str, Any]:
@@ -104,15 +92,14 @@ def backfill(
 
     Calls no model for the others, so you can interrupt it and run it again.
     """
-    with exit_codes():
-        system = open_system(context.obj)
-        outcomes: Counter[str] = Counter()
-        ids = _ids_after(after, system.stores.registry.ids())
-        with _pages("Renewing", ids) as advance:
-            for step in system.backfill(per_minute)(ids):
-                outcomes.update(step.outcomes.values())
-                advance(step.looked_at)
-        _print_outcomes(len(ids), outcomes, system, as_json=as_json)
+    system = open_system(context.obj)
+    outcomes: Counter[str] = Counter()
+    ids = _ids_after(after, system.stores.registry.ids())
+    with _pages("Renewing", ids) as advance:
+        for step in system.backfill(per_minute)(ids):
+            outcomes.update(step.outcomes.values())
+            advance(step.looked_at)
+    _print_outcomes(len(ids), outcomes, system, as_json=as_json)
 
 
 def _ids_after(after: str, ids: Iterator[Id] | Sequence[Id]) -> list[Id]:
@@ -120,31 +107,21 @@ def _ids_after(after: str, ids: Iterator[Id] | Sequence[Id]) -> list[Id]:
 
 
 @contextmanager
-def _pages(title: str, ids: Sequence[Id]) -> Iterator[Callable[[int], None]]:
+def _pages(title: str, ids: Sequence[Id]) -> Iterator[Bar]:
     """Progress over ids; if it is interrupted, prints how to continue."""
-    finished = 0
-    with bar(title, len(ids)) as advance:
-
-        def count_page(size: int) -> None:
-            nonlocal finished
-            finished += size
-            advance(size)
-
+    with bar(title, len(ids)) as finished:
         try:
-            yield count_page
+            yield finished
         except BaseException:
-            if finished:
-                complain(f"interrupted; to continue: --after {ids[finished - 1]!r}")
+            if finished.count:
+                complain(f"interrupted; to continue: --after {ids[finished.count - 1]!r}")
             raise
 
 
 def _print_outcomes(compared: int, outcomes: Counter[str], system: AnySystem, *, as_json: bool) -> None:
     counts = {"compared": compared, **{str(outcome): count for outcome, count in outcomes.items() if count}}
-    if as_json:
-        print_json({**counts, **usage_json(system)})
-    else:
-        out.print(", ".join(f"{count:,} {outcome}" for outcome, count in counts.items()))
-        print_usage(system)
+    text = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items())
+    print_with_usage(system, counts, text, as_json=as_json)
     if waiting := outcomes[Outcome.DEGRADED] + outcomes[Outcome.REFUSED]:
         complain(f"{waiting:,} wait for a model that did not answer ({system.why_waiting}); run it again")
         raise typer.Exit(Exit.UNAVAILABLE)

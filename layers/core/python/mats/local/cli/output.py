@@ -4,16 +4,20 @@ import json
 import re
 import sys
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Annotated, Any
 
 import typer
+from rich import progress
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
+from typer.core import TyperGroup
 
-from mats.domain.errors import CapabilityError, CapabilityNotFound, DependencyFailed, Invalid
+from mats.domain.errors import CapabilityError, CapabilityNotFound, Invalid
 from mats.settings import SettingsInvalid
 
 _STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -48,9 +52,10 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
-def plain(text: object) -> Text:
+def plain(text: object, style: str = "") -> Text:
     """Untrusted text for a terminal: without markup, control characters and changes of the text direction."""
-    return Text("".join(c for c in str(text) if c == "\n" or unicodedata.category(c) not in ("Cc", "Cf", "Cs")))
+    shown = "".join(c for c in str(text) if c == "\n" or unicodedata.category(c) not in ("Cc", "Cf", "Cs"))
+    return Text(shown, style=style)
 
 
 def print_json(value: Any) -> None:
@@ -59,28 +64,88 @@ def print_json(value: Any) -> None:
     sys.stdout.write(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
 
 
+def print_result(value: Any, text: str, *, as_json: bool) -> None:
+    """Print what a command did, as JSON or as a line of text."""
+    if as_json:
+        print_json(value)
+    else:
+        out.print(plain(text))
+
+
 def complain(message: str) -> None:
     """Print an error, one line on standard error."""
     err.print(Text("error: ", style="bold red") + plain(message), soft_wrap=True)
 
 
+def note(message: str) -> None:
+    """Print a remark on standard error."""
+    err.print(plain(message), style="dim", soft_wrap=True)
+
+
+def facts(rows: Iterable[tuple[str, object]]) -> Table:
+    """A table of names and untrusted values."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(name, plain(value))
+    return table
+
+
+def table_of(*headings: str, right: Collection[str] = ()) -> Table:
+    """An empty table with these headings, of which some stand over numbers."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in headings:
+        table.add_column(heading, overflow="fold", justify="right" if heading in right else "left")
+    return table
+
+
+class _Rate(progress.ProgressColumn):
+    def render(self, task: progress.Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text(f"{speed:,.0f}/s" if speed else "", style="dim")
+
+
+@dataclass(slots=True)
+class Bar:
+    """A progress bar; call it to advance it."""
+
+    display: progress.Progress
+    task: progress.TaskID
+    count: int = 0
+
+    def __call__(self, count: int) -> None:
+        self.count += count
+        self.display.advance(self.task, count)
+
+
 @contextmanager
-def exit_codes() -> Iterator[None]:
-    """Turn every expected error into one line and an exit code."""
-    try:
-        yield
-    except (Invalid, CapabilityNotFound) as error:
-        complain(str(error))
-        raise typer.Exit(Exit.REFUSED) from error
-    except SettingsInvalid as error:
-        complain(str(error))
-        raise typer.Exit(Exit.USAGE) from error
-    except (DependencyFailed, CapabilityError) as error:
-        complain(str(error))
-        raise typer.Exit(Exit.UNAVAILABLE) from error
-    except BrokenPipeError:
-        sys.stderr.close()
-        raise typer.Exit(Exit.DONE) from None
-    except KeyboardInterrupt:
-        complain("interrupted; acknowledged writes are saved")
-        raise typer.Exit(Exit.INTERRUPTED) from None
+def bar(title: str, total: int | None) -> Iterator[Bar]:
+    """A progress bar on standard error: count, rate and remaining time."""
+    count, left = progress.MofNCompleteColumn(), progress.TimeRemainingColumn()
+    columns = ("{task.description}", progress.BarColumn(), count, _Rate(), left)
+    with progress.Progress(*columns, console=err, disable=not err.is_terminal) as display:
+        yield Bar(display, display.add_task(title, total=total))
+
+
+class ExitCodes(TyperGroup):
+    """Commands whose every expected error becomes one line and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (CapabilityError, SettingsInvalid) as error:
+            complain(str(error))
+            raise typer.Exit(_exit_code(error)) from error
+        except BrokenPipeError:
+            sys.stderr.close()
+            raise typer.Exit(Exit.DONE) from None
+        except KeyboardInterrupt:
+            complain("interrupted; acknowledged writes are saved")
+            raise typer.Exit(Exit.INTERRUPTED) from None
+
+
+def _exit_code(error: Exception) -> Exit:
+    if isinstance(error, SettingsInvalid):
+        return Exit.USAGE
+    return Exit.REFUSED if isinstance(error, Invalid | CapabilityNotFound) else Exit.UNAVAILABLE

@@ -1,34 +1,26 @@
 """`mats preview`."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability import Id
 from mats.domain.errors import CapabilityNotFound, Fault, RequestInvalid
 from mats.domain.registration import Registration
-from mats.local.cli.output import AsJson, Exit, exit_codes, out, plain, print_json
+from mats.local.cli.output import AsJson, Exit, facts, out, plain, print_json
 from mats.local.cli.spending import print_usage, usage_json
 from mats.local.imports import addresses
-from mats.local.imports.dry_run import DryRunRegistry
-from mats.local.imports.importer import Importer
+from mats.local.imports.importer import DryRunRegistry, Importer
 from mats.local.imports.sources import open_sources
-from mats.local.preview.advice import Advice, Weight
+from mats.local.preview.advice import Weight
 from mats.local.preview.competitors import DUPLICATE_COSINE, DUPLICATE_OVERLAP
-from mats.local.preview.report import Preview, PreviewReport, QueryPreview
-from mats.local.preview.report_json import to_json
-from mats.settings import Settings
+from mats.local.preview.report import PreviewReport, QueryPreview, preview_over
 
 _STYLES = {Weight.MUST: "bold red", Weight.SHOULD: "yellow", Weight.COULD: "dim"}
-
-
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command()(preview)
 
 
 def preview(
@@ -47,23 +39,14 @@ def preview(
     Shows the profile it would get; its place in the answers to queries, which are its own examples or derived from its
     text; the capabilities that outrank it and why; near-duplicates; and advice. The reranker is not called.
     """
-    with exit_codes():
-        settings: Settings = context.obj
-        local = local_system(settings)
-        registration = _choose(_registrations(item, namespace, local), name)
-        preview_of = Preview(
-            discover=local.discover,
-            index=local.stores.index,
-            maker=local.profile_maker,
-            registry=local.stores.registry,
-            trust=local.stores.trust,
-        )
-        report = preview_of(registration, settings.audiences)
-        if as_json:
-            print_json({**to_json(report), **usage_json(local)})
-        else:
-            _show(report)
-            print_usage(local)
+    local = local_system(context.obj)
+    registration = _choose(_registrations(item, namespace, local), name)
+    report = preview_over(local)(registration, local.settings.audiences)
+    if as_json:
+        print_json({**report.to_json(), **usage_json(local)})
+    else:
+        _show(report)
+        print_usage(local)
     if any(one.weight is Weight.MUST for one in report.advice):
         raise typer.Exit(Exit.REFUSED)
 
@@ -86,9 +69,9 @@ def _registrations(item: str, namespace: str, local: LocalSystem) -> list[Regist
     importer.import_sources(open_sources(item, namespace))
     if not registry.items:
         faults = [
-            Fault(":".join(filter(None, (row.place.where, fault.attribute))), fault.message)
-            for row in importer.report.rejected
-            for fault in row.faults
+            Fault(":".join(filter(None, (place.where, fault.attribute))), fault.message)
+            for place, faults in importer.report.rejected
+            for fault in faults
         ]
         raise RequestInvalid(faults or [Fault(item, "holds no registration")])
     return [Registration.parse(mapped) for mapped in registry.items.values()]
@@ -113,7 +96,7 @@ def _choose(registrations: list[Registration], name: str) -> Registration:
 def _show(report: PreviewReport) -> None:
     profile = report.profile
     out.print(plain(f"{profile.id}  {profile.kind}, would be {report.placed}"), style="bold cyan")
-    _show_profile(report)
+    out.print(facts(_profile_facts(report)))
     for one in report.queries:
         _show_query(one)
     if not report.queries:
@@ -126,38 +109,26 @@ def _show(report: PreviewReport) -> None:
             out.print(plain(f"  {duplicate.id}: {near}{duplicate.overlap:.0%} of the words"), soft_wrap=True)
     out.print("To improve:" if report.advice else "Nothing to improve.", style="bold")
     for advice in report.advice:
-        out.print(_advice_line(advice), soft_wrap=True)
+        flag = Text(f"  {advice.flag}: ", style=_STYLES[advice.weight])
+        out.print(flag + plain(f"{advice.what}; {advice.fix}"), soft_wrap=True)
     for reason in report.without:
         out.print(plain(f"Without {reason}"), style="dim", soft_wrap=True)
 
 
-def _show_profile(report: PreviewReport) -> None:
-    written = report.profile.enrichment
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="dim")
-    table.add_column(overflow="fold")
-    table.add_row("described by", plain(report.described_by))
-    for key, value in written.model_dump().items():
-        text = value if isinstance(value, str) else "\n".join(value)
-        if text:
-            table.add_row(key.replace("_", " "), plain(text))
-    table.add_row("trust", "none" if report.profile.trust is None else str(report.profile.trust))
-    out.print(table)
+def _profile_facts(report: PreviewReport) -> Iterator[tuple[str, object]]:
+    yield "described by", report.described_by
+    for key, value in report.profile.enrichment.model_dump().items():
+        if text := value if isinstance(value, str) else "\n".join(value):
+            yield key.replace("_", " "), text
+    yield "trust", "none" if report.profile.trust is None else report.profile.trust
 
 
 def _show_query(one: QueryPreview) -> None:
     place = f"place {one.place} of {one.looked_at}" if one.place else f"not among the first {one.looked_at}"
-    if one.unaided != one.place:
-        place += f", {one.unaided or 'none'} without this example"
+    if one.place_unaided != one.place:
+        place += f", {one.place_unaided or 'none'} without this example"
     style = "green" if one.place == 1 else "yellow" if one.place else "red"
-    out.print(
-        Text(f"{place}  ", style=style) + plain(one.query) + Text(f"  ({one.origin})", style="dim"), soft_wrap=True
-    )
-    for competitor in one.competitors:
-        out.print(
-            plain(f"  {competitor.place}. {competitor.id}: {'; '.join(competitor.why)}"), style="dim", soft_wrap=True
-        )
-
-
-def _advice_line(one: Advice) -> Text:
-    return Text(f"  {one.flag}: ", style=_STYLES[one.weight]) + plain(f"{one.what}; {one.fix}")
+    line = Text(f"{place}  ", style=style) + plain(one.query) + Text(f"  ({one.origin})", style="dim")
+    out.print(line, soft_wrap=True)
+    for other in one.outranked_by:
+        out.print(plain(f"  {other.place}. {other.id}: {'; '.join(other.why)}"), style="dim", soft_wrap=True)

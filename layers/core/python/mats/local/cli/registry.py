@@ -1,18 +1,19 @@
-"""The commands that change the registry."""
+"""The commands that change and show the registry."""
 
+import json
 import time
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
-from mats.bootstrap.local import LocalSystem, local_system
+from mats.bootstrap.local import DATABASE, LocalSystem, local_system
 from mats.domain.capability import Id, Kind
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, KindConflict, RequestInvalid
 from mats.domain.placement import Placed
 from mats.domain.registration import Registration
-from mats.local.cli.output import AsJson, CapabilityId, exit_codes, out, plain, print_json
-from mats.local.cli.progress import bar
-from mats.local.cli.spending import print_usage, usage_json
+from mats.local.cli.output import AsJson, CapabilityId, bar, facts, out, plain, print_json, print_result
+from mats.local.cli.spending import print_with_usage
 from mats.local.imports.files import open_file
 from mats.local.imports.formats.registrations import parse_row
 from mats.local.imports.lines import MAX_LINE_BYTES, parse_line
@@ -21,13 +22,6 @@ from mats.local.worker import drain
 _SETTLE_S = 10
 """Timeout for a running service that processes the same change."""
 _PAUSE_S = 0.05
-
-
-def add_to(app: typer.Typer) -> None:
-    """Register the commands."""
-    app.command()(add)
-    app.command()(remove)
-    app.command()(trust)
 
 
 def add(
@@ -53,18 +47,14 @@ def add(
         "namespace": namespace, "name": name, "kind": kind, "description": description, "endpoint": endpoint,
         "tags": tag, "type_tags": type_tag, "examples": example,
     }  # fmt: skip
-    with exit_codes():
-        registration = _one(file, {key: value for key, value in given.items() if value})
-        local = local_system(context.obj)
-        placed = local.stores.registry.put([registration])[registration.id]
-        if placed is Placed.OTHER_KIND:
-            raise KindConflict(registration.id)
-        _settle(local, registration.id)
-        if as_json:
-            print_json({"id": registration.id, "placed": placed, **usage_json(local)})
-        else:
-            out.print(plain(f"{registration.id}: {placed}, findable now"))
-            print_usage(local)
+    registration = _one(file, {key: value for key, value in given.items() if value})
+    local = local_system(context.obj)
+    placed = local.stores.registry.put([registration])[registration.id]
+    if placed is Placed.OTHER_KIND:
+        raise KindConflict(registration.id)
+    _settle(local, registration.id)
+    outcome = {"id": registration.id, "placed": placed}
+    print_with_usage(local, outcome, f"{registration.id}: {placed}, findable now", as_json=as_json)
 
 
 def _one(file: str | None, given: dict[str, Any]) -> Registration:
@@ -96,29 +86,18 @@ def _settle(local: LocalSystem, id: Id) -> None:
 
 def index(local: LocalSystem) -> int:
     """Drain the event queue with a progress bar; the number of changes processed."""
-    processed = 0
-    with bar("Indexing", local.stores.queue.depth().waiting) as advance:
-
-        def count_batch(size: int) -> None:
-            nonlocal processed
-            processed += size
-            advance(size)
-
-        drain(local, count_batch)
-    return processed
+    with bar("Indexing", local.stores.queue.depth().waiting) as processed:
+        drain(local, processed)
+    return processed.count
 
 
 def remove(context: typer.Context, id: CapabilityId, as_json: AsJson = False) -> None:
     """Remove a capability from the registry and the index. Its versions remain."""
-    with exit_codes():
-        local = local_system(context.obj)
-        if not local.stores.registry.remove(Id(id)):
-            raise CapabilityNotFound(id)
-        _settle(local, Id(id))
-        if as_json:
-            print_json({"id": id, "removed": True})
-        else:
-            out.print(plain(f"{id}: removed"))
+    local = local_system(context.obj)
+    if not local.stores.registry.remove(Id(id)):
+        raise CapabilityNotFound(id)
+    _settle(local, Id(id))
+    print_result({"id": id, "removed": True}, f"{id}: removed", as_json=as_json)
 
 
 def trust(
@@ -128,17 +107,14 @@ def trust(
     as_json: AsJson = False,
 ) -> None:
     """Assign trust to a capability, as an operator; owners cannot."""
-    with exit_codes():
-        given = _trust(value)
-        local = local_system(context.obj)
-        if Id(id) not in local.stores.registry.get([Id(id)]):
-            raise CapabilityNotFound(id)
-        local.stores.trust.put(Id(id), given)
-        _settle(local, Id(id))
-        if as_json:
-            print_json({"id": id, "trust": given})
-        else:
-            out.print(plain(f"{id}: trust {'withdrawn' if given is None else given}"))
+    given = _trust(value)
+    local = local_system(context.obj)
+    if Id(id) not in local.stores.registry.get([Id(id)]):
+        raise CapabilityNotFound(id)
+    local.stores.trust.put(Id(id), given)
+    _settle(local, Id(id))
+    text = f"{id}: trust {'withdrawn' if given is None else given}"
+    print_result({"id": id, "trust": given}, text, as_json=as_json)
 
 
 def _trust(text: str) -> int | None:
@@ -147,3 +123,90 @@ def _trust(text: str) -> int | None:
     if not (text.isascii() and text.isdigit() and int(text) <= 100):
         raise RequestInvalid([Fault("N", f"must be a whole number from 0 to 100, or none; not {text!r}")])
     return int(text)
+
+
+def show(context: typer.Context, id: CapabilityId, as_json: AsJson = False) -> None:
+    """Show a capability: its registration, its profile and its earlier versions."""
+    stores, key = local_system(context.obj).stores, Id(id)
+    item, stored = stores.registry.get([key]).get(key), stores.profiles.get([key]).get(key)
+    if item is None and stored is None:
+        raise CapabilityNotFound(id)
+    shown = {
+        "id": id,
+        "registration": item,
+        "trust": stores.trust.get([key]).get(key),
+        "profile": stored.profile.model_dump(mode="json") if stored else None,
+        "vector": len(stored.vector) if stored and stored.vector else None,
+        "versions": [version.model_dump(mode="json") for version in stores.profiles.versions(key)],
+    }
+    if as_json:
+        print_json(shown)
+    else:
+        out.print(plain(id), style="bold cyan")
+        out.print(facts(_facts_of(shown)))
+
+
+def _facts_of(shown: dict[str, Any]) -> Iterator[tuple[str, object]]:
+    for key, value in (shown["registration"] or {"registration": "removed"}).items():
+        yield key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    profile = shown["profile"]
+    if not profile:
+        return
+    yield "trust", "none given" if shown["trust"] is None else shown["trust"]
+    state = profile["status"] + (", enriched" if profile["enriched"] else ", raw")
+    yield "status", f"{state}: {profile['error']}" if profile["error"] else state
+    yield "summary", profile["enrichment"]["summary"] or "none"
+    for refusal in profile["refused"]:
+        yield "refused", f"{refusal['role']} {refusal['model']}: {refusal['cause']}"
+    for key in ("suspicious", "notes"):
+        if profile[key]:
+            yield key, "\n".join(profile[key])
+    yield "vector", f"{shown['vector']} components" if shown["vector"] else "none"
+    indexed = "indexed" if profile["indexed_rev"] == profile["rev"] else "not indexed yet"
+    cause = f", {profile['cause']['time']} ({profile['cause']['event_id']})" if profile["cause"] else ""
+    yield "revision", f"{profile['rev']}, {indexed}{cause}"
+    for version in reversed(shown["versions"]):
+        before = version["cause"] or {"time": "?", "event_id": "?"}
+        yield "earlier", f"{version['rev']}, {version['status']}, {before['time']} ({before['event_id']})"
+
+
+def stats(context: typer.Context, as_json: AsJson = False) -> None:
+    """Count registrations, profiles, waiting changes and vectors."""
+    totals = counts(local_system(context.obj))
+    if as_json:
+        print_json(totals)
+    else:
+        out.print(facts((key.replace("_", " "), _format_count(value)) for key, value in totals.items()))
+
+
+def counts(local: LocalSystem) -> dict[str, Any]:
+    """The JSON of `mats stats`."""
+    stores, models = local.stores, local.models
+    return {
+        "home": str(local.settings.home),
+        "registered": sum(1 for _ in stores.registry.ids()),
+        **stores.profiles.counts(),
+        "changes": stores.queue.depth()._asdict(),
+        "vectors": stores.profiles.vectors() or "none",
+        "given_up": [f"{id}: {reason}" for id, reason in stores.queue.dead_letters()],
+        "bytes": sum(file.stat().st_size for file in stores.database.path.parent.glob(f"{DATABASE}*")),
+        "encoder": models.encoder_name or f"none: {models.without_encoder}",
+    }
+
+
+def without_vector(local: LocalSystem) -> int:
+    """How many indexed capabilities have no vector of the current encoder: neural search cannot find them."""
+    profiles = local.stores.profiles
+    encoded = profiles.vectors().get(local.models.encoder_name, 0)
+    return int(profiles.counts()["progress"]["indexed"]) - encoded
+
+
+def _format_count(value: dict[str, int] | list[str] | int | str) -> str:
+    match value:
+        case dict():
+            return ", ".join(f"{count:,} {name}" for name, count in value.items()) or "none"
+        case list():
+            return "\n".join(value) or "none"
+        case int():
+            return f"{value:,}"
+    return value

@@ -1,21 +1,35 @@
-"""`mats replay`."""
+"""`mats replay`: run a logged query again and compare the rankings."""
 
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from mats.bootstrap.local import local_system
-from mats.domain.shortlist import Shortlist
-from mats.local.cli.output import AsJson, exit_codes, out, plain, print_json
-from mats.local.replay import Move, RankedCandidate, decision, logged_query, logged_scope, moves
+from mats.domain.errors import Fault, RequestInvalid
+from mats.domain.query import Query, Scope
+from mats.domain.shortlist import Result, Shortlist
+from mats.local.cli.output import AsJson, out, plain, print_json, table_of
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command()(replay)
+class RankedCandidate(NamedTuple):
+    """A candidate in a ranking; positions count from 1."""
+
+    position: int
+    score: float
+    rev: int
+    signals: Mapping[str, float]
+
+
+class Move(NamedTuple):
+    """A candidate in the logged and in the current ranking; None where it is not in one."""
+
+    id: str
+    was: RankedCandidate | None
+    now: RankedCandidate | None
 
 
 def replay(
@@ -27,11 +41,10 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Run a logged query again and compare the rankings."""
-    with exit_codes():
-        local = local_system(context.obj)
-        record = decision(query_id, [log] if log else sorted(local.settings.home.glob("mats.log*")))
-        shortlist = local.discover(logged_query(record), record.get("audiences", ()), logged_scope(record))
-        moved = moves(record, shortlist)
+    local = local_system(context.obj)
+    record = decision(query_id, [log] if log else sorted(local.settings.home.glob("mats.log*")))
+    shortlist = local.discover(logged_query(record), record.get("audiences", ()), logged_scope(record))
+    moved = moves(record, shortlist)
     if as_json:
         print_json(
             {
@@ -40,7 +53,9 @@ def replay(
                 "verdict": {"was": record["verdict"], "now": shortlist.verdict},
                 "degraded": {"was": record["degraded"], "now": shortlist.degraded},
                 "models": {"was": record["models"], "now": _models(shortlist)},
-                "moves": [_as_dict(move) for move in moved],
+                "moves": [
+                    {"id": id, "was": was and was._asdict(), "now": now and now._asdict()} for id, was, now in moved
+                ],
             }
         )
     else:
@@ -51,25 +66,18 @@ def _models(shortlist: Shortlist) -> dict[str, str | None]:
     return {"rerank": shortlist.trace.reranker, "embed": shortlist.trace.encoder}
 
 
-def _as_dict(move: Move) -> dict[str, Any]:
-    sides = {"was": move.was, "now": move.now}
-    return {"id": move.id, **{side: place and place._asdict() for side, place in sides.items()}}
-
-
 def _show(record: dict[str, Any], shortlist: Shortlist, moved: list[Move]) -> None:
     out.print(plain(record["query"]), style="bold cyan")
     out.print(Text(f"verdict {_change(record['verdict'], shortlist.verdict)}", style="dim"))
     for role, model in _models(shortlist).items():
         if model != record["models"].get(role):
             out.print(Text(f"{role} {_change(record['models'].get(role), model)}", style="yellow"))
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("was", "now", "score"):
-        table.add_column(heading, justify="right")
-    table.add_column("capability", overflow="fold", ratio=1)
-    table.add_column("because", overflow="fold", ratio=1)
+    table = table_of("was", "now", "score", "capability", "because", right=("was", "now", "score"))
     for move in moved:
-        score = _change(_score(move.was), _score(move.now))
-        table.add_row(_position(move.was), _position(move.now), score, plain(move.id), _because(move))
+        sides = (move.was, move.now)
+        positions = [str(place.position) if place else "–" for place in sides]
+        score = _change(*(f"{place.score:.2f}" if place else "–" for place in sides))
+        table.add_row(*positions, score, plain(move.id), _because(move))
     out.print(table)
 
 
@@ -77,26 +85,76 @@ def _change(was: object, now: object) -> str:
     return str(now) if was == now else f"{was} → {now}"
 
 
-def _score(place: RankedCandidate | None) -> str:
-    return f"{place.score:.2f}" if place else "–"
-
-
-def _position(place: RankedCandidate | None) -> str:
-    return str(place.position) if place else "–"
-
-
 def _because(move: Move) -> str:
     """The differences between then and now: the revision, the signals."""
     if move.was is None or move.now is None:
         return "new among the candidates" if move.was is None else "no longer among the candidates"
-    differing = [
-        f"{name} {_change(_value(move.was, name), _value(move.now, name))}"
-        for name in {**move.was.signals, **move.now.signals}
-        if _value(move.was, name) != _value(move.now, name)
-    ]
+    names = {**move.was.signals, **move.now.signals}
+    values = [(name, _value(move.was, name), _value(move.now, name)) for name in names]
+    differing = [f"{name} {_change(was, now)}" for name, was, now in values if was != now]
     revised = [f"revision {move.was.rev} → {move.now.rev}"] if move.was.rev != move.now.rev else []
     return ", ".join(revised + differing)
 
 
 def _value(place: RankedCandidate, signal: str) -> str:
     return f"{place.signals[signal]:.2f}" if signal in place.signals else "none"
+
+
+def decision(query_id: str, logs: Iterable[Path]) -> dict[str, Any]:
+    """The log record of a decision.
+
+    Raises:
+        RequestInvalid: none of the logs has it.
+    """
+    for record in (record for log in logs for record in _records(log)):
+        if record.get("event") == "discovered" and record.get("query_id") == query_id:
+            return record
+    message = f"no decision {query_id!r} in the logs; `mats serve` logs its answers to mats.log"
+    raise RequestInvalid([Fault("", message)])
+
+
+def _records(log: Path) -> Iterator[dict[str, Any]]:
+    """The JSON objects of a log; text before them on a line is skipped."""
+    with log.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            start = line.find("{")
+            try:
+                value = json.loads(line[start:]) if start >= 0 else None
+            except ValueError:
+                continue
+            if isinstance(value, dict):
+                yield value
+
+
+def logged_query(record: Mapping[str, Any]) -> Query:
+    """The query of a record.
+
+    Raises:
+        RequestInvalid: the text of the query was not logged.
+    """
+    if "query" not in record:
+        message = "was logged as a hash and cannot be replayed; set MATS_LOG_QUERIES=text for later queries"
+        raise RequestInvalid([Fault("query", message)])
+    return Query.parse({"query": record["query"], **record["filter"]})
+
+
+def logged_scope(record: Mapping[str, Any]) -> Scope:
+    """The filters of a record that only ARD has."""
+    logged = record.get("scope", {})
+    choices = frozenset(frozenset(choice) for choice in logged.get("tag_choices", ()))
+    return Scope(frozenset(logged.get("homes", ())), choices)
+
+
+def moves(record: Mapping[str, Any], shortlist: Shortlist) -> list[Move]:
+    """Every candidate of both rankings, in the current order; those that are gone come last."""
+    was = {
+        entry["id"]: RankedCandidate(entry["position"], entry["score"], entry["rev"], entry["signals"])
+        for entry in record["candidates"]
+    }
+    now = {result.candidate.profile.id: _ranked_now(n, result) for n, result in enumerate(shortlist.ranked, start=1)}
+    return [Move(id, was.get(id), now.get(id)) for id in {**now, **was}]
+
+
+def _ranked_now(position: int, result: Result) -> RankedCandidate:
+    signals = {str(signal): round(value, 4) for signal, value in result.signals.items()}
+    return RankedCandidate(position, round(result.score, 4), result.candidate.profile.rev, signals)

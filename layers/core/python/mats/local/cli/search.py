@@ -12,8 +12,7 @@ from mats.domain.ranking import Signal
 from mats.edge.caller import local_caller
 from mats.edge.discover_request import DiscoverRequest, Format
 from mats.edge.endpoints import search_answer
-from mats.local.cli.output import AsJson, err, exit_codes, out, plain, print_json
-from mats.settings import Settings
+from mats.local.cli.output import AsJson, err, out, plain, print_json
 
 _VERDICTS = {"match": "bold green", "weak": "bold yellow", "none": "bold red"}
 _REASONS = {
@@ -22,11 +21,6 @@ _REASONS = {
 }  # fmt: skip
 _INDENT = 10
 _NEAREST = {"none": "No capability matches; the nearest are:", "weak": "No clear match; the nearest are:"}
-
-
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command()(search)
 
 
 def search(
@@ -52,33 +46,27 @@ def search(
     as_json: AsJson = False,
 ) -> None:
     """Rank the capabilities that serve a request."""
-    settings: Settings = context.obj
     request = {
         "query": query, "kinds": [str(one) for one in kind or []], "namespaces": namespace or [], "tags": tag or [],
         "explain": explain, "limit": limit, "format": format, "token_budget": token_budget,
     }  # fmt: skip
-    with exit_codes():
-        local = local_system(settings)
-        parsed = DiscoverRequest.parse(request)
-        answer = search_answer(local.application, local_caller(settings), parsed).model_dump(mode="json")
+    local = local_system(context.obj)
+    parsed = DiscoverRequest.parse(request)
+    answer = search_answer(local.application, local_caller(local.settings), parsed).model_dump(mode="json")
     if as_json:
         print_json(answer)
-        return
-    if format:
+    elif format:
         _print_tools(answer)
-        return
-    _show(answer, explain=explain, why_degraded=local.models.without_encoder)
+    else:
+        _show(answer, explain=explain, why_degraded=local.models.without_encoder)
 
 
 def _print_tools(answer: dict[str, Any]) -> None:
     """Print the tools on standard output, and those left out on standard error."""
     print_json(answer["output"])
     for left in answer["left_out"]:
-        err.print(
-            plain(f"left out, {_REASONS[left['reason']]}: {left['id']} ({left['tokens']:,} tokens)"),
-            style="yellow",
-            soft_wrap=True,
-        )
+        line = f"left out, {_REASONS[left['reason']]}: {left['id']} ({left['tokens']:,} tokens)"
+        err.print(plain(line, "yellow"), soft_wrap=True)
 
 
 def _show(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> None:
@@ -94,19 +82,19 @@ def _show(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> None:
 
 
 def _headline(position: int, result: dict[str, Any]) -> Text:
-    text = Text.assemble((f"{position:>2}  ", "dim"), (f"{result['score']:.2f}", "bold"), f"  {result['kind']:<5}  ")
-    id = plain(result["id"])
-    id.stylize("bold cyan")
-    text.append_text(id)
-    return text.append("  deprecated", "red") if result["lifecycle"] == "deprecated" else text
+    return Text.assemble(
+        (f"{position:>2}  ", "dim"),
+        (f"{result['score']:.2f}", "bold"),
+        f"  {result['kind']:<5}  ",
+        plain(result["id"], "bold cyan"),
+        ("  deprecated" if result["lifecycle"] == "deprecated" else "", "red"),
+    )
 
 
 def _details(result: dict[str, Any], explain: bool) -> Text:
     lines = []
     if result["suspicious"]:
-        warning = plain(f"suspicious: {'; '.join(result['suspicious'])}")
-        warning.stylize("red")
-        lines.append(warning)
+        lines.append(plain(f"suspicious: {'; '.join(result['suspicious'])}", "red"))
     if result["summary"]:
         lines.append(plain(result["summary"]))
     signals = ", ".join(f"{name} {result['signals'][name]:.2f}" for name in Signal if name in result["signals"])

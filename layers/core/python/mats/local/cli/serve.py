@@ -4,6 +4,7 @@ import json
 import logging
 import logging.handlers
 import socket
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
@@ -14,11 +15,12 @@ from rich.text import Text
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability import Id
 from mats.domain.errors import StorageUnusable
-from mats.local.cli.output import Exit, complain, err, exit_codes, out
-from mats.local.cli.progress import bar
-from mats.local.counts import without_vector
+from mats.local.cli.output import Exit, bar, complain, err, out
+from mats.local.cli.registry import without_vector
+from mats.local.imports.importer import Importer
+from mats.local.imports.sources import open_sources
+from mats.local.worker import drain
 from mats.resources import resource
-from mats.settings import Settings
 
 _HOST = "127.0.0.1"
 _SAMPLE = resource("examples")
@@ -28,34 +30,26 @@ _LIST_S = 2.0
 """The greeting waits this long for the console's list; above some 50,000 capabilities it does not suffice."""
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command()(serve)
-
-
 def serve(
     context: typer.Context,
     port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0: any free port.", min=0, max=65_535)] = 8080,
     sample: Annotated[bool, typer.Option("--sample", help="Load the sample registry if this one is empty.")] = False,
 ) -> None:
     """Answer requests over HTTP on this machine."""
-    settings: Settings = context.obj
     listener = _listener(port)
-    with exit_codes():
-        local = local_system(settings)
-        _log_to(settings.home / "mats.log")
-        if sample and next(iter(local.stores.registry.ids()), None) is None:
-            _load_sample(local)
-        try:
-            _run(local, listener)
-        finally:
-            local.close()
+    local = local_system(context.obj)
+    _log_to(local.settings.home / "mats.log")
+    if sample and next(iter(local.stores.registry.ids()), None) is None:
+        _load_sample(local)
+    try:
+        _run(local, listener)
+    finally:
+        local.close()
 
 
 def _listener(port: int) -> socket.socket:
-    listener = socket.socket(
-        socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP
-    )  # an explicit TCP socket disables Nagle's algorithm
+    # an explicit TCP socket disables Nagle's algorithm
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((_HOST, port))
@@ -77,9 +71,10 @@ def _run(local: LocalSystem, listener: socket.socket) -> None:
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            greeting, warning = _greeting(local, listener.getsockname()[1]), _warning(local)
+            greeting, warnings = _greeting(local, listener.getsockname()[1]), list(_warnings(local))
             app.state.refresh.wait(_LIST_S)
-            err.print(warning, end="", soft_wrap=True)
+            for warning in warnings:
+                err.print(Text(warning, style="yellow"), soft_wrap=True)
             out.print(greeting, soft_wrap=True)
 
     config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=3, lifespan="on")
@@ -105,32 +100,19 @@ def _greeting(local: LocalSystem, port: int) -> Text:
     )
 
 
-def _warning(local: LocalSystem) -> Text:
-    """Warnings about missing vectors or credentials; empty if there are none."""
-    return Text.assemble(_vectors_warning(local), _credentials_warning(local))
-
-
-def _credentials_warning(local: LocalSystem) -> Text:
-    if local.models.bedrock is None or local.models.bedrock.has_credentials():
-        return Text()
-    return Text("No AWS credentials: answers come without an LLM until you configure them\n", style="yellow")
-
-
-def _vectors_warning(local: LocalSystem) -> Text:
-    unencoded = without_vector(local)
-    if local.models.without_encoder:
-        return Text(f"Searching by words only: {local.models.without_encoder}\n", style="yellow")
-    if unencoded:
+def _warnings(local: LocalSystem) -> Iterator[str]:
+    """Missing vectors or credentials."""
+    models = local.models
+    if models.without_encoder:
+        yield f"Searching by words only: {models.without_encoder}"
+    elif unencoded := without_vector(local):
         problem = f"{unencoded:,} capabilities have no vector of this encoder and are found by words only"
-        return Text(f"{problem}: run mats reconcile\n", style="yellow")
-    return Text()
+        yield f"{problem}: run mats reconcile"
+    if models.bedrock and not models.bedrock.has_credentials():
+        yield "No AWS credentials: answers come without an LLM until you configure them"
 
 
 def _load_sample(local: LocalSystem) -> None:
-    from mats.local.imports.importer import Importer  # noqa: PLC0415
-    from mats.local.imports.sources import open_sources  # noqa: PLC0415
-    from mats.local.worker import drain  # noqa: PLC0415
-
     importer = Importer(local.stores.registry)
     importer.import_sources(open_sources(str(_SAMPLE / "registry.jsonl")))
     for line in (_SAMPLE / "trust.jsonl").read_text("utf-8").splitlines():

@@ -1,6 +1,6 @@
 """Cost of models: estimates before a command, usage after it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from mats.bootstrap import AnySystem
-from mats.local.cli.output import Exit, complain, err, out
+from mats.local.cli.output import Exit, complain, err, out, print_result
 
 if TYPE_CHECKING:
     from mats.evaluation.systems.costs import CostEstimate
@@ -19,6 +19,13 @@ def usage_json(system: AnySystem) -> dict[str, Any]:
     if system.models.bedrock is None:
         return {}
     return {"spent": {model: asdict(usage) for model, usage in system.models.spending().items()}}
+
+
+def print_with_usage(system: AnySystem, value: Mapping[str, Any], text: str, *, as_json: bool) -> None:
+    """Print an outcome as JSON or text, with the usage of models."""
+    print_result({**value, **usage_json(system)}, text, as_json=as_json)
+    if not as_json:
+        print_usage(system)
 
 
 def print_usage(system: AnySystem) -> None:

@@ -18,8 +18,7 @@ from mats.domain.registration import MAX_ITEM_BYTES
 from mats.edge import http
 from mats.local.asgi import METHODS, raw_path, read_body
 from mats.local.console.origin_check import registry_problem
-from mats.local.console.parameters import ListQuery, percent_decode, reject_parameters
-from mats.local.console.preconditions import precondition
+from mats.local.console.parameters import ListQuery, percent_decode, precondition, reject_parameters
 from mats.local.console.registry_service import RegistryService
 from mats.ports import Precondition
 

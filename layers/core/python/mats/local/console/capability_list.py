@@ -1,53 +1,46 @@
 """The list of all capabilities, held in memory: a page of many thousands needs no query."""
 
+import logging
 import threading
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from mats.domain.capability import Id, Kind
+from mats.domain.errors import DependencyFailed
 from mats.domain.profile import Status
 from mats.local.console.list_row import ListRow, list_row
-from mats.local.console.parameters import FILTERS, ListQuery, Show
+from mats.local.console.parameters import FILTERS, ListQuery
 from mats.ports import Listing, QueueMonitor
 
 _BATCH = 500
 """Profiles read per query; between two batches other threads run."""
 _KINDS = frozenset(Kind)
+_INTERVAL_S = 1.0
+
+LOGGER = logging.getLogger("mats.console")
 
 
-@dataclass(frozen=True, slots=True)
-class ListPage:
-    """A page, the length of the whole list, and the id after which the next page begins; None for the last page."""
-
-    rows: Sequence[ListRow]
-    total: int
-    following: Id | None
-
-
-@dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The list at one moment, in order of id."""
+    """The list at one moment, in order of id, with its counts. It does not change."""
 
-    rows: Sequence[ListRow] = ()
-    findable: int = 0
-    kinds: Mapping[Kind, int] = field(init=False, repr=False)
-    shows: Mapping[Show, int] = field(init=False, repr=False)
-    providers: Mapping[str, int] = field(init=False, repr=False)
+    def __init__(self, rows: Sequence[ListRow] = (), findable: int = 0) -> None:
+        kinds = Counter(row.kind for row in rows)
+        self.rows, self.findable = rows, findable
+        self.kinds = {kind: kinds[kind] for kind in Kind}
+        self.shows = {show: sum(map(matches, rows)) for show, matches in FILTERS.items()}
+        self.providers: Mapping[str, int] = Counter(row.provider for row in rows)
 
-    def __post_init__(self) -> None:
-        kinds = Counter(row.kind for row in self.rows)
-        object.__setattr__(self, "kinds", {kind: kinds[kind] for kind in Kind})
-        object.__setattr__(self, "shows", {show: sum(map(matches, self.rows)) for show, matches in FILTERS.items()})
-        object.__setattr__(self, "providers", Counter(row.provider for row in self.rows))
-
-    def page(self, query: ListQuery) -> ListPage:
-        """A page of the rows that match a query."""
+    def page(self, query: ListQuery) -> dict[str, Any]:
+        """The JSON of a page of the rows that match a query; `following` is the id after which the next one begins."""
         rows = query.select(self.rows)
         first = bisect_right(rows, query.after, key=lambda row: row.id) if query.after else 0
         last = first + query.limit
-        return ListPage(rows[first:last], len(rows), rows[last - 1].id if last < len(rows) else None)
+        following = rows[last - 1].id if last < len(rows) else None
+        page = [row.to_json() for row in rows[first:last]]
+        return {"total": len(rows), "capabilities": page, "following": following}
 
 
 class CapabilityList:
@@ -96,3 +89,35 @@ class CapabilityList:
         if row and row.status != Status.DELETED:
             return row
         return ListRow(id=id, kind=Kind(kind) if kind in _KINDS else None)
+
+
+class RefreshThread(threading.Thread):
+    """Calls `refresh` every second in the background, so that a request reads only the changes of the last one."""
+
+    def __init__(self, refresh: Callable[[], None]) -> None:
+        super().__init__(name="refresh", daemon=True)
+        self._refresh = refresh
+        self._stopped = threading.Event()
+        self._refreshed = threading.Event()
+
+    def run(self) -> None:
+        """Refresh until stopped; errors do not end it."""
+        while True:
+            try:
+                self._refresh()
+            except DependencyFailed:
+                pass  # requests report it, and the worker logs it
+            except Exception:
+                LOGGER.exception("internal error: the console's list could not be refreshed")
+            self._refreshed.set()
+            if self._stopped.wait(_INTERVAL_S):
+                return
+
+    def wait(self, seconds: float) -> None:
+        """Wait until the first refresh has ended, up to a timeout."""
+        self._refreshed.wait(seconds)
+
+    def stop(self) -> None:
+        """End after the current refresh."""
+        self._stopped.set()
+        self.join(timeout=10)

@@ -1,6 +1,6 @@
 """One row of the console's list."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mats.domain.capability import Id, Kind, Lifecycle, parts
@@ -39,28 +39,11 @@ class ListRow:
     def __post_init__(self) -> None:
         object.__setattr__(self, "search_text", f"{self.id}\n{self.provider}".casefold())
 
-    @property
-    def is_deprecated(self) -> bool:
-        return self.lifecycle == Lifecycle.DEPRECATED
-
     def to_json(self) -> dict[str, Any]:
         namespace, name = parts(self.id)
-        return {
-            "id": self.id,
-            "kind": self.kind,
-            "namespace": namespace,
-            "name": name,
-            "summary": self.summary,
-            "provider": self.provider,
-            "status": self.status,
-            "error": self.error,
-            "lifecycle": self.lifecycle,
-            "trust": self.trust,
-            "enriched": self.enriched,
-            "sparse": self.sparse,
-            "suspicious": list(self.suspicious),
-            "rev": self.rev,
-        }
+        row = {"namespace": namespace, "name": name, **asdict(self)}
+        del row["findable"], row["search_text"]
+        return row
 
 
 def list_row(profile: Profile, *, indexed: bool) -> ListRow:

@@ -1,4 +1,4 @@
-"""Query strings and ids of requests to the registry."""
+"""Query strings, ids and preconditions of requests to the registry."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -8,10 +8,11 @@ from urllib.parse import unquote_to_bytes
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from mats.domain.capability import Kind
+from mats.domain.capability import Kind, Lifecycle
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.faults import faults_of
 from mats.local.console.list_row import ListRow
+from mats.ports import Precondition
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -36,7 +37,7 @@ FILTERS: dict[Show, Callable[[ListRow], bool]] = {
     Show.SPARSE: lambda row: bool(row.sparse),
     Show.REJECTED: lambda row: bool(row.error),
     Show.SUSPICIOUS: lambda row: bool(row.suspicious),
-    Show.DEPRECATED: lambda row: row.is_deprecated,
+    Show.DEPRECATED: lambda row: row.lifecycle == Lifecycle.DEPRECATED,
     Show.UNENRICHED: lambda row: not row.enriched,
 }
 
@@ -76,11 +77,7 @@ class _NoParameters(BaseModel):
 
 
 def reject_parameters(query: bytes) -> None:
-    """Check that a query string is empty.
-
-    Raises:
-        RequestInvalid: it is not.
-    """
+    """Raise RequestInvalid unless a query string is empty."""
     _parse(query, _NoParameters)
 
 
@@ -102,14 +99,28 @@ def _parse(query: bytes, model: type[M]) -> M:
 
 
 def percent_decode(text: bytes, field: str) -> str:
-    """Decode percent-encoded UTF-8.
-
-    Raises:
-        RequestInvalid: it is not; the fault names the field.
-    """
+    """Decode percent-encoded UTF-8; a fault names the field."""
     try:
         if _STRAY_PERCENT.search(text):
             raise ValueError
         return unquote_to_bytes(text).decode()
     except ValueError as error:
         raise RequestInvalid([Fault(field, "is not percent-encoded UTF-8; write a % itself as %25")]) from error
+
+
+def precondition(if_match: str | None, if_none_match: str | None) -> Precondition:
+    """The precondition of `If-Match` and `If-None-Match` (RFC 9110, 13.1); None where a header is absent."""
+    expected, excluded = _etags(if_match), _etags(if_none_match)
+
+    def holds(etag: str | None) -> bool:
+        if if_match is not None and (etag is None or not expected & {"*", etag}):
+            return False
+        return if_none_match is None or etag is None or not excluded & {"*", etag}
+
+    return holds
+
+
+def _etags(header: str | None) -> set[str]:
+    """The ETags of a header, without quotes; weak ones never match ours, which are strong."""
+    parts = [part.strip() for part in (header or "").split(",")]
+    return {part.strip('"') for part in parts if part and not part.startswith("W/")}

@@ -4,7 +4,6 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 from mats.bootstrap.local import LocalSystem
@@ -15,65 +14,20 @@ from mats.domain.placement import Placed
 from mats.domain.profile import Profile, Status
 from mats.domain.registration import Registration
 from mats.local.console.capability_list import CapabilityList
-from mats.local.console.exposure import exposure_json
 from mats.local.console.parameters import ListQuery
-from mats.local.preview.report import Preview, PreviewReport
-from mats.local.preview.report_json import to_json
-from mats.ports import ConditionalRegistry, ExposureLog, Listing, Precondition, ProfileStore, QueueMonitor
+from mats.local.preview.report import preview_over
+from mats.ports import Precondition
 
-_TIMEOUT_S, _POLL_S = 5.0, 0.05
-
-
-def registry_service(local: LocalSystem) -> "RegistryService":
-    """The service over the local system."""
-    stores, models = local.stores, local.models
-
-    def system() -> dict[str, Any]:
-        return {
-            "home": str(local.settings.home),
-            "encoder": models.encoder.name if models.encoder else f"none: {models.without_encoder}",
-            "writer": models.writer.name if models.writer else None,
-        }
-
-    def preview(registration: Registration) -> PreviewReport:
-        run = Preview(
-            discover=local.discover,
-            index=stores.index,
-            maker=local.profile_maker,
-            registry=stores.registry,
-            trust=stores.trust,
-        )
-        return run(registration, local.settings.audiences)
-
-    return RegistryService(
-        registry=stores.registry,
-        profiles=stores.profiles,
-        listing=stores.listing,
-        queue=stores.queue,
-        exposure_log=stores.exposure,
-        run_preview=preview,
-        system=system,
-    )
+_POLL_S = 0.05
 
 
-@dataclass(frozen=True, kw_only=True)
 class RegistryService:
     """Safe to share between threads."""
 
-    registry: ConditionalRegistry
-    profiles: ProfileStore
-    listing: Listing
-    queue: QueueMonitor
-    exposure_log: ExposureLog
-    run_preview: Callable[[Registration], PreviewReport]
-    system: Callable[[], Mapping[str, Any]]
-    """`home`, `encoder` and `writer` of the overview."""
-    timeout_s: float = _TIMEOUT_S
-    """Timeout of a write for the index."""
-    _list: CapabilityList = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_list", CapabilityList(self.listing, self.queue))
+    def __init__(self, local: LocalSystem, *, timeout_s: float = 5.0) -> None:
+        """`timeout_s` is how long a write waits for the index."""
+        self._local, self._stores, self._timeout_s = local, local.stores, timeout_s
+        self._list = CapabilityList(local.stores.listing, local.stores.queue)
 
     def refresh(self) -> None:
         """Store recorded answers, and read the changes since the last refresh.
@@ -81,28 +35,27 @@ class RegistryService:
         Raises:
             DependencyFailed: the storage cannot be used.
         """
-        self.exposure_log.flush()
+        self._stores.exposure.flush()
         self._list.current()
 
     def overview(self) -> dict[str, Any]:
         """Counts of capabilities, changes and providers, with the models."""
-        system, snapshot, depth = self.system(), self._list.current(), self.queue.depth()
+        snapshot, depth, models = self._list.current(), self._stores.queue.depth(), self._local.models
         return {
-            "home": system["home"],
+            "home": str(self._local.settings.home),
             "registered": len(snapshot.rows),
             "findable": snapshot.findable,
             "kinds": snapshot.kinds,
             "shows": snapshot.shows,
             "changes": {"waiting": depth.waiting, "given_up": depth.dead},
             "providers": sum(1 for provider in snapshot.providers if provider),
-            "encoder": system["encoder"],
-            "writer": system["writer"],
+            "encoder": models.encoder.name if models.encoder else f"none: {models.without_encoder}",
+            "writer": models.writer.name if models.writer else None,
         }
 
     def page(self, query: ListQuery) -> dict[str, Any]:
         """A page of the list."""
-        page = self._list.current().page(query)
-        return {"total": page.total, "capabilities": [row.to_json() for row in page.rows], "following": page.following}
+        return self._list.current().page(query)
 
     def get(self, id: Id) -> dict[str, Any]:
         """A capability: its registration, profile, versions and failed change.
@@ -110,22 +63,32 @@ class RegistryService:
         Raises:
             CapabilityNotFound: there is neither a registration nor a profile.
         """
-        item, stored = self.registry.get_tagged(id), self.profiles.get([id]).get(id)
+        item, stored = self._stores.registry.get_tagged(id), self._stores.profiles.get([id]).get(id)
         if item is None and stored is None:
             raise CapabilityNotFound(id)
-        profiles = [*self.profiles.versions(id), *([stored.profile] if stored else [])]
+        profiles = [*self._stores.profiles.versions(id), *([stored.profile] if stored else [])]
         return {
             "id": id,
             "registration": _parse_item(item.text) if item else None,
             "etag": item.etag if item else "",
             "profile": stored.profile.model_dump(mode="json") if stored else None,
             "versions": versions_json(profiles),
-            "given_up": next((letter.reason for letter in self.queue.dead_letters() if letter.id == id), ""),
+            "given_up": next((letter.reason for letter in self._stores.queue.dead_letters() if letter.id == id), ""),
         }
 
     def exposure(self) -> dict[str, Any]:
-        """How often each provider was shown in the latest answers."""
-        return exposure_json(self.exposure_log.exposure(), self._list.current().providers)
+        """How often each provider was shown in the latest answers, and its share of all shown results."""
+        exposure, registered = self._stores.exposure.exposure(), self._list.current().providers
+        shown = sum(one.shown for one in exposure.providers)
+        providers = [
+            {
+                **one._asdict(),
+                "share": round(one.shown / shown, 4) if shown else 0.0,
+                "registered": registered.get(one.provider, 0),
+            }
+            for one in exposure.providers
+        ]
+        return {**exposure._asdict(), "providers": providers}
 
     def check(self, item: object) -> dict[str, Any]:
         """Validate an item; if it is valid, with the placement a put would have."""
@@ -134,7 +97,7 @@ class RegistryService:
         except RegistrationInvalid as error:
             errors = [{"field": fault.attribute, "message": fault.message} for fault in error.faults]
             return {"valid": False, "errors": errors, "id": _id_of(item, error.faults), "placed": None}
-        placed = self.registry.placement(registration)
+        placed = self._stores.registry.placement(registration)
         return {"valid": True, "errors": [], "id": registration.id, "placed": placed}
 
     def preview(self, item: object) -> dict[str, Any]:
@@ -143,7 +106,7 @@ class RegistryService:
         Raises:
             RegistrationInvalid: it is not a registration.
         """
-        return to_json(self.run_preview(Registration.parse(item)))
+        return preview_over(self._local)(Registration.parse(item), self._local.settings.audiences).to_json()
 
     def put(self, id: Id, item: object, precondition: Precondition) -> dict[str, Any]:
         """Register an item under an id, and wait for the index up to the timeout.
@@ -159,7 +122,7 @@ class RegistryService:
         if registration.id != id:
             message = f"does not match the address: the item is {registration.id!r}, the address {id!r}"
             raise RegistrationInvalid([Fault("name", message)])
-        placed = self.registry.put_if(precondition, registration)
+        placed = self._stores.registry.put_if(precondition, registration)
         if placed is Placed.OTHER_KIND:
             raise KindConflict(id)
         findable = self._wait_for_index(id, lambda profile: _is_made_from(profile, registration))
@@ -174,18 +137,19 @@ class RegistryService:
             CapabilityNotFound: there is none.
             PreconditionFailed: the precondition does not hold.
         """
-        if not self.registry.remove_if(precondition, id):
+        if not self._stores.registry.remove_if(precondition, id):
             raise CapabilityNotFound(id)
         self._wait_for_index(id, lambda profile: profile.status is Status.DELETED)
         return {"id": id, "removed": True}
 
     def _wait_for_index(self, id: Id, is_expected: Callable[[Profile], bool]) -> bool:
         """Whether the index has the expected profile, now or within the timeout."""
-        deadline = time.monotonic() + self.timeout_s
+        deadline = time.monotonic() + self._timeout_s
         with suppress(DependencyFailed):  # the item itself is written
             while True:
-                waiting = self.queue.has_unfinished(id)
-                if any(indexed and is_expected(profile) for profile, indexed in self.listing.profiles([id])):
+                waiting = self._stores.queue.has_unfinished(id)
+                listed = self._stores.listing.profiles([id])
+                if any(indexed and is_expected(profile) for profile, indexed in listed):
                     return True
                 if not waiting or time.monotonic() > deadline:
                     return False

@@ -1,22 +1,74 @@
 """Register values from any source in batches; reject invalid ones with every fault. Can be interrupted and repeated."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from mats.domain import placement
 from mats.domain.capability import Id
-from mats.domain.errors import Fault, Invalid, KindConflict, RegistrationInvalid
+from mats.domain.errors import Fault, KindConflict
 from mats.domain.origin import fingerprint
-from mats.domain.placement import Placed
+from mats.domain.placement import Placed, version_of
 from mats.domain.registration import Registration
 from mats.local.imports import formats
 from mats.local.imports.files import FileUnreadable
 from mats.local.imports.formats import MappedValue, Source
-from mats.local.imports.report import Location, Rejection, Remark, Report
-from mats.local.imports.sources import Skipped, Stream, Value
-from mats.ports import Registry
+from mats.local.imports.lines import Location
+from mats.local.imports.sources import Skipped, Stream
+from mats.ports import Item, Registry
 
 BATCH = 256
 """Registrations per transaction, acknowledged together."""
+
+
+class Finding(NamedTuple):
+    """Faults of a rejected value, or notes on one that was registered or skipped."""
+
+    place: Location
+    faults: Sequence[Fault]
+
+
+@dataclass(slots=True)
+class Report:
+    """The outcome of an import."""
+
+    rows: int = 0
+    """Registrations and rejections, without unreadable files and skipped values."""
+    placed: Counter[Placed] = field(default_factory=Counter)
+    rejected: list[Finding] = field(default_factory=list)
+    noted: list[Finding] = field(default_factory=list)
+    passed_over: list[tuple[str, str]] = field(default_factory=list)
+    """Files of a folder that are of no known format, and the reason."""
+    registered: list[tuple[Id, Placed, Location]] = field(default_factory=list)
+    """Registrations of documents; those of lines are counted only."""
+
+
+@dataclass(slots=True)
+class DryRunRegistry:
+    """The registry port without writing: collects the items and compares them with `registry`, if there is one."""
+
+    registry: Registry | None = None
+    items: dict[Id, Item] = field(default_factory=dict)
+    placed: dict[Id, Placed] = field(default_factory=dict)
+
+    def get(self, ids: Collection[Id]) -> Mapping[Id, Item]:
+        stored = dict(self.registry.get(ids)) if self.registry else {}
+        return stored | {id: self.items[id] for id in ids if id in self.items}
+
+    def put(self, registrations: Sequence[Registration]) -> Mapping[Id, Placed]:
+        before = self.get([registration.id for registration in registrations])
+        known = {id: version_of(item) for id, item in before.items()}
+        placed = {r.id: placement.place(known.get(r.id), version_of(r.item())) for r in registrations}
+        self.items |= {r.id: r.item() for r in registrations if placed[r.id] is not Placed.OTHER_KIND}
+        self.placed |= placed
+        return placed
+
+    def remove(self, id: Id) -> bool:
+        return self.items.pop(id, None) is not None
+
+    def ids(self) -> Iterator[Id]:
+        yield from sorted({*(self.registry.ids() if self.registry else ()), *self.items})
 
 
 @dataclass(slots=True)
@@ -47,9 +99,10 @@ class Importer:
                 self.report.passed_over.append((place.file, value.reason))
                 continue
             if isinstance(value, FileUnreadable):
-                self._reject(place, value)
+                self.report.rejected.append(Finding(place, value.faults))
                 continue
-            for mapped in _map(value, source, is_line=place.line > 0):
+            is_mapped = isinstance(value, MappedValue)
+            for mapped in [value] if is_mapped else formats.map_value(value, source, is_line=place.line > 0):
                 self._sort(place._replace(where=mapped.where), mapped, batch)
                 pending += 1
                 if pending >= BATCH:
@@ -60,50 +113,32 @@ class Importer:
         acknowledge(pending)
 
     def _sort(self, place: Location, mapped: MappedValue, batch: list[tuple[Location, Registration]]) -> None:
-        """Add a registration to the batch, faults and notes to the report."""
+        """Add a registration to the batch, faults and notes to the report.
+
+        Of several registrations under one id the first counts; an equal one later counts as unchanged.
+        """
         self.report.rows += bool(mapped.registration or mapped.faults)
         if mapped.notes:
-            self.report.noted.append(Remark(place, mapped.notes))
-        try:
-            if mapped.faults:
-                raise RegistrationInvalid(mapped.faults)
-            if mapped.registration and self._is_first(place, mapped.registration):
-                batch.append((place, mapped.registration))
-        except RegistrationInvalid as error:
-            self._reject(place, error)
-
-    def _reject(self, place: Location, error: Invalid) -> None:
-        self.report.rejected.append(Rejection(place, error.faults))
-
-    def _is_first(self, place: Location, registration: Registration) -> bool:
-        """Whether this is the first registration under its id; an equal one later counts as unchanged.
-
-        Raises:
-            RegistrationInvalid: another registration of this import has the same id.
-        """
-        digest = fingerprint(registration.item())
-        first, before = self._first.setdefault(registration.id, (place, digest))
+            self.report.noted.append(Finding(place, mapped.notes))
+        if mapped.registration is None:
+            self.report.rejected += [Finding(place, mapped.faults)] if mapped.faults else []
+            return
+        id, digest = mapped.registration.id, fingerprint(mapped.registration.item())
+        first, before = self._first.setdefault(id, (place, digest))
         if first is place:
-            return True
-        if before == digest:
+            batch.append((place, mapped.registration))
+        elif before == digest:
             self.report.placed[Placed.UNCHANGED] += 1
-            return False
-        raise RegistrationInvalid([Fault("name", f"{registration.id} is in {first} already")])
+        else:
+            self.report.rejected.append(Finding(place, [Fault("name", f"{id} is in {first} already")]))
 
     def _put(self, batch: Sequence[tuple[Location, Registration]]) -> None:
         placed = self.registry.put([registration for _, registration in batch]) if batch else {}
         for place, registration in batch:
             outcome = placed[registration.id]
             if outcome is Placed.OTHER_KIND:
-                self._reject(place, KindConflict(registration.id))
-            else:
-                self.report.placed[outcome] += 1
-                if not place.line:
-                    self.report.registered.append((registration.id, outcome, place))
-
-
-def _map(value: Value, source: Source, *, is_line: bool) -> Iterator[MappedValue]:
-    if isinstance(value, MappedValue):
-        yield value
-    else:
-        yield from formats.map_value(value, source, is_line=is_line)
+                self.report.rejected.append(Finding(place, KindConflict(registration.id).faults))
+                continue
+            self.report.placed[outcome] += 1
+            if not place.line:
+                self.report.registered.append((registration.id, outcome, place))

@@ -8,8 +8,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple, cast
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.local.imports.files import LINE_ENDINGS
 from mats.local.imports.formats import Json, MappedValue
-from mats.local.imports.formats.bounds import MAX_BYTES
-from mats.local.imports.report import Location
+from mats.local.imports.formats.decoding import MAX_BYTES
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -20,6 +19,17 @@ MAX_LINE_BYTES = 4_000_000
 _CHUNK = 1 << 16
 _PROBED_LINES = 200
 """A file is one of lines if a whole JSON object is among this many."""
+
+
+class Location(NamedTuple):
+    """A line of a file (counted from 1), or a path into a document."""
+
+    file: str
+    line: int = 0
+    where: str = ""
+
+    def __str__(self) -> str:
+        return (f"line {self.line}" if self.line else self.where or "the whole") + f" of {self.file}"
 
 
 class Content(NamedTuple):

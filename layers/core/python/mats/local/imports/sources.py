@@ -8,10 +8,8 @@ from mats.domain.errors import Fault
 from mats.local.imports import addresses, formats
 from mats.local.imports.files import File, FileUnreadable, decompress, find_files, open_file
 from mats.local.imports.formats import Json, MappedValue, Source, registrations
-from mats.local.imports.formats.bounds import Undecodable
-from mats.local.imports.formats.decoding import decode
-from mats.local.imports.lines import read_content, read_lines
-from mats.local.imports.report import Location
+from mats.local.imports.formats.decoding import Undecodable, decode
+from mats.local.imports.lines import Location, read_content, read_lines
 
 
 class Skipped(NamedTuple):

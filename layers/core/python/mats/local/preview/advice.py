@@ -129,20 +129,20 @@ def about_id(placed: Placed, registration: Registration) -> Iterator[Advice]:
 def about_places(queries: Iterable["QueryPreview"]) -> Iterator[Advice]:
     """Advice about queries whose answer does not have the candidate first without this example."""
     for one in queries:
-        if one.unaided == 1:
+        if one.place_unaided == 1:
             continue
-        where = f"at place {one.unaided}" if one.unaided else f"not among the first {one.looked_at}"
-        aided = ", unless it contains the query word for word" if one.place != one.unaided else ""
+        where = f"at place {one.place_unaided}" if one.place_unaided else f"not among the first {one.looked_at}"
+        aided = ", unless it contains the query word for word" if one.place != one.place_unaided else ""
         lacking = [word for word in query_terms(one.query) if word not in one.matched]
         fix = f"add {', '.join(lacking[:5])} to its description" if lacking else "describe how it differs from others"
-        weight = Weight.COULD if one.unaided and one.unaided <= _NEAR_TOP else Weight.SHOULD
+        weight = Weight.COULD if one.place_unaided and one.place_unaided <= _NEAR_TOP else Weight.SHOULD
         yield Advice("outranked", weight, f"{clip(one.query, 80)!r} finds it {where}{aided}", fix)
 
 
 def about_duplicates(duplicates: Iterable["NearDuplicate"]) -> Iterator[Advice]:
     """Advice about near-duplicates of the candidate."""
     for one in duplicates:
-        if one.same_owner:
+        if one.same_namespace:
             fix = "register only one of the two, or describe in both how they differ"
         else:
             fix = "if both are the same, register only one; if not, describe how they differ"

@@ -45,7 +45,7 @@ class NearDuplicate:
     id: Id
     cosine: float | None
     overlap: float
-    same_owner: bool
+    same_namespace: bool
     description: str
 
 
@@ -117,7 +117,7 @@ def near_duplicates(
             id=id,
             cosine=cosines.get(id),
             overlap=overlap(_text(candidate), _text(other)),
-            same_owner=other.namespace == candidate.namespace,
+            same_namespace=other.namespace == candidate.namespace,
             description=clip(other.source.description if other.source else "", 200),
         )
         for id, other in others.items()

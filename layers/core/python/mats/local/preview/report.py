@@ -5,8 +5,10 @@ not called, because that costs a call per query: places are those of an answer w
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
+from mats.bootstrap.local import LocalSystem
 from mats.domain.errors import DependencyFailed, ReplyUnusable
 from mats.domain.explain import explain
 from mats.domain.index_fields import embedded_text
@@ -18,9 +20,16 @@ from mats.domain.registration import Registration
 from mats.domain.shortlist import Result, Shortlist
 from mats.domain.text import query_terms
 from mats.local.preview.advice import Advice, Weight, about_duplicates, about_id, about_places, advice
-from mats.local.preview.competitors import Competitor, NearDuplicate, competitors, near_duplicates
+from mats.local.preview.competitors import (
+    DUPLICATE_COSINE,
+    DUPLICATE_OVERLAP,
+    Competitor,
+    NearDuplicate,
+    competitors,
+    near_duplicates,
+)
 from mats.local.preview.queries import TriedQuery, choose_queries, without_example
-from mats.ports import CandidateIndex, Encoder, Registry, SearchIndex, Stored, TrustBook, Vector
+from mats.ports import CandidateIndex, Registry, SearchIndex, Stored, TrustBook, Vector
 from mats.usecases.circuit_breaker import CircuitBreaker
 from mats.usecases.discover import Discover
 from mats.usecases.profile_maker import ProfileMaker
@@ -35,20 +44,20 @@ _BUDGETS = Budgets(retrieve_ms=20_000)
 class QueryPreview:
     """The answer to a query: the candidate's place in it, counted from 1, or None.
 
-    An owner's example matches the candidate word for word; `unaided` is the place without that example in the profile,
-    as for another request of this kind. `matched` and `competitors` are those of that case.
+    An owner's example matches the candidate word for word; `place_unaided` is the place without that example in the
+    profile, as for another request of this kind. `matched` and `outranked_by` are those of that case.
     """
 
     query: str
     origin: str
     place: int | None
-    unaided: int | None
+    place_unaided: int | None
     looked_at: int
     verdict: Verdict
     score: float | None
     signals: Mapping[Signal, float]
     matched: tuple[str, ...]
-    competitors: tuple[Competitor, ...]
+    outranked_by: tuple[Competitor, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,21 +75,43 @@ class PreviewReport:
     without: tuple[str, ...]
     """The models that were missing or failed, and why."""
 
+    def to_json(self) -> dict[str, Any]:
+        profile = self.profile
+        return {
+            "id": profile.id,
+            "kind": profile.kind,
+            "placed": self.placed,
+            "profile": {
+                "described_by": self.described_by,
+                **profile.enrichment.model_dump(mode="json"),
+                "trust": profile.trust,
+                "lifecycle": profile.lifecycle,
+                "encoded_text": self.encoded,
+            },
+            "queries": [_round_all(asdict(one)) for one in self.queries],
+            "near_duplicates": [_round_all(asdict(one)) for one in self.duplicates],
+            "thresholds": {"cosine": DUPLICATE_COSINE, "overlap": DUPLICATE_OVERLAP},
+            "advice": [one._asdict() for one in self.advice],
+            "without": self.without,
+        }
+
+
+def _round_all(value: Any) -> Any:
+    """JSON with its numbers rounded to four places."""
+    if isinstance(value, dict):
+        return {key: _round_all(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_round_all(entry) for entry in value]
+    return round(value, 4) if isinstance(value, float) else value
+
 
 @dataclass(frozen=True, slots=True)
 class _EncodedQueries:
     """An encoder with precomputed vectors of some queries: no model is called while the write lock is held."""
 
-    encoder: Encoder
+    name: str
+    dimension: int
     vectors: Mapping[str, Vector]
-
-    @property
-    def name(self) -> str:
-        return self.encoder.name
-
-    @property
-    def dimension(self) -> int:
-        return self.encoder.dimension
 
     def encode_query(self, text: str) -> Vector:
         if text not in self.vectors:
@@ -181,13 +212,26 @@ class Preview:
                     vectors[query.text] = encoder.encode_query(query.text)
                 except DependencyFailed:
                     break  # the answer is marked as degraded
-            retrieve = replace(retrieve, encoder=_EncodedQueries(encoder, vectors), breaker=CircuitBreaker())
+            encoded = _EncodedQueries(encoder.name, encoder.dimension, vectors)
+            retrieve = replace(retrieve, encoder=encoded, breaker=CircuitBreaker())
         return replace(
             self.discover,
             retrieve=retrieve,
             rerank=Rerank(reranker=None),
             stages=replace(self.discover.stages, budgets=_BUDGETS),
         )
+
+
+def preview_over(local: LocalSystem) -> Preview:
+    """Previews over the local registry."""
+    stores = local.stores
+    return Preview(
+        discover=local.discover,
+        index=stores.index,
+        maker=local.profile_maker,
+        registry=stores.registry,
+        trust=stores.trust,
+    )
 
 
 def _ask(discover: Discover, index: SearchIndex, query: TriedQuery, audiences: Collection[str]) -> Shortlist:
@@ -201,13 +245,13 @@ def _query_preview(query: TriedQuery, answer: Shortlist, unaided: Shortlist, bar
         query=query.text,
         origin=query.origin,
         place=own[0] if own else None,
-        unaided=own_unaided[0] if own_unaided else None,
+        place_unaided=own_unaided[0] if own_unaided else None,
         looked_at=len(answer.ranked),
         verdict=answer.verdict,
         score=own[1].score if own else None,
         signals=own[1].signals if own else {},
         matched=explain(query_terms(query.text), bare).matched,
-        competitors=competitors(unaided.ranked, bare, query.text),
+        outranked_by=competitors(unaided.ranked, bare, query.text),
     )
 
 

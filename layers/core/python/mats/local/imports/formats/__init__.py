@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from mats.local.imports.formats import a2a, bedrock, mcp_server, mcp_tools, openapi, registrations, skill
-from mats.local.imports.formats.mapping import FormatMapper, ItemDraft, Json, MappedValue, Source, rejection
+from mats.local.imports.formats.mapping import FormatMapper, ItemDraft, MappedValue, Source, rejection
+from mats.local.imports.formats.values import Json
 
 __all__ = ["FORMATS", "FormatMapper", "ItemDraft", "Json", "MappedValue", "Source", "detect_format", "map_value"]
 

@@ -8,16 +8,8 @@ from typing import Any
 
 from mats.domain.descriptors import A2A
 from mats.local.imports.formats import naming
-from mats.local.imports.formats.mapping import (
-    ItemDraft,
-    Json,
-    MappedValue,
-    Source,
-    map_each,
-    objects,
-    text_at,
-    value_at,
-)
+from mats.local.imports.formats.mapping import MAX_EXAMPLE, ItemDraft, MappedValue, Source, map_one_or_each
+from mats.local.imports.formats.values import Json, first_of, objects, text_at, value_at
 
 NAME = "a2a-agent-card"
 
@@ -26,51 +18,33 @@ _BINDINGS = ("JSONRPC", "HTTP+JSON", "GRPC")
 
 def detect(value: Json) -> bool:
     """A card, or a list that begins with one."""
-    if isinstance(value, list):
-        return bool(value) and _is_card(value[0])
-    return _is_card(value)
-
-
-def _is_card(value: object) -> bool:
-    if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
+    card = first_of(value)
+    if not isinstance(card, Mapping) or not isinstance(card.get("name"), str):
         return False
-    if isinstance(value.get("supportedInterfaces"), list):
+    if isinstance(card.get("supportedInterfaces"), list):
         return True
     marks = ("url", "protocolVersion", "capabilities", "defaultInputModes", "preferredTransport")
-    return ("skills" in value and any(key in value for key in marks)) or {"url", "capabilities"} <= value.keys()
+    return ("skills" in card and any(key in card for key in marks)) or {"url", "capabilities"} <= card.keys()
 
 
 def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
     """The agent, or each of a list."""
-
-    def one(where: str, card: Mapping[str, Any]) -> MappedValue:
-        return _agent(where, card, source)
-
-    if isinstance(value, Mapping):
-        yield one("", value)
-    else:
-        yield from map_each("", value, one, what="agent cards")
+    return map_one_or_each(value, source, _agent, what="agent cards")
 
 
 def _agent(where: str, card: Mapping[str, Any], source: Source) -> MappedValue:
-    draft = ItemDraft.create(where, "agent", card, format=NAME)
     endpoint = _endpoint(card)
-    home = text_at(card, "provider", "url")
-    namespace = source.namespace or naming.namespace_of_url(home, endpoint, source.url)
-    if not namespace:
-        draft.add_fault("namespace", naming.UNKNOWN_OWNER)
-    draft.set("namespace", namespace)
+    namespace = source.namespace or naming.namespace_of_url(text_at(card, "provider", "url"), endpoint, source.url)
+    draft = ItemDraft.create(where, "agent", namespace, card, format=NAME)
     draft.move_text("name", "name", most=200)
     draft.move_text("description", "description", most=100_000)
     draft.move_text("version", "version", most=100)
     draft.set("provider", text_at(card, "provider", "organization")[:200])
-    if len(endpoint) <= 2_048:
-        draft.set("endpoint", endpoint)
-    else:
-        draft.add_note("endpoint", "is longer than 2,048 characters; it stays in the descriptor")
+    draft.set_endpoint(endpoint)
     skills = objects(card.get("skills"))
     draft.set_words("tags", [A2A] + [tag for skill in skills for tag in _list(skill, "tags")])
-    draft.set_sentences("examples", [example for skill in skills for example in _list(skill, "examples")])
+    examples = [example for skill in skills for example in _list(skill, "examples")]
+    draft.set_words("examples", examples, most=MAX_EXAMPLE)
     return draft.finish()
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mats.local.imports.formats import naming
-from mats.local.imports.formats.mapping import ItemDraft, Json, MappedValue, Source, map_each, objects, text_at
+from mats.local.imports.formats.mapping import MAX_ENDPOINT, ItemDraft, MappedValue, Source, map_each
+from mats.local.imports.formats.values import Json, objects, text_at
 
 NAME = "bedrock-models"
 
@@ -22,26 +23,18 @@ def detect(value: Json) -> bool:
 
 def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
     """Every model, then every inference profile."""
-
-    def model(where: str, summary: Mapping[str, Any]) -> MappedValue:
-        return _model(where, summary, source)
-
-    def profile(where: str, summary: Mapping[str, Any]) -> MappedValue:
-        return _profile(where, summary, source)
-
-    for key, one in zip(_LISTS, (model, profile), strict=True):
+    for key, one in zip(_LISTS, (_model, _profile), strict=True):
         if isinstance(value, Mapping) and key in value:
-            yield from map_each(key, value[key], one, what="summaries")
+            yield from map_each(key, value[key], source, one, what="summaries")
 
 
 def _model(where: str, summary: Mapping[str, Any], source: Source) -> MappedValue:
-    draft = ItemDraft.create(where, "model", summary, format="bedrock-model")
-    arn = text_at(summary, "modelArn")
-    draft.set("namespace", source.namespace or _namespace(arn))
+    namespace = source.namespace or _namespace(text_at(summary, "modelArn"))
+    draft = ItemDraft.create(where, "model", namespace, summary, format="bedrock-model")
     draft.move_text("name", "modelId", most=200)
     draft.set("description", _about_model(summary))
     draft.set("provider", text_at(summary, "providerName")[:200])
-    _locate(draft, "modelArn", arn)
+    draft.move_text("endpoint", "modelArn", most=MAX_ENDPOINT)
     if text_at(summary, "modelLifecycle", "status") == "LEGACY":
         draft.set("lifecycle", "deprecated")
     return draft.finish()
@@ -61,14 +54,12 @@ def _about_model(summary: Mapping[str, Any]) -> str:
 
 def _join_modalities(summary: Mapping[str, Any], key: str) -> str:
     values = summary.get(key)
-    words = [value.lower() for value in values if isinstance(value, str)] if isinstance(values, list) else []
-    return " and ".join(words)
+    return " and ".join(v.lower() for v in values if isinstance(v, str)) if isinstance(values, list) else ""
 
 
 def _profile(where: str, summary: Mapping[str, Any], source: Source) -> MappedValue:
-    draft = ItemDraft.create(where, "model", summary, format="bedrock-inference-profile")
-    arn = text_at(summary, "inferenceProfileArn")
-    draft.set("namespace", source.namespace or _namespace(arn))
+    namespace = source.namespace or _namespace(text_at(summary, "inferenceProfileArn"))
+    draft = ItemDraft.create(where, "model", namespace, summary, format="bedrock-inference-profile")
     draft.move_text("name", "inferenceProfileId", most=200)
     name = text_at(summary, "inferenceProfileName")
     description = text_at(summary, "description")
@@ -77,15 +68,8 @@ def _profile(where: str, summary: Mapping[str, Any], source: Source) -> MappedVa
     runs_in = f" Runs in {', '.join(regions)}." if regions else ""
     text = description or (f"Inference profile {name} of Amazon Bedrock." if name else "")
     draft.set("description", f"{text}{runs_in}".strip()[:100_000])
-    _locate(draft, "inferenceProfileArn", arn)
+    draft.move_text("endpoint", "inferenceProfileArn", most=MAX_ENDPOINT)
     return draft.finish()
-
-
-def _locate(draft: ItemDraft, key: str, arn: str) -> None:
-    """Set the endpoint to the ARN, which includes the region."""
-    if arn and len(arn) <= 2_048:
-        draft.set("endpoint", arn)
-        del draft.rest[key]
 
 
 def _namespace(arn: str) -> str:

@@ -1,17 +1,16 @@
 """The input and result of all format mappers, and the draft of an item."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.registration import Registration
+from mats.local.imports.formats.values import Json
 
-Json: TypeAlias = Any
-"""A JSON value."""
-
-_MAX_WORD, _MAX_SENTENCE, _MAX_ENTRIES = 200, 2_000, 100
-"""Limits of a registration: characters of a tag and of an example, entries of each list."""
+MAX_ENDPOINT, MAX_EXAMPLE, _MAX_TAG, _MAX_ENTRIES = 2_048, 2_000, 200, 100
+"""Limits of a registration: characters of texts, entries of each list."""
+_UNKNOWN_OWNER = Fault("namespace", "the document does not name its owner: give --namespace, such as com.acme")
 
 
 class Source(NamedTuple):
@@ -65,12 +64,12 @@ class ItemDraft:
     rest: dict[str, Any]
     """The part of the value that no attribute holds; becomes the descriptor."""
     notes: list[Fault] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
 
     @classmethod
-    def create(cls, where: str, kind: str, value: Mapping[str, Any], *, format: str) -> "ItemDraft":
-        """A draft with only the kind set and the whole value in the rest."""
-        return cls(where, {"kind": kind}, {"format": format, **value})
+    def create(cls, where: str, kind: str, namespace: str, value: Mapping[str, Any], *, format: str) -> "ItemDraft":
+        """A draft with the whole value in the rest. Without a namespace, it cannot become a registration."""
+        owner = {"namespace": namespace} if namespace else {}
+        return cls(where, {"kind": kind, **owner}, {"format": format, **value})
 
     def move_text(self, attribute: str, *keys: str, most: int) -> str:
         """Move the first of these keys that holds text into an attribute; the text, or empty."""
@@ -90,7 +89,7 @@ class ItemDraft:
                 return value.strip()
         return ""
 
-    def set_words(self, attribute: str, values: object, *, most: int = _MAX_WORD) -> None:
+    def set_words(self, attribute: str, values: object, *, most: int = _MAX_TAG) -> None:
         """Set an attribute to the distinct texts of a list; note those it cannot hold."""
         if values is None:
             return
@@ -111,14 +110,17 @@ class ItemDraft:
         if words:
             self.item[attribute] = list(words)
 
-    def set_sentences(self, attribute: str, values: object) -> None:
-        """As `set_words`, for example requests."""
-        self.set_words(attribute, values, most=_MAX_SENTENCE)
-
     def set(self, attribute: str, value: object) -> None:
         """Set an attribute, unless the value is empty."""
         if value:
             self.item[attribute] = value
+
+    def set_endpoint(self, url: str) -> None:
+        """Set the endpoint, unless it is empty or too long."""
+        if len(url) > MAX_ENDPOINT:
+            self.add_note("endpoint", f"is longer than {MAX_ENDPOINT:,} characters; it stays in the descriptor")
+        else:
+            self.set("endpoint", url)
 
     def add_note(self, attribute: str, message: str) -> None:
         """Add a note, once."""
@@ -126,31 +128,37 @@ class ItemDraft:
         if note not in self.notes:
             self.notes.append(note)
 
-    def add_fault(self, attribute: str, message: str) -> None:
-        """Add a fault, which prevents the registration."""
-        self.faults.append(Fault(attribute, message))
-
     def finish(self) -> MappedValue:
         """The registration, or all faults at once."""
         if self.rest:
             self.item["descriptor"] = self.rest
-        known = {fault.attribute for fault in self.faults}
         try:
-            registration = Registration.parse(self.item)
+            return MappedValue(self.where, Registration.parse(self.item), notes=tuple(self.notes))
         except RegistrationInvalid as error:
-            more = [fault for fault in error.faults if fault.attribute not in known]
-            return MappedValue(self.where, None, (*self.faults, *more), tuple(self.notes))
-        return MappedValue(self.where, None if self.faults else registration, tuple(self.faults), tuple(self.notes))
+            faults = error.faults
+        if "namespace" not in self.item:
+            faults = (_UNKNOWN_OWNER, *(fault for fault in faults if fault.attribute != "namespace"))
+        return MappedValue(self.where, faults=faults, notes=tuple(self.notes))
 
 
-def rejection(where: str, message: str, attribute: str = "") -> MappedValue:
+def rejection(where: str, message: str) -> MappedValue:
     """An entry that cannot be mapped at all."""
-    return MappedValue(where, faults=(Fault(attribute, message),))
+    return MappedValue(where, faults=(Fault("", message),))
 
 
-def map_each(
-    where: str, values: object, one: Callable[[str, Mapping[str, Any]], MappedValue], *, what: str
-) -> Iterator[MappedValue]:
+MapObject: TypeAlias = Callable[[str, Mapping[str, Any], Source], MappedValue]
+"""Maps the object at a place."""
+
+
+def map_one_or_each(value: object, source: Source, one: MapObject, *, what: str) -> Iterator[MappedValue]:
+    """Map an object, or each object of a list."""
+    if isinstance(value, Mapping):
+        yield one("", value, source)
+    else:
+        yield from map_each("", value, source, one, what=what)
+
+
+def map_each(where: str, values: object, source: Source, one: MapObject, *, what: str) -> Iterator[MappedValue]:
     """Map each object of a list; reject entries that are no objects."""
     if not isinstance(values, list | tuple):
         yield rejection(where, f"must be a list of {what}")
@@ -158,26 +166,6 @@ def map_each(
     for position, value in enumerate(values):
         place = f"{where}[{position}]"
         if isinstance(value, Mapping):
-            yield one(place, value)
+            yield one(place, value, source)
         else:
             yield rejection(place, f"must be an object: one of the {what}")
-
-
-def value_at(value: object, *path: str) -> Any:
-    """The value at a path of keys; None if there is none."""
-    for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
-
-
-def text_at(value: object, *path: str) -> str:
-    """The text at a path of keys, trimmed, or a number as text; empty for anything else."""
-    found = value_at(value, *path)
-    if isinstance(found, int | float) and not isinstance(found, bool):
-        return str(found)
-    return found.strip() if isinstance(found, str) else ""
-
-
-def objects(value: object) -> Sequence[Mapping[str, Any]]:
-    """The objects in a list; empty for anything else."""
-    return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list | tuple) else []

@@ -6,17 +6,8 @@ from typing import Any
 from mats.domain.descriptors import MCP
 from mats.domain.errors import Fault
 from mats.local.imports.formats import naming
-from mats.local.imports.formats.mapping import (
-    ItemDraft,
-    Json,
-    MappedValue,
-    Source,
-    map_each,
-    objects,
-    rejection,
-    text_at,
-    value_at,
-)
+from mats.local.imports.formats.mapping import MAX_ENDPOINT, ItemDraft, MappedValue, Source, map_each, rejection
+from mats.local.imports.formats.values import Json, first_of, objects, text_at, value_at
 
 NAME = "mcp-tools"
 
@@ -25,12 +16,11 @@ _SCHEMAS = ("inputSchema", "input_schema")
 
 def detect(value: Json) -> bool:
     """A result or response with `tools`, or a list that begins with a tool or a response."""
-    if isinstance(value, list):
-        return bool(value) and (_is_tool(value[0]) or _pages(value[0]))
-    return _pages(value)
+    first = first_of(value)
+    return _is_page(first) or (isinstance(value, list) and _is_tool(first))
 
 
-def _pages(value: object) -> bool:
+def _is_page(value: object) -> bool:
     """Whether a value is a page: an empty list of tools is one, an object with other things in `tools` is not."""
     answer = _result(value)
     tools = answer.get("tools")
@@ -55,8 +45,8 @@ def _result(value: object) -> Mapping[str, Any]:
 
 def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
     """Each tool by its place; a last page with a cursor has a note."""
-    if isinstance(value, list) and value and not _pages(value[0]):
-        yield from _tools("", value, source)
+    if isinstance(value, list) and value and not _is_page(value[0]):
+        yield from map_each("", value, source, _tool, what="tools")
     elif isinstance(value, list):
         for position, page in enumerate(value):
             yield from _page(f"[{position}].", page, source, last=position == len(value) - 1)
@@ -69,7 +59,7 @@ def _page(where: str, page: object, source: Source, *, last: bool) -> Iterator[M
         yield rejection(f"{where}error", f"the server answered with an error: {text_at(error, 'message')[:200]!r}")
         return
     answer = _result(page)
-    yield from _tools(f"{where}tools", answer.get("tools"), source)
+    yield from map_each(f"{where}tools", answer.get("tools"), source, _tool, what="tools")
     if last and not where and answer.get("tools") == []:
         yield MappedValue("tools", notes=(Fault("tools", "the list is empty"),))
     if last and answer.get("nextCursor"):
@@ -77,19 +67,9 @@ def _page(where: str, page: object, source: Source, *, last: bool) -> Iterator[M
         yield MappedValue(f"{where}nextCursor", notes=(note,))
 
 
-def _tools(where: str, tools: object, source: Source) -> Iterator[MappedValue]:
-    def one(place: str, tool: Mapping[str, Any]) -> MappedValue:
-        return _tool(place, tool, source)
-
-    yield from map_each(where, tools, one, what="tools")
-
-
 def _tool(where: str, tool: Mapping[str, Any], source: Source) -> MappedValue:
-    draft = ItemDraft.create(where, "tool", tool, format="mcp-tool")
     namespace = source.namespace or naming.namespace_of_url(source.server, source.url)
-    if not namespace:
-        draft.add_fault("namespace", naming.UNKNOWN_OWNER)
-    draft.set("namespace", namespace)
+    draft = ItemDraft.create(where, "tool", namespace, tool, format="mcp-tool")
     draft.move_text("name", "name", most=200)
     if not draft.move_text("description", "description", most=100_000):
         draft.set("description", text_at(tool, "title") or text_at(tool, "annotations", "title"))
@@ -98,7 +78,7 @@ def _tool(where: str, tool: Mapping[str, Any], source: Source) -> MappedValue:
         draft.item["input_schema"] = draft.rest.pop(key)
     elif key:
         draft.add_note("input_schema", f"`{key}` is not an object; it stays in the descriptor")
-    draft.set("endpoint", source.server if len(source.server) <= 2_048 else "")
+    draft.set("endpoint", source.server if len(source.server) <= MAX_ENDPOINT else "")
     draft.set_words("tags", [MCP])
     return draft.finish()
 

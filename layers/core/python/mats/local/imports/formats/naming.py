@@ -4,6 +4,7 @@ import hashlib
 import ipaddress
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from urllib.parse import SplitResult, urlsplit
 
 _SHARED = {
@@ -15,9 +16,6 @@ _SHARED = {
 _LONGEST_LABEL, _LONGEST = 63, 200
 _LOCAL_NAMES = frozenset("localhost local localdomain internal lan home arpa invalid".split())
 """Last labels of host names that are not global."""
-
-UNKNOWN_OWNER = "the document does not name its owner: give --namespace, such as com.acme"
-"""The fault of a document that no namespace can be derived from."""
 
 
 def to_label(text: str) -> str:
@@ -53,7 +51,7 @@ def _namespace_of(url: str) -> str:
     if host in _SHARED:
         owner = to_label(parts.path.strip("/").partition("/")[0])
         return f"{_SHARED[host]}.{owner}" if owner else ""
-    return join_labels(_clean_host_label(_ascii(part)) for part in reversed(host.split(".")))
+    return join_labels(_host_label(part) for part in reversed(host.split(".")))
 
 
 def _split(url: str) -> SplitResult | None:
@@ -73,14 +71,8 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def _clean_host_label(part: str) -> str:
-    """A label of a host name with every other character replaced."""
+def _host_label(part: str) -> str:
+    """A label of a host name in punycode, with every other character replaced."""
+    with suppress(UnicodeError):
+        part = part.encode("idna").decode()
     return re.sub(r"[^a-z0-9-]", "-", part.lower())[:_LONGEST_LABEL]
-
-
-def _ascii(part: str) -> str:
-    """A label of an international domain name in punycode."""
-    try:
-        return part.encode("idna").decode()
-    except UnicodeError:
-        return part

@@ -10,17 +10,9 @@ from urllib.parse import urljoin
 
 from mats.domain.errors import Fault
 from mats.local.imports.formats import naming
-from mats.local.imports.formats.mapping import (
-    ItemDraft,
-    Json,
-    MappedValue,
-    Source,
-    objects,
-    rejection,
-    text_at,
-    value_at,
-)
+from mats.local.imports.formats.mapping import MAX_ENDPOINT, ItemDraft, MappedValue, Source, rejection
 from mats.local.imports.formats.references import References, Unresolved
+from mats.local.imports.formats.values import Json, objects, text_at, value_at
 
 NAME = "openapi"
 
@@ -51,7 +43,7 @@ def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
     if not isinstance(paths, Mapping):
         yield rejection("paths", "must be an object of paths")
         return
-    api = _Api.of(value, source)
+    api = _Api(value, source)
     count = 0
     for path, methods in paths.items():
         if path.startswith("x-"):
@@ -59,9 +51,8 @@ def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
         for mapped_one in api.path(path, methods):
             count += 1
             if count > _MOST_OPERATIONS:
-                yield rejection(
-                    f"paths.{path}", f"the document has more than {_MOST_OPERATIONS:,} operations; split it"
-                )
+                problem = f"the document has more than {_MOST_OPERATIONS:,} operations; split it"
+                yield rejection(f"paths.{path}", problem)
                 return
             yield mapped_one
     if not count:
@@ -71,22 +62,18 @@ def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
 class _Api:
     """The parts of a document that its operations share."""
 
-    def __init__(self, document: Mapping[str, Any], namespace: str, server: str) -> None:
+    def __init__(self, document: Mapping[str, Any], source: Source) -> None:
         self.references = References(document)
-        self.namespace, self.server = namespace, server
         self.title, self.version = text_at(document, "info", "title"), text_at(document, "info", "version")
         self.security = document.get("security")
         self.schemes = value_at(document, "components", "securitySchemes")
-
-    @classmethod
-    def of(cls, document: Mapping[str, Any], source: Source) -> "_Api":
         servers = [_server(server) for server in objects(document.get("servers"))]
-        server = next((url for url in servers if url), "")
-        if source.url:
-            server = urljoin(source.url, server or "/") if "{" not in server else server
-        title = naming.to_label(text_at(document, "info", "title"))
+        self.server = next((url for url in servers if url), "")
+        if source.url and "{" not in self.server:
+            self.server = urljoin(source.url, self.server or "/")
         home = naming.namespace_of_url(*servers, text_at(document, "info", "contact", "url"), source.url)
-        return cls(document, source.namespace or (naming.join_labels((home, title)) if home else ""), server)
+        stated = naming.join_labels((home, naming.to_label(self.title))) if home else ""
+        self.namespace = source.namespace or stated
 
     def path(self, path: str, item: Json) -> Iterator[MappedValue]:
         """The operations of a path; a path item may be a reference itself."""
@@ -94,7 +81,7 @@ class _Api:
         try:
             methods = self.references.follow(item)
         except Unresolved as error:
-            yield rejection(where, error.message)
+            yield rejection(where, str(error))
             return
         if not isinstance(methods, Mapping):
             yield rejection(where, "must be an object of operations")
@@ -108,10 +95,8 @@ class _Api:
                 yield rejection(f"{where}.{method}", "must be an object: an operation")
 
     def _operation(self, path: str, method: str, item: Mapping[str, Any], operation: Mapping[str, Any]) -> MappedValue:
-        draft = ItemDraft.create(f"paths.{path}.{method}", "tool", operation, format="openapi-operation")
-        if not self.namespace:
-            draft.add_fault("namespace", naming.UNKNOWN_OWNER)
-        draft.set("namespace", self.namespace)
+        where = f"paths.{path}.{method}"
+        draft = ItemDraft.create(where, "tool", self.namespace, operation, format="openapi-operation")
         if not draft.move_text("name", "operationId", most=200):
             draft.set("name", f"{method.upper()} {path}")
         self._describe(draft, item)
@@ -123,16 +108,11 @@ class _Api:
         own = [_server(server) for level in (operation, item) for server in objects(level.get("servers"))]
         server = next((url for url in own if url), self.server)
         endpoint = server.rstrip("/") + (path if path.startswith("/") else f"/{path}") if server else ""
-        draft.set("endpoint", endpoint if len(endpoint) <= 2_048 else "")
+        draft.set("endpoint", endpoint if len(endpoint) <= MAX_ENDPOINT else "")
         self._input(draft, item, operation)
         extensions = {key: value for key, value in item.items() if key.startswith("x-")}
-        draft.rest = {
-            "format": draft.rest.pop("format"),
-            "method": method.upper(),
-            "path": path,
-            **extensions,
-            **draft.rest,
-        }
+        first = {"format": draft.rest.pop("format"), "method": method.upper(), "path": path}
+        draft.rest = {**first, **extensions, **draft.rest}
         self._secure(draft)
         return draft.finish()
 
@@ -165,9 +145,9 @@ class _Api:
         required: list[str] = []
         sent: list[dict[str, Any]] = []
         for parameter in self._parameters(draft, item, operation):
-            name = (
-                parameter["name"] if parameter["name"] not in properties else f"{parameter['name']}_{parameter['in']}"
-            )
+            name = parameter["name"]
+            if name in properties:
+                name = f"{name}_{parameter['in']}"
             properties[name] = self._property(parameter)
             sent.append({**{key: parameter[key] for key in _HOW_TO_SEND if key in parameter}, "name": name})
             if parameter.get("required") is True:
@@ -196,7 +176,7 @@ class _Api:
                 try:
                     parameter = self.references.follow(entry)
                 except Unresolved as error:
-                    draft.add_note("input_schema", f"a parameter is missing: {error.message}")
+                    draft.add_note("input_schema", f"a parameter is missing: {error}")
                     continue
                 name, place = text_at(parameter, "name"), text_at(parameter, "in")
                 if not name or not place:
@@ -209,8 +189,12 @@ class _Api:
         """The schema of a parameter, or of the first media type of its content, with its description."""
         content = parameter.get("content")
         media = next(iter(content.values()), None) if isinstance(content, Mapping) else parameter
-        schema = self.references.expand(media.get("schema") if isinstance(media, Mapping) else None)
-        about = {"description": text} if (text := text_at(parameter, "description")) else {}
+        return self._schema(media, parameter)
+
+    def _schema(self, media: Json, owner: Json) -> dict[str, Any]:
+        """The schema of a media type, with the description of its parameter or body."""
+        schema = self.references.expand(value_at(media, "schema"))
+        about = {"description": text} if (text := text_at(owner, "description")) else {}
         return {**about, **schema} if isinstance(schema, Mapping) else about
 
     def _body(self, draft: ItemDraft, operation: Mapping[str, Any]) -> tuple[Any, bool] | None:
@@ -218,18 +202,15 @@ class _Api:
         try:
             body = self.references.follow(operation.get("requestBody"))
         except Unresolved as error:
-            draft.add_note("input_schema", f"the body is missing: {error.message}")
+            draft.add_note("input_schema", f"the body is missing: {error}")
             return None
-        content = body.get("content") if isinstance(body, Mapping) else None
+        content = value_at(body, "content")
         if not isinstance(content, Mapping) or not content:
             return None
         types = sorted(content, key=lambda type: (not type.startswith("application/json"), "json" not in type))
-        media = content[types[0]]
-        schema = self.references.expand(media.get("schema") if isinstance(media, Mapping) else None)
-        about = {"description": text} if (text := text_at(body, "description")) else {}
         draft.rest.pop("requestBody", None)
         draft.rest["requestMediaTypes"] = list(content)
-        return ({**about, **schema} if isinstance(schema, Mapping) else about), body.get("required") is True
+        return self._schema(content[types[0]], body), body.get("required") is True
 
 
 def _server(server: Mapping[str, Any]) -> str:

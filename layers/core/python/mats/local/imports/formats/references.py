@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from mats.local.imports.formats.mapping import Json
+from mats.local.imports.formats.values import Json
 
 _MAX_DEPTH = 22
 """Levels of a schema: an item may have 32, and contains the schema."""
@@ -17,11 +17,8 @@ _PER_DOCUMENT = 1_500_000
 _TOO_LARGE = "is too large or too deep; parts of it are left out"
 
 
-@dataclass(slots=True)
 class Unresolved(Exception):
     """A reference that cannot be resolved; the message has the reason."""
-
-    message: str
 
 
 class _Expansion(NamedTuple):
@@ -114,7 +111,7 @@ class References:
         try:
             target = self._resolve(reference)
         except Unresolved as error:
-            self._cuts[error.message] = None
+            self._cuts[str(error)] = None
             return title
         if self._left <= 0 or depth >= _MAX_DEPTH or len(inside) >= _MAX_CHAIN:
             return self._cut(value, inside) or title

@@ -5,14 +5,15 @@ from collections.abc import Iterator, Mapping
 from mats.domain.errors import RegistrationInvalid
 from mats.domain.registration import Registration
 from mats.evaluation.data.beir import item_of
-from mats.local.imports.formats.mapping import Json, MappedValue, Source, map_each
+from mats.local.imports.formats.mapping import MappedValue, Source, map_one_or_each
+from mats.local.imports.formats.values import Json, first_of
 
 NAME = "registrations"
 
 
 def detect(value: Json) -> bool:
     """A row, or a list that begins with one."""
-    first = value[0] if isinstance(value, list) and value else value
+    first = first_of(value)
     return isinstance(first, Mapping) and (
         ("kind" in first and "namespace" in first) or {"_id", "type", "name"} <= first.keys()
     )
@@ -20,10 +21,7 @@ def detect(value: Json) -> bool:
 
 def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
     """Each row by its place in the list."""
-    if isinstance(value, Mapping):
-        yield map_row("", value, source)
-    else:
-        yield from map_each("", value, lambda where, row: map_row(where, row, source), what="registrations")
+    return map_one_or_each(value, source, map_row, what="registrations")
 
 
 def map_row(where: str, row: Json, source: Source) -> MappedValue:
@@ -37,9 +35,5 @@ def map_row(where: str, row: Json, source: Source) -> MappedValue:
 
 
 def parse_row(row: Json) -> Registration:
-    """The registration that a row is or stands for.
-
-    Raises:
-        RegistrationInvalid: with every fault.
-    """
+    """The registration that a row is or stands for."""
     return Registration.parse(item_of(row))

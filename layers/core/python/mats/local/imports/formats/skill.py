@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mats.local.imports.formats import naming
-from mats.local.imports.formats.mapping import ItemDraft, Json, MappedValue, Source, rejection, text_at, value_at
+from mats.local.imports.formats.mapping import MAX_ENDPOINT, ItemDraft, MappedValue, Source, rejection
+from mats.local.imports.formats.values import Json, text_at, value_at
 
 NAME = "agent-skill"
 FILE = "SKILL.md"
@@ -62,14 +63,10 @@ def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
 
 
 def _skill(front: Mapping[str, Any], body: str, wrong: str, source: Source) -> MappedValue:
-    draft = ItemDraft.create("", "skill", front, format=NAME)
+    namespace = source.namespace or naming.namespace_of_url(*_owner_urls(front), source.url)
+    draft = ItemDraft.create("", "skill", namespace, front, format=NAME)
     if wrong:
         draft.add_note("front matter", f"{wrong}; it was parsed line by line")
-    urls = _owner_urls(front)
-    namespace = source.namespace or naming.namespace_of_url(*urls, source.url)
-    if not namespace:
-        draft.add_fault("namespace", naming.UNKNOWN_OWNER)
-    draft.set("namespace", namespace)
     name = draft.move_text("name", "name", most=200)
     if not name and source.folder:
         draft.set("name", source.folder[:200])
@@ -85,7 +82,7 @@ def _skill(front: Mapping[str, Any], body: str, wrong: str, source: Source) -> M
         given = front.get(key)
         if given and "tags" not in draft.item:
             draft.set_words("tags", given.split(",") if isinstance(given, str) else given)
-    draft.set("endpoint", source.url if len(source.url) <= 2_048 else "")
+    draft.set("endpoint", source.url if len(source.url) <= MAX_ENDPOINT else "")
     if len(body) > _LONGEST_BODY:
         draft.add_note("descriptor", f"the instructions are truncated to {_LONGEST_BODY:,} of {len(body):,} characters")
     if body:

@@ -10,8 +10,8 @@ import yaml
 from yaml.composer import ComposerError
 from yaml.reader import ReaderError
 
-from mats.local.imports.formats.bounds import MAX_DEPTH, MAX_VALUES, TOO_DEEP, Undecodable, YamlInvalid
-from mats.local.imports.formats.mapping import Json
+from mats.local.imports.formats.decoding import MAX_DEPTH, MAX_VALUES, TOO_DEEP, Undecodable, YamlInvalid
+from mats.local.imports.formats.values import Json
 
 _MAX_WEIGHT = 20_000_000
 """Limit of the document's approximate length as JSON, with its aliases expanded."""

@@ -1,0 +1,230 @@
+"""The commands that measure: `mats evaluate`, `experiment`, `gate` and `report`.
+
+The modules of the evaluation load scipy and matplotlib, so each command imports those that it needs.
+"""
+
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from mats.domain.errors import DependencyFailed
+from mats.local.cli.output import AsJson, Exit, bar, complain, err, note, out, plain, print_json, table_of
+from mats.local.cli.spending import confirm_cost
+from mats.settings import Settings
+
+if TYPE_CHECKING:
+    from mats.evaluation.data.datasets import Dataset
+    from mats.evaluation.systems.catalogue import Variant
+    from mats.evaluation.systems.models import Models
+
+Yes = Annotated[bool, typer.Option("--yes", help="Accept the estimated cost; without it, no model is called.")]
+
+
+def evaluate(
+    context: typer.Context,
+    folder: Annotated[
+        Path | None,
+        typer.Argument(metavar="DIR", help="Folder with corpus.jsonl, queries.jsonl and qrels.tsv; each may be .gz."),
+    ] = None,
+    variant: Annotated[
+        str, typer.Option("--variant", "--retriever", help="The system; --list-variants prints all.")
+    ] = "hybrid",
+    k: Annotated[int | None, typer.Option(help="Candidates per query.", min=1, max=25, show_default="15")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Converse model id of the LLM, where the system has one; also MATS_RERANK_MODEL.")
+    ] = None,
+    yes: Yes = False,
+    list_variants: Annotated[bool, typer.Option("--list-variants", help="Print the systems.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a system on a judged data set, in a temporary registry.
+
+    Prints Match@1/3/5/15, MRR and Recall@15 with bootstrap 95 % intervals and writes them to evaluation/results.
+    """
+    from mats.evaluation.data.datasets import load  # noqa: PLC0415
+    from mats.evaluation.reporting.results import write_results  # noqa: PLC0415
+    from mats.evaluation.systems.models import Models  # noqa: PLC0415
+
+    settings: Settings = context.obj
+    models = Models(replace(settings, k=k or settings.k, rerank_model=model or settings.rerank_model))
+    if list_variants:
+        _list(models, as_json)
+        return
+    chosen = _variant(variant)
+    if folder is None:
+        raise typer.BadParameter("missing: name a folder with a judged data set", param_hint="DIR")
+    dataset = load(folder)
+    if lacking := models.lacking(chosen.needs):
+        raise DependencyFailed(f"{chosen.name} {lacking}")
+    results = _measure(models, chosen, dataset, yes=yes)
+    path = write_results(f"evaluate-{dataset.name}-{chosen.name}", results)
+    if as_json:
+        print_json(results)
+    else:
+        _show(results, dataset)
+        note(f"results written to {path}")
+
+
+def _measure(models: "Models", chosen: "Variant", dataset: "Dataset", *, yes: bool) -> dict[str, Any]:
+    from mats.evaluation.systems.costs import estimate_cost  # noqa: PLC0415
+    from mats.evaluation.systems.score import score  # noqa: PLC0415
+    from mats.evaluation.systems.workbench import Workbench  # noqa: PLC0415
+
+    with (
+        bar("Indexing", len(dataset.registrations)) as indexed,
+        bar("Asking", len(dataset.queries)) as asked,
+        Workbench(dataset=dataset, settings=models.settings, models=models, indexed=indexed) as bench,
+    ):
+        if "llm" in chosen.needs:
+            confirm_cost([estimate_cost(chosen, models.settings, len(dataset.queries))], yes=yes)
+        return score(bench, chosen, progress=asked)
+
+
+def _variant(name: str) -> "Variant":
+    from mats.evaluation.systems.catalogue import SYNONYMS, VARIANTS  # noqa: PLC0415
+
+    try:
+        return VARIANTS[SYNONYMS.get(name, name)]
+    except KeyError as error:
+        known = ", ".join(VARIANTS)
+        raise typer.BadParameter(f"unknown system {name!r}: use one of {known}", param_hint="--variant") from error
+
+
+def _list(models: "Models", as_json: bool) -> None:
+    """Print every system, with the reason if it cannot run."""
+    from mats.evaluation.systems.catalogue import VARIANTS  # noqa: PLC0415
+
+    rows: list[dict[str, Any]] = [
+        {"name": v.name, "says": v.description, "needs": sorted(v.needs), "lacking": models.lacking(v.needs)}
+        for v in VARIANTS.values()
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    table = table_of("variant", "description", "status")
+    for row in rows:
+        table.add_row(row["name"], plain(row["says"]), plain(row["lacking"] or "runs"))
+    out.print(table)
+
+
+def _show(results: dict[str, Any], dataset: "Dataset") -> None:
+    from mats.evaluation.data.defects import defects  # noqa: PLC0415
+
+    out.print(f"{results['dataset']}: {results['queries']:,} queries over {results['documents']:,} capabilities")
+    table = table_of("measure", results["variant"], "95 %", right=(results["variant"], "95 %"))
+    for name, value in results["metrics"].items():
+        low, high = results["intervals_95"][name]
+        table.add_row(name, Text(f"{value:.3f}", style="bold"), f"{low:.3f} – {high:.3f}")
+    out.print(table)
+    for source in defects(dataset):
+        if source.suspicions:
+            err.print(plain(f"suspicious: {source.source}: {'; '.join(source.suspicions)}"), style="yellow")
+
+
+def experiment(
+    context: typer.Context,
+    data: Annotated[Path, typer.Option(help="Folder of judged data sets.", exists=True, file_okay=False)],
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Experiments; default: all.")] = None,
+    sets: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME", help="Only this data set; may be given several times.")
+    ] = None,
+    yes: Yes = False,
+    examples: Annotated[
+        Path, typer.Option(help="Folder for real texts of misses, which are not part of the results.")
+    ] = Path("build/examples"),
+) -> None:
+    """Run the paper's experiments over judged data sets and write their results to evaluation/results.
+
+    Experiments: main, scale, decomposition, enrichment, signals, first-stage, field-weights, efficiency, kinds and
+    abstention. A system whose model is not configured is reported as not run. `mats report` renders tables and
+    figures.
+    """
+    from mats.evaluation.data.datasets import SETS  # noqa: PLC0415
+    from mats.evaluation.experiments.catalogue import EXPERIMENTS, estimate_costs  # noqa: PLC0415
+    from mats.evaluation.experiments.context import ExperimentContext  # noqa: PLC0415
+    from mats.evaluation.reporting.results import write_results  # noqa: PLC0415
+    from mats.evaluation.systems.models import Models  # noqa: PLC0415
+
+    if unknown := set(names or ()) - EXPERIMENTS.keys():
+        raise typer.BadParameter(f"unknown experiment {', '.join(sorted(unknown))}: use {', '.join(EXPERIMENTS)}")
+    models = Models(context.obj)
+    with ExperimentContext(data=data, models=models, sets=tuple(sets or SETS), examples=examples) as shared:
+        chosen = names or list(EXPERIMENTS)
+        confirm_cost(estimate_costs(shared, chosen), yes=yes)
+        for name in chosen:
+            began = time.monotonic()
+            results = EXPERIMENTS[name].run(shared)
+            seconds = round(time.monotonic() - began, 1)
+            path = write_results(f"experiment-{name}", {**results, "used": shared.to_json(), "seconds": seconds})
+            note(f"{name}: results written to {path}")
+
+
+def gate(
+    context: typer.Context,
+    baseline: Annotated[Path, typer.Option(help="File of the baseline; --update writes it.")],
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of judged data sets, for baselines of more than the examples.")
+    ] = None,
+    update: Annotated[
+        bool, typer.Option("--update", help="Measure, and write the baseline instead of comparing with it.")
+    ] = False,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME", help="With --update: a set to measure; default: `examples`."),
+    ] = None,
+) -> None:
+    """Fail if a measure of retrieval is below its interval in the baseline.
+
+    A baseline holds the measures of one or more sets. The set `examples` is the sample registry with its golden
+    queries. Judged queries of your own make a baseline of your own registry.
+    """
+    from mats.evaluation.gate import dataset_of, drops, measure, read_baseline  # noqa: PLC0415
+    from mats.evaluation.systems.models import Models  # noqa: PLC0415
+
+    models = Models(context.obj)
+    before = {} if update else read_baseline(baseline)
+    now: dict[str, Any] = {}
+    dropped = []
+    for name in (sets or ["examples"]) if update else before:
+        dataset = dataset_of(name, data)
+        with bar(f"Indexing {name}", len(dataset.registrations)) as indexed, bar("Asking", None) as asked:
+            now[name] = measure(dataset, models, indexed=indexed, asked=asked)
+        summary = ", ".join(f"{measure} {100 * m['mean']:.1f}" for measure, m in now[name]["metrics"].items())
+        out.print(f"{name}: {summary}")
+        dropped += [] if update else list(drops(name, before[name], now[name]))
+    if update:
+        baseline.write_text(json.dumps({"sets": now}, indent=1) + "\n", encoding="utf-8")
+        note(f"baseline written to {baseline}")
+    for drop in dropped:
+        complain(str(drop))
+    if dropped:
+        raise typer.Exit(Exit.REFUSED)
+
+
+def report(
+    to: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the report.", file_okay=False)] = Path(
+        "evaluation/results/report"
+    ),
+    results: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of the results.", show_default="evaluation/results", file_okay=False),
+    ] = None,
+) -> None:
+    """Render the results of experiments as Markdown, figures and one HTML page, without measuring.
+
+    Writes report.md, index.html, report.json (for the console), and every figure as SVG and PNG. Lists the experiments
+    that have no results.
+    """
+    from mats.evaluation.reporting.render import build_report, write_report  # noqa: PLC0415
+    from mats.evaluation.reporting.results import RESULTS  # noqa: PLC0415
+
+    rendered = build_report(results or RESULTS)
+    paths = write_report(rendered, to)
+    for line in rendered.intro[1:]:
+        note(line)
+    out.print(plain(f"{paths[1]} ({len(rendered.sections)} sections, {len(rendered.figures)} figures)"), soft_wrap=True)
