@@ -32,8 +32,9 @@ from mats.evaluation.data.datasets import JudgedQuery, load
 from mats.evaluation.data.synthetic import registrations, vector_of
 from mats.evaluation.measures import SEED, estimate, per_query
 from mats.evaluation.reporting.results import write_results
+from mats.evaluation.systems.base import ask, run_of
 from mats.evaluation.systems.cached_encoder import cached_encoder
-from mats.evaluation.systems.pipeline import run_discover
+from mats.evaluation.systems.pipeline import shortlist_system
 from mats.evaluation.systems.workbench import registry_of
 from mats.ports import Encoder, SearchIndex, Stored, Target, Vector
 from mats.settings import Settings
@@ -100,7 +101,8 @@ def parity(data: Path, settings: Settings) -> dict[str, Any]:
         cloud = cloud_system(replace(settings, index_endpoint=url, region=_REGION), encoder=encoder)
         shipped = cloud.discover
         opensearch = replace(shipped, retrieve=replace(shipped.retrieve, index=index))
-        runs = {"sqlite": run_discover(sqlite, asked), "opensearch": run_discover(opensearch, asked)}
+        systems = {"sqlite": shortlist_system(sqlite), "opensearch": shortlist_system(opensearch)}
+        runs = {name: run_of(ask(system, asked)) for name, system in systems.items()}
         ratio = _bm25_ratio(sqlite.retrieve.index, index, asked[:200])
     for name, run in runs.items():
         results[name] = {measure: asdict(estimate(values)) for measure, values in per_query(run, asked).items()}

@@ -13,7 +13,7 @@ from mats.evaluation.experiments.context import has_candidate
 from mats.evaluation.systems.base import SystemAnswer, ask
 from mats.evaluation.systems.catalogue import VARIANTS
 from mats.evaluation.systems.costs import estimate_cost, estimate_writing_cost
-from mats.evaluation.systems.models import PAPER_ENCODERS, PAPER_MODELS, Models
+from mats.evaluation.systems.models import PAPER_ENCODERS, Models
 from mats.evaluation.systems.score import score
 from mats.evaluation.systems.workbench import Workbench
 from mats.settings import TITAN, Settings
@@ -24,6 +24,18 @@ from tests.servers.bedrock import BedrockServer, Exchange, Refuse, tool_reply
 
 ASKING = ("full-ctx", "search-and-pick", "trial-and-err", "pipeline-bm25", "pipeline-dense", "pipeline-hybrid")
 PIPELINES = ASKING[3:]
+PAPER_MODELS = {
+    "Nova Micro": "amazon.nova-micro-v1:0",
+    "Nova Lite": "amazon.nova-lite-v1:0",
+    "Claude 3.5 Haiku": "us.anthropic.claude-3-5-haiku-20241022-v1:0",
+    "Claude Sonnet 4": "us.anthropic.claude-sonnet-4-20250514-v1:0",
+    "Qwen3 Next": "qwen.qwen3-next-80b-a3b",
+    "Mistral Large 3": "mistral.mistral-large-3-675b-instruct",
+}
+"""The models of the paper's two cross-model tables by their ids for `bedrock-runtime`.
+
+The Claude models are available through inference profiles only; `us.` is the profile of the United States.
+"""
 WORDS = (
     "refund a card payment",
     "forecast tomorrow weather",

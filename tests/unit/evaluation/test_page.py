@@ -8,8 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from mats.evaluation.reporting.html_page import inline
-from mats.evaluation.reporting.render import build_report, write_report
-from mats.evaluation.reporting.results import EXPERIMENTS
+from mats.evaluation.reporting.render import SECTIONS, build_report, write_report
 from tests.unit.evaluation.results_builders import all_results, main, written
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
@@ -101,7 +100,7 @@ def test_every_figure_says_what_it_shows(text):
 
 def test_the_contents_name_every_section(text):
     contents = re.search(r"<nav.*?</nav>", text, re.DOTALL).group()
-    assert contents.count("<li>") == len(EXPERIMENTS) + 1
+    assert contents.count("<li>") == len(SECTIONS) + 1
 
 
 def test_the_page_supports_dark_scheme_and_small_screens(text):

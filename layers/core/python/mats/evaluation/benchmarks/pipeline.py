@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from mats import bootstrap
-from mats.bootstrap.local import LocalSystem
 from mats.domain.index_fields import embedded_text
 from mats.domain.profile import profile_of
 from mats.domain.query import Query
@@ -24,9 +23,10 @@ from mats.edge.answer import Answer
 from mats.evaluation.data.datasets import load
 from mats.evaluation.data.sample import sample
 from mats.evaluation.data.synthetic import registrations as synthetic
-from mats.evaluation.measures import estimate, per_query
+from mats.evaluation.measures import estimate, per_query, percentiles
+from mats.evaluation.systems.base import LONGEST_QUERY, ask, run_of
 from mats.evaluation.systems.cached_encoder import cached_encoder
-from mats.evaluation.systems.pipeline import run_discover
+from mats.evaluation.systems.pipeline import shortlist_system
 from mats.evaluation.systems.workbench import registry_of
 from mats.ports import Encoder
 from mats.settings import Settings
@@ -46,42 +46,35 @@ def latency(data: Path, settings: Settings) -> dict[str, Any]:
 
 
 def scale(data: Path, settings: Settings) -> dict[str, Any]:
-    """Latency and resident memory of a process that serves 100,000 synthetic registrations."""
+    """Latency and resident memory of a process of its own that serves 100,000 synthetic registrations."""
     count, texts = 100_000, [query.text for query in load(data / "tools").queries][:1_000]
     with registry_of(synthetic(count), settings, encoder=cached_encoder(settings)) as built:
-        home = built.settings.home
-        return {"documents": count, **_in_child(home, settings, texts)}
-
-
-def _in_child(home: Path, settings: Settings, texts: Sequence[str]) -> dict[str, Any]:
-    """Measure in a child process, whose memory holds only the service."""
-    process = subprocess.run(
-        [sys.executable, "-m", "mats.evaluation.benchmarks.child"],
-        env={**os.environ, **replace(settings, home=home).to_env()},
-        input=json.dumps(list(texts)),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    results: dict[str, Any] = json.loads(process.stdout)
-    return results
+        process = subprocess.run(
+            [sys.executable, "-m", "mats.evaluation.benchmarks.child"],
+            env={**os.environ, **replace(settings, home=built.settings.home).to_env()},
+            input=json.dumps(texts),
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+    return {"documents": count, **json.loads(process.stdout)}
 
 
 def latencies(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
     """Percentiles of the latency of queries, one at a time, after a warm-up."""
     for text in texts[:_WARM_UP]:
-        discover(Query(query=text[:2_000]))
+        discover(Query(query=text[:LONGEST_QUERY]))
     totals: list[float] = []
     stages: dict[str, list[float]] = {}
     for text in texts:
         began = time.perf_counter()
-        shortlist = discover(Query(query=text[:2_000]))
+        shortlist = discover(Query(query=text[:LONGEST_QUERY]))
         totals.append((time.perf_counter() - began) * 1000)
         for stage, ms in shortlist.trace.took_ms.items():
             stages.setdefault(stage, []).append(ms)
     return {
         "queries": len(totals),
-        "ms": {f"p{p}": round(float(np.percentile(totals, p)), 2) for p in (50, 95, 99)},
+        "ms": percentiles(totals, 50, 95, 99),
         "stages_p50_ms": {stage: round(float(np.median(values)), 2) for stage, values in stages.items()},
     }
 
@@ -92,9 +85,7 @@ def import_(data: Path, settings: Settings) -> dict[str, Any]:
     encoder = bootstrap.load_encoder(settings)
     peaks: list[int] = []
     began = time.perf_counter()
-    with registry_of(
-        dataset.registrations, settings, encoder=encoder, progress=lambda count: peaks.append(_resident_mb())
-    ):
+    with registry_of(dataset.registrations, settings, encoder=encoder, progress=lambda _: peaks.append(resident_mb())):
         seconds = time.perf_counter() - began
     return {
         "documents": len(dataset.registrations),
@@ -108,7 +99,7 @@ def encoders(data: Path, settings: Settings) -> dict[str, Any]:
     """The local encoder in both precisions: documents per second, latency of a query, cosine to float32."""
     dataset = load(data / "tools")
     texts = [embedded_text(profile_of(r, trust=None, origin="")) for r in dataset.registrations[::10]]
-    queries = [query.text[:2_000] for query in dataset.queries[:200]]
+    queries = [query.text[:LONGEST_QUERY] for query in dataset.queries[:200]]
     exact = np.array(_encoder(settings, "fp32").encode_documents(texts))
     results = {}
     for precision in ("fp32", "int8"):
@@ -119,7 +110,7 @@ def encoders(data: Path, settings: Settings) -> dict[str, Any]:
         cosines = (vectors * exact).sum(axis=1)
         results[precision] = {
             "documents_per_second": round(len(texts) / seconds, 1),
-            "query_ms": {f"p{p}": round(float(np.percentile(_query_ms(encoder, queries), p)), 2) for p in (50, 95)},
+            "query_ms": percentiles(_query_ms(encoder, queries), 50, 95),
             "cosine_to_fp32": {"mean": round(float(cosines.mean()), 4), "least": round(float(cosines.min()), 4)},
         }
     return {"documents": len(texts), "queries": len(queries), "encoders": results}
@@ -144,9 +135,9 @@ def _query_ms(encoder: Encoder, queries: Sequence[str]) -> list[float]:
 def answer(data: Path, settings: Settings) -> dict[str, Any]:
     """The answer to the README's query over the sample registry."""
     query = Query(query="turn a street address into coordinates", limit=2, explain=True)
-    with _sample_registry(settings, encoder=bootstrap.load_encoder(settings)) as local:
-        local.discover(query)
-        shortlist = local.discover(query)
+    with _sample_registry(settings) as discover:
+        discover(query)
+        shortlist = discover(query)
     return {"query": query.model_dump(exclude_defaults=True), "answer": Answer.of(shortlist).model_dump(mode="json")}
 
 
@@ -154,9 +145,8 @@ def sample_queries(data: Path, settings: Settings) -> dict[str, Any]:
     """Measures of the sample's queries, and the verdicts of those with and without relevant capabilities."""
     judged = sample().queries
     served, unserved = [q for q in judged if q.relevant], [q for q in judged if not q.relevant]
-    with _sample_registry(settings, encoder=bootstrap.load_encoder(settings)) as local:
-        discover = local.discover
-        values = per_query(run_discover(discover, served), served)
+    with _sample_registry(settings) as discover:
+        values = per_query(run_of(ask(shortlist_system(discover), served)), served)
         verdicts = {
             name: Counter(str(discover(Query(query=query.text)).verdict) for query in queries)
             for name, queries in (("served", served), ("unserved", unserved))
@@ -169,12 +159,11 @@ def sample_queries(data: Path, settings: Settings) -> dict[str, Any]:
 
 
 @contextmanager
-def _sample_registry(settings: Settings, *, encoder: Encoder | None) -> Iterator[LocalSystem]:
-    """The sample registry in a temporary folder."""
-    dataset = sample()
+def _sample_registry(settings: Settings) -> Iterator[Discover]:
+    dataset, encoder = sample(), bootstrap.load_encoder(settings)
     with registry_of(dataset.registrations, settings, encoder=encoder, trust=dataset.trust) as local:
-        yield local
+        yield local.discover
 
 
-def _resident_mb() -> int:
+def resident_mb() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

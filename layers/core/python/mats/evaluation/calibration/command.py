@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +17,11 @@ from mats import bootstrap
 from mats.adapters.opensearch.mapping import VERSION
 from mats.domain.ranking import Scale
 from mats.evaluation.calibration.scale import candidate_scores, fit, fit_spread
-from mats.evaluation.calibration.thresholds import (
-    fit_match,
-    fit_weak,
-    halves,
-    relevance_scores,
-    verdict_rates,
-)
+from mats.evaluation.calibration.thresholds import fit_match, fit_weak, halves, relevance_scores, verdict_rates
 from mats.evaluation.data.datasets import FOUR_KINDS, Dataset, DatasetInvalid, load, sets_in
 from mats.evaluation.reporting.results import RESULTS, write_results
-from mats.evaluation.systems.cached_encoder import cached_encoder
-from mats.evaluation.systems.workbench import NO_TIMEOUTS, registry_of
-from mats.ports import Encoder
+from mats.evaluation.systems.models import Models
+from mats.evaluation.systems.workbench import registry_of, without_timeouts
 from mats.settings import Settings
 
 _TABLE = Path(bootstrap.__file__).parents[1] / "calibration.json"
@@ -50,11 +43,11 @@ def main() -> None:
     except DatasetInvalid as error:
         parser.error(str(error))
     kinds = [datasets[name] for name in FOUR_KINDS.values() if name in datasets] or list(datasets.values())
-    own = cached_encoder(settings)
-    index, scale, grids = _fit_scale(list(datasets.values()), settings, own)
+    models = Models(settings)
+    index, scale, grids = _fit_scale(list(datasets.values()), models)
     report: dict[str, Any] = {}
-    for key, encoder in ((encoder_key(settings), own), ("none", None)):
-        fitted, tested = halves([relevance_scores(dataset, settings, encoder, scale) for dataset in kinds])
+    for key, encoder in ((encoder_key(settings), models.encoder), ("none", None)):
+        fitted, tested = halves([relevance_scores(dataset, models.offline, encoder, scale) for dataset in kinds])
         weak, match = fit_weak(fitted), fit_match(fitted)
         thresholds = {"weak": round(weak, 3), "match": round(max(weak, match), 3)}
         table[f"{index}/{key}"] = {"scale": asdict(scale), "thresholds": thresholds}
@@ -91,18 +84,14 @@ def _write_table(table: dict[str, Any]) -> None:
     _TABLE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
 
 
-def _fit_scale(
-    datasets: Sequence[Dataset], settings: Settings, encoder: Encoder | None
-) -> tuple[str, Scale, dict[str, Any]]:
+def _fit_scale(datasets: Sequence[Dataset], models: Models) -> tuple[str, Scale, dict[str, Any]]:
     """The name of the index, the scale fitted over it, and both grids."""
     sets = []
     index = ""
     for dataset in datasets:
-        with registry_of(dataset.registrations, settings, encoder=encoder) as local:
+        with registry_of(dataset.registrations, models.offline, encoder=models.encoder) as local:
             index = local.stores.index.name
-            shipped = local.discover
-            discover = replace(shipped, stages=replace(shipped.stages, budgets=NO_TIMEOUTS))
-            sets.append(candidate_scores(discover, dataset.queries))
+            sets.append(candidate_scores(without_timeouts(local.discover), dataset.queries))
     mixing, grid = fit(sets)
     spread, wider = fit_spread(sets, mixing)
     return index, spread, {"grid": grid, "spread": wider}

@@ -73,7 +73,7 @@ def fit(sets: Sequence[Sequence[CandidateScores]]) -> tuple[Scale, list[dict[str
         {"c": s.c, "lexical_share": s.lexical_share, "lo": s.lo, "hi": s.hi, "match@1": round(value, 4)}
         for s, value in zip(grid, values, strict=True)
     ]
-    good = [(scale, value) for scale, value in zip(grid, values, strict=True) if value >= max(values) - _AS_GOOD]
+    good = [pair for pair in zip(grid, values, strict=True) if pair[1] >= max(values) - _AS_GOOD]
     simplest, _ = min(good, key=lambda pair: (pair[0].lo, abs(pair[0].lexical_share - 0.5), -pair[1]))
     return simplest, table
 
@@ -93,20 +93,12 @@ def _match_at_1(scale: Scale, sets: Sequence[Sequence[CandidateScores]], trusted
     """Match@1 under random trust, the mean over all sets."""
     share, low, high = trusted
     chance = np.random.default_rng(SEED)
-    return float(
-        np.mean(
-            [
-                np.mean(
-                    [
-                        _is_hit(scale, one, np.where(chance.random(n) < share, chance.uniform(low, high, n), np.nan))
-                        for one in each
-                        for n in [len(one.gold)]
-                    ]
-                )
-                for each in sets
-            ]
-        )
-    )
+
+    def is_hit(one: CandidateScores) -> float:
+        count = len(one.gold)
+        return _is_hit(scale, one, np.where(chance.random(count) < share, chance.uniform(low, high, count), np.nan))
+
+    return float(np.mean([np.mean([is_hit(one) for one in each]) for each in sets]))
 
 
 def _is_hit(scale: Scale, one: CandidateScores, trust: Values | None = None) -> float:

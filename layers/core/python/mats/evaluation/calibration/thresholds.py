@@ -16,7 +16,7 @@ from mats.domain.query import Query
 from mats.domain.ranking import Scale
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.measures import SEED, Values
-from mats.evaluation.systems.workbench import NO_TIMEOUTS, registry_of
+from mats.evaluation.systems.workbench import registry_of, without_timeouts
 from mats.ports import Encoder
 from mats.settings import Settings
 from mats.usecases.discover import Discover
@@ -46,13 +46,11 @@ def relevance_scores(dataset: Dataset, settings: Settings, encoder: Encoder | No
     gold = {id for query in dataset.queries for id in query.relevant}
     others = [r for r in dataset.registrations if r.id not in gold]
     with registry_of(dataset.registrations, settings, encoder=encoder) as local:
-        shipped = local.discover
-        discover = replace(shipped, scale=scale, stages=replace(shipped.stages, budgets=NO_TIMEOUTS))
+        discover = replace(without_timeouts(local.discover), scale=scale)
         answers = [_best(discover, query) for query in dataset.queries]
         gibberish = [_best(discover, query)[0] for query in _gibberish(dataset.name)]
     with registry_of(others, settings, encoder=encoder) as local:
-        shipped = local.discover
-        discover = replace(shipped, scale=scale, stages=replace(shipped.stages, budgets=NO_TIMEOUTS))
+        discover = replace(without_timeouts(local.discover), scale=scale)
         without = [_best(discover, query)[0] for query in dataset.queries]
     best, has_gold = zip(*answers, strict=True)
     return RelevanceScores(np.array(best), np.array(has_gold), np.array(without), np.array(gibberish))

@@ -8,8 +8,7 @@ from mats.evaluation.experiments.abstention import abstention
 from mats.evaluation.experiments.context import ExperimentContext
 from mats.evaluation.experiments.decomposition import decomposition
 from mats.evaluation.experiments.efficiency import efficiency
-from mats.evaluation.experiments.field_weights import field_weights
-from mats.evaluation.experiments.first_stage import first_stage
+from mats.evaluation.experiments.first_stage import field_weights, first_stage
 from mats.evaluation.experiments.kinds import kinds
 from mats.evaluation.systems.costs import CostEstimate
 

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,14 +12,16 @@ import numpy as np
 
 from mats.domain.errors import Fault
 from mats.evaluation.data.datasets import SETS, Dataset, DatasetInvalid, load
-from mats.evaluation.measures import Values, estimate
+from mats.evaluation.measures import Values, estimate, mcnemar
 from mats.evaluation.systems.base import Answers, ask
 from mats.evaluation.systems.catalogue import VARIANTS
 from mats.evaluation.systems.costs import CostEstimate, estimate_cost
 from mats.evaluation.systems.models import Models
-from mats.evaluation.systems.score import estimate_json
+from mats.evaluation.systems.pipeline import shortlist_system
+from mats.evaluation.systems.score import estimate_json, metrics_json
 from mats.evaluation.systems.workbench import Workbench
 from mats.ports import Writer
+from mats.usecases.discover import Discover
 
 
 @dataclass(kw_only=True)
@@ -61,17 +63,11 @@ class ExperimentContext:
         self._open.close()
 
     def dataset(self, name: str) -> Dataset:
-        """A data set of the folder.
-
-        Raises:
-            DatasetInvalid: it is not there or cannot be read.
-        """
         if name not in self._datasets:
             self._datasets[name] = load(self.data / name)
         return self._datasets[name]
 
     def bench(self, name: str) -> Workbench:
-        """The workbench of a data set."""
         if name not in self._benches:
             self._benches[name] = self._open.enter_context(self.bench_of(self.dataset(name)))
         return self._benches[name]
@@ -91,6 +87,14 @@ class ExperimentContext:
             at_once = self.models.at_once(chosen.needs)
             self._answers[name, variant] = ask(system, self.dataset(name).queries, at_once=at_once)
         return self._answers[name, variant]
+
+    def match_of_each(self, name: str, pipelines: Mapping[str, Discover]) -> dict[str, Any]:
+        """Match@1 and Match@15 of pipelines on a set, by their labels."""
+        dataset, results = self.dataset(name), {}
+        for label, discover in pipelines.items():
+            self.log(f"{name}: {label}")
+            results[label] = match_json(ask(shortlist_system(discover), dataset.queries), dataset)
+        return results
 
     def to_json(self) -> dict[str, Any]:
         """Models, prompts and data sets, for the results."""
@@ -112,11 +116,9 @@ class ExperimentContext:
         ]
 
     def log(self, text: str) -> None:
-        """Print a line of progress."""
         sys.stderr.write(f"{text}\n")
 
     def write_examples(self, name: str, rows: list[dict[str, Any]]) -> None:
-        """Write real texts to the folder of examples."""
         if self.examples is None:
             return
         self.examples.mkdir(parents=True, exist_ok=True)
@@ -130,20 +132,22 @@ def share_json(values: Values) -> dict[str, float] | None:
     return estimate_json(estimate(values)) if len(values) else None
 
 
-def select(measures: Mapping[str, dict[str, float]], *names: str) -> dict[str, dict[str, float]]:
-    """The named measures."""
-    return {name: measures[name] for name in names}
+def match_json(answers: Answers, dataset: Dataset) -> dict[str, dict[str, float]]:
+    """Match@1 and Match@15."""
+    measures = metrics_json(answers, dataset)
+    return {name: measures[name] for name in ("match@1", "match@15")}
+
+
+def mcnemar_json(before: Answers, after: Answers, dataset: Dataset) -> dict[str, Any]:
+    """The paired test of two systems by their first results."""
+    return asdict(mcnemar(first_is_right(before, dataset), first_is_right(after, dataset)))
 
 
 def has_candidate(answers: Answers, dataset: Dataset) -> Values:
     """For every query, whether a relevant capability is among the candidates (1 or 0)."""
-    return np.array(
-        [float(any(id in query.relevant for id in answers[query.id].retrieved)) for query in dataset.queries]
-    )
+    return np.array([float(not q.relevant.isdisjoint(answers[q.id].retrieved)) for q in dataset.queries])
 
 
 def first_is_right(answers: Answers, dataset: Dataset) -> Values:
     """For every query, whether the first result is relevant (1 or 0)."""
-    return np.array(
-        [float(any(id in query.relevant for id in answers[query.id].ranked[:1])) for query in dataset.queries]
-    )
+    return np.array([float(not q.relevant.isdisjoint(answers[q.id].ranked[:1])) for q in dataset.queries])

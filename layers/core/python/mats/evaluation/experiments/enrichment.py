@@ -2,14 +2,14 @@
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mats.domain.registration import Registration
 from mats.domain.text import first_sentence
 from mats.evaluation.data.datasets import Dataset
-from mats.evaluation.experiments.context import ExperimentContext, first_is_right
-from mats.evaluation.measures import SEED, mcnemar
+from mats.evaluation.experiments.context import ExperimentContext, mcnemar_json
+from mats.evaluation.measures import SEED
 from mats.evaluation.systems.base import Answers, ask
 from mats.evaluation.systems.catalogue import VARIANTS
 from mats.evaluation.systems.costs import CostEstimate, estimate_writing_cost
@@ -71,8 +71,7 @@ def enrichment(context: ExperimentContext) -> dict[str, Any]:
     """Three levels of the owner's text, raw and enriched; then without each part of it, and without each field."""
     pool = sample_pool(context.dataset(DATASET))
     levels = {name: _level(context, _with_registrations(pool, cut)) for name, cut in LEVELS.items()}
-    whole = context.dataset(DATASET)
-    answers = context.answers(DATASET, "hybrid")
+    whole, answers = context.dataset(DATASET), context.answers(DATASET, "hybrid")
     return {
         "dataset": DATASET,
         "variant": "hybrid",
@@ -109,14 +108,13 @@ def _with_registrations(dataset: Dataset, change: Callable[[Registration], Regis
 
 def _level(context: ExperimentContext, pool: Dataset) -> dict[str, Any]:
     raw = _answers(context.bench_of(pool))
-    lacking = context.models.lacking({"llm"})
-    if lacking:
+    if lacking := context.models.lacking({"llm"}):
         return {"raw": metrics_json(raw, pool), "enriched": {"not_run": lacking}, "mcnemar": None}
     enriched = _answers(context.bench_of(pool, writer=context.models.writer))
     return {
         "raw": metrics_json(raw, pool),
         "enriched": metrics_json(enriched, pool),
-        "mcnemar": asdict(mcnemar(first_is_right(raw, pool), first_is_right(enriched, pool))),
+        "mcnemar": mcnemar_json(raw, enriched, pool),
     }
 
 
@@ -125,9 +123,7 @@ def _owners_fields(context: ExperimentContext, whole: Dataset, answers: Answers)
     results = {}
     for name, change in OWNERS_FIELDS.items():
         context.log(f"{DATASET}: without {name}")
-        without = _answers(context.bench_of(_with_registrations(whole, change)))
-        test = mcnemar(first_is_right(answers, whole), first_is_right(without, whole))
-        results[name] = {"metrics": metrics_json(without, whole), "mcnemar": asdict(test)}
+        results[name] = _without(answers, context.bench_of(_with_registrations(whole, change)), whole)
     return results
 
 
@@ -135,13 +131,17 @@ def _written_fields(context: ExperimentContext, pool: Dataset) -> dict[str, Any]
     """The enriched pool without each field of the writer."""
     if lacking := context.models.lacking({"llm"}):
         return {name: {"not_run": lacking} for name in _WRITTEN}
-    enriched = _answers(context.bench_of(pool, writer=context.models.writer))
-    results = {}
-    for name in _WRITTEN:
-        without = _answers(context.bench_of(pool, writer=FieldOmittingWriter(context.models.writer, name)))
-        test = mcnemar(first_is_right(enriched, pool), first_is_right(without, pool))
-        results[name] = {"metrics": metrics_json(without, pool), "mcnemar": asdict(test)}
-    return results
+    writer = context.models.writer
+    enriched = _answers(context.bench_of(pool, writer=writer))
+    return {
+        name: _without(enriched, context.bench_of(pool, writer=FieldOmittingWriter(writer, name)), pool)
+        for name in _WRITTEN
+    }
+
+
+def _without(answers: Answers, bench: Workbench, dataset: Dataset) -> dict[str, Any]:
+    without = _answers(bench)
+    return {"metrics": metrics_json(without, dataset), "mcnemar": mcnemar_json(answers, without, dataset)}
 
 
 def _answers(bench: Workbench) -> Answers:

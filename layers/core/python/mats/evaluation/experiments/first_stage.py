@@ -1,4 +1,4 @@
-"""6 · The first stage: its settings one at a time, the number of candidates, and the sources."""
+"""6 · The first stage: its settings one at a time, the number of candidates, the sources, the weights of the fields."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -8,21 +8,33 @@ from typing import Any
 
 import numpy as np
 
+from mats.adapters.sqlite.index import SqliteIndex
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
-from mats.domain.ranking import Scale, Scores, best_first, fuse
+from mats.domain.index_fields import FIELD_WEIGHTS
+from mats.domain.ranking import Scores, best_first, fuse
 from mats.evaluation.data.datasets import Dataset
-from mats.evaluation.experiments.context import ExperimentContext, has_candidate, select, share_json
+from mats.evaluation.experiments.context import ExperimentContext, has_candidate, match_json, share_json
 from mats.evaluation.measures import estimate
 from mats.evaluation.systems.base import ask
 from mats.evaluation.systems.catalogue import dense, lexical
 from mats.evaluation.systems.models import PAPER_ENCODERS, Models, PaperEncoder
 from mats.evaluation.systems.pipeline import shortlist_system
-from mats.evaluation.systems.score import dataset_json, estimate_json, metrics_json
+from mats.evaluation.systems.score import dataset_json, estimate_json
 from mats.settings import SettingsInvalid
 from mats.usecases.discover import Discover
 
 KS = (5, 10, 15, 25, 50)
+FIELDS: Mapping[str, Mapping[str, float]] = {
+    "as shipped": {},
+    "every field alike": dict.fromkeys(FIELD_WEIGHTS, 1.0),
+    "names twice": {"name": 2.0},
+    "descriptions half": {"description": 0.5},
+    "parameters twice": {"parameters": 2.0},
+    "parameters not at all": {"parameters": 0.0},
+    "other text not at all": {"other": 0.0},
+}
+"""The changed weights of each row."""
 
 
 def first_stage(context: ExperimentContext) -> dict[str, Any]:
@@ -31,6 +43,41 @@ def first_stage(context: ExperimentContext) -> dict[str, Any]:
         "sets": {name: _one(context, name) for name in context.sets},
         "encoders": {name: _with_encoder(context, encoder) for name, encoder in PAPER_ENCODERS.items()},
     }
+
+
+def field_weights(context: ExperimentContext) -> dict[str, Any]:
+    """The first stage with other weights of the lexical fields on every set."""
+    return {"sets": {name: _with_weights(context, name) for name in context.sets}}
+
+
+def _one(context: ExperimentContext, name: str) -> dict[str, Any]:
+    dataset = context.dataset(name)
+    if why := context.models.lacking({"encoder"}):
+        return {**dataset_json(dataset), "not_run": why}
+    discover = context.bench(name).discover
+    return {
+        **dataset_json(dataset),
+        "settings": context.match_of_each(name, settings_of(discover)),
+        "k": {str(k): _at(discover, dataset, k) for k in KS},
+        "sources": sources(context, name),
+    }
+
+
+def _with_weights(context: ExperimentContext, name: str) -> dict[str, Any]:
+    dataset = context.dataset(name)
+    if why := context.models.lacking({"encoder"}):
+        return {**dataset_json(dataset), "not_run": why}
+    retrieve = context.bench(name).discover.retrieve
+    if not isinstance(retrieve.index, SqliteIndex):
+        raise TypeError(f"the fields of {retrieve.index.name} cannot be weighted")
+    pipelines = {
+        label: replace(
+            context.bench(name).discover,
+            retrieve=replace(retrieve, index=retrieve.index.weighing({**FIELD_WEIGHTS, **changed})),
+        )
+        for label, changed in FIELDS.items()
+    }
+    return {**dataset_json(dataset), "settings": context.match_of_each(name, pipelines)}
 
 
 def _with_encoder(context: ExperimentContext, encoder: PaperEncoder) -> dict[str, Any]:
@@ -49,14 +96,13 @@ def _with_encoder(context: ExperimentContext, encoder: PaperEncoder) -> dict[str
 
 
 def _all_sets(context: ExperimentContext) -> dict[str, Any]:
-    return {"sets": {name: _metrics_of(context, name) for name in context.sets}}
-
-
-def _metrics_of(context: ExperimentContext, name: str) -> dict[str, Any]:
-    answers = context.answers(name, "hybrid")
-    if isinstance(answers, str):
-        return {"not_run": answers}
-    return select(metrics_json(answers, context.dataset(name)), "match@1", "match@15")
+    answers = {name: context.answers(name, "hybrid") for name in context.sets}
+    return {
+        "sets": {
+            name: {"not_run": given} if isinstance(given, str) else match_json(given, context.dataset(name))
+            for name, given in answers.items()
+        }
+    }
 
 
 def settings_of(discover: Discover) -> Mapping[str, Discover]:
@@ -65,8 +111,8 @@ def settings_of(discover: Discover) -> Mapping[str, Discover]:
     def retrieval(**changed: Any) -> Discover:
         return replace(discover, retrieve=replace(discover.retrieve, **changed))
 
-    def scale(**changed: Any) -> Scale:
-        return replace(discover.scale, **changed)
+    def scale(**changed: float) -> Discover:
+        return replace(discover, scale=replace(discover.scale, **changed))
 
     return {
         "as shipped": discover,
@@ -77,9 +123,9 @@ def settings_of(discover: Discover) -> Mapping[str, Discover]:
         "reciprocal rank fusion": retrieval(fusion=reciprocal_ranks),
         "100 of each side": retrieval(depth=100),
         "500 of each side": retrieval(depth=500),
-        "without pairs of words": replace(discover, scale=scale(pairs_share=0.0)),
-        "ordered by words alone": replace(discover, scale=scale(lexical_share=1.0)),
-        "ordered by vectors alone": replace(discover, scale=scale(lexical_share=0.0)),
+        "without pairs of words": scale(pairs_share=0.0),
+        "ordered by words alone": scale(lexical_share=1.0),
+        "ordered by vectors alone": scale(lexical_share=0.0),
     }
 
 
@@ -92,33 +138,11 @@ def reciprocal_ranks(lexical: Scores, neural: Scores, *, k: int = 60) -> dict[Id
     return fused
 
 
-def _one(context: ExperimentContext, name: str) -> dict[str, Any]:
-    dataset = context.dataset(name)
-    if why := context.models.lacking({"encoder"}):
-        return {**dataset_json(dataset), "not_run": why}
-    discover = context.bench(name).discover
-    results = {}
-    for label, system in settings_of(discover).items():
-        context.log(f"{name}: {label}")
-        results[label] = select(
-            metrics_json(ask(shortlist_system(system), dataset.queries), dataset), "match@1", "match@15"
-        )
-    return {
-        **dataset_json(dataset),
-        "settings": results,
-        "k": {str(k): _at(discover, dataset, k) for k in KS},
-        "sources": sources(context, name),
-    }
-
-
 def _at(discover: Discover, dataset: Dataset, k: int) -> dict[str, Any]:
     """The share of queries with a relevant one among k candidates, and the recall."""
     answers = ask(shortlist_system(replace(discover, retrieve=replace(discover.retrieve, k=k))), dataset.queries)
     recall = np.array(
-        [
-            len(query.relevant.intersection(answers[query.id].retrieved)) / len(query.relevant)
-            for query in dataset.queries
-        ]
+        [len(q.relevant.intersection(answers[q.id].retrieved)) / len(q.relevant) for q in dataset.queries]
     )
     return {"match": share_json(has_candidate(answers, dataset)), "recall": estimate_json(estimate(recall))}
 
@@ -137,5 +161,5 @@ def sources(context: ExperimentContext, name: str) -> dict[str, Any]:
                 table[source][variant] = {"not_run": answers}
                 continue
             own = {query.id: answers[query.id] for query in part}
-            table[source][variant] = select(metrics_json(own, replace(dataset, queries=part)), "match@1", "match@15")
+            table[source][variant] = match_json(own, replace(dataset, queries=part))
     return table

@@ -1,13 +1,12 @@
 """5 · Signals: each one left out, and the fallback for a missing reranker."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from mats.domain.ranking import PAPER_WEIGHTS, Signal, Weights
 from mats.evaluation.data.sample import sample
-from mats.evaluation.experiments.context import ExperimentContext, first_is_right
-from mats.evaluation.measures import mcnemar
+from mats.evaluation.experiments.context import ExperimentContext, mcnemar_json
 from mats.evaluation.systems.base import ask
 from mats.evaluation.systems.catalogue import VARIANTS
 from mats.evaluation.systems.costs import CostEstimate, estimate_cost
@@ -15,7 +14,13 @@ from mats.evaluation.systems.pipeline import shortlist_system
 from mats.evaluation.systems.score import dataset_json, metrics_json
 from mats.usecases.discover import Discover
 
-PLAIN: Weights = {signal: weight for signal, weight in PAPER_WEIGHTS.items() if signal is not Signal.LLM}
+
+def without(*signals: Signal) -> Weights:
+    """The paper's weights without some signals; the others share their weight."""
+    return {signal: weight for signal, weight in PAPER_WEIGHTS.items() if signal not in signals}
+
+
+PLAIN = without(Signal.LLM)
 """The paper's rule: a missing signal drops out, the reranker's too, without a fallback."""
 
 
@@ -35,11 +40,6 @@ def estimate_costs(context: ExperimentContext) -> list[CostEstimate]:
     return [estimate_cost(VARIANTS["pipeline-hybrid"], context.models.settings, queries, what="sample")]
 
 
-def without(weights: Weights, signal: Signal) -> Weights:
-    """The weights without one signal; the others share its weight."""
-    return {other: weight for other, weight in weights.items() if other is not signal}
-
-
 def _sample(context: ExperimentContext) -> dict[str, Any]:
     dataset = sample()
     dataset = replace(dataset, queries=[query for query in dataset.queries if query.relevant])
@@ -51,12 +51,10 @@ def _sample(context: ExperimentContext) -> dict[str, Any]:
             discover = replace(discover, rerank=replace(discover.rerank, reranker=reranker))
         left_out: Mapping[str, Discover | None] = {
             "nothing": discover,
-            "quality": replace(discover, weights=without(PAPER_WEIGHTS, Signal.QUALITY)),
-            "bm25": replace(discover, weights=without(PAPER_WEIGHTS, Signal.BM25)),
-            "quality and intent": replace(
-                discover, weights=without(without(PAPER_WEIGHTS, Signal.QUALITY), Signal.INTENT)
-            ),
-            "intent": None if lacking else replace(discover, weights=without(PAPER_WEIGHTS, Signal.INTENT)),
+            "quality": replace(discover, weights=without(Signal.QUALITY)),
+            "bm25": replace(discover, weights=without(Signal.BM25)),
+            "quality and intent": replace(discover, weights=without(Signal.QUALITY, Signal.INTENT)),
+            "intent": None if lacking else replace(discover, weights=without(Signal.INTENT)),
             "llm": None if lacking else replace(discover, rerank=replace(discover.rerank, reranker=None)),
         }
         results = {
@@ -78,5 +76,5 @@ def _rules(context: ExperimentContext, name: str) -> dict[str, Any]:
     return {
         **dataset_json(dataset),
         "rules": {"stand-in": metrics_json(fallback, dataset), "plain": metrics_json(plain, dataset)},
-        "mcnemar": asdict(mcnemar(first_is_right(plain, dataset), first_is_right(fallback, dataset))),
+        "mcnemar": mcnemar_json(plain, fallback, dataset),
     }

@@ -1,6 +1,6 @@
 """Sections, tables and figures of the report, and the format of its numbers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 NONE, NOT_RUN = "–", "not run"
+INTERVALS = "In per cent, with bootstrap 95 % intervals over the queries."
+
+
+class PaperRow(tuple[str, ...]):
+    """A row with the paper's numbers."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,14 +31,10 @@ class Table:
     """The number of leading columns with text; the rest are numbers."""
     notes: tuple[str, ...] = ()
     """Sentences below it."""
-    paper_rows: frozenset[int] = frozenset()
-    """Indices of rows with the paper's numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A figure with its caption and alternative text."""
-
     id: str
     caption: str
     alt: str
@@ -40,7 +43,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One experiment of the report."""
+    """One experiment."""
 
     id: str
     title: str
@@ -61,12 +64,14 @@ def percent(value: Any) -> str:
 
 
 def measure(metrics: Any, name: str) -> str:
-    """One measure of a system, or `not run`."""
     return NOT_RUN if not_run_reason(metrics) else percent(metrics.get(name))
 
 
+def measures(metrics: Any, names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(measure(metrics, name) for name in names)
+
+
 def number(value: float | None, digits: int = 0) -> str:
-    """A number with thousands separators."""
     return NONE if value is None else f"{value:,.{digits}f}"
 
 
@@ -80,11 +85,5 @@ def gained_lost(test: Mapping[str, Any] | None) -> str:
     return NONE if not test else f"+{test['gained']:,} / −{test['lost']:,}, p {p_value(test['p'])}"
 
 
-def points(after: float, before: float) -> str:
-    """A difference of two shares, in percentage points."""
-    return f"{100 * (after - before):+.1f}".replace("-", "−")
-
-
-def comma_list(names: Any) -> str:
-    """Names separated by commas."""
+def comma_list(names: Iterable[object]) -> str:
     return ", ".join(str(name) for name in names)

@@ -11,16 +11,12 @@ from mats.evaluation.reporting.results import Json, measured_only, not_run_reaso
 from mats.evaluation.reporting.style import (
     BLUE,
     COLOURS,
-    EDGES,
     GREEN,
     INK,
     MARKERS,
-    ORANGE,
-    PAPER,
-    SKY,
     VERMILION,
-    WHISKERS,
-    error_bars,
+    bars,
+    diamonds,
     legend_below,
     look_of,
     panels,
@@ -32,6 +28,8 @@ _NO_TIME = 0.01
 """Milliseconds, the precision of results; a logarithmic axis has no zero."""
 QUERY_CLASSES = {"bereft": "gold removed", "gibberish": "gibberish"}
 """Labels of the classes of queries that a results file has."""
+_PER_CENT = "queries, % (95 % interval)"
+_DOTTED: Mapping[str, Any] = {"color": INK, "linewidth": 1.2, "linestyle": (0, (1, 2))}
 
 
 def sweep(results: Json) -> Figure:
@@ -46,12 +44,12 @@ def sweep(results: Json) -> Figure:
     _line(right, systems[chosen], "conditional", 0.15, label="then first", color=VERMILION, marker="s", linestyle="--")
     size = results["crossover"].get("size")
     if size:
-        left.axvline(size, color=INK, linewidth=1.2, linestyle=(0, (1, 2)))
+        left.axvline(size, **_DOTTED)
         left.annotate(
             f"crossover {size:,}", (size, 3), xytext=(-5, 0), textcoords="offset points", rotation=90, ha="right",
             va="bottom", fontsize=11,
         )  # fmt: skip
-    left.set(title="Match@1", ylabel="queries, % (95 % interval)")
+    left.set(title="Match@1", ylabel=_PER_CENT)
     right.set(title=f"Factors of {chosen}")
     right.legend(loc="lower left")
     for panel in (left, right):
@@ -61,17 +59,12 @@ def sweep(results: Json) -> Figure:
 
 
 def _line(panel: Axes, points: Sequence[Json], name: str, band: float, **look: Any) -> None:
-    shown = [point for point in points if point.get(name)]
-    if not shown:
-        return
-    sizes = [point["size"] for point in shown]
-    panel.plot(sizes, [100 * point[name]["mean"] for point in shown], **look)
-    panel.fill_between(
-        sizes,
-        [100 * point[name]["low"] for point in shown],
-        [100 * point[name]["high"] for point in shown],
-        color=look["color"], alpha=band, linewidth=0,
-    )  # fmt: skip
+    """A line with its interval as a band; sizes without an estimate are left out."""
+    sizes = [point["size"] for point in points if point.get(name)]
+    mean, low, high = ([100 * p[name][key] for p in points if p.get(name)] for key in ("mean", "low", "high"))
+    if sizes:
+        panel.plot(sizes, mean, **look)
+        panel.fill_between(sizes, low, high, color=look["color"], alpha=band, linewidth=0)
 
 
 def _sizes(panel: Axes, sizes: Sequence[int]) -> None:
@@ -86,7 +79,7 @@ def _sizes(panel: Axes, sizes: Sequence[int]) -> None:
 
 def factors(sets: Json) -> Figure:
     """Two bars per system and set: queries with a relevant candidate, and those of them where it is first."""
-    shown = {name: measured_only(one["systems"]) for name, one in sets.items() if measured_only(one["systems"])}
+    shown = {name: systems for name, one in sets.items() if (systems := measured_only(one["systems"]))}
     most = max(len(systems) for systems in shown.values())
     columns = min(2, len(shown))
     rows = -(-len(shown) // columns)
@@ -97,28 +90,17 @@ def factors(sets: Json) -> Figure:
     for panel in grid[len(shown) :]:
         panel.set_visible(False)
     for panel in grid[max(0, len(shown) - columns) : len(shown)]:
-        panel.set_xlabel("queries, % (95 % interval)")
+        panel.set_xlabel(_PER_CENT)
         panel.tick_params(labelbottom=True)
     legend_below(figure, grid[0], columns=3)
     return figure
 
 
 def _pair(panel: Axes, systems: Json) -> None:
-    at = list(range(len(systems)))
-    for key, label, shift, colour, hatch in (
-        ("candidates", "relevant candidate", -0.2, SKY, ""),
-        ("conditional", "then first", 0.2, ORANGE, "///"),
-    ):
-        means, bars = error_bars([one[key] for one in systems.values()])
-        panel.barh(
-            [y + shift for y in at], means, 0.38, xerr=bars, color=colour, hatch=hatch, label=label, error_kw=WHISKERS,
-            **EDGES,
-        )  # fmt: skip
-    product = [100 * one["match@1"]["mean"] for one in systems.values()]
-    panel.plot(
-        product, at, linestyle="none", marker="D", markersize=8, color=PAPER, markeredgecolor=INK,
-        markeredgewidth=1.4, label="both: Match@1", zorder=5,
-    )  # fmt: skip
+    bars(panel, 0, "relevant candidate", [one["candidates"] for one in systems.values()])
+    bars(panel, 1, "then first", [one["conditional"] for one in systems.values()])
+    at = range(len(systems))
+    diamonds(panel, [100 * one["match@1"]["mean"] for one in systems.values()], at, label="both: Match@1")
     panel.set_yticks(at, list(systems))
     panel.invert_yaxis()
     panel.set_xlim(0, 103)
@@ -130,10 +112,8 @@ def sparsity(levels: Json, paper: Json) -> Figure:
     figure, grid = panels(1, 2, height=4.9, sharey=True)
     for panel, (name, title) in zip(grid, (("match@1", "Match@1"), ("recall@15", "Recall@15")), strict=True):
         _arms(panel, levels, paper, name)
-        panel.set_title(title)
+        panel.set(title=title, xlabel="the owner's text", ylim=(0, 103))
         panel.set_xticks(range(len(levels)), list(levels))
-        panel.set_xlabel("the owner's text")
-        panel.set_ylim(0, 103)
         panel.grid(visible=True, axis="y")
     grid[0].set_ylabel("queries or relevant capabilities, %\n(95 % interval)")
     legend_below(figure, grid[0], columns=3)
@@ -141,41 +121,35 @@ def sparsity(levels: Json, paper: Json) -> Figure:
 
 
 def _arms(panel: Axes, levels: Json, paper: Json, name: str) -> None:
-    for arm, shift, colour, hatch in (("raw", -0.2, SKY, ""), ("enriched", 0.2, ORANGE, "///")):
-        at = [i + shift for i in range(len(levels))]
-        values = [None if not_run_reason(level[arm]) else level[arm][name] for level in levels.values()]
-        if any(values):
-            means, bars = error_bars(values)
-            panel.bar(
-                at, means, 0.38, yerr=bars, color=colour, hatch=hatch, label=arm, error_kw=WHISKERS, **EDGES
-            )  # fmt: skip
+    for side, arm in enumerate(("raw", "enriched")):
+        estimates = [None if not_run_reason(level[arm]) else level[arm][name] for level in levels.values()]
+        if any(estimates):
+            bars(panel, side, arm, estimates, vertical=True)
         else:
             panel.plot([], [], " ", label=f"{arm}: not run")
-        theirs = [100 * paper.get(level, {}).get(arm, {}).get(name, float("nan")) for level in levels]
-        panel.plot(
-            at, theirs, linestyle="none", marker="D", markersize=8, color=PAPER, markeredgecolor=INK,
-            markeredgewidth=1.4, label="the paper's" if arm == "enriched" else None, zorder=5,
-        )  # fmt: skip
+        at = [i + (-0.2, 0.2)[side] for i in range(len(levels))]
+        of_paper = [100 * paper.get(level, {}).get(arm, {}).get(name, float("nan")) for level in levels]
+        diamonds(panel, at, of_paper, label="the paper's" if arm == "enriched" else None)
 
 
 def by_source(sources: Json) -> Figure:
     """Bars by source, the best first: Match@1 and Match@15."""
     order = sorted(sources, key=lambda each: (-sources[each]["hybrid"]["match@15"]["mean"], each))
-    at = list(range(len(order)))
     figure, grid = panels(1, 2, height=1.8 + 0.46 * len(order), sharey=True)
     for panel, name in zip(grid, ("match@1", "match@15"), strict=True):
-        for system, shift, colour, hatch in (("bm25", -0.2, SKY, ""), ("hybrid", 0.2, ORANGE, "///")):
-            means, bars = error_bars([sources[each][system][name] for each in order])
-            panel.barh(
-                [y + shift for y in at], means, 0.38, xerr=bars, color=colour, hatch=hatch, label=system,
-                error_kw=WHISKERS, **EDGES,
-            )  # fmt: skip
-        panel.set(title=name.capitalize(), xlabel="queries, % (95 % interval)", xlim=(0, 103))
-        panel.set_ylim(len(order) - 0.4, -0.6)
+        for side, system in enumerate(("bm25", "hybrid")):
+            bars(panel, side, system, [sources[each][system][name] for each in order])
+        panel.set(title=name.capitalize(), xlabel=_PER_CENT, xlim=(0, 103), ylim=(len(order) - 0.4, -0.6))
         panel.grid(visible=True, axis="x")
-    grid[0].set_yticks(at, [f"{each} (n = {sources[each]['queries']:,})" for each in order])
+    grid[0].set_yticks(range(len(order)), [f"{each} (n = {sources[each]['queries']:,})" for each in order])
     legend_below(figure, grid[0], columns=2)
     return figure
+
+
+def stages_of(systems: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The stages of all systems, the total last."""
+    names = dict.fromkeys(stage for times in systems.values() for stage in times)
+    return sorted(names, key=lambda stage: stage == "total")
 
 
 def latency(systems: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
@@ -184,32 +158,31 @@ def latency(systems: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
         name: {stage: took for stage, took in times.items() if took["p95"] >= _NO_TIME}
         for name, times in systems.items()
     }
-    named = list(dict.fromkeys(stage for times in systems.values() for stage in times))
-    stages = sorted(named, key=lambda stage: stage == "total")
+    stages = stages_of(systems)
+    looks: dict[str, dict[str, Any]] = {
+        stage: {
+            "color": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)], "markersize": 9,
+            "markeredgecolor": INK, "markeredgewidth": 0.7,
+        }
+        for i, stage in enumerate(stages)
+    }  # fmt: skip
     height = 0.2 * sum(len(times) for times in systems.values()) + 0.2 * len(systems)
     figure, (panel,) = panels(1, 1, height=1.9 + max(1.6, height) + 0.3 * (len(stages) // 5))
     y, middles = 0.0, []
     for times in systems.values():
         start = y
         for stage in sorted(times, key=stages.index):
-            i = stages.index(stage)
-            low, high = max(times[stage]["p50"], _NO_TIME), times[stage]["p95"]
-            panel.plot([low, high], [y, y], color=COLOURS[i % len(COLOURS)], linewidth=2.6, solid_capstyle="butt")
-            panel.plot([high], [y], marker="|", markersize=11, markeredgewidth=2.2, color=COLOURS[i % len(COLOURS)])
-            panel.plot(
-                [low], [y], marker=MARKERS[i % len(MARKERS)], markersize=9, linestyle="none",
-                color=COLOURS[i % len(COLOURS)], markeredgecolor=INK, markeredgewidth=0.7,
-            )  # fmt: skip
+            low, high, colour = max(times[stage]["p50"], _NO_TIME), times[stage]["p95"], looks[stage]["color"]
+            panel.plot([low, high], [y, y], color=colour, linewidth=2.6, solid_capstyle="butt")
+            panel.plot([high], [y], marker="|", markersize=11, markeredgewidth=2.2, color=colour)
+            panel.plot([low], [y], linestyle="none", **looks[stage])
             y += 1.0
         middles.append((start + y - 1) / 2)
         if len(middles) < len(systems):
             panel.axhline(y - 0.1, color=INK, linewidth=0.5, alpha=0.5)
         y += 0.8
-    for i, stage in enumerate(stages):
-        panel.plot(
-            [], [], marker=MARKERS[i % len(MARKERS)], color=COLOURS[i % len(COLOURS)], markersize=9, label=stage,
-            markeredgecolor=INK, markeredgewidth=0.7,
-        )  # fmt: skip
+    for stage in stages:
+        panel.plot([], [], label=stage, **looks[stage])
     panel.set(xscale="log", xlabel="milliseconds (log scale): marker p50, line to p95", ylim=(y - 1.1, -0.8))
     low, high = panel.get_xlim()
     panel.xaxis.set_major_locator(LogLocator(base=10, subs=(1.0,) if high / low > 100 else (1.0, 2.0, 5.0)))
@@ -236,7 +209,7 @@ def thresholds(results: Json) -> Figure:
             markevery=max(1, len(grid) // 20), clip_on=False,
         )  # fmt: skip
     for name, at in results["chosen"].items():
-        panel.axvline(at, color=INK, linewidth=1.2, linestyle=(0, (1, 2)))
+        panel.axvline(at, **_DOTTED)
         panel.annotate(f"{name} {at:.2f}", (at, 101), xytext=(3, 0), textcoords="offset points", fontsize=11)
     panel.set(xlabel="threshold of the best score", ylabel="queries, %", xlim=(min(grid), max(grid)), ylim=(0, 103))
     panel.grid(visible=True)

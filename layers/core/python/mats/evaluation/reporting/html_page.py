@@ -3,11 +3,11 @@
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-from mats.evaluation.reporting.cells import Figure, Section, Table
+from mats.evaluation.reporting.cells import Figure, PaperRow, Section, Table
 from mats.evaluation.reporting.style import INK, PAPER
 
 _CSS = Path(__file__).with_name("page.css")
@@ -18,58 +18,45 @@ _ID = re.compile(r'( id="|url\(#|href="#)')
 
 
 def document(title: str, intro: Sequence[str], sections: Sequence[Section], drawings: Mapping[str, str]) -> str:
-    """The whole page.
-
-    Args:
-        title: Of the page.
-        intro: Sentences above the contents.
-        sections: In their order.
-        drawings: SVG documents by the id of their figure.
-    """
+    """The whole page; `drawings` are SVG documents by the id of their figure."""
     css = _CSS.read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    return "\n".join(
-        (
-            "<!doctype html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">',
-            f"<title>{_text(title)}</title>",
-            f"<style>{css}</style>",
-            "</head>",
-            "<body>",
-            f"<header><h1>{_text(title)}</h1>",
-            *(f"<p>{_text(line)}</p>" for line in intro),
-            "</header>",
-            _contents(sections),
-            "<main>",
-            *(_section(section, drawings) for section in sections),
-            "</main>",
-            "</body>",
-            "</html>\n",
-        )
-    )
-
-
-def _contents(sections: Iterable[Section]) -> str:
-    items = "".join(f'<li><a href="#{escape(s.id)}">{_text(s.title)}</a></li>' for s in sections)
-    return f'<nav aria-label="Contents"><ol>{items}</ol></nav>'
+    paragraphs = "".join(f"\n<p>{_text(line)}</p>" for line in intro)
+    contents = "".join(f'<li><a href="#{escape(s.id)}">{_text(s.title)}</a></li>' for s in sections)
+    body = "".join(f"\n{_section(section, drawings)}" for section in sections)
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{_text(title)}</title>
+<style>{css}</style>
+</head>
+<body>
+<header><h1>{_text(title)}</h1>{paragraphs}
+</header>
+<nav aria-label="Contents"><ol>{contents}</ol></nav>
+<main>{body}
+</main>
+</body>
+</html>
+"""
 
 
 def _section(section: Section, drawings: Mapping[str, str]) -> str:
     id = escape(section.id)
-    parts = [
-        f'<section aria-labelledby="{id}"><h2 id="{id}">{_text(section.title)}</h2>',
-        f"<p>{_text(section.summary)}</p>",
-        *(_figure(figure, drawings[figure.id]) for figure in section.figures),
-        *(_table(table) for table in section.tables),
-        "</section>",
-    ]
-    return "\n".join(parts)
+    return "\n".join(
+        (
+            f'<section aria-labelledby="{id}"><h2 id="{id}">{_text(section.title)}</h2>',
+            f"<p>{_text(section.summary)}</p>",
+            *(_figure(figure, drawings[figure.id]) for figure in section.figures),
+            *(_table(table) for table in section.tables),
+            "</section>",
+        )
+    )
 
 
 def _figure(figure: Figure, drawing: str) -> str:
@@ -94,8 +81,10 @@ def inline(drawing: str, id: str, alt: str) -> str:
 
 
 def _table(table: Table) -> str:
-    head = "".join(f'<th scope="col"{_label(table, i)}>{_text(cell)}</th>' for i, cell in enumerate(table.head))
-    rows = "\n".join(_row(table, i, row) for i, row in enumerate(table.rows))
+    labels = table.labels
+    head = "".join(f'<th scope="col" class="label">{_text(cell)}</th>' for cell in table.head[:labels])
+    head += "".join(f'<th scope="col">{_text(cell)}</th>' for cell in table.head[labels:])
+    rows = "\n".join(_row(row, labels) for row in table.rows)
     notes = "".join(f"<li>{_text(note)}</li>" for note in table.notes)
     caption = _text(table.caption)
     body = (
@@ -107,16 +96,10 @@ def _table(table: Table) -> str:
     return body + (f'<ul class="notes">{notes}</ul>' if notes else "")
 
 
-def _row(table: Table, index: int, row: Iterable[str]) -> str:
-    cells = "".join(
-        f'<th scope="row" class="label">{_text(cell)}</th>' if i < table.labels else f"<td>{_text(cell)}</td>"
-        for i, cell in enumerate(row)
-    )
-    return f'<tr class="theirs">{cells}</tr>' if index in table.paper_rows else f"<tr>{cells}</tr>"
-
-
-def _label(table: Table, column: int) -> str:
-    return ' class="label"' if column < table.labels else ""
+def _row(row: tuple[str, ...], labels: int) -> str:
+    cells = "".join(f'<th scope="row" class="label">{_text(cell)}</th>' for cell in row[:labels])
+    cells += "".join(f"<td>{_text(cell)}</td>" for cell in row[labels:])
+    return f'<tr class="theirs">{cells}</tr>' if isinstance(row, PaperRow) else f"<tr>{cells}</tr>"
 
 
 def _text(text: str) -> str:

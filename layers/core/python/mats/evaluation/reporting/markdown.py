@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from mats.evaluation.reporting.cells import Figure, Section, Table
+from mats.evaluation.reporting.cells import Figure, PaperRow, Section, Table
 
 _SPECIAL = re.compile(r"([\\`*_{}<>#|~&]|\[(?!\d)|\](?=[(\[:]))")
 """Characters that could be markup; brackets of intervals cannot."""
@@ -11,7 +11,7 @@ _CODE = re.compile(r"`([\w.+/ -]+)`")
 
 
 def document(title: str, intro: Iterable[str], sections: Iterable[Section]) -> str:
-    """The report, with figures as files beside it."""
+    """The report; its figures are files beside it."""
     parts = [f"# {_text(title)}", *(_text(line) for line in intro)]
     for section in sections:
         parts += [f"## {_text(section.title)}", _text(section.summary)]
@@ -26,16 +26,14 @@ def _figure(figure: Figure) -> str:
 
 def _table(table: Table) -> str:
     rule = "|".join("---" if i < table.labels else "---:" for i in range(len(table.head)))
-    lines = [_row(table.head), f"|{rule}|"]
-    for i, row in enumerate(table.rows):
-        cells = [_text(cell) for cell in row]
-        lines.append("| " + " | ".join(f"*{cell}*" if i in table.paper_rows else cell for cell in cells) + " |")
-    notes = [f"- {_text(note)}" for note in table.notes]
-    return "\n\n".join(filter(None, (f"**{_text(table.caption)}**", "\n".join(lines), "\n".join(notes))))
+    lines = "\n".join((_row(table.head), f"|{rule}|", *map(_row, table.rows)))
+    notes = "\n".join(f"- {_text(note)}" for note in table.notes)
+    return "\n\n".join(filter(None, (f"**{_text(table.caption)}**", lines, notes)))
 
 
-def _row(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(_text(cell) for cell in cells) + " |"
+def _row(row: tuple[str, ...]) -> str:
+    mark = "*" if isinstance(row, PaperRow) else ""
+    return "| " + " | ".join(f"{mark}{_text(cell)}{mark}" for cell in row) + " |"
 
 
 def _text(text: str) -> str:

@@ -1,9 +1,6 @@
 """The paper's tables that no experiment here repeats."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
-
-from mats.evaluation.reporting.cells import Section, Table, number, percent
+from mats.evaluation.reporting.cells import PaperRow, Section, Table, number, percent
 from mats.evaluation.reporting.results import Json
 
 _OTHERS = (
@@ -16,34 +13,25 @@ _SHORT = {"match@1": "Match@1", "match@3": "Match@3", "p50_ms": "p50, ms", "end_
 
 
 def paper_tables(paper: Json) -> Section:
-    """A section with the paper's numbers."""
-    tables = (_table(paper[key], id, caption, what) for key, id, caption, what in _OTHERS)
     return Section(
         id="theirs",
         title="The paper's other tables",
         summary="Copied from the paper, on its data and by its models; not measured with this code. Shares "
         "are in per cent.",
-        tables=tuple(tables),
+        tables=tuple(_table(paper[key], id, caption, what) for key, id, caption, what in _OTHERS),
     )
 
 
 def _table(known: Json, id: str, caption: str, what: str) -> Table:
-    rows: Mapping[str, Mapping[str, Mapping[str, Any]]] = known["rows"]
-    columns = tuple(dict.fromkeys(_columns(rows.values())))
-    cells = tuple(
-        (row, name, *(number(one[c]) if c.endswith("_ms") else percent(one.get(c)) for c in columns))
-        for row, named in rows.items()
-        for name, one in named.items()
-    )
+    rows = [(row, name, one) for row, named in known["rows"].items() for name, one in named.items()]
+    columns = tuple(dict.fromkeys(column for *_, one in rows for column in one))
     return Table(
         id=id,
         caption=f"{caption} ({known['table']})",
         head=("set", what, *(_SHORT.get(column, column) for column in columns)),
-        rows=cells,
+        rows=tuple(
+            PaperRow((row, name, *(number(one[c]) if c.endswith("_ms") else percent(one.get(c)) for c in columns)))
+            for row, name, one in rows
+        ),
         labels=2,
-        paper_rows=frozenset(range(len(cells))),
     )
-
-
-def _columns(rows: Iterable[Mapping[str, Mapping[str, Any]]]) -> Iterable[str]:
-    return (column for named in rows for one in named.values() for column in one)

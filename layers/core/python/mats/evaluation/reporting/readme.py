@@ -4,7 +4,7 @@ import json
 import sys
 from typing import Any
 
-from mats.evaluation.reporting.results import RESULTS
+from mats.evaluation.reporting.results import RESULTS, Json, read_results
 from mats.resources import REPOSITORY
 
 README = REPOSITORY / "README.md"
@@ -13,7 +13,6 @@ _MODEL = "all-MiniLM-L6-v2"
 
 
 def main() -> None:
-    """Update the README."""
     before = README.read_text(encoding="utf-8")
     after = render_readme(before)
     README.write_text(after, encoding="utf-8")
@@ -22,7 +21,9 @@ def main() -> None:
 
 def render_readme(readme: str) -> str:
     """The README with the answer and the tables of the results."""
-    return _replace_block(_replace_block(readme, "answer", _answer()), "results", tables())
+    main = _load("experiment-main")
+    tables = "\n\n".join((_retrieval(main), _speed(), _origin(main["provenance"])))
+    return _replace_block(_replace_block(readme, "answer", _answer()), "results", tables)
 
 
 def _replace_block(readme: str, name: str, text: str) -> str:
@@ -34,7 +35,7 @@ def _replace_block(readme: str, name: str, text: str) -> str:
 
 def _answer() -> str:
     """The measured answer to the README's query, formatted, without empty attributes."""
-    answer = _load("bench-answer")["answer"]
+    answer = dict(_load("bench-answer")["answer"])
     answer["results"] = [
         {key: value for key, value in result.items() if value not in ("", None)} for result in answer["results"]
     ]
@@ -51,12 +52,7 @@ def _format_json(value: Any, indent: str = "") -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def tables() -> str:
-    """Retrieval, then speed."""
-    return "\n\n".join((_retrieval(_load("experiment-main")), _speed(), _origin()))
-
-
-def _retrieval(results: dict[str, Any]) -> str:
+def _retrieval(results: Json) -> str:
     lines = [
         "| data set | capabilities | queries | plain BM25 @1 / @15 | mats, no LLM @1 / @15 | gain @1 | gain @15 |",
         "|---|---:|---:|---:|---:|---:|---:|",
@@ -71,57 +67,55 @@ def _retrieval(results: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _pair(system: dict[str, Any]) -> str:
+def _pair(system: Json) -> str:
     return f"{100 * system['match@1']['mean']:.1f} / {100 * system['match@15']['mean']:.1f}"
 
 
-def _points(gain: dict[str, float]) -> str:
+def _points(gain: Json) -> str:
     """Percentage points with their 95 % interval."""
     return f"{100 * gain['mean']:+.1f} [{100 * gain['low']:+.1f}, {100 * gain['high']:+.1f}]"
 
 
 def _speed() -> str:
-    small, large, taken = _load("bench-latency"), _load("bench-scale"), _load("bench-import")
-    call, load = _load("bench-rerank"), _load("bench-load")
-    memory, crowd = taken["resident_mb"], load["clients"]
-    return "\n".join(
-        (
-            "| what | measured |",
-            "|---|---|",
-            f"| one answer over {small['documents']:,} tools, {_MODEL} included | p50 {small['ms']['p50']:.1f} ms, "
-            f"p99 {small['ms']['p99']:.1f} ms |",
-            f"| one answer over {large['documents']:,} capabilities | p50 {large['ms']['p50']:.1f} ms, "
-            f"p99 {large['ms']['p99']:.1f} ms, {large['resident_mb']:,} MB resident |",
-            f"| registering {taken['documents']:,} tools end to end | {taken['per_second']:.0f} a second, "
-            f"{memory['at_the_end']:,} MB resident at the end, {memory['at_a_tenth']:,} MB at a tenth |",
-            f"| one rerank call over {call['k']} tools | p50 {call['input_tokens']['p50']:,.0f} and at most "
-            f"{call['input_tokens']['max']:,.0f} tokens in, at most {call['output_tokens']['max']:.0f} out |",
-            f"| one answer over HTTP with a reranker stand-in that takes {load['reranker_ms']} ms "
-            f"| p50 {load['one_client']['ms']['p50']:.0f} ms |",
-            f"| the same, {crowd['count']} clients at once for {crowd['seconds']} s "
-            f"| p50 {crowd['ms']['p50']:,.0f} ms, p95 {crowd['ms']['p95']:,.0f} ms, "
-            f"{crowd['errors']} errors in {crowd['answers']:,} answers |",
-            "| one answer over HTTP while the reranker is dead | "
-            f"p50 {load['reranker_dead_breaker_open']['dead']['ms']['p50']:.0f} ms |",
-            _console(),
-            *_in_aws(),
-        )
+    rows = ("| what | measured |", "|---|---|", *_on_this_machine(), *_under_load(), *_in_aws())
+    return "\n".join(rows)
+
+
+def _on_this_machine() -> tuple[str, ...]:
+    small, large, taken, call = map(_load, ("bench-latency", "bench-scale", "bench-import", "bench-rerank"))
+    memory = taken["resident_mb"]
+    return (
+        f"| one answer over {small['documents']:,} tools, {_MODEL} included | p50 {small['ms']['p50']:.1f} ms, "
+        f"p99 {small['ms']['p99']:.1f} ms |",
+        f"| one answer over {large['documents']:,} capabilities | p50 {large['ms']['p50']:.1f} ms, "
+        f"p99 {large['ms']['p99']:.1f} ms, {large['resident_mb']:,} MB resident |",
+        f"| registering {taken['documents']:,} tools end to end | {taken['per_second']:.0f} a second, "
+        f"{memory['at_the_end']:,} MB resident at the end, {memory['at_a_tenth']:,} MB at a tenth |",
+        f"| one rerank call over {call['k']} tools | p50 {call['input_tokens']['p50']:,.0f} and at most "
+        f"{call['input_tokens']['max']:,.0f} tokens in, at most {call['output_tokens']['max']:.0f} out |",
     )
 
 
-def _console() -> str:
-    """The slowest page of the console."""
-    measured = _load("bench-console")
-    name, slowest = max(measured["pages_ms"].items(), key=lambda page: float(page[1]["p50"]))
+def _under_load() -> tuple[str, ...]:
+    """HTTP with concurrent clients, and the slowest page of the console."""
+    load, console = _load("bench-load"), _load("bench-console")
+    crowd, dead = load["clients"], load["reranker_dead_breaker_open"]["dead"]
+    name, slowest = max(console["pages_ms"].items(), key=lambda page: float(page[1]["p50"]))
     return (
-        f"| the slowest page of the console over {measured['documents']:,} capabilities ({name}), "
-        f"from following a link until it is painted | p50 {slowest['p50']:.0f} ms, p95 {slowest['p95']:.0f} ms |"
+        f"| one answer over HTTP with a reranker stand-in that takes {load['reranker_ms']} ms "
+        f"| p50 {load['one_client']['ms']['p50']:.0f} ms |",
+        f"| the same, {crowd['count']} clients at once for {crowd['seconds']} s "
+        f"| p50 {crowd['ms']['p50']:,.0f} ms, p95 {crowd['ms']['p95']:,.0f} ms, "
+        f"{crowd['errors']} errors in {crowd['answers']:,} answers |",
+        f"| one answer over HTTP while the reranker is dead | p50 {dead['ms']['p50']:.0f} ms |",
+        f"| the slowest page of the console over {console['documents']:,} capabilities ({name}), "
+        f"from following a link until it is painted | p50 {slowest['p50']:.0f} ms, p95 {slowest['p95']:.0f} ms |",
     )
 
 
 def _in_aws() -> tuple[str, ...]:
-    """Rows of the AWS benchmarks, over a real OpenSearch node and Lambda's runtime client."""
-    answer, cold, parity = _load("aws-answer"), _load("aws-cold"), _load("aws-parity")
+    """Over a real OpenSearch node and Lambda's runtime client."""
+    answer, cold, parity = map(_load, ("aws-answer", "aws-cold", "aws-parity"))
     ours, grown = answer["merged"]["ms"], answer["as_filled"]["ms"]
     starts, layer = cold["discovery"], _load("vendor-layer")["layers"]["vendor"]
     size = f"{answer['documents']:,} capabilities of {answer['dimension']:,} components"
@@ -139,8 +133,7 @@ def _in_aws() -> tuple[str, ...]:
     )
 
 
-def _origin() -> str:
-    source = _load("experiment-main")["provenance"]
+def _origin(source: Json) -> str:
     machine = source["machine"]
     return (
         f"Match@k in %, bootstrap 95 % intervals over queries; measured at commit {source['commit']} "
@@ -148,9 +141,8 @@ def _origin() -> str:
     )
 
 
-def _load(name: str) -> dict[str, Any]:
-    results: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-    return results
+def _load(name: str) -> Json:
+    return read_results(RESULTS / f"{name}.json")
 
 
 if __name__ == "__main__":

@@ -1,22 +1,23 @@
 """Render the results of experiments as a folder with Markdown, JSON, figures and one HTML page."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mats.domain.errors import Fault
-from mats.evaluation.reporting import html_page, json_document, markdown
-from mats.evaluation.reporting.cells import Figure, Section, comma_list
+from mats.evaluation.reporting import html_page, markdown
+from mats.evaluation.reporting.cells import Figure, PaperRow, Section, Table, comma_list
 from mats.evaluation.reporting.component_sections import enrichment, field_weights, first_stage, signals
 from mats.evaluation.reporting.operation_sections import abstention, efficiency, kinds
 from mats.evaluation.reporting.paper_tables import paper_tables
-from mats.evaluation.reporting.results import EXPERIMENTS, Json, ResultsInvalid, load_results, paper
+from mats.evaluation.reporting.results import Json, ResultsInvalid, paper, read_results
 from mats.evaluation.reporting.style import png, style_context, svg
 from mats.evaluation.reporting.system_sections import decomposition, main, scale
 
 TITLE = "The paper's experiments, measured"
-_SECTIONS: Mapping[str, Callable[[Json, Json], Section]] = {
+SECTIONS: Mapping[str, Callable[[Json, Json], Section]] = {
     "main": main,
     "scale": scale,
     "decomposition": decomposition,
@@ -28,6 +29,7 @@ _SECTIONS: Mapping[str, Callable[[Json, Json], Section]] = {
     "kinds": kinds,
     "abstention": abstention,
 }
+"""By experiment, in the order of the report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,6 @@ class ExperimentReport:
 
     @property
     def figures(self) -> tuple[Figure, ...]:
-        """In the order of appearance."""
         return tuple(figure for section in self.sections for figure in section.figures)
 
     def markdown(self) -> str:
@@ -47,29 +48,54 @@ class ExperimentReport:
         return markdown.document(TITLE, self.intro, self.sections)
 
     def json(self) -> str:
-        """As JSON; independent of the library that draws the figures."""
-        return json_document.document(TITLE, self.intro, self.sections)
+        """As JSON for the console; text between backticks is code, and figures are files beside it."""
+        whole = {"title": TITLE, "intro": self.intro, "sections": [_section_json(section) for section in self.sections]}
+        return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+
+def _section_json(section: Section) -> dict[str, Any]:
+    return {
+        "id": section.id,
+        "title": section.title,
+        "says": section.summary,
+        "figures": [
+            {"id": figure.id, "caption": figure.caption, "alt": figure.alt, "src": f"{figure.id}.svg"}
+            for figure in section.figures
+        ],
+        "tables": [_table_json(table) for table in section.tables],
+    }
+
+
+def _table_json(table: Table) -> dict[str, Any]:
+    return {
+        "id": table.id,
+        "caption": table.caption,
+        "head": table.head,
+        "rows": table.rows,
+        "labels": table.labels,
+        "theirs": [i for i, row in enumerate(table.rows) if isinstance(row, PaperRow)],
+        "notes": table.notes,
+    }
 
 
 def build_report(folder: Path) -> ExperimentReport:
     """The report of the results in a folder.
 
     Raises:
-        ResultsInvalid: a results file has another shape than its experiment writes.
+        ResultsInvalid: a results file cannot be read, or has another shape than its experiment writes.
     """
-    results, known = load_results(folder), paper()
-    sections = tuple(_section(folder, name, results[name], known) for name in EXPERIMENTS if name in results)
+    files = {name: folder / f"experiment-{name}.json" for name in SECTIONS}
+    results, known = {name: read_results(path) for name, path in files.items() if path.exists()}, paper()
+    sections = tuple(_section(files[name], name, one, known) for name, one in results.items())
     return ExperimentReport(tuple(_intro(results)), (*sections, paper_tables(known)) if sections else ())
 
 
-def _section(folder: Path, name: str, results: Json, known: Json) -> Section:
+def _section(path: Path, name: str, results: Json, known: Json) -> Section:
     try:
-        return _SECTIONS[name](results, known)
+        return SECTIONS[name](results, known)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        path = folder / f"experiment-{name}.json"
-        raise ResultsInvalid(
-            [Fault(str(path), f"has another shape than `mats experiment {name}` writes: {error!r}")]
-        ) from error
+        message = f"has another shape than `mats experiment {name}` writes: {error!r}"
+        raise ResultsInvalid([Fault(str(path), message)]) from error
 
 
 def _intro(results: Mapping[str, Json]) -> list[str]:
@@ -77,20 +103,14 @@ def _intro(results: Mapping[str, Json]) -> list[str]:
         "Rendered by `mats report` from the results files. Shares are in per cent; the paper's numbers are in italics "
         "and come from other data."
     ]
-    missing = [name for name in EXPERIMENTS if name not in results]
+    missing = [name for name in SECTIONS if name not in results]
     if missing:
         lines.append(f"Not measured yet: {comma_list(missing)}.")
-    lines += [f"{comma_list(names)}: {origin}." for origin, names in _origins(results).items()]
-    return lines
-
-
-def _origins(results: Mapping[str, Json]) -> dict[str, list[str]]:
-    """The experiments by their provenance, as text."""
-    origins: dict[str, list[str]] = {}
+    names_by_origin: dict[str, list[str]] = {}
     for name, one in results.items():
         if isinstance(one.get("provenance"), Mapping):
-            origins.setdefault(_origin(one["provenance"]), []).append(name)
-    return origins
+            names_by_origin.setdefault(_origin(one["provenance"]), []).append(name)
+    return [*lines, *(f"{comma_list(names)}: {origin}." for origin, names in names_by_origin.items())]
 
 
 def _origin(source: Mapping[str, Any]) -> str:
@@ -104,19 +124,19 @@ def _origin(source: Mapping[str, Any]) -> str:
     )
 
 
-def write_report(made: ExperimentReport, out: Path) -> list[Path]:
+def write_report(report: ExperimentReport, out: Path) -> list[Path]:
     """Write a report to a folder, replacing an older one; the paths of the files."""
     out.mkdir(parents=True, exist_ok=True)
     drawings = {}
     written = [out / "report.md", out / "index.html", out / "report.json"]
-    for figure in made.figures:
+    for figure in report.figures:
         with style_context():
             canvas = figure.draw()
             drawings[figure.id] = svg(canvas)
             (out / f"{figure.id}.png").write_bytes(png(canvas))
         (out / f"{figure.id}.svg").write_text(drawings[figure.id], encoding="utf-8")
         written += [out / f"{figure.id}.svg", out / f"{figure.id}.png"]
-    whole = html_page.document(TITLE, made.intro, made.sections, drawings)
-    for path, text in zip(written, (made.markdown(), whole, made.json()), strict=False):
+    page = html_page.document(TITLE, report.intro, report.sections, drawings)
+    for path, text in zip(written, (report.markdown(), page, report.json()), strict=False):
         path.write_text(text, encoding="utf-8", errors="replace")
     return written

@@ -1,21 +1,20 @@
 """Results files: one per experiment or benchmark, each with its provenance."""
 
 import json
+import os
+import platform
+import subprocess
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from mats.domain.errors import Fault, Invalid
-from mats.evaluation.reporting.provenance import provenance
+from mats.evaluation.measures import RESAMPLES, SEED
 from mats.resources import REPOSITORY
 
-EXPERIMENTS = (
-    "main", "scale", "decomposition", "enrichment", "signals", "first-stage", "field-weights", "efficiency", "kinds",
-    "abstention",
-)  # fmt: skip
-"""In the order of the report."""
 RESULTS = REPOSITORY / "evaluation" / "results"
-_PAPER = Path(__file__).with_name("paper.json")
+_LIBRARIES = ("numpy", "onnxruntime", "pydantic", "rank-bm25", "scipy", "tokenizers")
 
 Json = Mapping[str, Any]
 
@@ -24,29 +23,49 @@ class ResultsInvalid(Invalid):
     """A results file has another shape than its experiment writes."""
 
 
-def load_results(folder: Path) -> dict[str, Json]:
-    """The results by experiment, without those that have no file.
-
-    Raises:
-        ResultsInvalid: a file cannot be read.
-    """
-    results = {}
-    for name in EXPERIMENTS:
-        path = folder / f"experiment-{name}.json"
-        if path.exists():
-            results[name] = _object(path)
-    return results
-
-
 def write_results(name: str, results: dict[str, Any]) -> Path:
-    """Write results with their provenance to the folder of results; the path."""
+    """Write results with their provenance; the path of the file."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    path.write_text(json.dumps({**results, "provenance": provenance()}, indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps({**results, "provenance": _provenance()}, indent=1) + "\n", encoding="utf-8")
     return path
 
 
-def _object(path: Path) -> Json:
+def _provenance() -> dict[str, Any]:
+    """The facts needed to repeat a measurement."""
+    return {
+        "commit": _git("rev-parse", "--short=12", "HEAD"),
+        "changed_files": len(_git("status", "--porcelain", "--untracked-files=no").splitlines()),
+        "machine": {"cpu": _cpu(), "cores": os.cpu_count(), "memory_gb": _memory_gb(), "system": platform.system()},
+        "python": platform.python_version(),
+        "libraries": {name: version(name) for name in _LIBRARIES},
+        "bootstrap": {"resamples": RESAMPLES, "seed": SEED},
+    }
+
+
+def _git(*arguments: str) -> str:
+    ran = subprocess.run(["git", *arguments], cwd=REPOSITORY, capture_output=True, text=True, check=False)  # noqa: S603, S607
+    return ran.stdout.strip()
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def _memory_gb() -> int:
+    return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
+
+
+def read_results(path: Path) -> Json:
+    """The object in a file of JSON.
+
+    Raises:
+        ResultsInvalid: there is none, or the file cannot be read.
+    """
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -58,7 +77,7 @@ def _object(path: Path) -> Json:
 
 def paper() -> Json:
     """The numbers of the paper, by table."""
-    return _object(_PAPER)
+    return read_results(Path(__file__).with_name("paper.json"))
 
 
 def not_run_reason(value: object) -> str:

@@ -12,10 +12,7 @@ from matplotlib.figure import Figure
 
 INK, PAPER = "#1a1a1a", "#ffffff"
 INK_ON_DARK, PAPER_ON_DARK = "#e8e8e8", "#16181d"
-GRID = "#9a9a9a"
-BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW = (
-    "#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#f0e442",
-)  # fmt: skip
+BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY = "#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9"
 """Okabe & Ito, Color Universal Design (2008); distinguishable with any colour vision."""
 COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, INK)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "*", "p")
@@ -38,7 +35,7 @@ _RC: dict[Any, Any] = {
     "ytick.color": INK,
     "xtick.labelsize": 12,
     "ytick.labelsize": 12,
-    "grid.color": GRID,
+    "grid.color": "#9a9a9a",
     "grid.alpha": 0.45,
     "grid.linewidth": 0.7,
     "legend.frameon": False,
@@ -53,6 +50,13 @@ _RC: dict[Any, Any] = {
     "svg.hashsalt": "mats",
     "path.simplify": False,
 }
+_BARS: Mapping[str, Any] = {
+    "edgecolor": INK,
+    "linewidth": 0.8,
+    "error_kw": {"ecolor": INK, "elinewidth": 1.3, "capsize": 3},
+}
+_SIDES = ((-0.2, SKY, ""), (0.2, ORANGE, "///"))
+"""Offset, colour and hatch of the first and the second bar of a pair."""
 _STYLE = re.compile(r' style="([^"]*)"')
 _DARK = f"""<style type="text/css">@media (prefers-color-scheme: dark) {{
    [fill="{INK}"] {{ fill: {INK_ON_DARK} }}
@@ -66,7 +70,7 @@ _DARK = f"""<style type="text/css">@media (prefers-color-scheme: dark) {{
 
 @contextmanager
 def style_context() -> Iterator[None]:
-    """The style of the report, independent of the user's configuration."""
+    """Independent of the user's configuration of matplotlib."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_RC)
@@ -86,13 +90,11 @@ def svg(figure: Figure) -> str:
 
 
 def _attributes(style: re.Match[str]) -> str:
-    """`fill: none; stroke: #000` as attributes."""
     pairs = (part.split(":", 1) for part in style.group(1).split(";") if ":" in part)
     return "".join(f' {name.strip()}="{value.strip()}"' for name, value in pairs)
 
 
 def png(figure: Figure) -> bytes:
-    """The figure as PNG, 150 dots to the inch."""
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=150, metadata={"Software": None})
     return out.getvalue()
@@ -106,7 +108,6 @@ def panels(rows: int, columns: int, *, height: float, **options: Any) -> tuple[F
 
 
 def legend_below(figure: Figure, panel: Axes, *, columns: int) -> None:
-    """One legend for all panels, under them."""
     handles, labels = panel.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=min(columns, max(1, len(labels))))
 
@@ -131,5 +132,22 @@ def error_bars(estimates: Sequence[Mapping[str, float] | None]) -> tuple[list[fl
     return means, [below, above]
 
 
-WHISKERS: Mapping[str, Any] = {"ecolor": INK, "elinewidth": 1.3, "capsize": 3}
-EDGES: Mapping[str, Any] = {"edgecolor": INK, "linewidth": 0.8}
+def bars(
+    panel: Axes, side: int, label: str, estimates: Sequence[Mapping[str, float] | None], *, vertical: bool = False
+) -> None:
+    """The first (`side` 0) or second (1) bar of the pairs at 0, 1, 2 …, with intervals."""
+    shift, colour, hatch = _SIDES[side]
+    at = [i + shift for i in range(len(estimates))]
+    means, intervals = error_bars(estimates)
+    if vertical:
+        panel.bar(at, means, 0.38, yerr=intervals, color=colour, hatch=hatch, label=label, **_BARS)
+    else:
+        panel.barh(at, means, 0.38, xerr=intervals, color=colour, hatch=hatch, label=label, **_BARS)
+
+
+def diamonds(panel: Axes, x: Sequence[float], y: Sequence[float], *, label: str | None) -> None:
+    """Markers over the bars."""
+    panel.plot(
+        x, y, linestyle="none", marker="D", markersize=8, color=PAPER, markeredgecolor=INK, markeredgewidth=1.4,
+        label=label, zorder=5,
+    )  # fmt: skip

@@ -1,6 +1,6 @@
 """The interface of a system under test, and how it is asked many queries."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -17,7 +17,7 @@ Progress: TypeAlias = Callable[[int], None]
 
 
 def no_progress(count: int) -> None:
-    """Default: no progress bar."""
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,6 @@ Answers: TypeAlias = Mapping[str, SystemAnswer]
 
 
 def run_of(answers: Answers) -> Run:
-    """The ranked ids of every query."""
     return {query: answer.ranked for query, answer in answers.items()}
 
 
@@ -56,15 +55,10 @@ def ask(
     system: RankingSystem, queries: Sequence[JudgedQuery], *, at_once: int = 1, progress: Progress = no_progress
 ) -> Answers:
     """The answer to every query, in their order; `at_once` is the number of threads."""
-    if at_once == 1:
-        return dict(_with_progress(queries, map(system, queries), progress))
+    answers: dict[str, SystemAnswer] = {}
     with ThreadPoolExecutor(at_once) as pool:
-        return dict(_with_progress(queries, pool.map(system, queries), progress))
-
-
-def _with_progress(
-    queries: Sequence[JudgedQuery], answers: Iterable[SystemAnswer], progress: Progress
-) -> Iterable[tuple[str, SystemAnswer]]:
-    for query, answer in zip(queries, answers, strict=True):
-        progress(1)
-        yield query.id, answer
+        results = map(system, queries) if at_once == 1 else pool.map(system, queries)
+        for query, answer in zip(queries, results, strict=True):
+            answers[query.id] = answer
+            progress(1)
+    return answers

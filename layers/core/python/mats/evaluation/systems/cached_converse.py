@@ -36,6 +36,7 @@ class ReplyCache:
         Raises:
             StorageUnusable: it cannot be opened, or is another file.
         """
+        self._lock = threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(
@@ -49,15 +50,10 @@ class ReplyCache:
             raise StorageUnusable(
                 f"the reply cache {path} cannot be opened: {error}; move it away or set MATS_CACHE"
             ) from error
-        self._lock = threading.Lock()
 
     @classmethod
     def open(cls, settings: Settings) -> "ReplyCache":
-        """The cache in the cache folder of the settings.
-
-        Raises:
-            StorageUnusable: the file cannot be opened.
-        """
+        """The cache in the cache folder of the settings."""
         return cls((settings.cache or bootstrap.user_cache()) / "replies.db")
 
     def get(self, request: Mapping[str, Any]) -> CachedResponse | None:
@@ -73,11 +69,6 @@ class ReplyCache:
         row = (_key(request), str(request["modelId"]), json.dumps(cached.response), cached.took_ms)
         with self._lock:
             self._connection.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?)", row)
-
-    def close(self) -> None:
-        """Close the file."""
-        with self._lock:
-            self._connection.close()
 
 
 def _key(request: Mapping[str, Any]) -> bytes:
@@ -102,18 +93,13 @@ class CachedConverse:
     prices: Prices
 
     def __call__(self, request: Mapping[str, Any]) -> ConverseReply:
+        return self.send(request).reply
+
+    def send(self, request: Mapping[str, Any]) -> TimedReply:
         """The reply, cached or new.
 
         Raises:
             DependencyFailed: the model did not answer; NotPermitted if an operator has to act.
-        """
-        return self.send(request).reply
-
-    def send(self, request: Mapping[str, Any]) -> TimedReply:
-        """The reply with the duration of its call.
-
-        Raises:
-            DependencyFailed: as for a call.
         """
         if known := self.cache.get(request):
             usage = self.prices.usage(str(request["modelId"]), *token_counts(known.response))
@@ -144,11 +130,6 @@ class RecordedConverse:
     denied: NotPermitted | None = None
 
     def __call__(self, request: Mapping[str, Any]) -> ConverseReply:
-        """The reply.
-
-        Raises:
-            DependencyFailed: as for CachedConverse.
-        """
         try:
             call = self.converse.send(request)
         except NotPermitted as error:

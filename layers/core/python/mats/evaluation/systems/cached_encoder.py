@@ -53,6 +53,6 @@ class CachedEncoder:
 
 
 def cached_encoder(settings: Settings, bedrock: "Bedrock | None" = None) -> Encoder | None:
-    """The encoder of the settings with a document cache; None if they say `none`. Titan is made by `bedrock`."""
+    """The encoder of the settings; None if they say `none`. Titan is made by `bedrock`."""
     encoder = bootstrap.load_encoder(settings, bedrock)
     return CachedEncoder(encoder, settings.cache or bootstrap.user_cache()) if encoder else None

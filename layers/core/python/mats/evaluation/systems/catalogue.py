@@ -1,10 +1,14 @@
 """Every system under test as a value: the production pipeline with one thing changed, or a baseline."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import partial
+from typing import TypeAlias
 
 from mats import bootstrap
+from mats.domain.query import Filter
+from mats.domain.registration import Registration
+from mats.domain.trace import Trace
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems import conversation
 from mats.evaluation.systems.base import RankingSystem, SystemAnswer
@@ -15,8 +19,13 @@ from mats.evaluation.systems.plain_bm25 import PlainBm25
 from mats.evaluation.systems.regex import Regex
 from mats.evaluation.systems.search_and_pick import SearchAndPick
 from mats.evaluation.systems.trial_and_error import TrialAndError
-from mats.evaluation.systems.workbench import NeuralOnlyIndex, Workbench
+from mats.evaluation.systems.workbench import Workbench
 from mats.usecases.discover import Discover
+from mats.usecases.retrieve import Retrieve, Retrieved
+from mats.usecases.stages import Stages
+
+FirstStage: TypeAlias = Callable[[Discover], Discover]
+"""Changes the retrieval of a pipeline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +40,30 @@ class Variant:
     """The hash of its prompt; empty without a model."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class NeuralOnly(Retrieve):
+    """Retrieval without lexical search; candidates have a lexical signal only with `measures_bm25`."""
+
+    measures_bm25: bool
+
+    def __call__(self, text: str, terms: Sequence[str], admitted: Filter, stages: Stages, trace: Trace) -> Retrieved:
+        found = Retrieve.__call__(self, text, (), admitted, stages, trace)
+        return replace(found, terms=terms if self.measures_bm25 else None)
+
+
+def as_shipped(discover: Discover) -> Discover:
+    return discover
+
+
+def lexical(discover: Discover) -> Discover:
+    return replace(discover, retrieve=replace(discover.retrieve, encoder=None))
+
+
+def dense(discover: Discover, *, measures_bm25: bool = False) -> Discover:
+    shipped = {field.name: getattr(discover.retrieve, field.name) for field in fields(Retrieve)}
+    return replace(discover, retrieve=NeuralOnly(**shipped, measures_bm25=measures_bm25))
+
+
 def _plain_bm25(bench: Workbench) -> RankingSystem:
     plain, k = PlainBm25(bench.dataset.registrations), bench.settings.k
 
@@ -41,82 +74,57 @@ def _plain_bm25(bench: Workbench) -> RankingSystem:
     return answer
 
 
-def lexical(discover: Discover) -> Discover:
-    """The pipeline with lexical search alone."""
-    return replace(discover, retrieve=replace(discover.retrieve, encoder=None))
+def _first_stage(name: str, description: str, first_stage: FirstStage, *needs: str) -> Variant:
+    return Variant(
+        name=name,
+        description=description,
+        needs=frozenset(needs),
+        build=lambda bench: shortlist_system(first_stage(bench.discover)),
+    )
 
 
-def dense(discover: Discover, *, measures_bm25: bool = False) -> Discover:
-    """The pipeline with neural search alone; candidates have a lexical signal only with `measures_bm25`."""
-    index = NeuralOnlyIndex(discover.retrieve.index, measures_bm25)
-    return replace(discover, retrieve=replace(discover.retrieve, index=index))
-
-
-def _chat(bench: Workbench) -> ChatModel:
-    return bench.models.chat(bench.settings.rerank_model)
-
-
-def _with_reranker(first_stage: Callable[[Discover], Discover]) -> Callable[[Workbench], RankingSystem]:
+def _pipeline(name: str, description: str, first_stage: FirstStage, *needs: str) -> Variant:
     """The whole pipeline over a first stage, with the reranker of the settings."""
-    return lambda bench: reranked_system(first_stage(bench.discover), bench.models, bench.settings.rerank_model)
+    return Variant(
+        name=name,
+        description=description,
+        needs=frozenset(needs),
+        prompt=lambda: bootstrap.prompt("rerank").hash,
+        build=lambda bench: reranked_system(first_stage(bench.discover), bench.models, bench.settings.rerank_model),
+    )
 
 
-def _as_shipped(discover: Discover) -> Discover:
-    return discover
+def _picker(
+    name: str, description: str, system: Callable[[Sequence[Registration], ChatModel], RankingSystem]
+) -> Variant:
+    """A model that picks from the registry without the pipeline."""
+    return Variant(
+        name=name,
+        description=description,
+        needs=frozenset({"llm"}),
+        prompt=lambda: conversation.prompt(name).hash,
+        build=lambda bench: system(bench.dataset.registrations, bench.models.chat(bench.settings.rerank_model)),
+    )
 
-
-def _prompt(name: str) -> Callable[[], str]:
-    return lambda: conversation.prompt(name).hash
-
-
-def _rerank_prompt() -> str:
-    return bootstrap.prompt("rerank").hash
-
-
-_ENCODER, _LLM = frozenset({"encoder"}), frozenset({"llm"})
 
 _ALL = (
     Variant(
         name="regex", description="every word of the query as a pattern, no model",
         build=lambda bench: Regex(bench.dataset.registrations, bench.settings.k),
     ),
-    Variant(
-        name="full-ctx", description="the whole registry in one prompt, a model picks", needs=_LLM,
-        prompt=_prompt("full-ctx"), build=lambda bench: FullContext(bench.dataset.registrations, _chat(bench)),
-    ),
-    Variant(
-        name="search-and-pick", description="a model searches with plain BM25, then picks", needs=_LLM,
-        prompt=_prompt("search-and-pick"), build=lambda bench: SearchAndPick(bench.dataset.registrations, _chat(bench)),
-    ),
-    Variant(
-        name="trial-and-err", description="a model lists and tries; its final try counts", needs=_LLM,
-        prompt=_prompt("trial-and-err"), build=lambda bench: TrialAndError(bench.dataset.registrations, _chat(bench)),
-    ),
+    _picker("full-ctx", "the whole registry in one prompt, a model picks", FullContext),
+    _picker("search-and-pick", "a model searches with plain BM25, then picks", SearchAndPick),
+    _picker("trial-and-err", "a model lists and tries; its final try counts", TrialAndError),
     Variant(name="bm25", description="plain BM25 over name and description, the baseline", build=_plain_bm25),
-    Variant(
-        name="lexical", description="our fielded BM25 alone",
-        build=lambda bench: shortlist_system(lexical(bench.discover)),
+    _first_stage("lexical", "our fielded BM25 alone", lexical),
+    _first_stage("dense", "vectors alone", dense, "encoder"),
+    _first_stage("hybrid", "words and vectors, fused: the first stage as shipped", as_shipped, "encoder"),
+    _pipeline("pipeline-bm25", "our fielded BM25 alone finds, the model reranks", lexical, "llm"),
+    _pipeline(
+        "pipeline-dense", "vectors alone find, words are measured, the model reranks",
+        partial(dense, measures_bm25=True), "llm", "encoder",
     ),
-    Variant(
-        name="dense", description="vectors alone", needs=_ENCODER,
-        build=lambda bench: shortlist_system(dense(bench.discover)),
-    ),
-    Variant(
-        name="hybrid", description="words and vectors, fused: the first stage as shipped", needs=_ENCODER,
-        build=lambda bench: shortlist_system(bench.discover),
-    ),
-    Variant(
-        name="pipeline-bm25", description="our fielded BM25 alone finds, the model reranks", needs=_LLM,
-        prompt=_rerank_prompt, build=_with_reranker(lexical),
-    ),
-    Variant(
-        name="pipeline-dense", description="vectors alone find, words are measured, the model reranks",
-        needs=_LLM | _ENCODER, prompt=_rerank_prompt, build=_with_reranker(partial(dense, measures_bm25=True)),
-    ),
-    Variant(
-        name="pipeline-hybrid", description="the whole pipeline as shipped", needs=_LLM | _ENCODER,
-        prompt=_rerank_prompt, build=_with_reranker(_as_shipped),
-    ),
+    _pipeline("pipeline-hybrid", "the whole pipeline as shipped", as_shipped, "llm", "encoder"),
 )  # fmt: skip
 VARIANTS: Mapping[str, Variant] = {variant.name: variant for variant in _ALL}
 SYNONYMS = {"neural": "dense"}

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from mats.adapters.bedrock.converse import ToolCall, dialect_of
 from mats.domain.usage import Usage
@@ -51,17 +51,15 @@ Message: TypeAlias = UserMessage | ModelTurn
 """They alternate, a user's message first; the message after a turn holds the result of every call of that turn."""
 
 
-class ChatModel(Protocol):
-    """A model that converses. Safe to call from several threads."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatModel:
+    """A model on Bedrock that converses, one Converse call per turn. Safe to call from several threads."""
+
+    converse: CachedConverse
+    model: str
 
     def turn(
-        self,
-        system: str,
-        messages: Sequence[Message],
-        tools: Sequence[ToolSpec],
-        *,
-        must_call: str,
-        max_tokens: int,
+        self, system: str, messages: Sequence[Message], tools: Sequence[ToolSpec], *, must_call: str, max_tokens: int
     ) -> ModelTurn:
         """The model's next message, at temperature 0.
 
@@ -76,63 +74,27 @@ class ChatModel(Protocol):
         Raises:
             DependencyFailed: the model did not answer; NotPermitted if an operator has to act.
         """
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConverseChat:
-    """A chat model on Bedrock; one Converse call per turn."""
-
-    converse: CachedConverse
-    model: str
-
-    def turn(
-        self,
-        system: str,
-        messages: Sequence[Message],
-        tools: Sequence[ToolSpec],
-        *,
-        must_call: str,
-        max_tokens: int,
-    ) -> ModelTurn:
-        request = _request(self.model, system, messages, tools, must_call=must_call, max_tokens=max_tokens)
+        specs = [
+            {"toolSpec": {"name": t.name, "description": t.description, "inputSchema": {"json": dict(t.schema)}}}
+            for t in tools
+        ]
+        request: dict[str, Any] = {
+            "modelId": self.model,
+            "system": [{"text": system}],
+            "messages": [_message(message) for message in messages],
+            "inferenceConfig": {"maxTokens": max_tokens, "temperature": 0.0},
+            "toolConfig": {"tools": specs},
+        }
+        dialect = dialect_of(self.model)
+        if choice := _tool_choice(must_call, dialect.choice):
+            request["toolConfig"]["toolChoice"] = choice
+        if dialect.extra:
+            request["additionalModelRequestFields"] = dict(dialect.extra)
         call = self.converse.send(request)
+        reply, calls = call.reply, _valid_calls(call.reply.calls, len(messages))
         return ModelTurn(
-            text=call.reply.text,
-            calls=_valid_calls(call.reply.calls, len(messages)),
-            stop=call.reply.stop,
-            usage=call.reply.usage,
-            took_ms=call.took_ms,
-            cached=call.cached,
+            text=reply.text, calls=calls, stop=reply.stop, usage=reply.usage, took_ms=call.took_ms, cached=call.cached
         )
-
-
-def _request(
-    model: str,
-    system: str,
-    messages: Sequence[Message],
-    tools: Sequence[ToolSpec],
-    *,
-    must_call: str,
-    max_tokens: int,
-) -> dict[str, Any]:
-    specs = [
-        {"toolSpec": {"name": t.name, "description": t.description, "inputSchema": {"json": dict(t.schema)}}}
-        for t in tools
-    ]
-    request: dict[str, Any] = {
-        "modelId": model,
-        "system": [{"text": system}],
-        "messages": [_message(message) for message in messages],
-        "inferenceConfig": {"maxTokens": max_tokens, "temperature": 0.0},
-        "toolConfig": {"tools": specs},
-    }
-    dialect = dialect_of(model)
-    if choice := _tool_choice(must_call, dialect.choice):
-        request["toolConfig"]["toolChoice"] = choice
-    if dialect.extra:
-        request["additionalModelRequestFields"] = dict(dialect.extra)
-    return request
 
 
 def _tool_choice(must_call: str, supported: str | None) -> Mapping[str, Any]:

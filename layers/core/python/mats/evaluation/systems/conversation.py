@@ -4,14 +4,15 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.fence import encode_json, visible
-from mats.domain.prompt import Prompt
+from mats.domain.prompt import Prompt, fill_template
 from mats.domain.registration import Registration
 from mats.domain.usage import Usage
+from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import LONGEST_QUERY, SystemAnswer
 from mats.evaluation.systems.chat_model import ChatModel, Message, ModelTurn, ToolSpec, UserMessage
 
@@ -22,19 +23,6 @@ _REFUSALS = ("content_filtered", "guardrail_intervened")
 def prompt(name: str) -> Prompt:
     """A prompt of `prompts/`; its `tool` is the one that ends a conversation."""
     return Prompt.parse((_PROMPTS / f"{name}.md").read_text("utf-8"))
-
-
-def tool_spec(text: Prompt, part: str = "") -> ToolSpec:
-    """The tool of a prompt, or the tool in the named section of it."""
-    spec: Mapping[str, Any] = text.tool
-    if part:
-        spec = json.loads(text.parts[part].removeprefix("```json").removesuffix("```"))
-    return ToolSpec(name=spec["name"], description=spec["description"], schema=spec["schema"])
-
-
-def fence_query(query: str) -> str:
-    """A query for a prompt, truncated to the API's limit: JSON that cannot leave its fence."""
-    return encode_json(visible(query[:LONGEST_QUERY]))
 
 
 def alphabetical(registrations: Sequence[Registration]) -> list[Registration]:
@@ -54,6 +42,10 @@ def list_line(number: int, registration: Registration, *, max_chars: int | None 
     return f"{number} {encode_json(f'{name}: {description}' if description else name)}"
 
 
+class NoPick(Exception):
+    """A conversation ended without a valid pick; the message says why."""
+
+
 @dataclass(kw_only=True)
 class Conversation:
     """One query's conversation. Its cost so far is known also when the model fails."""
@@ -65,8 +57,35 @@ class Conversation:
     messages: list[Message] = field(default_factory=list)
     turns: list[ModelTurn] = field(default_factory=list)
 
+    @classmethod
+    def about(
+        cls,
+        query: JudgedQuery,
+        chat: ChatModel,
+        text: Prompt,
+        *tools: str,
+        context: Sequence[str] = (),
+        max_tokens: int,
+    ) -> Self:
+        """A conversation that starts with a query: truncated to the API's limit, as JSON that cannot leave its fence.
+
+        `tools` are the sections of tools beside the prompt's own; the texts of `context` precede the request.
+        """
+        request = fill_template(text.request, {"query": encode_json(visible(query.text[:LONGEST_QUERY]))})
+        specs = [
+            *(json.loads(text.parts[name].removeprefix("```json").removesuffix("```")) for name in tools),
+            text.tool,
+        ]
+        opened = cls(
+            chat=chat,
+            system=text.system,
+            tools=[ToolSpec(name=s["name"], description=s["description"], schema=s["schema"]) for s in specs],
+            max_tokens=max_tokens,
+        )
+        opened.add(*context, request)
+        return opened
+
     def add(self, *texts: str, results: Sequence[tuple[str, str]] = ()) -> None:
-        """Add a user's message."""
         self.messages.append(UserMessage(texts=texts, results=results))
 
     def next_turn(self, must_call: str) -> ModelTurn:
@@ -74,16 +93,30 @@ class Conversation:
 
         Raises:
             DependencyFailed: it did not answer.
+            NoPick: it refused.
         """
         turn = self.chat.turn(self.system, self.messages, self.tools, must_call=must_call, max_tokens=self.max_tokens)
         self.messages.append(turn)
         self.turns.append(turn)
+        if turn.stop in _REFUSALS and not turn.calls:
+            raise NoPick(f"the model refused ({turn.stop})")
         return turn
 
     def answer(
-        self, picked: Id | None, *, retrieved: Sequence[Id] = (), failed: str = "", unseen: int = 0
+        self, converse: Callable[[], Id | None], *, retrieved: Sequence[Id] = (), unseen: int = 0
     ) -> SystemAnswer:
-        """The answer with the cost of the whole conversation."""
+        """What `converse` picks, with the cost of the whole conversation; a failure if it raises NoPick.
+
+        Raises:
+            NotPermitted: an operator has to act before any query can be answered.
+        """
+        picked, failed = None, ""
+        try:
+            picked = converse()
+        except NotPermitted:
+            raise
+        except (DependencyFailed, NoPick) as error:
+            failed = str(error)
         return SystemAnswer(
             ranked=() if picked is None else (picked,),
             retrieved=retrieved,
@@ -94,25 +127,6 @@ class Conversation:
             calls=len(self.turns),
             cached=sum(turn.cached for turn in self.turns),
         )
-
-
-def fault_of(converse: Callable[[], str]) -> str:
-    """The fault that a conversation returns, or the error of the model; empty if there is none.
-
-    Raises:
-        NotPermitted: an operator has to act before any query can be answered.
-    """
-    try:
-        return converse()
-    except NotPermitted:
-        raise
-    except DependencyFailed as error:
-        return str(error)
-
-
-def refusal(turn: ModelTurn) -> str:
-    """The fault of a refused turn; empty if the model answered."""
-    return f"the model refused ({turn.stop})" if turn.stop in _REFUSALS and not turn.calls else ""
 
 
 def results_of(turn: ModelTurn, call_tool: Callable[[str, Mapping[str, Any]], str]) -> list[tuple[str, str]]:

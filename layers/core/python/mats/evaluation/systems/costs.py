@@ -31,19 +31,15 @@ class CostEstimate:
 
 
 def estimate_cost(variant: Variant, settings: Settings, queries: int, *, what: str = "") -> CostEstimate:
-    """The cost of asking a system so many queries; nothing for a system without an LLM."""
+    """Nothing for a system without an LLM."""
     calls = queries * _TURNS.get(variant.name, 1) if "llm" in variant.needs else 0
-    tokens = _TOKENS.get(variant.name) or _rerank_tokens(settings.k)
-    return _estimate(what or variant.name, settings.rerank_model, calls, tokens)
+    fixed, candidate = _RERANK_TOKENS, _CANDIDATE_TOKENS
+    rerank_tokens = fixed[0] + settings.k * candidate[0], fixed[1] + settings.k * candidate[1]
+    return _estimate(what or variant.name, settings.rerank_model, calls, _TOKENS.get(variant.name, rerank_tokens))
 
 
 def estimate_writing_cost(settings: Settings, registrations: int, *, what: str = "enrichment") -> CostEstimate:
-    """The cost of describing so many registrations, at one call each."""
     return _estimate(what, settings.writer_model, registrations, _WRITER_TOKENS)
-
-
-def _rerank_tokens(k: int) -> tuple[int, int]:
-    return _RERANK_TOKENS[0] + k * _CANDIDATE_TOKENS[0], _RERANK_TOKENS[1] + k * _CANDIDATE_TOKENS[1]
 
 
 def _estimate(what: str, model: str, calls: int, tokens: tuple[int, int]) -> CostEstimate:

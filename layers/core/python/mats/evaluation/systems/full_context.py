@@ -9,18 +9,8 @@ from mats.domain.prompt import fill_template
 from mats.domain.registration import Registration
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import SystemAnswer
-from mats.evaluation.systems.chat_model import ChatModel
-from mats.evaluation.systems.conversation import (
-    Conversation,
-    alphabetical,
-    fault_of,
-    fence_query,
-    list_line,
-    parse_int,
-    prompt,
-    refusal,
-    tool_spec,
-)
+from mats.evaluation.systems.chat_model import ChatModel, ModelTurn
+from mats.evaluation.systems.conversation import Conversation, NoPick, alphabetical, list_line, parse_int, prompt
 
 BUDGET = 480_000
 """Characters of the list: the paper's "480k character budget, alphabetic truncation when exceeded"."""
@@ -38,7 +28,6 @@ class FullContext:
     """
 
     def __init__(self, registrations: Sequence[Registration], chat: ChatModel, *, budget: int = BUDGET) -> None:
-        """List as many of these as fit into a budget of characters."""
         self._chat, self._prompt = chat, prompt("full-ctx")
         ordered = alphabetical(registrations)
         lines = _within([list_line(number, each) for number, each in enumerate(ordered, start=1)], budget)
@@ -49,37 +38,24 @@ class FullContext:
 
     def __call__(self, query: JudgedQuery) -> SystemAnswer:
         """The one pick; a pick that is not in the list is a failure."""
-        conversation = Conversation(
-            chat=self._chat, system=self._prompt.system, tools=[tool_spec(self._prompt)], max_tokens=_MAX_TOKENS
+        conversation = Conversation.about(
+            query, self._chat, self._prompt, context=[self._registry], max_tokens=_MAX_TOKENS
         )
-        conversation.add(self._registry, fill_template(self._prompt.request, {"query": fence_query(query.text)}))
-        picked: list[Id] = []
-        failed = fault_of(lambda: self._converse(conversation, picked))
         return conversation.answer(
-            picked[0] if picked else None, retrieved=self.listed_ids, failed=failed, unseen=self._unseen
+            lambda: self._pick(conversation.next_turn("pick")), retrieved=self.listed_ids, unseen=self._unseen
         )
 
-    def _converse(self, conversation: Conversation, picked: list[Id]) -> str:
-        """Let the model pick; the fault, if there is one."""
-        turn = conversation.next_turn("pick")
+    def _pick(self, turn: ModelTurn) -> Id | None:
         arguments = next((call.arguments for call in turn.calls if call.tool == "pick"), None)
         if not isinstance(arguments, dict):
-            return refusal(turn) or "it did not pick"
-        id, fault = self._parse(arguments)
-        picked += [] if id is None else [id]
-        return fault
-
-    def _parse(self, arguments: dict[str, object]) -> tuple[Id | None, str]:
-        """The picked id, and the fault of the arguments."""
+            raise NoPick("it did not pick")
         line = arguments.get("line")
-        if line is None and "line" in arguments:
-            return None, ""
         number = self._by_name.get(line) if isinstance(line, str) and line in self._by_name else parse_int(line)
-        if number == 0:
-            return None, ""
+        if number == 0 or (line is None and "line" in arguments):
+            return None
         if number is None or not 0 < number <= len(self.listed_ids):
-            return None, "it picked what is not in the list"
-        return self.listed_ids[number - 1], ""
+            raise NoPick("it picked what is not in the list")
+        return self.listed_ids[number - 1]
 
     @cached_property
     def _by_name(self) -> dict[str, int]:

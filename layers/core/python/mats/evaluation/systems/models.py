@@ -9,7 +9,7 @@ from mats import bootstrap
 from mats.adapters.bedrock.converse import Converse
 from mats.evaluation.systems.cached_converse import CachedConverse, ReplyCache
 from mats.evaluation.systems.cached_encoder import cached_encoder
-from mats.evaluation.systems.chat_model import ChatModel, ConverseChat
+from mats.evaluation.systems.chat_model import ChatModel
 from mats.ports import Encoder, Reranker, Writer
 from mats.settings import DEFAULT_ENCODER, TITAN, Settings
 
@@ -18,40 +18,25 @@ if TYPE_CHECKING:
 
 _CALLS_AT_ONCE = 8
 
-PAPER_MODELS: Mapping[str, str] = {
-    "Nova Micro": "amazon.nova-micro-v1:0",
-    "Nova Lite": "amazon.nova-lite-v1:0",
-    "Claude 3.5 Haiku": "us.anthropic.claude-3-5-haiku-20241022-v1:0",
-    "Claude Sonnet 4": "us.anthropic.claude-sonnet-4-20250514-v1:0",
-    "Qwen3 Next": "qwen.qwen3-next-80b-a3b",
-    "Mistral Large 3": "mistral.mistral-large-3-675b-instruct",
-}
-"""The models of the paper's two cross-model tables by their ids for `bedrock-runtime`.
-
-The Claude models are available through inference profiles only; `us.` is the profile of the United States.
-"""
-
 
 class PaperEncoder(NamedTuple):
     """MATS_ENCODER and MATS_QUERY_PREFIX for an encoder of the paper."""
 
     encoder: str
     query_prefix: str = ""
-    note: str = ""
 
 
 PAPER_ENCODERS: Mapping[str, PaperEncoder] = {
     "MiniLM": PaperEncoder(DEFAULT_ENCODER),
-    "BGE-large": PaperEncoder(
-        "BAAI/bge-large-en-v1.5", "Represent this sentence for searching relevant passages: ", "pooled by CLS"
-    ),
-    "ToolBench-IR": PaperEncoder(
-        "ToolBench/ToolBench_IR_bert_based_uncased",
-        note="if the hub has no model.safetensors of it, name a folder with the weights saved as such",
-    ),
-    "Titan": PaperEncoder(f"{TITAN}:0", note="on Bedrock"),
+    "BGE-large": PaperEncoder("BAAI/bge-large-en-v1.5", "Represent this sentence for searching relevant passages: "),
+    "ToolBench-IR": PaperEncoder("ToolBench/ToolBench_IR_bert_based_uncased"),
+    "Titan": PaperEncoder(f"{TITAN}:0"),
 }
-"""By the paper's name. Any BERT-style encoder can be used, by its name on the hub or its folder."""
+"""By the paper's name. Any BERT-style encoder can be used, by its name on the hub or its folder.
+
+BGE-large is pooled by CLS. If the hub has no model.safetensors of ToolBench-IR, name a folder with its weights saved as
+such.
+"""
 
 
 @dataclass(frozen=True)
@@ -62,7 +47,6 @@ class Models:
 
     @cached_property
     def encoder(self) -> Encoder | None:
-        """The encoder of the settings; None if they say `none`."""
         return cached_encoder(self.settings, self._bedrock if self.settings.encoder.startswith(TITAN) else None)
 
     @property
@@ -89,30 +73,17 @@ class Models:
         return CachedConverse(self._bedrock.online.converse, self._cache, bootstrap.prices())
 
     def reranker(self, model: str, converse: Converse | None = None) -> Reranker:
-        """The production reranker with any Converse model, through `converse` if given.
-
-        Raises:
-            DependencyFailed: as for `converse`.
-        """
+        """The production reranker with any Converse model, through `converse` if given."""
         from mats.adapters.bedrock.reranker import BedrockReranker  # noqa: PLC0415 - boto3, if Bedrock is enabled
 
         return BedrockReranker(converse=converse or self.converse, name=model, text=bootstrap.prompt("rerank"))
 
     def chat(self, model: str) -> ChatModel:
-        """A model that converses.
-
-        Raises:
-            DependencyFailed: as for `converse`.
-        """
-        return ConverseChat(converse=self.converse, model=model)
+        return ChatModel(converse=self.converse, model=model)
 
     @cached_property
     def writer(self) -> Writer:
-        """The production writer with the model of the settings.
-
-        Raises:
-            DependencyFailed: as for `converse`.
-        """
+        """The production writer with the model of the settings."""
         from mats.adapters.bedrock.writer import BedrockWriter  # noqa: PLC0415 - boto3, if Bedrock is enabled
 
         converse = CachedConverse(self._bedrock.offline.converse, self._cache, bootstrap.prices())
@@ -133,7 +104,6 @@ class Models:
         return _CALLS_AT_ONCE if "llm" in needs else 1
 
     def to_json(self, needs: Collection[str]) -> dict[str, Any]:
-        """The models of a system with these needs."""
         return {
             "encoder": self.encoder.name if "encoder" in needs and self.encoder else None,
             "llm": self.settings.rerank_model if "llm" in needs else None,

@@ -3,16 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mats.domain.capability import Id, Kind
+from mats.domain.capability import Kind
 from mats.domain.query import Query
 from mats.domain.ranking import PAPER_WEIGHTS
 from mats.domain.shortlist import Shortlist
 from mats.evaluation.data.datasets import JudgedQuery
-from mats.evaluation.measures import Run
-from mats.evaluation.systems.base import LONGEST_QUERY, Progress, RankingSystem, SystemAnswer, no_progress
+from mats.evaluation.systems.base import LONGEST_QUERY, RankingSystem, SystemAnswer
 from mats.evaluation.systems.cached_converse import RecordedConverse, TimedReply
 from mats.evaluation.systems.models import Models
-from mats.ports import Encoder, Reranker
 from mats.usecases.discover import Discover
 
 
@@ -20,15 +18,7 @@ def shortlist_system(discover: Discover, *, kinds: Sequence[Kind] = ()) -> Ranki
     """A system that answers with the whole shortlist."""
 
     def answer(query: JudgedQuery) -> SystemAnswer:
-        shortlist = discover(Query(query=query.text[:LONGEST_QUERY], kinds=tuple(kinds)))
-        ranked = [result.candidate.profile.id for result in shortlist.ranked]
-        return SystemAnswer(
-            ranked=ranked,
-            retrieved=ranked,
-            usage=shortlist.trace.usage,
-            took_ms=shortlist.trace.took_ms,
-            failed=_model_fault(shortlist, discover.retrieve.encoder, discover.rerank.reranker),
-        )
+        return _answer(discover, Query(query=query.text[:LONGEST_QUERY], kinds=tuple(kinds)))
 
     return answer
 
@@ -39,27 +29,32 @@ def reranked_system(discover: Discover, models: Models, model: str) -> RankingSy
     Public data has neither trust nor type tags, so that two signals are left of four. NotPermitted ends the run:
     thousands of answers without a reranker would measure another system.
     """
-    discover = replace(discover, weights=PAPER_WEIGHTS)
 
     def answer(query: JudgedQuery) -> SystemAnswer:
         converse = RecordedConverse(models.converse)
-        reranker = models.reranker(model, converse)
-        pipeline = replace(discover, rerank=replace(discover.rerank, reranker=reranker))
-        shortlist = pipeline(Query(query=query.text[:LONGEST_QUERY]))
+        rerank = replace(discover.rerank, reranker=models.reranker(model, converse))
+        pipeline = replace(discover, weights=PAPER_WEIGHTS, rerank=rerank)
+        answered = _answer(pipeline, Query(query=query.text[:LONGEST_QUERY]), converse.calls)
         if converse.denied:
             raise converse.denied
-        ranked = [result.candidate.profile.id for result in shortlist.ranked]
-        return SystemAnswer(
-            ranked=ranked,
-            retrieved=ranked,
-            usage=shortlist.trace.usage,
-            took_ms=_original_times(shortlist, converse.calls),
-            failed=_model_fault(shortlist, discover.retrieve.encoder, reranker),
-            calls=len(converse.calls),
-            cached=sum(call.cached for call in converse.calls),
-        )
+        return answered
 
     return answer
+
+
+def _answer(discover: Discover, query: Query, calls: Sequence[TimedReply] = ()) -> SystemAnswer:
+    """The whole shortlist; `calls` are those that the reranker has made when it has answered."""
+    shortlist = discover(query)
+    ranked = [result.candidate.profile.id for result in shortlist.ranked]
+    return SystemAnswer(
+        ranked=ranked,
+        retrieved=ranked,
+        usage=shortlist.trace.usage,
+        took_ms=_original_times(shortlist, calls),
+        failed=_model_fault(shortlist, discover),
+        calls=len(calls),
+        cached=sum(call.cached for call in calls),
+    )
 
 
 def _original_times(shortlist: Shortlist, calls: Sequence[TimedReply]) -> dict[str, float]:
@@ -72,24 +67,8 @@ def _original_times(shortlist: Shortlist, calls: Sequence[TimedReply]) -> dict[s
     return took
 
 
-def _model_fault(shortlist: Shortlist, encoder: Encoder | None, reranker: Reranker | None) -> str:
+def _model_fault(shortlist: Shortlist, discover: Discover) -> str:
     """The error of a configured model that the answer lacks; empty if it lacks none."""
-    models = {"neural": encoder, "llm": reranker}
+    models = {"neural": discover.retrieve.encoder, "llm": discover.rerank.reranker}
     lacks_one = any(model is not None and part in shortlist.degraded for part, model in models.items())
     return "; ".join(shortlist.trace.faults) or "a model is missing" if lacks_one else ""
-
-
-def run_discover(
-    discover: Discover,
-    queries: Sequence[JudgedQuery],
-    *,
-    kinds: Sequence[Kind] = (),
-    progress: Progress = no_progress,
-) -> Run:
-    """The run of a pipeline: the whole shortlist of every query, in order."""
-    system = shortlist_system(discover, kinds=kinds)
-    run: dict[str, Sequence[Id]] = {}
-    for query in queries:
-        run[query.id] = system(query).ranked
-        progress(1)
-    return run

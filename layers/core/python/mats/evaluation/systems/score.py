@@ -4,11 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
-
 from mats.domain.usage import Usage
 from mats.evaluation.data.datasets import Dataset
-from mats.evaluation.measures import Estimate, estimate, per_query
+from mats.evaluation.measures import Estimate, estimate, per_query, percentiles
 from mats.evaluation.systems.base import Answers, Progress, ask, no_progress, run_of
 from mats.evaluation.systems.catalogue import Variant
 from mats.evaluation.systems.workbench import Workbench
@@ -29,7 +27,6 @@ def score(bench: Workbench, variant: Variant, *, progress: Progress = no_progres
 
 
 def dataset_json(dataset: Dataset) -> dict[str, Any]:
-    """Name, hash and sizes of a data set."""
     return {
         "dataset": dataset.name,
         "data_sha256": dataset.digest,
@@ -57,11 +54,10 @@ def stage_percentiles(times: Sequence[Mapping[str, float]]) -> dict[str, dict[st
     """p50 and p95 of every stage, in milliseconds."""
     names = dict.fromkeys(stage for took in times for stage in took)
     values = {name: [took[name] for took in times if name in took] for name in names}
-    return {name: {f"p{p}": round(float(np.percentile(each, p)), 2) for p in (50, 95)} for name, each in values.items()}
+    return {name: percentiles(each, 50, 95) for name, each in values.items()}
 
 
 def metrics_json(answers: Answers, dataset: Dataset) -> dict[str, dict[str, float]]:
-    """Every measure with its interval."""
     return {name: estimate_json(estimate(v)) for name, v in per_query(run_of(answers), dataset.queries).items()}
 
 

@@ -1,27 +1,16 @@
 """Search&Pick: a model with a search tool."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
 from mats.domain.capability import Id
-from mats.domain.prompt import fill_template
 from mats.domain.registration import Registration
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import LONGEST_QUERY, SystemAnswer
 from mats.evaluation.systems.chat_model import ANY, ChatModel
-from mats.evaluation.systems.conversation import (
-    Conversation,
-    fault_of,
-    fence_query,
-    list_line,
-    parse_int,
-    prompt,
-    refusal,
-    results_of,
-    tool_spec,
-)
+from mats.evaluation.systems.conversation import Conversation, NoPick, list_line, parse_int, prompt, results_of
 from mats.evaluation.systems.plain_bm25 import PlainBm25
 
 PAGE = 15
@@ -40,50 +29,36 @@ class SearchAndPick:
     budget, and that the last turn allows only a pick. Number 0 or null is no answer.
     """
 
-    def __init__(self, registrations: Sequence[Registration], chat: ChatModel, *, rounds: int = ROUNDS) -> None:
-        self._chat, self._prompt, self._rounds = chat, prompt("search-and-pick"), rounds
-        self._search = _LockedSearch(PlainBm25(registrations))
+    def __init__(self, registrations: Sequence[Registration], chat: ChatModel) -> None:
+        self._chat, self._prompt = chat, prompt("search-and-pick")
+        self._engine, self._lock = PlainBm25(registrations), Lock()
         self._by_id = {registration.id: registration for registration in registrations}
 
     def __call__(self, query: JudgedQuery) -> SystemAnswer:
         """The pick; a failure if there is none within the budget, or the model failed."""
-        tools = [tool_spec(self._prompt, "search"), tool_spec(self._prompt)]
-        conversation = Conversation(chat=self._chat, system=self._prompt.system, tools=tools, max_tokens=_MAX_TOKENS)
-        conversation.add(fill_template(self._prompt.request, {"query": fence_query(query.text)}))
+        conversation = Conversation.about(query, self._chat, self._prompt, "search", max_tokens=_MAX_TOKENS)
         session = _SearchSession(self._search, self._by_id)
-        failed = fault_of(lambda: self._converse(conversation, session))
-        return conversation.answer(session.picked, retrieved=session.results, failed=failed)
+        return conversation.answer(lambda: self._converse(conversation, session), retrieved=session.results)
 
-    def _converse(self, conversation: Conversation, session: "_SearchSession") -> str:
-        """Let the model search until it has picked; the fault, if there is one."""
-        for left in range(self._rounds, 0, -1):
-            turn = conversation.next_turn(ANY if left > 1 else "pick")
-            results = results_of(turn, session.call)
+    def _search(self, text: str) -> list[Id]:
+        with self._lock:  # its stemmer is not thread-safe
+            return self._engine.search(text, PAGE)
+
+    def _converse(self, conversation: Conversation, session: "_SearchSession") -> Id | None:
+        """Let the model search until it has picked."""
+        for left in range(ROUNDS, 0, -1):
+            results = results_of(conversation.next_turn(ANY if left > 1 else "pick"), session.call)
             if session.is_over:
-                return ""
-            if fault := refusal(turn):
-                return fault
+                return session.picked
             conversation.add(*([] if results else ["Call search or pick."]), results=results)
-        return f"no pick within {self._rounds} turns"
-
-
-@dataclass(frozen=True)
-class _LockedSearch:
-    """Plain BM25 behind a lock: its stemmer is not thread-safe."""
-
-    plain: PlainBm25
-    lock: Lock = field(default_factory=Lock)
-
-    def search(self, text: str) -> list[Id]:
-        with self.lock:
-            return self.plain.search(text, PAGE)
+        raise NoPick(f"no pick within {ROUNDS} turns")
 
 
 @dataclass
 class _SearchSession:
     """The tools of one conversation."""
 
-    engine: _LockedSearch
+    search: Callable[[str], list[Id]]
     by_id: Mapping[Id, Registration]
     results: list[Id] = field(default_factory=list)
     """In the order of their first appearance; the number of each is its place."""
@@ -101,7 +76,7 @@ class _SearchSession:
     def _search(self, text: object) -> str:
         if not isinstance(text, str) or not text.strip():
             return "A search needs a query: keywords as a string."
-        ids = self.engine.search(text[:LONGEST_QUERY])
+        ids = self.search(text[:LONGEST_QUERY])
         self.results += [id for id in ids if id not in self.results]
         rows = [list_line(self.results.index(id) + 1, self.by_id[id], max_chars=DESCRIPTION_CHARS) for id in ids]
         return "<results>\n" + "\n".join(rows) + "\n</results>" if rows else "Nothing was found."

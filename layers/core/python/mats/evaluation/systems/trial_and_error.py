@@ -1,7 +1,7 @@
 """Trial&Err: a model lists and tries."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mats.domain.capability import Id
@@ -11,17 +11,7 @@ from mats.domain.registration import Registration
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import SystemAnswer
 from mats.evaluation.systems.chat_model import ANY, FREE, ChatModel
-from mats.evaluation.systems.conversation import (
-    Conversation,
-    alphabetical,
-    fault_of,
-    fence_query,
-    parse_int,
-    prompt,
-    refusal,
-    results_of,
-    tool_spec,
-)
+from mats.evaluation.systems.conversation import Conversation, NoPick, alphabetical, parse_int, prompt, results_of
 
 PAGE = 20
 """Capabilities of a page: ours."""
@@ -41,30 +31,29 @@ class TrialAndError:
     exists; the model may stop by a text. It must call a tool in its first turn only.
     """
 
-    def __init__(self, registrations: Sequence[Registration], chat: ChatModel, *, rounds: int = ROUNDS) -> None:
-        self._chat, self._prompt, self._rounds = chat, prompt("trial-and-err"), rounds
-        ordered = alphabetical(registrations)
+    def __init__(self, registrations: Sequence[Registration], chat: ChatModel) -> None:
+        text = prompt("trial-and-err")
+        self._prompt = replace(text, system=fill_template(text.system, {"rounds": str(ROUNDS)}))
+        self._chat, ordered = chat, alphabetical(registrations)
         self._pages = [ordered[start : start + PAGE] for start in range(0, len(ordered), PAGE)]
         self._ids = frozenset(registration.id for registration in ordered)
 
     def __call__(self, query: JudgedQuery) -> SystemAnswer:
         """The final try; none if the model ended without one, a failure if the budget or the model did."""
-        tools = [tool_spec(self._prompt, "list"), tool_spec(self._prompt)]
-        system = fill_template(self._prompt.system, {"rounds": str(self._rounds)})
-        conversation = Conversation(chat=self._chat, system=system, tools=tools, max_tokens=_MAX_TOKENS)
-        conversation.add(fill_template(self._prompt.request, {"query": fence_query(query.text)}))
+        conversation = Conversation.about(query, self._chat, self._prompt, "list", max_tokens=_MAX_TOKENS)
         session = _TrialSession(self._pages, self._ids)
-        failed = fault_of(lambda: self._converse(conversation, session))
-        return conversation.answer(None if failed else session.final_try, retrieved=session.listed_ids, failed=failed)
+        return conversation.answer(lambda: self._converse(conversation, session), retrieved=session.listed_ids)
 
-    def _converse(self, conversation: Conversation, session: "_TrialSession") -> str:
-        """Let the model list and try until it stops; the fault, if there is one."""
-        for round in range(self._rounds):
+    def _converse(self, conversation: Conversation, session: "_TrialSession") -> Id | None:
+        """Let the model list and try until it stops."""
+        for round in range(ROUNDS):
             turn = conversation.next_turn(FREE if round else ANY)
             if not turn.calls:
-                return refusal(turn)
+                return session.final_try
             conversation.add(results=results_of(turn, session.call))
-        return "" if session.final_try else f"no try within {self._rounds} turns"
+        if session.final_try is None:
+            raise NoPick(f"no try within {ROUNDS} turns")
+        return session.final_try
 
 
 @dataclass

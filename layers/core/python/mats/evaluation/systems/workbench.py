@@ -1,7 +1,8 @@
 """Temporary registries for systems under test, filled through the production path."""
 
+import sys
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,68 +14,30 @@ from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.outcome import Outcome
-from mats.domain.profile import Cause, Profile
-from mats.domain.query import Filter
+from mats.domain.profile import Cause
 from mats.domain.registration import Registration
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.systems.base import Progress, no_progress
 from mats.evaluation.systems.models import Models
-from mats.ports import Change, Encoder, Hit, SearchIndex, Stored, Vector, Writer
+from mats.ports import Change, Encoder, Writer
 from mats.settings import Settings
 from mats.usecases.circuit_breaker import CircuitBreaker
 from mats.usecases.discover import Discover
-from mats.usecases.rerank import Rerank
 from mats.usecases.stages import Budgets
 
 _BATCH = 64
-NO_TIMEOUTS = Budgets(encode_ms=3_600_000, retrieve_ms=60_000, rerank_ms=3_600_000)
+_NO_TIMEOUTS = Budgets(encode_ms=3_600_000, retrieve_ms=60_000, rerank_ms=3_600_000)
 """Effectively no stage timeout; model clients have their own."""
 
 
-class DisabledBreaker(CircuitBreaker):
-    """A circuit breaker that never opens."""
-
-    def allows_call(self, now_ms: float) -> bool:
-        return True
-
-
-@dataclass(frozen=True, slots=True)
-class NeuralOnlyIndex:
-    """An index without lexical search; `measures_bm25` says whether the lexical signal of candidates is present."""
-
-    index: SearchIndex
-    measures_bm25: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.index.name
-
-    def put(self, entries: Sequence[Stored]) -> None:
-        self.index.put(entries)
-
-    def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
-        return []
-
-    def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
-        return self.index.neural(vector, admitted, depth=depth)
-
-    def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:
-        return self.index.bm25_of(terms, ids) if self.measures_bm25 else {}
-
-    def cosine_of(self, vector: Vector, ids: Collection[Id]) -> Mapping[Id, float]:
-        return self.index.cosine_of(vector, ids)
-
-    def fetch(self, ids: Collection[Id]) -> Mapping[Id, Profile]:
-        return self.index.fetch(ids)
-
-    def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
-        return self.index.page(admitted, after=after, limit=limit)
-
-    def revisions(self) -> Iterator[tuple[Id, int, bool]]:
-        return self.index.revisions()
-
-    def purge(self, ids: Collection[Id]) -> None:
-        self.index.purge(ids)
+def without_timeouts(discover: Discover) -> Discover:
+    """The pipeline without reranker, stage timeouts and circuit breakers."""
+    return replace(
+        discover,
+        retrieve=replace(discover.retrieve, breaker=CircuitBreaker(failures=sys.maxsize)),
+        rerank=replace(discover.rerank, reranker=None, breaker=CircuitBreaker(failures=sys.maxsize)),
+        stages=replace(discover.stages, budgets=_NO_TIMEOUTS),
+    )
 
 
 @contextmanager
@@ -145,11 +108,4 @@ class Workbench:
             trust=self.dataset.trust,
             progress=self.indexed,
         )
-        local = self._open.enter_context(registry)
-        shipped = local.discover
-        return replace(
-            shipped,
-            retrieve=replace(shipped.retrieve, breaker=DisabledBreaker()),
-            rerank=Rerank(reranker=None, shuffle=shipped.rerank.shuffle, breaker=DisabledBreaker()),
-            stages=replace(shipped.stages, budgets=NO_TIMEOUTS),
-        )
+        return without_timeouts(self._open.enter_context(registry).discover)
