@@ -2,7 +2,7 @@
 
 import os
 
-from aws_cdk import App, Stack, Tags, Validations
+from aws_cdk import Annotations, App, Stack, Tags, Validations
 from cdk_nag import AwsSolutionsChecks
 from constructs import Construct
 
@@ -21,15 +21,13 @@ from infra.context import Context
 
 
 class DataStack(Stack):
-    """The tables: registrations, trust, profiles, callers."""
+    """The tables: registrations, trust, profiles, callers, switches."""
 
     def __init__(self, scope: Construct, id: str, *, context: Context) -> None:
         super().__init__(
             scope, id, description="mats: registrations and profiles", termination_protection=context.production
         )
-        self.tables = MatsTables(self, "Tables")
-        if context.audit:
-            Audit(self, "Audit", tables=[self.tables.registry, self.tables.trust, self.tables.callers])
+        self.tables = MatsTables(self, "Tables", context=context)
 
 
 class SystemStack(Stack):
@@ -39,11 +37,18 @@ class SystemStack(Stack):
         super().__init__(
             scope, id, description="mats: enrichment and discovery", termination_protection=context.production
         )
-        network = Network(self, "Network", zones=context.availability_zones) if context.network == "vpc" else None
+        network = Network(self, "Network", context=context) if context.network == "vpc" else None
         models = ModelAccess(self, "Models", context=context)
-        self.domain = SearchDomain(self, "Index", size=context.size, network=network)
+        self.domain = SearchDomain(self, "Index", context=context, network=network)
         streamed = {"Registry": tables.registry, "Trust": tables.trust}
-        self.path = EventPath(self, "EventPath", tables=streamed, visibility=VISIBILITY, max_receives=MAX_RECEIVES)
+        self.path = EventPath(
+            self,
+            "EventPath",
+            context=context,
+            tables=streamed,
+            visibility=VISIBILITY,
+            max_receives=MAX_RECEIVES,
+        )
         self.enrichment = EnrichmentFunction(
             self,
             "Offline",
@@ -57,6 +62,8 @@ class SystemStack(Stack):
         self.discovery = DiscoveryApi(
             self, "Online", context=context, models=models, tables=tables, domain=self.domain, network=network
         )
+        if context.audit:
+            Audit(self, "Audit", context=context, tables=[tables.registry, tables.trust, tables.callers])
         if context.console:
             Console(self, "Console", context=context, api=self.discovery.api)
         Observability(
@@ -69,7 +76,7 @@ class SystemStack(Stack):
             dead_letter_queues=self.path.dead_letter_queues,
             pipes=self.path.pipes,
             domain=self.domain.domain,
-            alarm_email=context.alarm_email or None,
+            context=context,
             discovery_log=self.discovery.log,
         )
         AccessPolicies(
@@ -112,7 +119,9 @@ def add_stacks(app: App, *, region: str = "") -> tuple[DataStack, SystemStack]:
     if region:
         context.check_region(region)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-    data = DataStack(app, "mats-data", context=context)
-    system = SystemStack(app, "mats", context=context, tables=data.tables)
-    Tags.of(app).add("application", "mats")
+    data = DataStack(app, f"{context.name}-data", context=context)
+    system = SystemStack(app, context.name, context=context, tables=data.tables)
+    Tags.of(app).add("application", context.name)
+    for key, replaced in context.replacing.items():
+        Annotations.of(system).add_info(f"{key}: changing it later replaces {replaced}. See docs/runbook.md, Switches.")
     return data, system

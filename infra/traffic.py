@@ -1,6 +1,7 @@
 """A month of traffic: queries and changes, the size of the system, and assumptions about the load they cause."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from mats.settings import Settings
 
@@ -37,18 +38,38 @@ ASSUMED = Assumptions()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """The size of a domain, with a zone for each node."""
+    """The nodes of a domain, with a zone for each of up to three, and the limits of what is around it."""
 
     nodes: int
     node: str
     gb_each: int
     masters: int = 0
     master: str = ""
+    enrichment_concurrency: int
+    throttle_rate: int
+    """Calls of the API in a second."""
+
+    @property
+    def zones(self) -> int:
+        """Zones that the data nodes are in."""
+        return min(self.nodes, 3)
+
+    def but(self, **chosen: Any) -> Self:
+        """This size with other values; 0 and empty texts change nothing."""
+        return replace(self, **{name: value for name, value in chosen.items() if value})
 
 
 SIZES = {
-    "trial": Size(nodes=1, node="t3.small.search", gb_each=10),
-    "production": Size(nodes=3, node="r7g.large.search", gb_each=100, masters=3, master="m7g.medium.search"),
+    "trial": Size(nodes=1, node="t3.small.search", gb_each=10, enrichment_concurrency=2, throttle_rate=20),
+    "production": Size(
+        nodes=3,
+        node="r7g.large.search",
+        gb_each=100,
+        masters=3,
+        master="m7g.medium.search",
+        enrichment_concurrency=10,
+        throttle_rate=200,
+    ),
 }
 
 

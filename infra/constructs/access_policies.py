@@ -9,7 +9,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.constructs.discovery_api import CALLS, STAGE, wildcard
-from infra.constructs.event_path import ARCHIVE, EventPath
+from infra.constructs.event_path import EventPath
 from infra.constructs.model_access import ModelAccess
 from infra.constructs.nag import HERE, accept_wildcards
 from infra.constructs.search_domain import SearchDomain
@@ -47,7 +47,7 @@ class AccessPolicies(Construct):
         self.operators = self._policy("Operators", "Give trust and audiences, redrive, reindex, reconcile", [
             *self._tables_access(),
             *_repairs(path, domain),
-            *_replays(),
+            *_replays(path),
             # the commands of `mats` read its settings
             iam.PolicyStatement(actions=["lambda:GetFunctionConfiguration"], resources=[enrichment.function_arn]),
             *models.writer_statements(),  # for `mats backfill`
@@ -94,7 +94,7 @@ class AccessPolicies(Construct):
 
     def _tables_access(self) -> list[iam.PolicyStatement]:
         tables = self._tables
-        kept = [tables.trust.table_arn, tables.callers.table_arn, tables.profiles.table_arn]
+        kept = [table.table_arn for table in (tables.trust, tables.callers, tables.profiles, tables.switches)]
         calls = [f"dynamodb:{call}" for call in (*_READ, "Scan", "DescribeTable")]
         return [
             iam.PolicyStatement(actions=calls, resources=[tables.registry.table_arn, *kept]),
@@ -123,11 +123,13 @@ def _repairs(path: EventPath, domain: SearchDomain) -> list[iam.PolicyStatement]
     ]
 
 
-def _replays() -> list[iam.PolicyStatement]:
+def _replays(path: EventPath) -> list[iam.PolicyStatement]:
     events = f"arn:{Aws.PARTITION}:events:{Aws.REGION}:{Aws.ACCOUNT_ID}"
     replays = f"{events}:replay/*"
     return [
-        iam.PolicyStatement(actions=["events:StartReplay"], resources=[f"{events}:archive/{ARCHIVE}", replays]),
+        iam.PolicyStatement(
+            actions=["events:StartReplay"], resources=[f"{events}:archive/{path.archive_name}", replays]
+        ),
         iam.PolicyStatement(actions=["events:DescribeReplay", "events:CancelReplay"], resources=[replays]),
     ]
 

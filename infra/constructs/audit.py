@@ -10,15 +10,15 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from infra.constructs.nag import accept
-
-_TRAIL = "mats-writes"
+from infra.context import Context
 
 
 class Audit(Construct):
     """A separate trail, because a stream says what changed but not who changed it."""
 
-    def __init__(self, scope: Construct, id: str, *, tables: Sequence[dynamodb.ITable]) -> None:
+    def __init__(self, scope: Construct, id: str, *, context: Context, tables: Sequence[dynamodb.ITable]) -> None:
         super().__init__(scope, id)
+        self._trail_name = f"{context.name}-writes"
         self.bucket = s3.Bucket(
             self,
             "Records",
@@ -40,7 +40,7 @@ class Audit(Construct):
         trail = cloudtrail.CfnTrail(
             self,
             "Trail",
-            trail_name=_TRAIL,
+            trail_name=self._trail_name,
             is_logging=True,
             s3_bucket_name=self.bucket.bucket_name,
             enable_log_file_validation=True,
@@ -51,7 +51,7 @@ class Audit(Construct):
         trail.node.add_dependency(allowed)
 
     def _deliver(self) -> Construct:
-        arn = f"arn:{Aws.PARTITION}:cloudtrail:{Aws.REGION}:{Aws.ACCOUNT_ID}:trail/{_TRAIL}"
+        arn = f"arn:{Aws.PARTITION}:cloudtrail:{Aws.REGION}:{Aws.ACCOUNT_ID}:trail/{self._trail_name}"
         service = iam.ServicePrincipal("cloudtrail.amazonaws.com")
         ours = {"StringEquals": {"aws:SourceArn": arn}}
         grants = [

@@ -17,6 +17,7 @@ from constructs import Construct
 
 from infra import console_files
 from infra.constructs.discovery_api import CALLS, wildcard
+from infra.constructs.log_group import log_group
 from infra.constructs.nag import accept, accept_warning, accept_wildcards
 from infra.context import Context
 
@@ -49,7 +50,7 @@ class Console(Construct):
         self._accept()
 
     def _distribution(self, context: Context, api: apigateway.RestApi) -> cloudfront.Distribution:
-        headers = _headers(self, console_files.headers(context))
+        headers = _headers(self, f"{context.name}-console-{Aws.REGION}", console_files.headers(context))
         calls = cloudfront.BehaviorOptions(
             origin=_origin(api, context),
             viewer_protocol_policy=cloudfront.ViewerProtocolPolicy.HTTPS_ONLY,  # a redirect would come after the token
@@ -65,7 +66,7 @@ class Console(Construct):
             default_root_object="index.html",
             http_version=cloudfront.HttpVersion.HTTP2_AND_3,
             default_behavior=cloudfront.BehaviorOptions(
-                origin=self._files(),
+                origin=self._files(context),
                 viewer_protocol_policy=cloudfront.ViewerProtocolPolicy.REDIRECT_TO_HTTPS,
                 cache_policy=cloudfront.CachePolicy.CACHING_OPTIMIZED,
                 response_headers_policy=headers,
@@ -76,12 +77,12 @@ class Console(Construct):
             ],
         )
 
-    def _files(self) -> cloudfront.IOrigin:
+    def _files(self, context: Context) -> cloudfront.IOrigin:
         """The bucket, for this distribution alone; with the right to list, a missing file is 404, not 403."""
         return origins.S3BucketOrigin.with_origin_access_control(
             self.bucket,
             origin_access_control=cloudfront.S3OriginAccessControl(
-                self, "Access", origin_access_control_name=f"mats-console-{Aws.REGION}"
+                self, "Access", origin_access_control_name=f"{context.name}-console-{Aws.REGION}"
             ),
             origin_access_levels=[cloudfront.AccessLevel.READ, cloudfront.AccessLevel.LIST],
         )
@@ -93,9 +94,7 @@ class Console(Construct):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
             asset = assets.Asset(self, "Asset", path=folder)
-        log = logs.LogGroup(
-            self, "CopierLog", retention=logs.RetentionDays.TWO_WEEKS, removal_policy=RemovalPolicy.DESTROY
-        )
+        log = log_group(self, "CopierLog", context=context)
         copied = deployment.BucketDeployment(
             self,
             "Copied",
@@ -175,7 +174,7 @@ def _origin(api: apigateway.RestApi, context: Context) -> cloudfront.IOrigin:
     )
 
 
-def _headers(scope: Construct, headers: Mapping[str, str]) -> cloudfront.ResponseHeadersPolicy:
+def _headers(scope: Construct, name: str, headers: Mapping[str, str]) -> cloudfront.ResponseHeadersPolicy:
     """These headers on every response; CloudFront has typed options for the security headers."""
     rest = dict(headers)
     assert rest.pop("X-Content-Type-Options") == "nosniff"  # noqa: S101 - there is no other value
@@ -183,7 +182,7 @@ def _headers(scope: Construct, headers: Mapping[str, str]) -> cloudfront.Respons
     return cloudfront.ResponseHeadersPolicy(
         scope,
         "Headers",
-        response_headers_policy_name=f"mats-console-{Aws.REGION}",
+        response_headers_policy_name=name,
         security_headers_behavior=cloudfront.ResponseSecurityHeadersBehavior(
             content_security_policy=cloudfront.ResponseHeadersContentSecurityPolicy(
                 content_security_policy=rest.pop("Content-Security-Policy"), override=True

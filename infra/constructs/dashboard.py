@@ -13,6 +13,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.constructs import metrics
+from infra.constructs.metrics import Metrics
 
 FIRST_PLACES = '"position": 1, "id": "*", "rev": *, "provider": "*"'
 """The first candidate in a record of the decision log, as a pattern of Logs Insights: `*` is captured."""
@@ -27,6 +28,7 @@ _GOOD = (
 class Watched:
     """The monitored parts of the system; mappings are by display name."""
 
+    ours: Metrics
     stage: apigateway.Stage
     functions: Mapping[str, lambda_.IFunction]
     queue: sqs.IQueue
@@ -41,15 +43,16 @@ class Dashboard(Construct):
 
     def __init__(self, scope: Construct, id: str, *, watched: Watched, alarms: Sequence[cloudwatch.IAlarm]) -> None:
         super().__init__(scope, id)
+        ours = watched.ours
         page = cloudwatch.Dashboard(self, "Page", period_override=cloudwatch.PeriodOverride.AUTO)
         page.add_widgets(cloudwatch.TextWidget(markdown=_GOOD, width=_FULL, height=2))
         page.add_widgets(cloudwatch.AlarmStatusWidget(alarms=list(alarms), title="Alarms", width=_FULL, height=3))
-        page.add_widgets(_answers(watched.stage), _verdicts(), _degraded_share())
-        page.add_widgets(_latency(), _stages())
-        page.add_widgets(_tokens(), _dollars(), _functions(watched.functions))
+        page.add_widgets(_answers(ours, watched.stage), _verdicts(ours), _degraded_share(ours))
+        page.add_widgets(_latency(ours), _stages(ours))
+        page.add_widgets(_tokens(ours), _dollars(ours), _functions(watched.functions))
         if watched.discovery_log:
             page.add_widgets(_exposure(watched.discovery_log))
-        page.add_widgets(_outcomes(), _queues(watched.queue, watched.dead_letter_queues), _pipes(watched.pipes))
+        page.add_widgets(_outcomes(ours), _queues(watched.queue, watched.dead_letter_queues), _pipes(watched.pipes))
         page.add_widgets(*_index(watched.domain))
 
 
@@ -59,69 +62,69 @@ def _graph(
     return cloudwatch.GraphWidget(title=title, left=list(left), width=width, **more)  # type: ignore[arg-type]
 
 
-def _answers(stage: apigateway.Stage) -> cloudwatch.GraphWidget:
+def _answers(ours: Metrics, stage: apigateway.Stage) -> cloudwatch.GraphWidget:
     every = metrics.FIVE_MINUTES
     return _graph(
         "Calls",
         [
             stage.metric_count(period=every, statistic="Sum", label="calls"),
-            metrics.discovery("Answers", label="answers"),
+            ours.discovery("Answers", label="answers"),
             stage.metric_client_error(period=every, label="4xx"),
             stage.metric_server_error(period=every, label="5xx"),
-            metrics.discovery("Failed", label="failed by a dependency"),
+            ours.discovery("Failed", label="failed by a dependency"),
         ],
     )
 
 
-def _verdicts() -> cloudwatch.GraphWidget:
+def _verdicts(ours: Metrics) -> cloudwatch.GraphWidget:
     return _graph(
         "Verdicts",
-        [metrics.discovery(f"Verdict{verdict}", label=verdict.lower()) for verdict in metrics.VERDICTS],
+        [ours.discovery(f"Verdict{verdict}", label=verdict.lower()) for verdict in metrics.VERDICTS],
         stacked=True,
     )
 
 
-def _degraded_share() -> cloudwatch.GraphWidget:
+def _degraded_share(ours: Metrics) -> cloudwatch.GraphWidget:
     labels = {"degraded": "any"} | {f"degraded{signal}": signal.lower() for signal in metrics.SIGNALS}
-    answers = metrics.discovery("Answers")
+    answers = ours.discovery("Answers")
     shares = [
-        metrics.share(name, metrics.discovery(name[0].upper() + name[1:]), answers, label=label)
+        metrics.share(name, ours.discovery(name[0].upper() + name[1:]), answers, label=label)
         for name, label in labels.items()
     ]
     return _graph("Degraded answers by what they lack, %", shares)
 
 
-def _latency() -> cloudwatch.GraphWidget:
+def _latency(ours: Metrics) -> cloudwatch.GraphWidget:
     return _graph(
         "Latency of an answer, ms",
-        [metrics.discovery("TotalMs", p, label=p) for p in ("p50", "p90", "p99")],
+        [ours.discovery("TotalMs", p, label=p) for p in ("p50", "p90", "p99")],
         width=_HALF,
     )
 
 
-def _stages() -> cloudwatch.GraphWidget:
+def _stages(ours: Metrics) -> cloudwatch.GraphWidget:
     return _graph(
         "Latency by stage, p50 left and p99 right, ms",
-        [metrics.discovery(f"{stage}Ms", "p50", label=stage.lower()) for stage in metrics.STAGES],
+        [ours.discovery(f"{stage}Ms", "p50", label=stage.lower()) for stage in metrics.STAGES],
         width=_HALF,
-        right=[metrics.discovery(f"{stage}Ms", "p99", label=f"{stage.lower()} p99") for stage in metrics.STAGES],
+        right=[ours.discovery(f"{stage}Ms", "p99", label=f"{stage.lower()} p99") for stage in metrics.STAGES],
     )
 
 
-def _tokens() -> cloudwatch.GraphWidget:
+def _tokens(ours: Metrics) -> cloudwatch.GraphWidget:
     return _graph(
         "Tokens",
         [
             service(name, label=f"{service.__name__} {name.removesuffix('Tokens').lower()}")
-            for service in (metrics.discovery, metrics.enrichment)
+            for service in (ours.discovery, ours.enrichment)
             for name in ("InputTokens", "OutputTokens")
         ],
         stacked=True,
     )
 
 
-def _dollars() -> cloudwatch.GraphWidget:
-    services = {"discovery": metrics.discovery("Usd"), "enrichment": metrics.enrichment("Usd")}
+def _dollars(ours: Metrics) -> cloudwatch.GraphWidget:
+    services = {"discovery": ours.discovery("Usd"), "enrichment": ours.enrichment("Usd")}
     per_day = [
         cloudwatch.MathExpression(
             expression=f"{name} * 288",
@@ -167,10 +170,10 @@ def _exposure(log: logs.ILogGroup) -> cloudwatch.LogQueryWidget:
     )
 
 
-def _outcomes() -> cloudwatch.GraphWidget:
+def _outcomes(ours: Metrics) -> cloudwatch.GraphWidget:
     return _graph(
         "Changes by outcome",
-        [metrics.enrichment(outcome, label=outcome.lower()) for outcome in metrics.OUTCOMES],
+        [ours.enrichment(outcome, label=outcome.lower()) for outcome in metrics.OUTCOMES],
         stacked=True,
     )
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 from aws_cdk import CfnOutput, Duration, RemovalPolicy
 from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra.constructs.firewall_and_domain import custom_domain, firewall
 from infra.constructs.function import Function, Limits, common, environment
 from infra.constructs.gateway_errors import set_gateway_errors
+from infra.constructs.log_group import log_group
 from infra.constructs.model_access import ModelAccess
 from infra.constructs.nag import AWS_POLICIES, accept, accept_each
 from infra.constructs.network import Network
@@ -51,7 +51,7 @@ class DiscoveryApi(Construct):
         network: Network | None,
     ) -> None:
         super().__init__(scope, id)
-        settings = common(context, models)
+        settings = replace(common(context, models), log_queries=context.log_queries)
         if context.auth == "iam":
             settings = replace(settings, callers_table=tables.callers.table_name)
         made = Function(
@@ -59,8 +59,9 @@ class DiscoveryApi(Construct):
             "Discovery",
             folder="discovery",
             layers=[core_layer, vendor_layer],
+            context=context,
             environment=environment(settings, endpoint=domain.domain.domain_endpoint),
-            limits=Limits(memory_mb=_MEMORY_MB, timeout_s=TIMEOUT_S),
+            limits=Limits(memory_mb=_MEMORY_MB, timeout_s=TIMEOUT_S, concurrency=context.discovery_concurrency),
             network=network,
             snap_start=True,
         )
@@ -75,23 +76,24 @@ class DiscoveryApi(Construct):
             self._resource(path).add_method(method, self._integration())
         set_gateway_errors(self.api, signed=context.auth == "iam")
         if context.waf:
-            firewall(self, self.api)
+            firewall(self, self.api, context)
         address = custom_domain(self, self.api, context) if context.domain_name else self.api.url
         CfnOutput(self, "Url", value=address).override_logical_id("ApiUrl")
         CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("DiscoveryFunction")
         self._accept(context)
 
     def _api(self, context: Context) -> apigateway.RestApi:
-        rate = 200 if context.production else 20
+        rate = context.capacity.throttle_rate
         return apigateway.RestApi(
             self,
             "Api",
-            rest_api_name="mats",
+            rest_api_name=context.name,
             description="Finds the model, agent, tool or skill for a request, and invokes nothing",
             endpoint_types=[apigateway.EndpointType.REGIONAL],
             disable_execute_api_endpoint=bool(context.domain_name),
-            cloud_watch_role=True,
-            cloud_watch_role_removal_policy=RemovalPolicy.RETAIN,  # a setting of the account, which others may use
+            cloud_watch_role=context.api_log_role == "set",
+            # a setting of the account, which others may use
+            cloud_watch_role_removal_policy=RemovalPolicy.RETAIN if context.api_log_role == "set" else None,
             default_method_options=self._auth(context),
             deploy_options=apigateway.StageOptions(
                 stage_name=STAGE,
@@ -100,7 +102,7 @@ class DiscoveryApi(Construct):
                 logging_level=apigateway.MethodLoggingLevel.ERROR,
                 data_trace_enabled=False,
                 metrics_enabled=True,
-                access_log_destination=apigateway.LogGroupLogDestination(self._access_log()),
+                access_log_destination=apigateway.LogGroupLogDestination(log_group(self, "AccessLog", context=context)),
                 access_log_format=apigateway.AccessLogFormat.custom(_ACCESS),
             ),
         )
@@ -113,7 +115,10 @@ class DiscoveryApi(Construct):
             "Authorizer",
             folder="authorizer",
             layers=[core_layer, jwt_layer],
-            environment=environment(Settings(jwt_issuer=context.jwt_issuer, jwt_audience=context.jwt_audience)),
+            context=context,
+            environment=environment(
+                Settings(jwt_issuer=context.jwt_issuer, jwt_audience=context.jwt_audience, jwt_claim=context.jwt_claim)
+            ),
             limits=Limits(memory_mb=512, timeout_s=10),
         )
         tokens = apigateway.TokenAuthorizer(
@@ -129,11 +134,6 @@ class DiscoveryApi(Construct):
     def _resource(self, path: str) -> apigateway.IResource:
         return self.api.root.resource_for_path(path)
 
-    def _access_log(self) -> logs.LogGroup:
-        return logs.LogGroup(
-            self, "AccessLog", retention=logs.RetentionDays.THREE_MONTHS, removal_policy=RemovalPolicy.DESTROY
-        )
-
     def _accept(self, context: Context) -> None:
         accept(
             self.api,
@@ -142,14 +142,12 @@ class DiscoveryApi(Construct):
         )
         if not context.waf:
             accept(self.api, APIG3="waf=true puts one in front; every call is authorized and throttled without it")
-        accept_each(
-            self.api,
-            {
+        if context.api_log_role == "set":
+            accept_each(self.api, {
                 f"IAM4[Policy::{AWS_POLICIES}/AmazonAPIGatewayPushToCloudWatchLogs]": (
                     "API Gateway has one role for the logs of all APIs of an account; AWS keeps what it needs"
                 )
-            },
-        )
+            })  # fmt: skip
 
 
 _ACCESS = (

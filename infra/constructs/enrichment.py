@@ -54,6 +54,7 @@ class EnrichmentFunction(Construct):
             "Enrichment",
             folder="enrichment",
             layers=[core_layer, vendor_layer],
+            context=context,
             environment=environment(settings, endpoint=domain.domain.domain_endpoint),
             limits=Limits(memory_mb=1024, timeout_s=TIMEOUT_S),
             network=network,
@@ -73,7 +74,7 @@ class EnrichmentFunction(Construct):
                 path.queue,
                 batch_size=_BATCH,
                 max_batching_window=Duration.seconds(1),
-                max_concurrency=10 if context.production else 2,
+                max_concurrency=context.capacity.enrichment_concurrency,
                 report_batch_item_failures=True,
             )
         )

@@ -3,20 +3,19 @@
 import json
 from collections.abc import Mapping
 
-from aws_cdk import Aws, Duration, RemovalPolicy, Stack
+from aws_cdk import Aws, Duration, Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_logs as logs
 from aws_cdk import aws_pipes as pipes
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from infra.constructs.log_group import log_group
 from infra.constructs.nag import accept
+from infra.context import Context
 
-BUS = "mats"
-ARCHIVE = "mats-changes"
 SOURCE = "mats.registry"
 CHANGED = "CapabilityChanged"
 _TRIES = 50
@@ -33,26 +32,28 @@ class EventPath(Construct):
         scope: Construct,
         id: str,
         *,
+        context: Context,
         tables: Mapping[str, dynamodb.ITable],
         visibility: Duration,
         max_receives: int,
-        queue_name: str = "mats-changes",
     ) -> None:
         """Connect the streams of these tables to the queue.
 
         Args:
             scope: The stack.
             id: Of this construct.
+            context: The names.
             tables: Tables with a stream, by their name in events.
             visibility: Visibility timeout of the queue.
             max_receives: Receives of a message before it becomes a dead letter.
-            queue_name: Its dead-letter queue allows only this queue as a source.
         """
         super().__init__(scope, id)
-        self.bus = events.EventBus(self, "Bus", event_bus_name=BUS)
+        self._context = context
+        self.archive_name = queue_name = f"{context.name}-changes"
+        self.bus = events.EventBus(self, "Bus", event_bus_name=context.name)
         self.bus.archive(
             "Archive",
-            archive_name=ARCHIVE,
+            archive_name=self.archive_name,
             event_pattern=events.EventPattern(source=[SOURCE]),
             retention=Duration.days(30),
         )
@@ -83,12 +84,13 @@ class EventPath(Construct):
         dead = self.dead_letter_queues[name] = self._dead(name)
         stream = table.table_stream_arn
         assert stream is not None  # noqa: S101 - only tables with a stream are given
-        pipe_name = f"mats-{name.lower()}"
+        pipe_name = f"{self._context.name}-{name.lower()}"
+        log = log_group(self, f"{name}PipeLog", context=self._context, vended=f"pipes/{pipe_name}")
         return pipes.CfnPipe(
             self,
             f"{name}Pipe",
             name=pipe_name,
-            role_arn=self._pipe_role(pipe_name, stream, dead).role_arn,
+            role_arn=self._pipe_role(name, pipe_name, stream, dead).role_arn,
             source=stream,
             source_parameters=pipes.CfnPipe.PipeSourceParametersProperty(
                 dynamo_db_stream_parameters=pipes.CfnPipe.PipeSourceDynamoDBStreamParametersProperty(
@@ -111,12 +113,12 @@ class EventPath(Construct):
             log_configuration=pipes.CfnPipe.PipeLogConfigurationProperty(
                 level="ERROR",
                 cloudwatch_logs_log_destination=pipes.CfnPipe.CloudwatchLogsLogDestinationProperty(
-                    log_group_arn=self._log(pipe_name).log_group_arn
+                    log_group_arn=log.log_group_arn
                 ),
             ),
         )
 
-    def _pipe_role(self, pipe: str, stream: str, dead: sqs.IQueue) -> iam.Role:
+    def _pipe_role(self, name: str, pipe: str, stream: str, dead: sqs.IQueue) -> iam.Role:
         """Its grants are in the role, so that they are there before the Pipe first looks at its stream."""
         stack = Stack.of(self)
         confined = {
@@ -131,18 +133,9 @@ class EventPath(Construct):
         ]
         return iam.Role(
             self,
-            f"{pipe.removeprefix('mats-').title()}PipeRole",
+            f"{name}PipeRole",
             assumed_by=iam.ServicePrincipal("pipes.amazonaws.com", conditions=confined),
             inline_policies={"carry": iam.PolicyDocument(statements=allowed)},
-        )
-
-    def _log(self, pipe: str) -> logs.LogGroup:
-        return logs.LogGroup(
-            self,
-            f"{pipe.removeprefix('mats-').title()}PipeLog",
-            log_group_name=f"/aws/vendedlogs/pipes/{pipe}",
-            retention=logs.RetentionDays.ONE_MONTH,
-            removal_policy=RemovalPolicy.DESTROY,
         )
 
     def _dead(self, hop: str, *, of: sqs.IQueue | None = None) -> sqs.Queue:
@@ -151,7 +144,7 @@ class EventPath(Construct):
         queue = sqs.Queue(
             self,
             f"{hop}Dead",
-            queue_name=f"mats-{hop.lower()}-dead",
+            queue_name=f"{self._context.name}-{hop.lower()}-dead",
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
             retention_period=Duration.days(14),

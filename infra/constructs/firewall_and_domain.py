@@ -18,15 +18,15 @@ _READ_AS_TEXT = (
 """Rules that would block queries about such topics. A query is never executed, so they only count."""
 
 
-def firewall(scope: Construct, api: apigateway.RestApi) -> wafv2.CfnWebACL:
+def firewall(scope: Construct, api: apigateway.RestApi, context: Context) -> wafv2.CfnWebACL:
     """AWS WAF: common rules, known bad input, and a rate limit per client address."""
     acl = wafv2.CfnWebACL(
         scope,
         "Firewall",
-        name="mats",
+        name=context.name,
         scope="REGIONAL",
         default_action={"allow": {}},
-        visibility_config=_visible("mats"),
+        visibility_config=_visible(context.name),
         rules=[
             _managed_rule(0, "AWSManagedRulesCommonRuleSet", _READ_AS_TEXT),
             _managed_rule(1, "AWSManagedRulesKnownBadInputsRuleSet"),

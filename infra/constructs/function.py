@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from infra.constructs.log_group import customer_key, log_group
 from infra.constructs.model_access import ModelAccess
 from infra.constructs.nag import AWS_POLICIES, accept, accept_each, accept_warning
 from infra.constructs.network import Network
@@ -17,7 +17,6 @@ from infra.layers import ARCHITECTURE, RUNTIME
 from infra.vendor import ROOT
 from mats.settings import Settings
 
-METRICS = "mats"
 _STAND_IN = "https://index.invalid"
 """In place of the domain's address while settings are validated: in a synthesis it is a token, not an address."""
 
@@ -30,27 +29,29 @@ class Limits:
 
     memory_mb: int
     timeout_s: int
+    concurrency: int = 0
+    """Reserved; 0: shared with the account's other functions."""
 
 
 class Function(Construct):
     """A folder of functions/ with its layers. Its only right at first is to write its log."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one argument for each property
         self,
         scope: Construct,
         id: str,
         *,
         folder: str,
         layers: Sequence[Layer],
+        context: Context,
         environment: dict[str, str],
         limits: Limits,
         network: Network | None = None,
         snap_start: bool = False,
     ) -> None:
         super().__init__(scope, id)
-        self.log = logs.LogGroup(
-            self, "Log", retention=logs.RetentionDays.THREE_MONTHS, removal_policy=RemovalPolicy.DESTROY
-        )
+        self.log = log_group(self, "Log", context=context)
+        own_key = customer_key(self, context)
         self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
         self.log.grant_write(self.role)
         self.function = lambda_.Function(
@@ -62,6 +63,8 @@ class Function(Construct):
             code=lambda_.Code.from_asset(str(ROOT / "functions" / folder), exclude=["**/__pycache__"]),
             layers=[layer(self) for layer in layers],
             environment=environment,
+            environment_encryption=own_key,
+            reserved_concurrent_executions=limits.concurrency or None,
             memory_size=limits.memory_mb,
             timeout=Duration.seconds(limits.timeout_s),
             role=self.role,
@@ -75,6 +78,9 @@ class Function(Construct):
             vpc_subnets=network.subnets if network else None,
             security_groups=[network.functions] if network else None,
         )
+        if own_key:  # which encrypts what the function reads: its environment, the tables
+            actions = ["kms:Decrypt", "kms:GenerateDataKey", "kms:DescribeKey"]
+            self.role.add_to_policy(iam.PolicyStatement(actions=actions, resources=[own_key.key_arn]))
         self._accept(snap_start=snap_start, in_network=network is not None)
 
     def _accept(self, *, snap_start: bool, in_network: bool) -> None:
@@ -102,7 +108,7 @@ def common(context: Context, models: ModelAccess) -> Settings:
     return Settings(
         bedrock=True,
         encoder=context.encoder_model,
-        metrics=METRICS,
+        metrics=context.name,
         rerank_model=models.id_of(context.rerank_model),
         writer_model=models.id_of(context.writer_model),
         index_endpoint=_STAND_IN,

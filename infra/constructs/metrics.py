@@ -1,14 +1,13 @@
 """Metrics of alarms and dashboard: those that the functions write, and those of AWS."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_opensearchservice as opensearch
 from aws_cdk import aws_pipes as pipes
 
-NAMESPACE = "mats"
-"""`Settings.metrics` in AWS."""
 FIVE_MINUTES = Duration.minutes(5)
 MINUTE = Duration.minutes(1)
 STAGES = ("Queue", "Encode", "Lexical", "Neural", "Fetch", "Rerank", "Measure")
@@ -21,25 +20,40 @@ OUTCOMES = ("Indexed", "Unchanged", "Deleted", "Superseded", "Waiting", "Rejecte
 PIPE_RUNNING = "PipeRunning"
 
 
-def discovery(name: str, statistic: str = "Sum", **more: str) -> cloudwatch.Metric:
-    """A metric of the discovery function, over five minutes."""
-    return _ours("discovery", name, statistic, **more)
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """The metrics that a deployment writes itself."""
 
+    namespace: str
+    """`Settings.metrics` of its functions."""
 
-def enrichment(name: str, statistic: str = "Sum", **more: str) -> cloudwatch.Metric:
-    """A metric of the enrichment function, over five minutes."""
-    return _ours("enrichment", name, statistic, **more)
+    def discovery(self, name: str, statistic: str = "Sum", **more: str) -> cloudwatch.Metric:
+        """A metric of the discovery function, over five minutes."""
+        return self._of("discovery", name, statistic, **more)
 
+    def enrichment(self, name: str, statistic: str = "Sum", **more: str) -> cloudwatch.Metric:
+        """A metric of the enrichment function, over five minutes."""
+        return self._of("enrichment", name, statistic, **more)
 
-def _ours(service: str, name: str, statistic: str, **more: str) -> cloudwatch.Metric:
-    return cloudwatch.Metric(
-        namespace=NAMESPACE,
-        metric_name=name,
-        dimensions_map={"service": service},
-        statistic=statistic,
-        period=FIVE_MINUTES,
-        **more,  # type: ignore[arg-type]  # label and colour
-    )
+    def pipe_running(self, name: str) -> cloudwatch.Metric:
+        """1 if the Pipe of this name runs, else 0: written by PipeWatch."""
+        return cloudwatch.Metric(
+            namespace=self.namespace,
+            metric_name=PIPE_RUNNING,
+            dimensions_map={"pipe": name},
+            statistic="Minimum",
+            period=FIVE_MINUTES,
+        )
+
+    def _of(self, service: str, name: str, statistic: str, **more: str) -> cloudwatch.Metric:
+        return cloudwatch.Metric(
+            namespace=self.namespace,
+            metric_name=name,
+            dimensions_map={"service": service},
+            statistic=statistic,
+            period=FIVE_MINUTES,
+            **more,  # type: ignore[arg-type]  # label and colour
+        )
 
 
 def share(
@@ -81,17 +95,6 @@ def pipe_failures(of: pipes.CfnPipe) -> cloudwatch.IMetric:
     """Executions that did not deliver all their changes to the bus."""
     failures = ("ExecutionFailed", "ExecutionPartiallyFailed", "ExecutionTimeout", "ExecutionThrottled")
     return total({name[0].lower() + name[1:]: pipe(of, name) for name in failures}, label="failed")
-
-
-def pipe_running(name: str) -> cloudwatch.Metric:
-    """1 if the Pipe of this name runs, else 0: written by PipeWatch."""
-    return cloudwatch.Metric(
-        namespace=NAMESPACE,
-        metric_name=PIPE_RUNNING,
-        dimensions_map={"pipe": name},
-        statistic="Minimum",
-        period=FIVE_MINUTES,
-    )
 
 
 def free_storage_share(domain: opensearch.Domain) -> cloudwatch.IMetric:

@@ -1,12 +1,12 @@
 """Private subnets without a route to the Internet, and endpoints of the services that the functions call."""
 
-from collections.abc import Sequence
-
-from aws_cdk import Aws, RemovalPolicy
+from aws_cdk import Aws
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_logs as logs
 from constructs import Construct
+
+from infra.constructs.log_group import log_group
+from infra.context import Context
 
 _HTTPS = ec2.Port.tcp(443)
 
@@ -14,12 +14,33 @@ _HTTPS = ec2.Port.tcp(443)
 class Network(Construct):
     """Functions may connect to the domain and to endpoints; nothing may connect to them."""
 
-    def __init__(self, scope: Construct, id: str, *, zones: Sequence[str]) -> None:
+    def __init__(self, scope: Construct, id: str, *, context: Context) -> None:
         super().__init__(scope, id)
-        self.vpc = ec2.Vpc(
+        self.vpc = self._given(context) if context.vpc_id else self._created(context)
+        self.subnets = ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_ISOLATED)
+        self.functions = self._group("Functions", "The functions of mats")
+        self.domain = self._group("Domain", "The OpenSearch domain of mats")
+        self.functions.connections.allow_to(self.domain, _HTTPS)
+        # DynamoDB's gateway has no security group. In a VPC created here nothing else on the Internet has a route.
+        self.functions.add_egress_rule(ec2.Peer.any_ipv4(), _HTTPS, "DynamoDB through its gateway")
+        if not context.vpc_id:
+            self._add_endpoints()
+
+    def _given(self, context: Context) -> ec2.IVpc:
+        """A VPC that has its own endpoints and flow logs; private DNS allows no second endpoint of a service."""
+        return ec2.Vpc.from_vpc_attributes(
             self,
             "Vpc",
-            availability_zones=list(zones),
+            vpc_id=context.vpc_id,
+            availability_zones=list(context.availability_zones),
+            isolated_subnet_ids=list(context.subnet_ids),
+        )
+
+    def _created(self, context: Context) -> ec2.Vpc:
+        return ec2.Vpc(
+            self,
+            "Vpc",
+            availability_zones=list(context.availability_zones),
             nat_gateways=0,
             restrict_default_security_group=False,
             subnet_configuration=[
@@ -27,19 +48,15 @@ class Network(Construct):
             ],
             flow_logs={
                 "Rejected": ec2.FlowLogOptions(
-                    destination=ec2.FlowLogDestination.to_cloud_watch_logs(self._log()),
+                    destination=ec2.FlowLogDestination.to_cloud_watch_logs(log_group(self, "FlowLog", context=context)),
                     traffic_type=ec2.FlowLogTrafficType.REJECT,
                 )
             },
         )
-        self.subnets = ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_ISOLATED)
-        self.functions = self._group("Functions", "The functions of mats")
-        self.domain = self._group("Domain", "The OpenSearch domain of mats")
+
+    def _add_endpoints(self) -> None:
         self._endpoints = self._group("Endpoints", "Endpoints of services that mats calls")
-        for answering in (self.domain, self._endpoints):
-            self.functions.connections.allow_to(answering, _HTTPS)
-        # DynamoDB's gateway has no security group; from here nothing else on the Internet has a route.
-        self.functions.add_egress_rule(ec2.Peer.any_ipv4(), _HTTPS, "DynamoDB through its gateway")
+        self.functions.connections.allow_to(self._endpoints, _HTTPS)
         self._interface("Bedrock", ec2.InterfaceVpcEndpointAwsService.BEDROCK_RUNTIME, "bedrock:InvokeModel")
         self._interface("Events", ec2.InterfaceVpcEndpointAwsService.EVENTBRIDGE, "events:PutEvents")
         gateway = self.vpc.add_gateway_endpoint("DynamoDb", service=ec2.GatewayVpcEndpointAwsService.DYNAMODB)
@@ -53,11 +70,6 @@ class Network(Construct):
 
     def _group(self, id: str, description: str) -> ec2.SecurityGroup:
         return ec2.SecurityGroup(self, id, vpc=self.vpc, description=description, allow_all_outbound=False)
-
-    def _log(self) -> logs.LogGroup:
-        return logs.LogGroup(
-            self, "FlowLog", retention=logs.RetentionDays.ONE_MONTH, removal_policy=RemovalPolicy.DESTROY
-        )
 
 
 def _only_from_here(action: str) -> iam.PolicyStatement:

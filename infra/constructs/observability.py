@@ -2,24 +2,20 @@
 
 from collections.abc import Mapping
 
-from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_cloudwatch as cloudwatch
-from aws_cdk import aws_cloudwatch_actions as actions
-from aws_cdk import aws_iam as iam
-from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_opensearchservice as opensearch
 from aws_cdk import aws_pipes as pipes
-from aws_cdk import aws_sns as sns
-from aws_cdk import aws_sns_subscriptions as subscriptions
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.constructs import metrics
+from infra.constructs.alarms import Alarms
 from infra.constructs.dashboard import Dashboard, Watched
 from infra.constructs.pipe_watch import PipeWatch
+from infra.context import Context
 
 SLOW_MS = 3500
 """The budgets of an answer together: encode 400, retrieve 600, rerank 2,500."""
@@ -31,9 +27,6 @@ OLDEST_S = 15 * 60
 LOW_STORAGE_PERCENT = 25
 HIGH_PRESSURE_PERCENT = 95
 
-_ABOVE = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
-_BELOW = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
-_FINE = cloudwatch.TreatMissingData.NOT_BREACHING
 _BAD = cloudwatch.TreatMissingData.BREACHING
 
 
@@ -52,7 +45,7 @@ class Observability(Construct):
         dead_letter_queues: Mapping[str, sqs.IQueue],
         pipes: Mapping[str, pipes.CfnPipe],
         domain: opensearch.Domain,
-        alarm_email: str | None,
+        context: Context,
         discovery_log: logs.ILogGroup | None = None,
     ) -> None:
         """Add the alarms and the dashboard.
@@ -67,17 +60,18 @@ class Observability(Construct):
             dead_letter_queues: Failed changes, by the hop that gave up.
             pipes: By the table that each one reads.
             domain: The OpenSearch domain.
-            alarm_email: Address that alarms and their end are sent to; none: nothing is sent.
+            context: Where alarms are sent to, and the namespace of the metrics.
             discovery_log: Source of the exposure by provider on the dashboard; none: left out.
         """
         super().__init__(scope, id)
-        self.topic = self._topic(alarm_email) if alarm_email else None
-        self.alarms: list[cloudwatch.Alarm] = []
-        PipeWatch(self, "PipeWatch", watched=pipes)
+        self.alarms = Alarms(self, context)
+        self._ours = metrics.Metrics(context.name)
+        PipeWatch(self, "PipeWatch", context=context, watched=pipes)
         self._watch_answers(api.deployment_stage)
         self._watch_changes(enrichment, queue, dead_letter_queues, pipes)
         self._watch_domain(domain)
         watched = Watched(
+            ours=self._ours,
             stage=api.deployment_stage,
             functions={"discovery": discovery, "enrichment": enrichment},
             queue=queue,
@@ -86,12 +80,12 @@ class Observability(Construct):
             domain=domain,
             discovery_log=discovery_log,
         )
-        Dashboard(self, "Dashboard", watched=watched, alarms=self.alarms)
+        Dashboard(self, "Dashboard", watched=watched, alarms=self.alarms.all)
 
     def _watch_answers(self, stage: apigateway.Stage) -> None:
-        self._alarm(
+        self.alarms.add(
             "DiscoverySlow",
-            metrics.discovery("TotalMs", "p99"),
+            self._ours.discovery("TotalMs", "p99"),
             over=SLOW_MS,
             periods=(3, 5),
             means="One answer in a hundred takes longer than all budgets together.",
@@ -104,7 +98,7 @@ class Observability(Construct):
             label="errors",
             at_least=AT_LEAST,
         )
-        self._alarm(
+        self.alarms.add(
             "DiscoveryFailing",
             errors,
             over=ERROR_PERCENT,
@@ -113,9 +107,13 @@ class Observability(Construct):
             section="Discovery fails",
         )
         degraded = metrics.share(
-            "degraded", metrics.discovery("Degraded"), metrics.discovery("Answers"), label="degraded", at_least=AT_LEAST
+            "degraded",
+            self._ours.discovery("Degraded"),
+            self._ours.discovery("Answers"),
+            label="degraded",
+            at_least=AT_LEAST,
         )
-        self._alarm(
+        self.alarms.add(
             "DiscoveryDegraded",
             degraded,
             over=DEGRADED_PERCENT,
@@ -132,7 +130,7 @@ class Observability(Construct):
         watched: Mapping[str, pipes.CfnPipe],
     ) -> None:
         for name, dead in dead_letter_queues.items():
-            self._alarm(
+            self.alarms.add(
                 f"DeadLetters{name}",
                 dead.metric_approximate_number_of_messages_visible(statistic="Maximum"),
                 over=0,
@@ -140,9 +138,9 @@ class Observability(Construct):
                 section="Dead letters",
             )
         for name, pipe in watched.items():
-            self._alarm(
+            self.alarms.add(
                 f"PipeStopped{name}",
-                metrics.pipe_running(name),
+                self._ours.pipe_running(name),
                 under=1,
                 periods=(3, 3),
                 missing=_BAD,
@@ -150,7 +148,7 @@ class Observability(Construct):
                 "changes are not noticed, and after 24 hours they are lost to the stream.",
                 section="A Pipe has stopped",
             )
-            self._alarm(
+            self.alarms.add(
                 f"PipeFailing{name}",
                 metrics.pipe_failures(pipe),
                 over=0,
@@ -158,7 +156,7 @@ class Observability(Construct):
                 means=f"The Pipe of the table {name} fails, times out or is throttled: changes come late.",
                 section="A Pipe fails",
             )
-        self._alarm(
+        self.alarms.add(
             "ChangesWaiting",
             queue.metric_approximate_age_of_oldest_message(statistic="Maximum"),
             over=OLDEST_S,
@@ -166,7 +164,7 @@ class Observability(Construct):
             means=f"A change has waited longer than {OLDEST_S // 60} minutes for enrichment.",
             section="Changes wait",
         )
-        self._alarm(
+        self.alarms.add(
             "EnrichmentFailing",
             enrichment.metric_errors(period=metrics.FIVE_MINUTES),
             over=0,
@@ -177,14 +175,14 @@ class Observability(Construct):
 
     def _watch_domain(self, domain: opensearch.Domain) -> None:
         minute = metrics.MINUTE
-        self._alarm(
+        self.alarms.add(
             "IndexRed",
             domain.metric_cluster_status_red(period=minute),
             over=0,
             means="Part of the index is missing: answers fail or are incomplete.",
             section="The index is red",
         )
-        self._alarm(
+        self.alarms.add(
             "IndexYellow",
             domain.metric_cluster_status_yellow(period=minute),
             over=0,
@@ -192,7 +190,7 @@ class Observability(Construct):
             means="Copies of the index are missing for half an hour: nothing is lost, but one more failure would be.",
             section="The index is yellow",
         )
-        self._alarm(
+        self.alarms.add(
             "IndexStorageLow",
             metrics.free_storage_share(domain),
             under=LOW_STORAGE_PERCENT,
@@ -200,7 +198,7 @@ class Observability(Construct):
             means=f"Less than {LOW_STORAGE_PERCENT} % of the domain's storage is free.",
             section="Storage runs out",
         )
-        self._alarm(
+        self.alarms.add(
             "IndexMemoryPressure",
             domain.metric_jvm_memory_pressure(period=minute),
             over=HIGH_PRESSURE_PERCENT,
@@ -208,7 +206,7 @@ class Observability(Construct):
             means=f"The heap of a node is more than {HIGH_PRESSURE_PERCENT} % full: it may soon refuse calls.",
             section="Memory pressure",
         )
-        self._alarm(
+        self.alarms.add(
             "IndexWritesBlocked",
             domain.metric_cluster_index_writes_blocked(period=minute),
             over=0,
@@ -216,46 +214,3 @@ class Observability(Construct):
             means="The domain takes no writes, for want of storage or memory: changes wait.",
             section="Writes are blocked",
         )
-
-    def _alarm(
-        self,
-        id: str,
-        metric: cloudwatch.IMetric,
-        *,
-        means: str,
-        section: str,
-        over: float | None = None,
-        under: float | None = None,
-        periods: tuple[int, int] = (1, 1),
-        missing: cloudwatch.TreatMissingData = _FINE,
-    ) -> None:
-        """Add an alarm: the metric is over or under its threshold in `periods[0]` of the last `periods[1]` periods."""
-        threshold = over if over is not None else under
-        assert threshold is not None  # noqa: S101 - one of the two is given
-        alarm = cloudwatch.Alarm(
-            self,
-            id,
-            metric=metric,
-            threshold=threshold,
-            comparison_operator=_ABOVE if over is not None else _BELOW,
-            datapoints_to_alarm=periods[0],
-            evaluation_periods=periods[1],
-            treat_missing_data=missing,
-            alarm_description=f'{means} What to do: docs/runbook.md, "{section}".',
-        )
-        if self.topic:
-            alarm.add_alarm_action(actions.SnsAction(self.topic))
-            alarm.add_ok_action(actions.SnsAction(self.topic))
-        self.alarms.append(alarm)
-
-    def _topic(self, email: str) -> sns.Topic:
-        """Encrypted with a customer managed key, because CloudWatch may not use the AWS managed one of SNS."""
-        cloudwatch_alarms = iam.ServicePrincipal(
-            "cloudwatch.amazonaws.com", conditions={"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
-        )
-        key = kms.Key(self, "AlarmKey", enable_key_rotation=True, removal_policy=RemovalPolicy.DESTROY)
-        key.grant(cloudwatch_alarms, "kms:Decrypt", "kms:GenerateDataKey*")
-        topic = sns.Topic(self, "Alarms", master_key=key, enforce_ssl=True)
-        topic.grant_publish(cloudwatch_alarms)
-        topic.add_subscription(subscriptions.EmailSubscription(email))
-        return topic

@@ -3,16 +3,17 @@
 from collections.abc import Mapping
 from typing import Any
 
-from aws_cdk import Acknowledgment, Aws, Duration, RemovalPolicy, Stack, Validations
+from aws_cdk import Acknowledgment, Aws, Duration, Stack, Validations
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_logs as logs
 from aws_cdk import aws_pipes as pipes
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
 from infra.constructs import metrics
+from infra.constructs.log_group import log_group
+from infra.context import Context
 
 
 class PipeWatch(Construct):
@@ -24,13 +25,13 @@ class PipeWatch(Construct):
     which the alarm treats as stopped.
     """
 
-    def __init__(self, scope: Construct, id: str, *, watched: Mapping[str, pipes.CfnPipe]) -> None:
+    def __init__(self, scope: Construct, id: str, *, context: Context, watched: Mapping[str, pipes.CfnPipe]) -> None:
         super().__init__(scope, id)
         role = iam.Role(
             self,
             "Role",
             assumed_by=iam.ServicePrincipal("states.amazonaws.com"),
-            inline_policies={"watch": iam.PolicyDocument(statements=_statements(watched))},
+            inline_policies={"watch": iam.PolicyDocument(statements=_statements(context.name, watched))},
         )
         Validations.of(role).acknowledge(
             Acknowledgment(
@@ -43,14 +44,14 @@ class PipeWatch(Construct):
             self,
             "Machine",
             state_machine_type=sfn.StateMachineType.EXPRESS,
-            definition_body=sfn.DefinitionBody.from_string(Stack.of(self).to_json_string(definition(watched))),
+            definition_body=sfn.DefinitionBody.from_string(
+                Stack.of(self).to_json_string(definition(context.name, watched))
+            ),
             role=role,
             timeout=Duration.minutes(1),
             tracing_enabled=True,
             logs=sfn.LogOptions(
-                destination=logs.LogGroup(
-                    self, "Log", retention=logs.RetentionDays.TWO_WEEKS, removal_policy=RemovalPolicy.DESTROY
-                ),
+                destination=log_group(self, "Log", context=context),
                 level=sfn.LogLevel.ALL,
             ),
         )
@@ -62,16 +63,18 @@ class PipeWatch(Construct):
         )
 
 
-def definition(watched: Mapping[str, pipes.CfnPipe]) -> dict[str, Any]:
+def definition(namespace: str, watched: Mapping[str, pipes.CfnPipe]) -> dict[str, Any]:
     """The state machine in Amazon States Language: a branch for each Pipe."""
     return {
         "QueryLanguage": "JSONata",
         "StartAt": "Each",
-        "States": {"Each": {"Type": "Parallel", "End": True, "Branches": [_branch(*one) for one in watched.items()]}},
+        "States": {
+            "Each": {"Type": "Parallel", "End": True, "Branches": [_branch(namespace, *one) for one in watched.items()]}
+        },
     }
 
 
-def _branch(name: str, pipe: pipes.CfnPipe) -> dict[str, Any]:
+def _branch(namespace: str, name: str, pipe: pipes.CfnPipe) -> dict[str, Any]:
     running = "{% $states.input.CurrentState = 'RUNNING' ? 1 : 0 %}"
     measured = {
         "MetricName": metrics.PIPE_RUNNING,
@@ -90,19 +93,19 @@ def _branch(name: str, pipe: pipes.CfnPipe) -> dict[str, Any]:
             f"Measure{name}": {
                 "Type": "Task",
                 "Resource": f"arn:{Aws.PARTITION}:states:::aws-sdk:cloudwatch:putMetricData",
-                "Arguments": {"Namespace": metrics.NAMESPACE, "MetricData": [measured]},
+                "Arguments": {"Namespace": namespace, "MetricData": [measured]},
                 "End": True,
             },
         },
     }
 
 
-def _statements(watched: Mapping[str, pipes.CfnPipe]) -> list[iam.PolicyStatement]:
+def _statements(namespace: str, watched: Mapping[str, pipes.CfnPipe]) -> list[iam.PolicyStatement]:
     return [
         iam.PolicyStatement(actions=["pipes:DescribePipe"], resources=[pipe.attr_arn for pipe in watched.values()]),
         iam.PolicyStatement(
             actions=["cloudwatch:PutMetricData"],
             resources=["*"],
-            conditions={"StringEquals": {"cloudwatch:namespace": metrics.NAMESPACE}},
+            conditions={"StringEquals": {"cloudwatch:namespace": namespace}},
         ),
     ]

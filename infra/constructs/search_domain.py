@@ -1,6 +1,7 @@
 """The OpenSearch domain; each role is allowed single paths of it."""
 
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 
 from aws_cdk import Aws, CfnOutput, RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
@@ -9,9 +10,10 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_opensearchservice as opensearch
 from constructs import Construct, IConstruct
 
+from infra.constructs.log_group import customer_key, log_group
 from infra.constructs.nag import HERE, accept, accept_wildcards
 from infra.constructs.network import Network
-from infra.traffic import SIZES
+from infra.context import Context
 
 SEARCH = {"es:ESHttpPost": [f"capabilities*/_{call}" for call in ("search", "msearch", "count", "mget")]}
 """Calls of discovery: queries, which OpenSearch takes as POST."""
@@ -23,14 +25,20 @@ INDEX = {
 """Calls of enrichment: write documents, and create the first index with its alias if there is none."""
 
 
+def _name(context: Context) -> str:
+    """Another one wherever the domain has to be replaced, because CloudFormation creates the new before it deletes."""
+    fixed = context.vpc_id + context.kms_key_arn
+    mark = f"-{sha256(fixed.encode()).hexdigest()[:4]}" if fixed else ""
+    return f"{context.name}-{context.network}{mark}"
+
+
 class SearchDomain(Construct):
     """One small node for a trial, or three with dedicated masters. Its content can be made again from Profiles."""
 
-    def __init__(self, scope: Construct, id: str, *, size: str, network: Network | None) -> None:
+    def __init__(self, scope: Construct, id: str, *, context: Context, network: Network | None) -> None:
         super().__init__(scope, id)
-        chosen = SIZES[size]
-        self.name = "mats-vpc" if network else "mats-public"
-        """Different for each network, because CloudFormation creates the new domain before it deletes the old one."""
+        self._context, chosen = context, context.capacity
+        self.name = _name(context)
         self.arn = f"arn:{Aws.PARTITION}:es:{Aws.REGION}:{Aws.ACCOUNT_ID}:domain/{self.name}"
         self._callers = iam.PolicyDocument()
         self.domain = opensearch.Domain(
@@ -46,16 +54,17 @@ class SearchDomain(Construct):
                 multi_az_with_standby_enabled=False,
             ),
             ebs=opensearch.EbsOptions(volume_size=chosen.gb_each, volume_type=ec2.EbsDeviceVolumeType.GP3),
-            zone_awareness=opensearch.ZoneAwarenessConfig(enabled=True, availability_zone_count=3)
-            if chosen.nodes > 1
+            zone_awareness=opensearch.ZoneAwarenessConfig(enabled=True, availability_zone_count=chosen.zones)
+            if chosen.zones > 1
             else opensearch.ZoneAwarenessConfig(enabled=False),
-            encryption_at_rest=opensearch.EncryptionAtRestOptions(enabled=True),
+            encryption_at_rest=opensearch.EncryptionAtRestOptions(enabled=True, kms_key=customer_key(self, context)),
             node_to_node_encryption=True,
             enforce_https=True,
             tls_security_policy=opensearch.TLSSecurityPolicy.TLS_1_2_PFS,
             logging=self._logging(),
             suppress_logs_resource_policy=True,
             enable_auto_software_update=True,
+            enable_version_upgrade=True,  # else another engine version replaces the domain
             advanced_options={"rest.action.multi.allow_explicit_index": "false"},  # else a body could leave its path
             off_peak_window_enabled=True,
             removal_policy=RemovalPolicy.DESTROY,
@@ -68,7 +77,7 @@ class SearchDomain(Construct):
         declared.access_policies = self._callers
         declared.node.add_dependency(self._may_log)
         CfnOutput(self, "Endpoint", value=self.domain.domain_endpoint).override_logical_id("IndexEndpoint")
-        self._accept(size, network)
+        self._accept(network)
 
     def allow(self, role: iam.IRole, calls: dict[str, list[str]]) -> None:
         """Allow a role these methods on these paths, in its policy and in that of the domain."""
@@ -87,13 +96,7 @@ class SearchDomain(Construct):
 
     def _logging(self) -> opensearch.LoggingOptions:
         groups = {
-            kind: logs.LogGroup(
-                self,
-                f"{kind.title()}Log",
-                log_group_name=f"/aws/vendedlogs/opensearch/{self.name}/{kind}",
-                retention=logs.RetentionDays.ONE_MONTH,
-                removal_policy=RemovalPolicy.DESTROY,
-            )
+            kind: log_group(self, f"{kind.title()}Log", context=self._context, vended=f"opensearch/{self.name}/{kind}")
             for kind in ("errors", "searching", "indexing")
         }
         self._may_log = self._delivery(list(groups.values()))
@@ -121,16 +124,15 @@ class SearchDomain(Construct):
             self, "MayLog", resource_policy_name=f"{self.name}-domain", policy_statements=[statement]
         )
 
-    def _accept(self, size: str, network: Network | None) -> None:
+    def _accept(self, network: Network | None) -> None:
         accept(
             self.domain,
             OS3="Callers are told apart by their role and its paths, not by their address, which Lambda's is not known",
         )
         if network is None:
             accept(self.domain, OS1="network=public was chosen; every call is signed, and allowed by role and path")
-        if size == "trial":
-            accept(
-                self.domain,
-                OS4="A trial has one node; its index is made again from Profiles by `mats reconcile`",
-                OS7="A trial has one node; its index is made again from Profiles by `mats reconcile`",
-            )
+        remade = "is made again from Profiles by `mats reconcile`"
+        if not self._context.capacity.masters:
+            accept(self.domain, OS4=f"A trial has no dedicated masters; its index {remade}")
+        if self._context.capacity.nodes == 1:
+            accept(self.domain, OS7=f"A trial has one node; its index {remade}")

@@ -1,8 +1,11 @@
-"""The DynamoDB tables: Registry, Trust, Profiles, Callers."""
+"""The DynamoDB tables: Registry, Trust, Profiles, Callers, Switches."""
 
-from aws_cdk import CfnOutput, RemovalPolicy
+from aws_cdk import CfnOutput, RemovalPolicy, Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
+
+from infra.constructs.log_group import customer_key
+from infra.context import Context
 
 _TEXT = dynamodb.AttributeType.STRING
 
@@ -10,30 +13,46 @@ _TEXT = dynamodb.AttributeType.STRING
 class MatsTables(Construct):
     """Retained when the stack is deleted: everything else can be made again from these tables."""
 
-    def __init__(self, scope: Construct, id: str) -> None:
+    def __init__(self, scope: Construct, id: str, *, context: Context) -> None:
         super().__init__(scope, id)
+        self._context = context
         self.registry = self._table("Registry", streamed=True)
         self.trust = self._table("Trust", streamed=True)
-        self.profiles = self._table("Profiles")
+        self.profiles = self._table("Profiles", expires="expires_at")
         self.callers = self._table("Callers", key="caller")
-        for name, table in {"Registry": self.registry, "Trust": self.trust, "Profiles": self.profiles}.items():
-            CfnOutput(self, f"{name}Name", value=table.table_name).override_logical_id(f"{name}Table")
-        CfnOutput(self, "CallersName", value=self.callers.table_name).override_logical_id("CallersTable")
+        self.switches = self._table("Switches", key="name")
 
-    def _table(self, name: str, *, key: str | None = None, streamed: bool = False) -> dynamodb.Table:
-        """A table keyed by namespace and name, or by `key` alone."""
-        return dynamodb.Table(
+    def _table(
+        self, name: str, *, key: str | None = None, streamed: bool = False, expires: str | None = None
+    ) -> dynamodb.Table:
+        """A table keyed by namespace and name, or by `key` alone, exported in every context.
+
+        CloudFormation refuses to remove an export that a stack uses, so what is exported does not depend on the
+        context: every switch can be changed on a live system.
+        """
+        production, own_key = self._context.production, customer_key(self, self._context)
+        table = dynamodb.Table(
             self,
             name,
-            table_name=f"mats-{name.lower()}",
+            table_name=f"{self._context.name}-{name.lower()}",
             partition_key=dynamodb.Attribute(name=key or "namespace", type=_TEXT),
             sort_key=None if key else dynamodb.Attribute(name="name", type=_TEXT),
             billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
-            encryption=dynamodb.TableEncryption.AWS_MANAGED,
+            encryption=dynamodb.TableEncryption.CUSTOMER_MANAGED if own_key else dynamodb.TableEncryption.AWS_MANAGED,
+            encryption_key=own_key,
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
                 point_in_time_recovery_enabled=True
             ),
-            deletion_protection=True,
-            removal_policy=RemovalPolicy.RETAIN,
+            # where a first creation fails, CloudFormation has to delete what it made, or a retry finds the name taken
+            deletion_protection=production,
+            removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
             stream=dynamodb.StreamViewType.KEYS_ONLY if streamed else None,
+            time_to_live_attribute=expires,
         )
+        CfnOutput(self, f"{name}Name", value=table.table_name).override_logical_id(f"{name}Table")
+        stack = Stack.of(self)
+        stack.export_value(table.table_name)
+        stack.export_value(table.table_arn)
+        if streamed:
+            stack.export_value(table.table_stream_arn)
+        return table

@@ -9,7 +9,7 @@ import pytest
 from infra import inference_profiles
 from infra.context import Context, ContextInvalid, table
 from infra.vendor import ROOT
-from tests.infra.synth import CONSOLE, HOST, JWT, SIGN_IN, VPC, ZONES
+from tests.infra.synth import CONSOLE, HOST, JWT, PRODUCTION, SIGN_IN, VPC, ZONES
 
 
 def faults(**given: object) -> list[str]:
@@ -80,6 +80,25 @@ def test_keys_of_the_cdk_are_passed_over():
         ({"encoder_model": "cohere.embed-v4:0"}, "encoder_model must be amazon.titan-embed-text-v2:0 or none"),
         ({"inference_profile": "us:nowhere"}, "nowhere"),
         ({"size": 3}, "size must be a text"),
+        ({"name": "Mats"}, "name must be"),
+        ({"name": "a" * 17}, "name must be"),
+        ({"instance_type": "r7g.large"}, "such as r7g.large.search"),
+        ({"instance_count": 2}, "1 or a multiple of 3"),
+        ({**PRODUCTION, "instance_count": 1}, "needs 3 or more"),
+        ({"storage_gb": 5}, "from 10 to 16000"),
+        ({"enrichment_concurrency": 1}, "from 2 to 1000"),
+        ({"throttle_rate": -1}, "from 1 to 10000"),
+        ({"log_retention_days": 91}, "must be one of"),
+        ({"log_queries": "never"}, "text or hash"),
+        ({"kms_key_arn": "alias/mats"}, "ARN of a KMS key"),
+        ({"alarm_topic_arn": "on-call"}, "ARN of an SNS topic"),
+        ({"vpc_id": "vpc-1a"}, "is for network=vpc"),
+        ({**VPC, "vpc_id": "mine", "subnet_ids": "subnet-1a"}, "id of a VPC"),
+        ({**VPC, "vpc_id": "vpc-1a"}, "a subnet in subnet_ids for each"),
+        ({**VPC, "subnet_ids": "subnet-1a"}, "is for vpc_id"),
+        ({**VPC, "vpc_id": "vpc-1a", "subnet_ids": "net-1a"}, "id of a subnet"),
+        ({**VPC, "instance_count": 3}, "needs 3 availability_zones"),
+        ({**JWT, "jwt_claim": ""}, "must name a claim"),
     ],
 )
 def test_what_cannot_be_is_refused(given: dict[str, object], part: str):

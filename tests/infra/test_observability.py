@@ -24,6 +24,7 @@ from cdk_nag import AwsSolutionsChecks  # noqa: E402
 from infra import cost  # noqa: E402
 from infra.constructs import dashboard  # noqa: E402
 from infra.constructs.observability import Observability  # noqa: E402
+from infra.context import Context  # noqa: E402
 from infra.vendor import ROOT  # noqa: E402
 from mats.domain.query import Query  # noqa: E402
 from mats.edge import log  # noqa: E402
@@ -36,7 +37,7 @@ TABLES = ("Registry", "Trust")
 STREAM = "arn:aws:dynamodb:eu-west-1:123456789012:table/{}/stream/2026-01-01T00:00:00.000"
 
 
-def observed(stack: Any, alarm_email: str | None) -> Observability:
+def observed(stack: Any, **context: str) -> Observability:
     """The construct over the smallest system that it can watch."""
     function = lambda_.Function(
         stack,
@@ -64,7 +65,7 @@ def observed(stack: Any, alarm_email: str | None) -> Observability:
             for table in TABLES
         },
         domain=opensearch.Domain(stack, "Domain", version=opensearch.EngineVersion.OPENSEARCH_2_19),
-        alarm_email=alarm_email,
+        context=Context.parse(context),
         discovery_log=logs.LogGroup(stack, "Log"),
     )
 
@@ -72,7 +73,7 @@ def observed(stack: Any, alarm_email: str | None) -> Observability:
 @pytest.fixture(scope="module")
 def template() -> Any:
     stack = cdk.Stack(cdk.App(), "Small")
-    observed(stack, "operator@example.com")
+    observed(stack, alarm_email="operator@example.com")
     return assertions.Template.from_stack(stack)
 
 
@@ -157,10 +158,18 @@ def test_cloudwatch_may_use_the_key_of_the_encrypted_topic(template):
 
 def test_without_an_address_there_are_alarms_but_no_topic():
     stack = cdk.Stack(cdk.App(), "Silent")
-    observed(stack, None)
+    observed(stack)
     silent = assertions.Template.from_stack(stack)
     silent.resource_count_is("AWS::SNS::Topic", 0)
     assert silent.find_resources("AWS::CloudWatch::Alarm")
+
+
+def test_a_topic_of_ones_own_hears_every_alarm():
+    stack = cdk.Stack(cdk.App(), "Own")
+    topic = "arn:aws:sns:eu-west-1:123456789012:on-call"
+    observed(stack, alarm_topic_arn=topic)
+    found = assertions.Template.from_stack(stack).find_resources("AWS::CloudWatch::Alarm").values()
+    assert {json.dumps(alarm["Properties"]["AlarmActions"]) for alarm in found} == {json.dumps([topic])}
 
 
 def test_alarms_and_dashboard_read_metrics_in_the_namespace_that_the_functions_write(template, alarms):
@@ -250,7 +259,7 @@ def test_exposure_reads_the_provider_out_of_the_record_of_a_decision(caplog):
 
 def test_nag_finds_nothing_in_what_observability_makes(tmp_path):
     app = cdk.App(outdir=str(tmp_path))
-    observed(cdk.Stack(app, "Nagged"), "operator@example.com")
+    observed(cdk.Stack(app, "Nagged"), alarm_email="operator@example.com")
     cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     with pytest.raises(RuntimeError, match="validation-report"):  # for the rest of the small system
         app.synth()

@@ -16,12 +16,36 @@ from infra.constructs.discovery_api import CALLS
 from infra.vendor import ROOT
 from mats.settings import Settings
 from tests.conftest import skip_or_fail
-from tests.infra.synth import EVERYTHING, HOST, JWT, PRODUCTION, SIGN_IN, VPC, ZONES, deployment, templates
+from tests.infra.synth import (
+    EVERYTHING,
+    HOST,
+    JWT,
+    OWN_KEY,
+    OWN_VPC,
+    PRODUCTION,
+    SIGN_IN,
+    VPC,
+    ZONES,
+    deployment,
+    templates,
+)  # fmt: skip
 from tests.servers import iam
 from tests.servers.deployment import Deployment, Resource, texts
 
 pytestmark = pytest.mark.server
 
+BIGGER = {
+    "name": "mats-emea",
+    "instance_type": "r7g.2xlarge.search",
+    "instance_count": "6",
+    "storage_gb": "500",
+    "enrichment_concurrency": "50",
+    "discovery_concurrency": "200",
+    "throttle_rate": "1000",
+    "log_retention_days": "365",
+    "log_queries": "hash",
+    "alarm_topic_arn": "arn:aws:sns:eu-west-1:123456789012:on-call",
+}
 CONTEXTS = {
     "trial": {},
     "trial, vpc, jwt, no rerank model": {**VPC, **JWT, "rerank_model": "none"},
@@ -39,6 +63,8 @@ CONTEXTS = {
     "trial, jwt": JWT,
     "trial, console": SIGN_IN,
     "production, console": {**PRODUCTION, **SIGN_IN, **HOST},
+    "trial, a VPC and a key of one's own": {**OWN_VPC, **OWN_KEY, "api_log_role": "keep"},
+    "production, bigger": {**PRODUCTION, **BIGGER},
 }
 OF_THE_CDK = "Custom"
 """How the ids of functions begin that the CDK brings and runs at deployment only."""
@@ -162,7 +188,7 @@ def test_every_environment_can_be_read_by_its_function(any_deployment: Deploymen
         assert settings.in_aws
         assert settings.bedrock
         assert settings.encoder in ("amazon.titan-embed-text-v2:0", "none")
-        assert settings.metrics == "mats"
+        assert settings.metrics == any_deployment.one("AWS::Events::EventBus")["Name"]
     if any(each for each in any_deployment.all("AWS::Lambda::Function") if "AuthorizerFunction" in each.id):
         settings = Settings.from_env(function(any_deployment, "authorizer")["Environment"]["Variables"])
         assert (settings.jwt_issuer, settings.jwt_audience) == (JWT["jwt_issuer"], JWT["jwt_audience"])
@@ -173,7 +199,7 @@ def test_the_functions_know_each_table_by_its_name(trial: Deployment):
     tables = {each.id: each["TableName"] for each in trial.all("AWS::DynamoDB::Table")}
     named = {enriching.registry_table, enriching.trust_table, enriching.profiles_table}
     asking = Settings.from_env(function(trial, "discovery")["Environment"]["Variables"])
-    assert named | {asking.callers_table} == set(tables.values())
+    assert named | {asking.callers_table} == set(tables.values()) - {"mats-switches"}
     assert enriching.event_bus == "mats"
     assert enriching.callers_table == asking.registry_table == ""
 
@@ -196,26 +222,33 @@ def test_every_log_ends(any_deployment: Deployment):
 
 def test_every_table_is_encrypted_recoverable_and_kept(any_deployment: Deployment):
     tables = any_deployment.all("AWS::DynamoDB::Table")
-    assert len(tables) == 4
+    assert len(tables) == 5
     for table in tables:
         assert table["SSESpecification"]["SSEEnabled"]
         assert table["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"]
-        assert table["DeletionProtectionEnabled"]
         assert table["BillingMode"] == "PAY_PER_REQUEST"
 
 
 def test_the_tables_outlive_their_stack():
     tables = [one for one in templates()["mats-data"]["Resources"].values() if one["Type"] == "AWS::DynamoDB::Table"]
-    assert {(one["DeletionPolicy"], one["UpdateReplacePolicy"]) for one in tables} == {("Retain", "Retain")}
+    assert {(one["DeletionPolicy"], one["UpdateReplacePolicy"]) for one in tables} == {
+        ("RetainExceptOnCreate", "Retain")
+    }
+
+
+def test_tables_can_be_deleted_only_where_a_first_creation_has_to_be_undone():
+    assert all(table["DeletionProtectionEnabled"] for table in deployment(**PRODUCTION).all("AWS::DynamoDB::Table"))
+    assert not any(table["DeletionProtectionEnabled"] for table in deployment().all("AWS::DynamoDB::Table"))
 
 
 def test_streams_carry_keys_only(trial: Deployment):
     streams = {each["TableName"]: each.get("StreamSpecification") for each in trial.all("AWS::DynamoDB::Table")}
     keys = {"StreamViewType": "KEYS_ONLY"}
-    assert streams == {"mats-registry": keys, "mats-trust": keys, "mats-profiles": None, "mats-callers": None}
+    silent = dict.fromkeys(("mats-profiles", "mats-callers", "mats-switches"))
+    assert streams == {"mats-registry": keys, "mats-trust": keys, **silent}
 
 
-@pytest.mark.parametrize("table", ["mats-trust", "mats-callers"])
+@pytest.mark.parametrize("table", ["mats-trust", "mats-callers", "mats-switches"])
 def test_only_operators_write_what_operators_say(any_deployment: Deployment, table: str):
     arn = next(each.arn for each in any_deployment.all("AWS::DynamoDB::Table") if each["TableName"] == table)
     operators = people(any_deployment, "Operators")
@@ -308,7 +341,7 @@ def test_a_dead_letter_queue_is_at_every_hop(any_deployment: Deployment):
     given_up = [one["SourceParameters"]["DynamoDBStreamParameters"]["DeadLetterConfig"]["Arn"] for one in pipes]
     rule = any_deployment.one("AWS::Events::Rule", "Changed")
     given_up += [target["DeadLetterConfig"]["Arn"] for target in rule["Targets"]]
-    given_up += [queues["mats-changes"]["RedrivePolicy"]["deadLetterTargetArn"]]
+    given_up += [any_deployment.one("AWS::SQS::Queue", "Changes")["RedrivePolicy"]["deadLetterTargetArn"]]
     assert len(pipes) == 2
     assert sorted(given_up) == sorted(dead)
 

@@ -152,12 +152,19 @@ def test_ambiguous_audiences_are_rejected(authorizer, claim):
     assert not authorizer.accepts(authorizer.token(audiences=claim))
 
 
-def test_claim_of_audiences_is_configurable(authorizer):
-    authorizer.settings = Settings(
-        jwt_issuer=authorizer.issuer.address, jwt_audience=AUDIENCE, jwt_claim="cognito:groups"
-    )
-    token = authorizer.token(**{"cognito:groups": ["ops"], "audiences": ["finance"]})
-    assert authorizer.authorize(f"Bearer {token}")["context"]["audiences"] == "ops"
+@pytest.mark.parametrize(
+    ("claim", "claims", "names"),
+    [
+        ("cognito:groups", {"cognito:groups": ["ops"], "audiences": ["finance"]}, "ops"),
+        ("https://acme.example/audiences", {"https://acme.example/audiences": "ops"}, "ops"),
+        ("realm_access.roles", {"realm_access": {"roles": ["ops", "finance"]}}, "ops,finance"),
+        ("realm_access.roles", {"realm_access": ["ops"]}, ""),
+        ("realm_access.roles", {}, ""),
+    ],
+)
+def test_claim_of_audiences_is_configurable(authorizer, claim, claims, names):
+    authorizer.settings = Settings(jwt_issuer=authorizer.issuer.address, jwt_audience=AUDIENCE, jwt_claim=claim)
+    assert authorizer.authorize(f"Bearer {authorizer.token(**claims)}")["context"]["audiences"] == names
 
 
 @pytest.mark.parametrize(

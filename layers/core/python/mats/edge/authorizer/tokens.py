@@ -43,7 +43,7 @@ def authorize(event: Mapping[str, Any], settings: Settings, keys: IssuerKeys) ->
                 "Version": "2012-10-17",
                 "Statement": [{"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": f"{stage}/*"}],
             },
-            "context": {"audiences": ",".join(parse_audiences(claims.get(settings.jwt_claim)))},
+            "context": {"audiences": ",".join(parse_audiences(find_claim(claims, settings.jwt_claim)))},
         }
     except TokenInvalid as error:
         LOGGER.warning("token rejected: %s", error)
@@ -75,6 +75,16 @@ def verify(token: str, settings: Settings, keys: IssuerKeys) -> dict[str, Any]:
         )
     except (jwt.PyJWTError, KeyNotFound, ValueError, TypeError, RecursionError) as error:
         raise TokenInvalid(f"{type(error).__name__}: {error}") from error
+
+
+def find_claim(claims: Mapping[str, Any], name: str) -> object:
+    """The claim of this name, else the one that its dots lead to, as in `realm_access.roles`; None without it."""
+    if name in claims:  # such as https://example.com/audiences, which has dots, too
+        return claims[name]
+    found: object = claims
+    for part in name.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
 
 
 def parse_audiences(claim: object) -> list[str]:

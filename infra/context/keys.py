@@ -1,4 +1,4 @@
-"""Deployment options (CDK context): each key with its default and its meaning, validated before synthesis."""
+"""Every key of the context: its default, its meaning, and what changing it replaces."""
 
 import json
 import re
@@ -7,16 +7,11 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from infra.context.rules import RULES
 from infra.inference_profiles import InferenceProfile
 from infra.model_choice import ENCODER, model_faults, region_faults
+from infra.traffic import SIZES, Size
 from mats.settings import Settings, parse_value
-
-_ZONE = re.compile(r"[a-z]{2}(-[a-z]+)+-\d[a-z]")
-_HOST = re.compile(r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,}")
-_ORIGIN = re.compile(rf"https://{_HOST.pattern}(:\d+)?")
-_CERTIFICATE = re.compile(r"arn:aws[\w-]*:acm:[a-z0-9-]+:\d{12}:certificate/[\w-]+")
-_CLIENT = re.compile(r"[!-~]+")
-_EMAIL = re.compile(r"[^@\s,]+@[^@\s,]+\.[^@\s,]+")
 
 
 class ContextInvalid(ValueError):
@@ -27,33 +22,53 @@ class ContextInvalid(ValueError):
         self.faults = faults
 
 
-def _key(default: Any, meaning: str, *, choices: tuple[str, ...] = ()) -> Any:
-    return field(default=default, metadata={"meaning": meaning, "choices": choices})
+def _key(default: Any, meaning: str, *, choices: tuple[str, ...] = (), replaces: str = "") -> Any:
+    return field(default=default, metadata={"meaning": meaning, "choices": choices, "replaces": replaces})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The chosen options.
+    """The chosen options. Numbers of 0 and empty texts take the default of `size`.
 
     Raises:
         ContextInvalid: with every fault.
     """
 
+    name: str = _key(
+        "mats",
+        "prefix of every stack and of every physical name: one for each deployment in an account and region",
+        replaces="everything: another name is another deployment",
+    )
     size: str = _key(
         "trial",
         "`trial`: one small OpenSearch node; `production`: three data nodes in three zones with three dedicated "
-        "masters, higher limits, and stacks with termination protection",
+        "masters, higher limits, logs and tables protected from deletion, and stacks with termination protection",
         choices=("trial", "production"),
     )
+    instance_type: str = _key("", "OpenSearch instance type of the data nodes, such as `r7g.xlarge.search`")
+    instance_count: int = _key(0, "number of data nodes: 1, or a multiple of the three zones")
+    storage_gb: int = _key(0, "storage of each data node in GB, 10 to 16,000")
+    enrichment_concurrency: int = _key(0, "batches of changes that are enriched at once, 2 to 1,000; default 2 or 10")
+    discovery_concurrency: int = _key(
+        0, "reserved concurrency of the discovery function: it has these, and no more; 0: it shares the account's"
+    )
+    throttle_rate: int = _key(0, "calls of the API in a second, all callers together; bursts may be twice that")
     network: str = _key(
         "public",
-        "`vpc`: functions and domain in private subnets, AWS's services through endpoints, no way to the Internet. "
-        "Changing it replaces the domain",
+        "`vpc`: functions and domain in private subnets, AWS's services through endpoints, no way to the Internet",
         choices=("public", "vpc"),
+        replaces="the OpenSearch domain, whose index is made again from Profiles",
     )
     availability_zones: tuple[str, ...] = _key(
         (), "zones of the subnets, separated by commas, for `network=vpc`: three for production, one for a trial"
     )
+    vpc_id: str = _key(
+        "",
+        "for `network=vpc`: a VPC of your own, with its endpoints for Bedrock, EventBridge and DynamoDB; "
+        "empty: one is created",
+        replaces="the OpenSearch domain, whose index is made again from Profiles",
+    )
+    subnet_ids: tuple[str, ...] = _key((), "for `vpc_id`: its private subnets, one in each of `availability_zones`")
     waf: bool = _key(False, "`true`: AWS WAF in front of the API")
     auth: str = _key(
         "iam",
@@ -62,8 +77,19 @@ class Context:
     )
     jwt_issuer: str = _key("", "for `auth=jwt`: the issuer, an https address")
     jwt_audience: str = _key("", "for `auth=jwt`: the audience the tokens must name")
+    jwt_claim: str = _key(
+        Settings().jwt_claim,
+        "for `auth=jwt`: the claim that lists a caller's audiences, such as `cognito:groups`, or `realm_access.roles` "
+        "for one inside another",
+    )
     domain_name: str = _key("", "host name of the API; needs `certificate_arn`, and a DNS record that you create")
     certificate_arn: str = _key("", "ACM certificate for `domain_name`, in the region of the stacks")
+    api_log_role: str = _key(
+        "set",
+        "the role through which API Gateway writes the logs of all APIs of the account in the region. `set`: the stack "
+        "sets it; `keep`: others have set it",
+        choices=("set", "keep"),
+    )
     console: bool = _key(False, "`true`: the console, on a CloudFront domain; needs `auth=jwt`")
     console_client_id: str = _key(
         "",
@@ -73,7 +99,22 @@ class Context:
     console_token_host: str = _key(
         "", "for `console_client_id`: the host of the token endpoint, if it differs from the issuer's, as with Cognito"
     )
-    alarm_email: str = _key("", "address that alarms are sent to; empty: no alarm is sent")
+    alarm_email: str = _key("", "address that alarms are sent to; empty: no alarm is sent by mail")
+    alarm_topic_arn: str = _key("", "SNS topic of your own that alarms are sent to")
+    log_retention_days: int = _key(
+        90, "days that logs of functions, API and network are kept; one of CloudWatch's choices"
+    )
+    log_queries: str = _key(
+        "text",
+        "how the decision log holds a query: as its `text` or as a `hash`",
+        choices=("text", "hash"),
+    )
+    kms_key_arn: str = _key(
+        "",
+        "KMS key of your own for tables, index, logs and environment variables; empty: keys that AWS owns or manages",
+        replaces="the OpenSearch domain, whose index is made again from Profiles",
+    )
+    versions_days: int = _key(90, "days that a superseded version of a profile is kept; 0: for ever")
     rerank_model: str = _key(Settings().rerank_model, "Bedrock model that reranks candidates, or `none`")
     writer_model: str = _key(Settings().writer_model, "Bedrock model that describes registrations, or `none`")
     inference_profile: str = _key(
@@ -93,7 +134,7 @@ class Context:
             for key in fields(self)
             if key.metadata["choices"] and getattr(self, key.name) not in key.metadata["choices"]
         ]
-        faults += [*self._network_faults(), *self._front_faults(), *self._console_faults(), *model_faults(self)]
+        faults += [*(fault for rule in RULES for fault in rule(self)), *model_faults(self)]
         if faults:
             raise ContextInvalid(faults)
 
@@ -101,6 +142,17 @@ class Context:
     def production(self) -> bool:
         """Whether the size is `production`."""
         return self.size == "production"
+
+    @property
+    def capacity(self) -> Size:
+        """The nodes and the limits: those of `size`, where no key says otherwise."""
+        return SIZES[self.size].but(
+            nodes=self.instance_count,
+            node=self.instance_type,
+            gb_each=self.storage_gb,
+            enrichment_concurrency=self.enrichment_concurrency,
+            throttle_rate=self.throttle_rate,
+        )
 
     @property
     def issuer_origin(self) -> str:
@@ -121,6 +173,15 @@ class Context:
         """
         if faults := list(region_faults(self, region)):
             raise ContextInvalid(faults)
+
+    @property
+    def replacing(self) -> dict[str, str]:
+        """What a later change of a chosen key would replace, by key."""
+        return {
+            key.name: key.metadata["replaces"]
+            for key in fields(self)
+            if key.metadata["replaces"] and getattr(self, key.name) != key.default
+        }
 
     @classmethod
     def parse(cls, given: Mapping[str, Any]) -> Self:
@@ -151,67 +212,14 @@ class Context:
             raise ContextInvalid(faults)
         return context
 
-    def _network_faults(self) -> list[str]:
-        zones = self.availability_zones
-        faults = [
-            f"availability_zones: {zone!r} is not a zone, such as eu-west-1a"
-            for zone in zones
-            if not _ZONE.fullmatch(zone)
-        ]
-        if len(set(zones)) < len(zones):
-            faults.append("availability_zones names a zone twice")
-        if self.network == "vpc":
-            wanted = 3 if self.production else 1
-            if len(zones) != wanted:
-                faults.append(f"network=vpc with size={self.size} needs {wanted} availability_zones, not {len(zones)}")
-        elif zones:
-            faults.append("availability_zones is for network=vpc; without it OpenSearch chooses the zones")
-        return faults
-
-    def _front_faults(self) -> list[str]:
-        faults = []
-        if self.auth == "jwt":
-            if not (urlsplit(self.jwt_issuer).scheme == "https" and urlsplit(self.jwt_issuer).hostname):
-                faults.append(f"auth=jwt needs jwt_issuer, an https address, not {self.jwt_issuer!r}")
-            if not self.jwt_audience:
-                faults.append("auth=jwt needs jwt_audience")
-        elif self.jwt_issuer or self.jwt_audience:
-            faults.append("jwt_issuer and jwt_audience are for auth=jwt")
-        if bool(self.domain_name) != bool(self.certificate_arn):
-            faults.append("domain_name and certificate_arn go together")
-        if self.domain_name and not _HOST.fullmatch(self.domain_name):
-            faults.append(f"domain_name must be a host name in lower case, not {self.domain_name!r}")
-        if self.certificate_arn and not _CERTIFICATE.fullmatch(self.certificate_arn):
-            faults.append(f"certificate_arn must be the ARN of an ACM certificate, not {self.certificate_arn!r}")
-        if self.alarm_email and not _EMAIL.fullmatch(self.alarm_email):
-            faults.append(f"alarm_email must be one address, not {self.alarm_email!r}")
-        return faults
-
-    def _console_faults(self) -> list[str]:
-        faults = []
-        if self.console and self.auth != "jwt":
-            faults.append("console=true needs auth=jwt, because browsers cannot sign")
-        if self.console_client_id:
-            if not self.console:
-                faults.append("console_client_id is for console=true")
-            if not _CLIENT.fullmatch(self.console_client_id):
-                faults.append(f"console_client_id must be the id of a client, not {self.console_client_id!r}")
-            if self.jwt_issuer and not _ORIGIN.fullmatch(self.issuer_origin):
-                faults.append(f"console_client_id needs a jwt_issuer with a host name, not {self.jwt_issuer!r}")
-        if self.console_token_host:
-            if not self.console_client_id:
-                faults.append("console_token_host is for console_client_id")
-            if not _HOST.fullmatch(self.console_token_host):
-                faults.append(f"console_token_host must be a host name in lower case, not {self.console_token_host!r}")
-        return faults
-
 
 def table() -> str:
     """The keys in Markdown, as docs/aws.md shows them."""
     rows = ["| key | default | meaning |", "|---|---|---|"]
     for key in fields(Context):
         default = json.dumps(key.default) if isinstance(key.default, bool) else key.default
-        rows.append(f"| `{key.name}` | {f'`{default}`' if default else ''} | {key.metadata['meaning']} |")
+        replaces = f". Changing it replaces {key.metadata['replaces']}" if key.metadata["replaces"] else ""
+        rows.append(f"| `{key.name}` | {f'`{default}`' if default else ''} | {key.metadata['meaning']}{replaces} |")
     return "\n".join(rows) + "\n"
 
 

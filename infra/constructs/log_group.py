@@ -1,0 +1,47 @@
+"""Log groups: kept as long as the context says, and in production also after their stack."""
+
+from aws_cdk import Aws, Fn, RemovalPolicy
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from infra.context import Context
+
+_DAYS = {
+    days: logs.RetentionDays[name]
+    for name, days in {
+        "ONE_DAY": 1, "THREE_DAYS": 3, "FIVE_DAYS": 5, "ONE_WEEK": 7, "TWO_WEEKS": 14, "ONE_MONTH": 30,
+        "TWO_MONTHS": 60, "THREE_MONTHS": 90, "FOUR_MONTHS": 120, "FIVE_MONTHS": 150, "SIX_MONTHS": 180,
+        "ONE_YEAR": 365, "THIRTEEN_MONTHS": 400, "EIGHTEEN_MONTHS": 545, "TWO_YEARS": 731, "THREE_YEARS": 1096,
+        "FIVE_YEARS": 1827, "SIX_YEARS": 2192, "SEVEN_YEARS": 2557, "EIGHT_YEARS": 2922, "NINE_YEARS": 3288,
+        "TEN_YEARS": 3653,
+    }.items()
+}  # fmt: skip
+
+
+def log_group(scope: Construct, id: str, *, context: Context, vended: str = "") -> logs.LogGroup:
+    """A log group.
+
+    Args:
+        scope: Where it belongs.
+        id: Of the construct.
+        context: Retention, encryption, and whether it outlives the stack.
+        vended: Of a log that an AWS service delivers: the end of its name. The id of the stack follows, because a
+            group that outlived an earlier stack has its name still.
+    """
+    return logs.LogGroup(
+        scope,
+        id,
+        log_group_name=f"/aws/vendedlogs/{vended}/{Fn.select(2, Fn.split('/', Aws.STACK_ID))}" if vended else None,
+        retention=_DAYS[context.log_retention_days],
+        removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if context.production else RemovalPolicy.DESTROY,
+        encryption_key=customer_key(scope, context),
+    )
+
+
+def customer_key(scope: Construct, context: Context) -> kms.IKey | None:
+    """The key of the context; none: AWS's own keys."""
+    if not context.kms_key_arn:
+        return None
+    known = scope.node.try_find_child("CustomerKey")
+    return known if known else kms.Key.from_key_arn(scope, "CustomerKey", context.kms_key_arn)  # type: ignore[return-value]
