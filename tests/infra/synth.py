@@ -26,7 +26,7 @@ HOST = {
     "certificate_arn": "arn:aws:acm:eu-west-1:123456789012:certificate/0a1b2c3d",
 }
 OWN_VPC = {**VPC, "vpc_id": "vpc-0a1b2c3d", "subnet_ids": "subnet-0a1b2c3d"}
-OWN_KEY = {"kms_key_arn": "arn:aws:kms:eu-west-1:123456789012:key/0a1b2c3d"}
+OWN_KEY = {"kms_key_arn": "arn:aws:kms:eu-west-1:123456789012:key/0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f"}
 EVERYTHING = {"waf": "true", "audit": "true", "alarm_email": "someone@example.com", "inference_profile": "eu"}
 
 
