@@ -65,7 +65,9 @@ class Settings:
     metrics: str = _setting("MATS_METRICS", "", "CloudWatch namespace of the metrics; empty: no metrics")
     jwt_issuer: str = _setting("MATS_JWT_ISSUER", "", "issuer of the tokens that the authorizer accepts")
     jwt_audience: str = _setting("MATS_JWT_AUDIENCE", "", "audience of these tokens")
-    jwt_claim: str = _setting("MATS_JWT_CLAIM", "audiences", "claim that lists a caller's audiences; dots lead into an object")
+    jwt_claim: str = _setting(
+        "MATS_JWT_CLAIM", "audiences", "claim that lists a caller's audiences; dots lead into an object"
+    )
     audiences: tuple[str, ...] = _setting("MATS_AUDIENCES", (), "audiences of local callers, separated by commas")
     log_queries: str = _setting("MATS_LOG_QUERIES", "text", "how queries are logged: as `text` or as `hash`")
 
