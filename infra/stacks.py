@@ -12,6 +12,7 @@ from infra.constructs.console import Console
 from infra.constructs.discovery_api import DiscoveryApi
 from infra.constructs.enrichment import MAX_RECEIVES, VISIBILITY, EnrichmentFunction
 from infra.constructs.event_path import EventPath
+from infra.constructs.foundation import Foundation
 from infra.constructs.model_access import ModelAccess
 from infra.constructs.network import Network
 from infra.constructs.observability import Observability
@@ -38,30 +39,23 @@ class SystemStack(Stack):
             scope, id, description="mats: enrichment and discovery", termination_protection=context.production
         )
         network = Network(self, "Network", context=context) if context.network == "vpc" else None
-        models = ModelAccess(self, "Models", context=context)
-        self.domain = SearchDomain(self, "Index", context=context, network=network)
-        streamed = {"Registry": tables.registry, "Trust": tables.trust}
+        on = Foundation(
+            context=context,
+            models=ModelAccess(self, "Models", context=context),
+            tables=tables,
+            domain=SearchDomain(self, "Index", context=context, network=network),
+            network=network,
+        )
         self.path = EventPath(
             self,
             "EventPath",
             context=context,
-            tables=streamed,
+            tables={"Registry": tables.registry, "Trust": tables.trust},
             visibility=VISIBILITY,
             max_receives=MAX_RECEIVES,
         )
-        self.enrichment = EnrichmentFunction(
-            self,
-            "Offline",
-            context=context,
-            models=models,
-            tables=tables,
-            path=self.path,
-            domain=self.domain,
-            network=network,
-        )
-        self.discovery = DiscoveryApi(
-            self, "Online", context=context, models=models, tables=tables, domain=self.domain, network=network
-        )
+        self.enrichment = EnrichmentFunction(self, "Offline", on=on, path=self.path)
+        self.discovery = DiscoveryApi(self, "Online", on=on)
         if context.audit:
             Audit(self, "Audit", context=context, tables=[tables.registry, tables.trust, tables.callers])
         if context.console:
@@ -75,17 +69,17 @@ class SystemStack(Stack):
             queue=self.path.queue,
             dead_letter_queues=self.path.dead_letter_queues,
             pipes=self.path.pipes,
-            domain=self.domain.domain,
+            domain=on.domain.domain,
             context=context,
             discovery_log=self.discovery.log,
         )
         AccessPolicies(
             self,
             "People",
-            models=models,
+            models=on.models,
             tables=tables,
             path=self.path,
-            domain=self.domain,
+            domain=on.domain,
             enrichment=self.enrichment.function,
             api=self.discovery.api,
         )

@@ -13,7 +13,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.constructs import metrics
-from infra.constructs.metrics import Metrics
+from infra.constructs.metrics import OwnMetrics
 
 FIRST_PLACES = '"position": 1, "id": "*", "rev": *, "provider": "*"'
 """The first candidate in a record of the decision log, as a pattern of Logs Insights: `*` is captured."""
@@ -28,7 +28,7 @@ _GOOD = (
 class Watched:
     """The monitored parts of the system; mappings are by display name."""
 
-    ours: Metrics
+    ours: OwnMetrics
     stage: apigateway.Stage
     functions: Mapping[str, lambda_.IFunction]
     queue: sqs.IQueue
@@ -62,7 +62,7 @@ def _graph(
     return cloudwatch.GraphWidget(title=title, left=list(left), width=width, **more)  # type: ignore[arg-type]
 
 
-def _answers(ours: Metrics, stage: apigateway.Stage) -> cloudwatch.GraphWidget:
+def _answers(ours: OwnMetrics, stage: apigateway.Stage) -> cloudwatch.GraphWidget:
     every = metrics.FIVE_MINUTES
     return _graph(
         "Calls",
@@ -76,7 +76,7 @@ def _answers(ours: Metrics, stage: apigateway.Stage) -> cloudwatch.GraphWidget:
     )
 
 
-def _verdicts(ours: Metrics) -> cloudwatch.GraphWidget:
+def _verdicts(ours: OwnMetrics) -> cloudwatch.GraphWidget:
     return _graph(
         "Verdicts",
         [ours.discovery(f"Verdict{verdict}", label=verdict.lower()) for verdict in metrics.VERDICTS],
@@ -84,7 +84,7 @@ def _verdicts(ours: Metrics) -> cloudwatch.GraphWidget:
     )
 
 
-def _degraded_share(ours: Metrics) -> cloudwatch.GraphWidget:
+def _degraded_share(ours: OwnMetrics) -> cloudwatch.GraphWidget:
     labels = {"degraded": "any"} | {f"degraded{signal}": signal.lower() for signal in metrics.SIGNALS}
     answers = ours.discovery("Answers")
     shares = [
@@ -94,7 +94,7 @@ def _degraded_share(ours: Metrics) -> cloudwatch.GraphWidget:
     return _graph("Degraded answers by what they lack, %", shares)
 
 
-def _latency(ours: Metrics) -> cloudwatch.GraphWidget:
+def _latency(ours: OwnMetrics) -> cloudwatch.GraphWidget:
     return _graph(
         "Latency of an answer, ms",
         [ours.discovery("TotalMs", p, label=p) for p in ("p50", "p90", "p99")],
@@ -102,7 +102,7 @@ def _latency(ours: Metrics) -> cloudwatch.GraphWidget:
     )
 
 
-def _stages(ours: Metrics) -> cloudwatch.GraphWidget:
+def _stages(ours: OwnMetrics) -> cloudwatch.GraphWidget:
     return _graph(
         "Latency by stage, p50 left and p99 right, ms",
         [ours.discovery(f"{stage}Ms", "p50", label=stage.lower()) for stage in metrics.STAGES],
@@ -111,7 +111,7 @@ def _stages(ours: Metrics) -> cloudwatch.GraphWidget:
     )
 
 
-def _tokens(ours: Metrics) -> cloudwatch.GraphWidget:
+def _tokens(ours: OwnMetrics) -> cloudwatch.GraphWidget:
     return _graph(
         "Tokens",
         [
@@ -123,7 +123,7 @@ def _tokens(ours: Metrics) -> cloudwatch.GraphWidget:
     )
 
 
-def _dollars(ours: Metrics) -> cloudwatch.GraphWidget:
+def _dollars(ours: OwnMetrics) -> cloudwatch.GraphWidget:
     services = {"discovery": ours.discovery("Usd"), "enrichment": ours.enrichment("Usd")}
     per_day = [
         cloudwatch.MathExpression(
@@ -170,7 +170,7 @@ def _exposure(log: logs.ILogGroup) -> cloudwatch.LogQueryWidget:
     )
 
 
-def _outcomes(ours: Metrics) -> cloudwatch.GraphWidget:
+def _outcomes(ours: OwnMetrics) -> cloudwatch.GraphWidget:
     return _graph(
         "Changes by outcome",
         [ours.enrichment(outcome, label=outcome.lower()) for outcome in metrics.OUTCOMES],

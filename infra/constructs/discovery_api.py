@@ -9,14 +9,12 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.constructs.firewall_and_domain import custom_domain, firewall
+from infra.constructs.foundation import Foundation
 from infra.constructs.function import Function, Limits, common, environment
 from infra.constructs.gateway_errors import set_gateway_errors
 from infra.constructs.log_group import log_group
-from infra.constructs.model_access import ModelAccess
 from infra.constructs.nag import AWS_POLICIES, accept, accept_each
-from infra.constructs.network import Network
-from infra.constructs.search_domain import SEARCH, SearchDomain
-from infra.constructs.tables import MatsTables
+from infra.constructs.search_domain import SEARCH
 from infra.context import Context
 from infra.layers import core_layer, jwt_layer, vendor_layer
 from mats.edge.routes import ROUTES
@@ -39,18 +37,9 @@ def wildcard(path: str) -> str:
 class DiscoveryApi(Construct):
     """The function, its alias that starts from a snapshot, and the API in front of it."""
 
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        context: Context,
-        models: ModelAccess,
-        tables: MatsTables,
-        domain: SearchDomain,
-        network: Network | None,
-    ) -> None:
+    def __init__(self, scope: Construct, id: str, *, on: Foundation) -> None:
         super().__init__(scope, id)
+        context, models, tables = on.context, on.models, on.tables
         settings = replace(common(context, models), log_queries=context.log_queries)
         if context.auth == "iam":
             settings = replace(settings, callers_table=tables.callers.table_name)
@@ -60,13 +49,13 @@ class DiscoveryApi(Construct):
             folder="discovery",
             layers=[core_layer, vendor_layer],
             context=context,
-            environment=environment(settings, endpoint=domain.domain.domain_endpoint),
+            environment=environment(settings, endpoint=on.domain.domain.domain_endpoint),
             limits=Limits(memory_mb=_MEMORY_MB, timeout_s=TIMEOUT_S, concurrency=context.discovery_concurrency),
-            network=network,
+            network=on.network,
             snap_start=True,
         )
         self.function, self.log = made.function, made.log
-        domain.allow(made.role, SEARCH)
+        on.domain.allow(made.role, SEARCH)
         made.allow([*models.reranker_statements(), *models.encoder_statements()])
         if context.auth == "iam":
             tables.callers.grant(made.role, "dynamodb:GetItem")

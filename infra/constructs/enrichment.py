@@ -7,12 +7,9 @@ from aws_cdk import aws_lambda_event_sources as sources
 from constructs import Construct
 
 from infra.constructs.event_path import EventPath
+from infra.constructs.foundation import Foundation
 from infra.constructs.function import Function, Limits, common, environment
-from infra.constructs.model_access import ModelAccess
-from infra.constructs.network import Network
-from infra.constructs.search_domain import INDEX, SearchDomain
-from infra.constructs.tables import MatsTables
-from infra.context import Context
+from infra.constructs.search_domain import INDEX
 from infra.layers import core_layer, vendor_layer
 
 TIMEOUT_S = 300
@@ -28,19 +25,9 @@ _BATCH = 10
 class EnrichmentFunction(Construct):
     """The function that consumes the queue, with its rights."""
 
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        context: Context,
-        models: ModelAccess,
-        tables: MatsTables,
-        path: EventPath,
-        domain: SearchDomain,
-        network: Network | None,
-    ) -> None:
+    def __init__(self, scope: Construct, id: str, *, on: Foundation, path: EventPath) -> None:
         super().__init__(scope, id)
+        context, models, tables = on.context, on.models, on.tables
         settings = replace(
             common(context, models),
             registry_table=tables.registry.table_name,
@@ -55,9 +42,9 @@ class EnrichmentFunction(Construct):
             folder="enrichment",
             layers=[core_layer, vendor_layer],
             context=context,
-            environment=environment(settings, endpoint=domain.domain.domain_endpoint),
+            environment=environment(settings, endpoint=on.domain.domain.domain_endpoint),
             limits=Limits(memory_mb=1024, timeout_s=TIMEOUT_S),
-            network=network,
+            network=on.network,
         )
         self.function, self.log = made.function, made.log
         for read in (tables.registry, tables.trust):
@@ -67,7 +54,7 @@ class EnrichmentFunction(Construct):
             *(f"dynamodb:{call}" for call in ("GetItem", "BatchGetItem", "PutItem", "UpdateItem")),
         )
         path.bus.grant_put_events_to(made.role)
-        domain.allow(made.role, INDEX)
+        on.domain.allow(made.role, INDEX)
         made.allow([*models.writer_statements(), *models.encoder_statements()])
         made.function.add_event_source(
             sources.SqsEventSource(

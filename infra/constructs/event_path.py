@@ -42,14 +42,14 @@ class EventPath(Construct):
         Args:
             scope: The stack.
             id: Of this construct.
-            context: The names.
+            context: Prefix of the names, and the retention of logs.
             tables: Tables with a stream, by their name in events.
             visibility: Visibility timeout of the queue.
             max_receives: Receives of a message before it becomes a dead letter.
         """
         super().__init__(scope, id)
         self._context = context
-        self.archive_name = queue_name = f"{context.name}-changes"
+        self.archive_name = f"{context.name}-changes"
         self.bus = events.EventBus(self, "Bus", event_bus_name=context.name)
         self.bus.archive(
             "Archive",
@@ -57,19 +57,8 @@ class EventPath(Construct):
             event_pattern=events.EventPattern(source=[SOURCE]),
             retention=Duration.days(30),
         )
-        source = f"arn:{Aws.PARTITION}:sqs:{Aws.REGION}:{Aws.ACCOUNT_ID}:{queue_name}"
-        given_up = self._dead("Enrichment", of=sqs.Queue.from_queue_arn(self, "QueueByName", source))
-        self.dead_letter_queues = {"Enrichment": given_up, "Rule": self._dead("Rule")}
-        self.queue = sqs.Queue(
-            self,
-            "Changes",
-            queue_name=queue_name,
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
-            enforce_ssl=True,
-            retention_period=Duration.days(7),
-            visibility_timeout=visibility,
-            dead_letter_queue=sqs.DeadLetterQueue(queue=given_up, max_receive_count=max_receives),
-        )
+        self.dead_letter_queues = {"Rule": self._dead("Rule")}
+        self.queue = self._queue(f"{context.name}-changes", visibility, max_receives)
         self.rule = events.Rule(
             self,
             "Changed",
@@ -79,6 +68,21 @@ class EventPath(Construct):
             targets=[targets.SqsQueue(self.queue, dead_letter_queue=self.dead_letter_queues["Rule"])],
         )
         self.pipes = {name: self._pipe(name, table) for name, table in tables.items()}
+
+    def _queue(self, name: str, visibility: Duration, max_receives: int) -> sqs.Queue:
+        by_name = f"arn:{Aws.PARTITION}:sqs:{Aws.REGION}:{Aws.ACCOUNT_ID}:{name}"
+        given_up = self._dead("Enrichment", of=sqs.Queue.from_queue_arn(self, "QueueByName", by_name))
+        self.dead_letter_queues["Enrichment"] = given_up
+        return sqs.Queue(
+            self,
+            "Changes",
+            queue_name=name,
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+            retention_period=Duration.days(7),
+            visibility_timeout=visibility,
+            dead_letter_queue=sqs.DeadLetterQueue(queue=given_up, max_receive_count=max_receives),
+        )
 
     def _pipe(self, name: str, table: dynamodb.ITable) -> pipes.CfnPipe:
         dead = self.dead_letter_queues[name] = self._dead(name)

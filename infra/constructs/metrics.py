@@ -1,4 +1,4 @@
-"""Metrics of alarms and dashboard: those that the functions write, and those of AWS."""
+"""OwnMetrics of alarms and dashboard: those that the functions write, and those of AWS."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ PIPE_RUNNING = "PipeRunning"
 
 
 @dataclass(frozen=True, slots=True)
-class Metrics:
+class OwnMetrics:
     """The metrics that a deployment writes itself."""
 
     namespace: str

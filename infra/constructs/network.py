@@ -16,7 +16,7 @@ class Network(Construct):
 
     def __init__(self, scope: Construct, id: str, *, context: Context) -> None:
         super().__init__(scope, id)
-        self.vpc = self._given(context) if context.vpc_id else self._created(context)
+        self.vpc = self._existing_vpc(context) if context.vpc_id else self._new_vpc(context)
         self.subnets = ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_ISOLATED)
         self.functions = self._group("Functions", "The functions of mats")
         self.domain = self._group("Domain", "The OpenSearch domain of mats")
@@ -26,7 +26,7 @@ class Network(Construct):
         if not context.vpc_id:
             self._add_endpoints()
 
-    def _given(self, context: Context) -> ec2.IVpc:
+    def _existing_vpc(self, context: Context) -> ec2.IVpc:
         """A VPC that has its own endpoints and flow logs; private DNS allows no second endpoint of a service."""
         return ec2.Vpc.from_vpc_attributes(
             self,
@@ -36,7 +36,7 @@ class Network(Construct):
             isolated_subnet_ids=list(context.subnet_ids),
         )
 
-    def _created(self, context: Context) -> ec2.Vpc:
+    def _new_vpc(self, context: Context) -> ec2.Vpc:
         return ec2.Vpc(
             self,
             "Vpc",

@@ -65,7 +65,7 @@ class Observability(Construct):
         """
         super().__init__(scope, id)
         self.alarms = Alarms(self, context)
-        self._ours = metrics.Metrics(context.name)
+        self._ours = metrics.OwnMetrics(context.name)
         PipeWatch(self, "PipeWatch", context=context, watched=pipes)
         self._watch_answers(api.deployment_stage)
         self._watch_changes(enrichment, queue, dead_letter_queues, pipes)
