@@ -8,7 +8,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import boto3
@@ -24,7 +25,7 @@ from mats.domain.errors import DependencyFailed
 NAMESPACE = "mats-smoke"
 _LEFT_OVER_S = 3600
 """Items older than this were left by a killed run and are removed; younger ones may belong to another run."""
-_POLL_S = 2.0
+_TIMEOUT_S, _POLL_S = 300.0, 2.0
 _GATEWAY = re.compile(r"\.execute-api\.([a-z0-9-]+)\.amazonaws\.com")
 OUTPUTS = {"url": "ApiUrl", "registry_table": "RegistryTable", "profiles_table": "ProfilesTable"}
 """Part of the key of each stack output; the CDK may add a prefix and a suffix."""
@@ -32,15 +33,6 @@ OUTPUTS = {"url": "ApiUrl", "registry_table": "RegistryTable", "profiles_table":
 
 class Stuck(Exception):
     """A part of the path does not work; the message names it and the section of the runbook."""
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """Timeout of each hop, and the clock."""
-
-    seconds: float = 300.0
-    now: Callable[[], float] = time.time
-    sleep: Callable[[float], None] = time.sleep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +44,10 @@ class Smoke:
     profiles_table: str
     api: Client
     tell: Callable[[str], None]
-    timing: Timing = field(default_factory=Timing)
+    timeout_s: float = _TIMEOUT_S
+    """Timeout of each hop."""
+    now: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
     with_models: bool = True
     """Whether to wait for writer and encoder."""
 
@@ -70,7 +65,7 @@ class Smoke:
     def _run(self) -> None:
         self._remove_left_overs()
         mark = secrets.token_hex(6)
-        key = {"namespace": NAMESPACE, "name": f"probe-{int(self.timing.now())}-{mark}"}
+        key = {"namespace": NAMESPACE, "name": f"probe-{int(self.now())}-{mark}"}
         with self._always_removed(key):
             self._put(key, mark)
             self._wait_until("profile", lambda: self._check_profile(key), hints.explain_no_profile)
@@ -122,7 +117,7 @@ class Smoke:
     def _is_old(self, name: str) -> bool:
         word, _, rest = name.partition("-")
         made = rest.partition("-")[0]
-        return word == "probe" and made.isdecimal() and self.timing.now() - int(made) > _LEFT_OVER_S
+        return word == "probe" and made.isdecimal() and self.now() - int(made) > _LEFT_OVER_S
 
     def _row(self, key: dict[str, str]) -> dict[str, Any]:
         answer = self.tables.ask(self.profiles_table, "get_item", Key=to_row(key), ConsistentRead=True)
@@ -169,19 +164,19 @@ class Smoke:
 
     def _wait_until(self, what: str, check: Callable[[], tuple[bool, str]], stuck: Callable[[str], str]) -> None:
         """Poll until the check succeeds, and print each new state."""
-        begun, printed = self.timing.now(), ""
+        begun, printed = self.now(), ""
         while True:
             done, seen = check()
-            waited = self.timing.now() - begun
+            waited = self.now() - begun
             if seen != printed:
                 self.tell(f"  {waited:4.0f} s  {seen}")
                 printed = seen
             if done:
                 self.tell(f"{what}: yes, after {waited:.0f} s")
                 return
-            if waited >= self.timing.seconds:
+            if waited >= self.timeout_s:
                 raise Stuck(f"{stuck(seen)} (waited {waited:.0f} s; last seen: {seen})")
-            self.timing.sleep(_POLL_S)
+            self.sleep(_POLL_S)
 
 
 def _id(key: dict[str, str]) -> str:
@@ -210,7 +205,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of the command."""
     options = argparse.ArgumentParser(prog="make smoke", description=main.__doc__)
     options.add_argument("--url", help="of the API's stage; default: the stacks' output")
     options.add_argument("--registry-table", help="default: the stacks' output")
@@ -219,7 +213,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--token", default="", help="bearer token, for auth=jwt; default: calls are signed")
     options.add_argument("--region", default="", help="of stacks and tables; default: AWS's own setting")
     options.add_argument("--without-models", action="store_true", help="do not wait for writer and encoder")
-    options.add_argument("--timeout", type=float, default=Timing().seconds, help="seconds to wait for each hop")
+    options.add_argument("--timeout", type=float, default=_TIMEOUT_S, help="seconds to wait for each hop")
     return options
 
 
@@ -244,8 +238,8 @@ def smoke_of(given: argparse.Namespace) -> Smoke:
         registry_table=wanted["registry_table"],
         profiles_table=wanted["profiles_table"],
         api=api_client(wanted["url"], session, given.token),
-        tell=_say,
-        timing=Timing(given.timeout),
+        tell=partial(print, flush=True),
+        timeout_s=given.timeout,
         with_models=not given.without_models,
     )
 
@@ -263,11 +257,6 @@ def api_client(url: str, session: Any, token: str = "") -> Client:
         raise ValueError("the calls are signed: give AWS credentials and a region, or a token with --token")
     auth = Bearer(token) if token else SigV4(region, credentials)
     return Client(url, auth=auth, timeout_s=30, retries=Retries(attempts=1))
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from botocore.exceptions import ClientError
 from botocore.validate import ParamValidator
 
 from infra import smoke
-from infra.smoke import NAMESPACE, Smoke, Stuck, Timing, api_client
+from infra.smoke import NAMESPACE, Smoke, Stuck, api_client
 from infra.vendor import ROOT
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.dynamodb.values import from_row, to_row
@@ -172,7 +172,9 @@ def run(deployment: Deployment, url: str, told: list[str]) -> Smoke:
         profiles_table="profiles",
         api=api_at(url, SigV4("eu-west-1", Credentials("AKIDEXAMPLE", "secret", "session"))),
         tell=told.append,
-        timing=Timing(60, lambda: deployment.now, deployment.sleep),
+        timeout_s=60,
+        now=lambda: deployment.now,
+        sleep=deployment.sleep,
     )
 
 
@@ -395,7 +397,7 @@ def test_the_command_as_it_is_wired_works_on_real_tables(deployment, url, told, 
 
     given = ["--url", url, "--registry-table", registry, "--profiles-table", profiles]
     smoke_of = smoke.smoke_of(smoke.parser().parse_args(given))
-    replace(smoke_of, tell=told.append, timing=Timing(60, lambda: deployment.now, path))()
+    replace(smoke_of, tell=told.append, timeout_s=60, now=lambda: deployment.now, sleep=path)()
     assert list(tables.all_rows(registry, "scan")) == []
     assert f"removed {NAMESPACE}/{left['name']} from {registry}" in told
     assert told[-1].startswith("no longer found: yes")

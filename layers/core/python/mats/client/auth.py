@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 _SERVICE = "execute-api"
@@ -32,7 +33,7 @@ class Bearer:
         return {**headers, "Authorization": f"Bearer {token.strip()}"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SigV4:
     """Signs as an AWS identity that may call the API (`auth=iam`, the policy for agents).
 
@@ -42,7 +43,6 @@ class SigV4:
     region: str
     credentials: Any = field(default=None, repr=False)
     """botocore credentials, which may be refreshable: `boto3.Session().get_credentials()`."""
-    _default: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def headers(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Mapping[str, str]:
         """Add a signature, which is valid for five minutes."""
@@ -50,17 +50,14 @@ class SigV4:
         from botocore.awsrequest import AWSRequest  # noqa: PLC0415
 
         request = AWSRequest(method, url, headers=dict(headers), data=body)
-        SigV4Auth(self._credentials(), _SERVICE, self.region).add_auth(request)
+        SigV4Auth(self.credentials or self._default, _SERVICE, self.region).add_auth(request)
         return dict(request.headers.items())
 
-    def _credentials(self) -> Any:
-        if self.credentials is not None:
-            return self.credentials
-        if not self._default:
-            from botocore.session import Session  # noqa: PLC0415 - for SigV4 only
+    @cached_property
+    def _default(self) -> Any:
+        from botocore.session import Session  # noqa: PLC0415 - for SigV4 only
 
-            found = Session().get_credentials()
-            if found is None:
-                raise ValueError("no AWS credentials to sign with: set a profile, or pass `credentials`")
-            self._default.append(found)
-        return self._default[0]
+        found = Session().get_credentials()
+        if found is None:
+            raise ValueError("no AWS credentials to sign with: set a profile, or pass `credentials`")
+        return found

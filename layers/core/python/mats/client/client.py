@@ -1,7 +1,6 @@
 """The client of one API."""
 
 from collections.abc import Iterable
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote, urlsplit
 
@@ -79,14 +78,7 @@ class Client:
     ) -> ReadyMade:
         """The same as tools for a model: `output` is in the format of its API.
 
-        Args:
-            query: The request in plain words.
-            format: Format of the tools.
-            token_budget: Maximum of tokens of all tools, estimated by the API.
-            kinds: As for `discover`, like the following.
-            namespaces: As for `discover`.
-            tags: As for `discover`.
-            limit: As for `discover`.
+        `token_budget` is the maximum of tokens of all tools, estimated by the API; the rest is as for `discover`.
         """
         request = _request(query, kinds, namespaces, tags, limit)
         options = {"format": format, "token_budget": token_budget}
@@ -101,15 +93,12 @@ class Client:
         return self._transport.call("GET", "/healthz", Health)
 
     def close(self) -> None:
-        """Close the connections."""
         self._transport.pool.clear()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

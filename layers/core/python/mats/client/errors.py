@@ -1,14 +1,4 @@
-"""The exceptions of the client.
-
-MatsError
-├── Unreachable      no connection, or a timeout, after all retries
-├── NotUnderstood    the response is not one of this API: check the address
-└── Refused          the API returned an error; `problem` says why
-    ├── WrongRequest   400, 413, 422: `problem.errors` names the fields
-    ├── NotAllowed     401, 403: the token, the signature or the policy
-    ├── NotFound       404: no such capability, or not for this caller
-    └── Busy           429, 502, 503, 504, after all retries; `retry_after_s` is the Retry-After of the API, if any
-"""
+"""The exceptions of the client: one tree below `MatsError`."""
 
 from mats.edge.answer import Problem
 
@@ -18,15 +8,15 @@ class MatsError(Exception):
 
 
 class Unreachable(MatsError):
-    """No connection, or a timeout."""
+    """No connection, or a timeout, after all retries."""
 
 
 class NotUnderstood(MatsError):
-    """The response is not one of this version of the API."""
+    """The response is not one of this version of the API: check the address."""
 
 
 class Refused(MatsError):
-    """The API returned an error (RFC 9457 problem)."""
+    """The API returned an error (RFC 9457); `problem` says why."""
 
     def __init__(self, problem: Problem, retry_after_s: float | None = None) -> None:
         faults = (f"{fault.field}: {fault.message}" for fault in problem.errors)
@@ -37,16 +27,15 @@ class Refused(MatsError):
 
     @property
     def status(self) -> int:
-        """The HTTP status."""
         return self.problem.status
 
 
 class WrongRequest(Refused):
-    """The request is invalid."""
+    """The request is invalid; `problem.errors` names the fields."""
 
 
 class NotAllowed(Refused):
-    """The caller is not authenticated or not authorized."""
+    """The caller is not authenticated or not authorized: the token, the signature or the policy."""
 
 
 class NotFound(Refused):
@@ -54,7 +43,7 @@ class NotFound(Refused):
 
 
 class Busy(Refused):
-    """The API is rate limited or temporarily unavailable."""
+    """The API is rate limited or unavailable after all retries; `retry_after_s` is its Retry-After, if any."""
 
 
 _BY_STATUS: dict[int, type[Refused]] = {
@@ -66,5 +55,4 @@ _BY_STATUS: dict[int, type[Refused]] = {
 
 
 def error_of(problem: Problem, retry_after_s: float | None) -> Refused:
-    """The error for a problem, by its status."""
     return _BY_STATUS.get(problem.status, Refused)(problem, retry_after_s)

@@ -104,12 +104,7 @@ class Transport:
 
 
 def _read_body(response: Any, deadline: float) -> bytes:
-    """Read a body, within its deadline and maximum size.
-
-    Raises:
-        Unreachable: the deadline has passed.
-        NotUnderstood: the body is too large.
-    """
+    """Read a body, within its deadline and maximum size."""
     assert isinstance(response, HTTPResponse)  # noqa: S101 - the type a pool returns
     body = bytearray()
     while chunk := response.read1(_CHUNK):

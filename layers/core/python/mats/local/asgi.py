@@ -13,11 +13,7 @@ def raw_path(request: Request) -> str:
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """At most `limit` bytes of the body; the rest is read and dropped.
-
-    Raises:
-        ClientDisconnect: the client has closed the connection.
-    """
+    """At most `limit` bytes of the body; the rest is read and dropped."""
     content = bytearray()
     async for chunk in request.stream():
         content += chunk[: limit - len(content)]

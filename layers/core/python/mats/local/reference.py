@@ -4,13 +4,17 @@
 """
 
 import html
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
+from typer import Context
+from typer.cli import get_docs_for_click
+from typer.main import get_command
+
 from mats.edge import openapi
+from mats.local.cli.main import app
 from mats.resources import REPOSITORY
 from mats.settings import Settings
 
@@ -26,7 +30,6 @@ def main() -> None:
 
 
 def pages() -> dict[str, str]:
-    """Every page by file name."""
     return {"settings.md": _settings(), "cli.md": _commands(), "api.md": _api(openapi.document())}
 
 
@@ -57,14 +60,9 @@ def _cell(text: str) -> str:
 
 def _commands() -> str:
     """The page that typer generates, under our note."""
-    command = "-m typer mats.local.cli.main utils docs --name mats --title Commands".split()
-    generated = subprocess.run(  # noqa: S603 - a fixed command
-        [sys.executable, *command],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return f"{_NOTE}\n\n{html.unescape(generated.stdout).strip()}\n"
+    command = get_command(app)
+    generated = get_docs_for_click(obj=command, ctx=Context(command), name="mats", title="Commands")
+    return f"{_NOTE}\n\n{html.unescape(generated).strip()}\n"
 
 
 def _api(document: Mapping[str, Any]) -> str:

@@ -40,7 +40,6 @@ LOGGER = logging.getLogger("mats.service")
 
 
 def application(local: LocalSystem) -> Starlette:
-    """The ASGI application over one local registry."""
     app = replace(local.application, record_exposure=local.stores.exposure.record)
     caller, registry = local_caller(local.settings), RegistryService(local)
 
@@ -56,10 +55,7 @@ def application(local: LocalSystem) -> Starlette:
         worker.stop()
 
     async def public(request: Request) -> Response:
-        try:
-            body = await read_body(request, _MAX_BODY_BYTES)
-        except ClientDisconnect:
-            return Response(status_code=400)
+        body = await read_body(request, _MAX_BODY_BYTES)
         if request.url.path != _MCP and (refused := origin_problem(request.url.scheme, request.headers)):
             return _to_starlette(request, refused)
         parsed = http.Request(
@@ -84,8 +80,17 @@ def application(local: LocalSystem) -> Starlette:
     return Starlette(
         routes=routes,
         lifespan=lifespan,
-        exception_handlers={404: _not_found, 405: _wrong_method, Exception: _internal_error},
+        exception_handlers={
+            404: _not_found,
+            405: _wrong_method,
+            ClientDisconnect: _client_disconnected,
+            Exception: _internal_error,
+        },
     )
+
+
+async def _client_disconnected(request: Request, error: Exception) -> Response:
+    return Response(status_code=400)
 
 
 async def _internal_error(request: Request, error: Exception) -> Response:

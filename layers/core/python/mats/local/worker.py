@@ -28,10 +28,7 @@ def drain(
 ) -> int:
     """Process the events that are due, a batch at a time; the number that failed.
 
-    Args:
-        local: The system.
-        on_batch: Called after each batch with the number that succeeded.
-        stopped: Ends the run between two batches.
+    After each batch, `on_batch` is called with the number that succeeded. `stopped` ends the run between two batches.
 
     Raises:
         StorageUnusable: the registry cannot be written; events stay in the queue.

@@ -1,9 +1,8 @@
 """`mats dataset`."""
 
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -22,50 +21,39 @@ Force = Annotated[bool, typer.Option("--force", help="Replace an existing set.")
 commands = typer.Typer(help="Judged data sets: convert published ones, and check for defects.", no_args_is_help=True)
 
 
-class View(StrEnum):
-    """The kind of the capabilities."""
-
-    TOOLS = "tools"
-    AGENTS = "agents"
-
-
-class Tools(StrEnum):
-    """The tools in the registry."""
-
-    GOLD = "gold"
-    ALL = "all"
+View = Literal["tools", "agents"]
 
 
 @commands.command()
 def toolret(
     source: Source,
     to: Out,
-    view: Annotated[View, typer.Option(help="Tools, or agents that group them by provider.")] = View.TOOLS,
-    registry: Annotated[Tools, typer.Option(help="Gold tools only, as in the paper, or all published tools.")] = (
-        Tools.GOLD
-    ),
+    view: Annotated[View, typer.Option(help="Tools, or agents that group them by provider.")] = "tools",
+    registry: Annotated[
+        Literal["gold", "all"], typer.Option(help="Gold tools only, as in the paper, or all published tools.")
+    ] = "gold",
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """ToolRet, from copies of mangopy/ToolRet-Queries and mangopy/ToolRet-Tools: JSON lines, JSON or parquet."""
     from mats.evaluation.data.sources import toolret as source_module  # noqa: PLC0415 - evaluation's libraries
 
-    judged = source_module.toolret(source, whole=registry is Tools.ALL)
-    _finish(source_module.agents(judged) if view is View.AGENTS else judged, to, force, as_json)
+    judged = source_module.toolret(source, whole=registry == "all")
+    _finish(source_module.agents(judged) if view == "agents" else judged, to, force, as_json)
 
 
 @commands.command()
 def appworld(
     source: Source,
     to: Out,
-    view: Annotated[View, typer.Option(help="APIs as tools, or apps as agents.")] = View.TOOLS,
+    view: Annotated[View, typer.Option(help="APIs as tools, or apps as agents.")] = "tools",
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """AppWorld, from a copy of its data folder: api_docs, tasks, datasets."""
     from mats.evaluation.data.sources.appworld import appworld as load_appworld  # noqa: PLC0415
 
-    _finish(load_appworld(source, agents=view is View.AGENTS), to, force, as_json)
+    _finish(load_appworld(source, agents=view == "agents"), to, force, as_json)
 
 
 @commands.command()

@@ -61,5 +61,4 @@ app.add_typer(dataset.commands, name="dataset")
 
 
 def main() -> None:
-    """Run the command line."""
     app()

@@ -1,7 +1,7 @@
 """`mats preview`."""
 
+import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -52,14 +52,8 @@ def preview(
 
 
 def _registrations(item: str, namespace: str, local: LocalSystem) -> list[Registration]:
-    """The registrations in a file, at an address or in standard input, or the one under an id.
-
-    Raises:
-        RequestInvalid: it holds no valid one; every reason is named.
-        CapabilityNotFound: it is neither a file nor an id.
-        RegistrationInvalid: the item under the id is invalid.
-    """
-    if item != "-" and not addresses.is_address(item) and not _exists(item):
+    """The registrations in a file, at an address or in standard input, or the one under an id."""
+    if item != "-" and not addresses.is_address(item) and not os.path.exists(item):  # noqa: PTH110 - as for a folder
         stored = local.stores.registry.get([Id(item)]).get(Id(item))
         if stored is None:
             raise CapabilityNotFound(item)
@@ -75,13 +69,6 @@ def _registrations(item: str, namespace: str, local: LocalSystem) -> list[Regist
         ]
         raise RequestInvalid(faults or [Fault(item, "holds no registration")])
     return [Registration.parse(mapped) for mapped in registry.items.values()]
-
-
-def _exists(item: str) -> bool:
-    try:
-        return Path(item).exists()
-    except (OSError, ValueError):
-        return False
 
 
 def _choose(registrations: list[Registration], name: str) -> Registration:

@@ -68,11 +68,7 @@ def _one(file: str | None, given: dict[str, Any]) -> Registration:
 
 
 def _settle(local: LocalSystem, id: Id) -> None:
-    """Process the changes of a capability, or wait for a running service that does.
-
-    Raises:
-        DependencyFailed: they are saved, but could not be processed yet.
-    """
+    """Process the changes of a capability, or wait for a running service that does."""
     waited_s = 0.0  # for the other process; changes processed here have no timeout
     while True:
         drain(local, stopped=lambda: not local.stores.queue.has_unfinished(id))

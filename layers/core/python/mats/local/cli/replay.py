@@ -101,11 +101,6 @@ def _value(place: RankedCandidate, signal: str) -> str:
 
 
 def decision(query_id: str, logs: Iterable[Path]) -> dict[str, Any]:
-    """The log record of a decision.
-
-    Raises:
-        RequestInvalid: none of the logs has it.
-    """
     for record in (record for log in logs for record in _records(log)):
         if record.get("event") == "discovered" and record.get("query_id") == query_id:
             return record
@@ -127,11 +122,6 @@ def _records(log: Path) -> Iterator[dict[str, Any]]:
 
 
 def logged_query(record: Mapping[str, Any]) -> Query:
-    """The query of a record.
-
-    Raises:
-        RequestInvalid: the text of the query was not logged.
-    """
     if "query" not in record:
         message = "was logged as a hash and cannot be replayed; set MATS_LOG_QUERIES=text for later queries"
         raise RequestInvalid([Fault("query", message)])

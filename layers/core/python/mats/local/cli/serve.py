@@ -83,7 +83,6 @@ def _run(local: LocalSystem, listener: socket.socket) -> None:
 
 
 def _greeting(local: LocalSystem, port: int) -> Text:
-    """The address, and commands to try."""
     url = f"http://{_HOST}:{port}"
     count = sum(1 for _ in local.stores.registry.ids())
     home = "" if str(local.settings.home) == ".mats" else f"--home {local.settings.home} "
@@ -123,7 +122,6 @@ def _load_sample(local: LocalSystem) -> None:
 
 
 def _log_to(path: Path) -> None:
-    """Log to a rotating file."""
     try:
         handler = logging.handlers.RotatingFileHandler(path, maxBytes=_LOG_BYTES, backupCount=3, encoding="utf-8")
     except OSError as error:

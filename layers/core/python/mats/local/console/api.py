@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import anyio.to_thread
 from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.datastructures import Headers
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
@@ -41,7 +41,6 @@ class RegistryRequest(NamedTuple):
 
     @property
     def id(self) -> Id:
-        """The id at the end of the path."""
         return Id(percent_decode(self.path.removeprefix(_CAPABILITIES).encode("latin-1"), "id"))
 
     @property
@@ -66,7 +65,6 @@ register_url_convertor("anything", _Anything())
 
 
 def routes(service: RegistryService) -> list[BaseRoute]:
-    """The routes under /registry."""
     previews = anyio.CapacityLimiter(_PREVIEWS)
     return [
         _route("/registry", {"GET": _without_parameters(service.overview)}),
@@ -96,38 +94,27 @@ def _without_parameters(answer: Callable[[], dict[str, Any]]) -> Handler:
 
 def _route(path: str, handlers: Mapping[str, Handler], limiter: anyio.CapacityLimiter | None = None) -> Route:
     async def endpoint(request: Request) -> Response:
-        try:
-            body = await read_body(request, _READ_BYTES)
-        except ClientDisconnect:
-            return Response(status_code=400)
+        body = await read_body(request, _READ_BYTES)
         if problem := registry_problem(request.method, request.url.scheme, request.headers):
             return _response(problem)
         handler = handlers.get("GET" if request.method == "HEAD" else request.method)
+        if not handlers:
+            return _response(http.problem(404, "there is nothing at this path of the registry"))
         if handler is None:
-            return _response(_routing_problem(handlers))
+            allowed = ", ".join(handlers)
+            return _response(http.problem(405, f"use {allowed}", headers={"Allow": allowed}))
         checked = RegistryRequest(raw_path(request), request.scope["query_string"], request.headers, body)
         return await anyio.to_thread.run_sync(partial(_handle, handler, checked), limiter=limiter)
 
     return Route(path, endpoint, methods=METHODS)
 
 
-def _routing_problem(handlers: Mapping[str, Handler]) -> http.Response:
-    if not handlers:
-        return http.problem(404, "there is nothing at this path of the registry")
-    allowed = ", ".join(handlers)
-    return http.problem(405, f"use {allowed}", headers={"Allow": allowed})
-
-
 def _handle(handler: Handler, request: RegistryRequest) -> Response:
     try:
-        return Response(_json(handler(request)), headers={**_HEADERS, "Content-Type": "application/json"})
+        content = json.dumps(handler(request), allow_nan=False)  # ASCII, which can hold lone surrogates, too
+        return Response(content, headers={**_HEADERS, "Content-Type": "application/json"})
     except CapabilityError as error:
         return _response(http.error_response(error))
-
-
-def _json(value: dict[str, Any]) -> str:
-    """ASCII JSON, which can hold lone surrogates, too."""
-    return json.dumps(value, allow_nan=False)
 
 
 def _response(answer: http.Response) -> Response:

@@ -57,11 +57,7 @@ class CapabilityList:
         self._snapshot = Snapshot()
 
     def current(self) -> Snapshot:
-        """The current snapshot; reads only profiles that changed since the last call.
-
-        Raises:
-            DependencyFailed: the storage cannot be read.
-        """
+        """The current snapshot; reads only profiles that changed since the last call."""
         with self._lock:
             version = self._listing.version()
             if version != self._version:

@@ -34,7 +34,6 @@ class Files(StaticFiles):
 
 
 def routes(console: Path = _CONSOLE, report: Path = _REPORT) -> list[BaseRoute]:
-    """The routes of the files."""
     headers = {**headers_of(console), "Cache-Control": "no-cache"}  # the browser revalidates by ETag
     files = Files(console, headers)
 

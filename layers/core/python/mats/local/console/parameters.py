@@ -55,11 +55,6 @@ class ListQuery(BaseModel):
 
     @classmethod
     def parse(cls, query: bytes) -> "ListQuery":
-        """The query of a query string.
-
-        Raises:
-            RequestInvalid: with every fault.
-        """
         return _parse(query, cls)
 
     def select(self, rows: Sequence[ListRow]) -> Sequence[ListRow]:

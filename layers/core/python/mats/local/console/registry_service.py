@@ -30,11 +30,7 @@ class RegistryService:
         self._list = CapabilityList(local.stores.listing, local.stores.queue)
 
     def refresh(self) -> None:
-        """Store recorded answers, and read the changes since the last refresh.
-
-        Raises:
-            DependencyFailed: the storage cannot be used.
-        """
+        """Store recorded answers, and read the changes since the last refresh."""
         self._stores.exposure.flush()
         self._list.current()
 
@@ -54,15 +50,10 @@ class RegistryService:
         }
 
     def page(self, query: ListQuery) -> dict[str, Any]:
-        """A page of the list."""
         return self._list.current().page(query)
 
     def get(self, id: Id) -> dict[str, Any]:
-        """A capability: its registration, profile, versions and failed change.
-
-        Raises:
-            CapabilityNotFound: there is neither a registration nor a profile.
-        """
+        """A capability: its registration, profile, versions and failed change."""
         item, stored = self._stores.registry.get_tagged(id), self._stores.profiles.get([id]).get(id)
         if item is None and stored is None:
             raise CapabilityNotFound(id)
@@ -101,11 +92,7 @@ class RegistryService:
         return {"valid": True, "errors": [], "id": registration.id, "placed": placed}
 
     def preview(self, item: object) -> dict[str, Any]:
-        """The JSON of `mats preview` for an item.
-
-        Raises:
-            RegistrationInvalid: it is not a registration.
-        """
+        """The JSON of `mats preview` for an item."""
         return preview_over(self._local)(Registration.parse(item), self._local.settings.audiences).to_json()
 
     def put(self, id: Id, item: object, precondition: Precondition) -> dict[str, Any]:
@@ -158,7 +145,6 @@ class RegistryService:
 
 
 def _is_made_from(profile: Profile, registration: Registration) -> bool:
-    """Whether a profile was made from this version of a registration."""
     if profile.status is not Status.ACTIVE or not same_text(profile.origin, registration):
         return False
     return all(getattr(profile, name) == getattr(registration, name) for name in NOT_TEXT)

@@ -31,7 +31,6 @@ class AddressRefused(Exception):
 
 
 def is_address(text: str) -> bool:
-    """Whether a name is an address and not a file."""
     return text.lower().startswith(("http://", "https://"))
 
 

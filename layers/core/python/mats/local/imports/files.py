@@ -8,13 +8,10 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from mats.domain.errors import Fault, Invalid
 from mats.local.imports.formats import skill
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 MAX_FILES = 20_000
 """Maximum of a folder and those below it."""
@@ -56,11 +53,7 @@ def open_file(name: str) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def decompress(name: str, file: IO[bytes]) -> Iterator[IO[bytes]]:
-    """The content of a file, decompressed if its name ends in .gz.
-
-    Raises:
-        FileUnreadable: it is damaged, or grows beyond the limits.
-    """
+    """The content of a file, decompressed if its name ends in .gz."""
     if not name.endswith(".gz"):
         yield file
         return
@@ -85,7 +78,7 @@ class _BoundedArchive(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: "WriteableBuffer") -> int:
+    def readinto(self, buffer: Any) -> int:
         room = memoryview(buffer)
         read = self._archive.read1(len(room))
         room[: len(read)] = read
@@ -116,7 +109,7 @@ def find_files(name: str) -> Iterator[File]:
     if not name:
         yield File(name, problem="cannot be read: the name is empty")
         return
-    if name == "-" or not _is_folder(root):
+    if name == "-" or not os.path.isdir(name):  # noqa: PTH112 - false for a name that is not valid
         yield File(name, folder=root.absolute().parent.name if root.name.lower() == skill.FILE.lower() else "")
         return
     count, home = 0, root.resolve()
@@ -133,13 +126,6 @@ def find_files(name: str) -> Iterator[File]:
                 yield candidate
     for error in errors:
         yield File(str(error.filename or name), problem=f"cannot be read: {error.strerror or error}")
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        return False
 
 
 def _candidate(path: Path, home: Path) -> File | None:

@@ -116,6 +116,8 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         self._timeout_s, self._max_bytes, self._left = timeout_s, max_bytes, max_bytes
         self.failure: Unfetchable | None = None
         """The first failure, for callers whose library hides it."""
+        self.post_status = 0
+        """The status of the last response to a POST, for the same."""
         backend = _CheckedBackend(split_url(url).hostname or "", timeout_s)
         self._pool = httpcore2.AsyncConnectionPool(ssl.create_default_context(), network_backend=backend)
 
@@ -130,6 +132,8 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         sent = httpcore2.Request(request.method, target, headers=request.headers.raw, content=request.stream)
         with self._translate_errors(str(url)):
             response = await self._pool.handle_async_request(sent)
+        if request.method == "POST":
+            self.post_status = response.status
         body = _BoundedBody(self._read_body(str(url), response), response)
         result = httpx2.Response(response.status, headers=response.headers, stream=body, request=request)
         if len(response.headers) > _MAX_HEADERS:
@@ -166,7 +170,6 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
             raise self.fail(url, self._reason(error)) from error
 
     def _reason(self, error: BaseException) -> str:
-        """Why a request failed."""
         if isinstance(error, AddressRefused):
             return str(error)
         if isinstance(error, TimeoutError | httpcore2.TimeoutException):

@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 from mats.domain import placement
 from mats.domain.capability import Id
-from mats.domain.errors import Fault, KindConflict
+from mats.domain.errors import Fault, Invalid, KindConflict
 from mats.domain.origin import fingerprint
 from mats.domain.placement import Placed, version_of
 from mats.domain.registration import Registration
 from mats.local.imports import formats
-from mats.local.imports.files import FileUnreadable
 from mats.local.imports.formats import MappedValue, Source
 from mats.local.imports.lines import Location
 from mats.local.imports.sources import Skipped, Stream
@@ -31,8 +30,6 @@ class Finding(NamedTuple):
 
 @dataclass(slots=True)
 class Report:
-    """The outcome of an import."""
-
     rows: int = 0
     """Registrations and rejections, without unreadable files and skipped values."""
     placed: Counter[Placed] = field(default_factory=Counter)
@@ -98,7 +95,7 @@ class Importer:
             if isinstance(value, Skipped):
                 self.report.passed_over.append((place.file, value.reason))
                 continue
-            if isinstance(value, FileUnreadable):
+            if isinstance(value, Invalid):
                 self.report.rejected.append(Finding(place, value.faults))
                 continue
             is_mapped = isinstance(value, MappedValue)

@@ -3,15 +3,12 @@
 import io
 import json
 from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING, NamedTuple, cast
+from typing import IO, Any, NamedTuple, cast
 
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.local.imports.files import LINE_ENDINGS
 from mats.local.imports.formats import Json, MappedValue
 from mats.local.imports.formats.decoding import MAX_BYTES
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 MAX_LINE_BYTES = 4_000_000
 """Above the largest item with every character escaped; longer lines are not read into memory."""
@@ -98,7 +95,7 @@ class _Chained(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: "WriteableBuffer") -> int:
+    def readinto(self, buffer: Any) -> int:
         room = memoryview(buffer)
         if self._head:
             part, self._head = self._head[: len(room)], self._head[len(room) :]
@@ -138,11 +135,6 @@ def _value_or_fault(line: bytes) -> Json | MappedValue:
 
 
 def parse_line(line: bytes) -> Json:
-    """The JSON value on a line.
-
-    Raises:
-        RegistrationInvalid: the line is too long or holds no JSON.
-    """
     try:
         if len(line) > MAX_LINE_BYTES:
             raise RegistrationInvalid([_overlong()])

@@ -9,7 +9,7 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import anyio
 import httpx2
@@ -82,16 +82,7 @@ def list_by_address(url: str, *, timeout_s: float) -> Json:
 async def _list_by_address(url: str, timeout_s: float) -> Json:
     transport = BoundedTransport(url, timeout_s=timeout_s, max_bytes=MAX_BYTES)
     result: Json | Exception | None = None
-    status = 0
-
-    async def note_status(response: httpx2.Response) -> None:
-        nonlocal status
-        if response.request.method == "POST":
-            status = response.status_code
-
-    client = httpx2.AsyncClient(
-        transport=transport, headers=HEADERS, timeout=None, event_hooks={"response": [note_status]}
-    )
+    client = httpx2.AsyncClient(transport=transport, headers=HEADERS, timeout=None)
     try:
         with anyio.move_on_after(timeout_s):
             async with (
@@ -104,6 +95,7 @@ async def _list_by_address(url: str, timeout_s: float) -> Json:
             raise ServerFailed(f"the server broke the connection: {type(error).__name__}") from error
     if result is not None and not isinstance(result, Exception):
         return result
+    status = transport.post_status
     if status in (401, 403):
         raise ServerFailed("the server requires authentication; save its tools/list result to a file and import that")
     if transport.failure or result is None:
@@ -118,7 +110,7 @@ async def _list_tools(read: Any, write: Any) -> Json | ServerFailed:
     async with anyio.create_task_group() as tasks:
         await tasks.start(dispatcher.run, _answer, _ignore)
         try:
-            result = mcp_tools.merge_pages([page async for page in _pages(dispatcher, await _negotiate(dispatcher))])
+            result = mcp_tools.merge_pages([page async for page in _pages(dispatcher, *await _negotiate(dispatcher))])
         except MCPError as error:
             message = clip(clean(error.message), 300)
             if error.code == PARSE_ERROR:
@@ -151,35 +143,33 @@ async def _ignore(context: Any, method: str, params: Any) -> None:
     """Ignore a notification."""
 
 
-class _Agreement(NamedTuple):
-    """Headers and metadata of every request after the protocol version is negotiated."""
+async def _negotiate(dispatcher: JSONRPCDispatcher) -> tuple[dict[str, str], dict[str, Any]]:
+    """Initialize the session; the headers and metadata of every later request.
 
-    headers: dict[str, str]
-    meta: dict[str, Any]
-
-
-async def _negotiate(dispatcher: JSONRPCDispatcher) -> _Agreement:
-    """Initialize the session; a server without `initialize` gets the version with each request (2026-07-28)."""
+    A server without `initialize` gets the version with each request (2026-07-28).
+    """
     params = {"protocolVersion": LATEST_HANDSHAKE_VERSION, "capabilities": {}, "clientInfo": _CLIENT}
     try:
         result = await dispatcher.send_raw_request("initialize", params, {"cancel_on_abandon": False})
     except MCPError:
         version = LATEST_MODERN_VERSION
         meta = {PROTOCOL_VERSION_META_KEY: version, CLIENT_INFO_META_KEY: _CLIENT, CLIENT_CAPABILITIES_META_KEY: {}}
-        return _Agreement({MCP_PROTOCOL_VERSION_HEADER: version, MCP_METHOD_HEADER: "tools/list"}, meta)
+        return {MCP_PROTOCOL_VERSION_HEADER: version, MCP_METHOD_HEADER: "tools/list"}, meta
     stated = result.get("protocolVersion")
     version = clean(stated)[:40] if isinstance(stated, str) else LATEST_HANDSHAKE_VERSION
     headers = {MCP_PROTOCOL_VERSION_HEADER: version.encode("ascii", "ignore").decode()}
     await dispatcher.notify("notifications/initialized", None, {"headers": headers})
-    return _Agreement(headers, {})
+    return headers, {}
 
 
-async def _pages(dispatcher: JSONRPCDispatcher, agreement: _Agreement) -> AsyncIterator[Mapping[str, Any]]:
+async def _pages(
+    dispatcher: JSONRPCDispatcher, headers: dict[str, str], meta: dict[str, Any]
+) -> AsyncIterator[Mapping[str, Any]]:
     seen: set[str] = set()
     tools, cursor = 0, ""
     while True:
-        params = {**({"cursor": cursor} if cursor else {}), **({"_meta": agreement.meta} if agreement.meta else {})}
-        options: CallOptions = {"headers": agreement.headers, "cancel_on_abandon": False}
+        params = {**({"cursor": cursor} if cursor else {}), **({"_meta": meta} if meta else {})}
+        options: CallOptions = {"headers": headers, "cancel_on_abandon": False}
         page = await dispatcher.send_raw_request("tools/list", params, options)
         entries = page.get("tools")
         tools += len(entries) if isinstance(entries, list) else 0

@@ -158,7 +158,5 @@ class ServerProcess:
 
     def _signal(self, signalled: signal.Signals) -> None:
         """Signal the process group, which exists as long as the process or a child of it."""
-        try:
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signalled)
-        except (ProcessLookupError, PermissionError):
-            return

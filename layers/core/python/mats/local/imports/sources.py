@@ -4,7 +4,7 @@ import io
 from collections.abc import Callable, Iterator
 from typing import IO, NamedTuple, TypeAlias
 
-from mats.domain.errors import Fault
+from mats.domain.errors import Fault, Invalid
 from mats.local.imports import addresses, formats
 from mats.local.imports.files import File, FileUnreadable, decompress, find_files, open_file
 from mats.local.imports.formats import Json, MappedValue, Source, registrations
@@ -18,8 +18,8 @@ class Skipped(NamedTuple):
     reason: str
 
 
-Value: TypeAlias = Json | MappedValue | FileUnreadable | Skipped
-"""A JSON value, or instead of one: faults or notes, an unreadable file, a skipped file."""
+Value: TypeAlias = Json | MappedValue | Invalid | Skipped
+"""A JSON value, or instead of one: faults or notes, why a file is unreadable, a skipped file."""
 Stream: TypeAlias = Iterator[tuple[Location, Value]]
 
 
@@ -65,9 +65,7 @@ def _read_address(url: str, name: str) -> Stream:
     try:
         with decompress(name, io.BytesIO(http.fetch(url))) as stream:
             yield from read_values(File(name), stream)
-    except addresses.Unfetchable as error:
-        yield Location(name), FileUnreadable(error.faults)
-    except FileUnreadable as error:
+    except (addresses.Unfetchable, FileUnreadable) as error:
         yield Location(name), error
 
 
@@ -86,7 +84,7 @@ def read_values(file: File, stream: IO[bytes]) -> Stream:
         if content.lines:
             yield from read_lines(file.path, content.lines)
         else:
-            yield Location(file.path), FileUnreadable(error.faults) if file.claimed else Skipped(error.message)
+            yield Location(file.path), error if file.claimed else Skipped(error.message)
         return
     format = formats.detect_format(value)
     if format is None and not file.claimed:

@@ -25,8 +25,6 @@ _NEAR_TOP = 3
 
 
 class Weight(StrEnum):
-    """The importance of an advice."""
-
     MUST = "must"
     """It will be rejected, or flagged as suspicious."""
     SHOULD = "should"
@@ -35,12 +33,45 @@ class Weight(StrEnum):
 
 
 class Advice(NamedTuple):
-    """One thing to improve."""
-
     flag: str
     weight: Weight
     what: str
     fix: str
+
+
+_FIXES = {
+    "suspicious": (Weight.MUST, "remove this text; until then, every answer with it carries this warning"),
+    "taken id": (Weight.MUST, "choose another name, or remove it first"),
+    "very long": (
+        Weight.SHOULD,
+        "shorten it: answers with it carry a warning, and the reranker reads only its beginning",
+    ),
+    "no description": (Weight.SHOULD, "add a `description`: its task and its users, in the words of a request"),
+    "sparse": (Weight.SHOULD, "add a second sentence with its input, its output and its use"),
+    "no examples": (Weight.SHOULD, "add two to five requests it serves, as a user would type them"),
+    "no schema": (
+        Weight.SHOULD,
+        "add `input_schema`, the JSON Schema of its input; parameter names and descriptions are searched, too",
+    ),
+    "long description": (
+        Weight.COULD,
+        "describe its task in the first two sentences: an encoder may truncate later ones",
+    ),
+    "few examples": (Weight.COULD, "add one or two with other words"),
+    "opaque name": (Weight.COULD, "name it after its task; if it cannot be renamed, describe the task fully"),
+    "undescribed parameters": (
+        Weight.COULD,
+        "add a `description` to each property: it is searched, and models need it to fill the parameter",
+    ),
+    "no endpoint": (Weight.COULD, "add its address or ARN"),
+    "replaces": (Weight.COULD, "check that it is yours"),
+}
+"""The weight of each flag, and how to improve."""
+
+
+def _advice(flag: str, what: str) -> Advice:
+    weight, fix = _FIXES[flag]
+    return Advice(flag, weight, what, fix)
 
 
 def advice(registration: Registration, profile: Profile) -> tuple[Advice, ...]:
@@ -52,78 +83,43 @@ def advice(registration: Registration, profile: Profile) -> tuple[Advice, ...]:
 def _about_suspicions(profile: Profile) -> Iterator[Advice]:
     for reason in profile.suspicious:
         if reason == TOO_LONG:
-            yield Advice(
-                "very long", Weight.SHOULD, f"all its text together {reason}",
-                "shorten it: answers with it carry a warning, and the reranker reads only its beginning",
-            )  # fmt: skip
-            continue
-        yield Advice(
-            "suspicious", Weight.MUST, f"its text {reason}",
-            "remove this text; until then, every answer with it carries this warning",
-        )  # fmt: skip
+            yield _advice("very long", f"all its text together {reason}")
+        else:
+            yield _advice("suspicious", f"its text {reason}")
 
 
 def _about_description(registration: Registration, profile: Profile) -> Iterator[Advice]:
     content = content_words(registration.description)
     if not content:
-        yield Advice(
-            "no description", Weight.SHOULD, "its `description` is empty",
-            "add a `description`: its task and its users, in the words of a request",
-        )  # fmt: skip
+        yield _advice("no description", "its `description` is empty")
     elif len(content) < SPARSE:
-        yield Advice(
-            "sparse", Weight.SHOULD, f"its description has {len(content)} content words",
-            "add a second sentence with its input, its output and its use",
-        )  # fmt: skip
+        yield _advice("sparse", f"its description has {len(content)} content words")
     elif len(registration.description) > LONG:
-        yield Advice(
-            "long description", Weight.COULD, f"its description has {len(registration.description):,} characters",
-            "describe its task in the first two sentences: an encoder may truncate later ones",
-        )  # fmt: skip
+        yield _advice("long description", f"its description has {len(registration.description):,} characters")
     if not profile.enrichment.positive_examples:
-        yield Advice(
-            "no examples", Weight.SHOULD, "its `examples` are empty",
-            "add two to five requests it serves, as a user would type them",
-        )  # fmt: skip
+        yield _advice("no examples", "its `examples` are empty")
     elif len(registration.examples) < EXAMPLES and not profile.enriched:
-        yield Advice("few examples", Weight.COULD, "it has one example only", "add one or two with other words")
-    name_words = [word for word in words(split_identifier(registration.name)) if len(word) > 2 and not word.isdigit()]
-    if not name_words:
-        yield Advice(
-            "opaque name", Weight.COULD, f"its name {registration.name[:60]!r} contains no word",
-            "name it after its task; if it cannot be renamed, describe the task fully",
-        )  # fmt: skip
+        yield _advice("few examples", "it has one example only")
+    if not any(len(word) > 2 and not word.isdigit() for word in words(split_identifier(registration.name))):
+        yield _advice("opaque name", f"its name {registration.name[:60]!r} contains no word")
 
 
 def _about_invocation(registration: Registration) -> Iterator[Advice]:
     schema = registration.input_schema
     if registration.kind is Kind.TOOL and schema is None:
-        yield Advice(
-            "no schema", Weight.SHOULD, "a tool without `input_schema` is findable but cannot be passed to a model",
-            "add `input_schema`, the JSON Schema of its input; parameter names and descriptions are searched, too",
-        )  # fmt: skip
+        yield _advice("no schema", "a tool without `input_schema` is findable but cannot be passed to a model")
     if schema and (bare := parameters_without_description(schema)):
         named = ", ".join(f"`{name[:40]}`" for name in bare[:5]) + (" and others" if len(bare) > 5 else "")
-        yield Advice(
-            "undescribed parameters", Weight.COULD, f"parameters without a description: {named}",
-            "add a `description` to each property: it is searched, and models need it to fill the parameter",
-        )  # fmt: skip
+        yield _advice("undescribed parameters", f"parameters without a description: {named}")
     if not registration.endpoint and registration.kind is not Kind.SKILL:
-        yield Advice("no endpoint", Weight.COULD, "its `endpoint` is empty", "add its address or ARN")
+        yield _advice("no endpoint", "its `endpoint` is empty")
 
 
 def about_id(placed: Placed, registration: Registration) -> Iterator[Advice]:
-    """Advice where the id is in use."""
     if placed is Placed.OTHER_KIND:
-        yield Advice(
-            "taken id", Weight.MUST, f"{registration.id} is registered as another kind",
-            "choose another name, or remove it first",
-        )  # fmt: skip
+        yield _advice("taken id", f"{registration.id} is registered as another kind")
     elif placed is Placed.CHANGED:
-        yield Advice(
-            "replaces", Weight.COULD, f"{registration.id} is registered and would be replaced",
-            "check that it is yours",
-        )  # fmt: skip
+        yield _advice("replaces", f"{registration.id} is registered and would be replaced")
 
 
 def about_places(queries: Iterable["QueryPreview"]) -> Iterator[Advice]:
@@ -140,7 +136,6 @@ def about_places(queries: Iterable["QueryPreview"]) -> Iterator[Advice]:
 
 
 def about_duplicates(duplicates: Iterable["NearDuplicate"]) -> Iterator[Advice]:
-    """Advice about near-duplicates of the candidate."""
     for one in duplicates:
         if one.same_namespace:
             fix = "register only one of the two, or describe in both how they differ"

@@ -101,11 +101,7 @@ def _by_words(competitor: Profile, candidate: Profile, query: str) -> Iterator[s
 def near_duplicates(
     index: SearchIndex, candidate: Profile, vector: Vector | None, admitted: Filter
 ) -> tuple[NearDuplicate, ...]:
-    """Near-duplicates by meaning or by words, nearest first.
-
-    Raises:
-        DependencyFailed: the index did not answer.
-    """
+    """Near-duplicates by meaning or by words, nearest first."""
     terms = query_terms(_text(candidate))[:_SEARCHED]
     found = {hit.id for hit in index.lexical(terms, admitted, depth=_SEARCHED)}
     if vector is not None:

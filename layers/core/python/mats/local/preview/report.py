@@ -62,8 +62,6 @@ class QueryPreview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreviewReport:
-    """The preview of a registration."""
-
     profile: Profile
     placed: Placed
     described_by: str
@@ -133,11 +131,7 @@ class Preview:
     trust: TrustBook
 
     def __call__(self, registration: Registration, audiences: Collection[str] = ()) -> PreviewReport:
-        """The preview of a registration for a caller who belongs to these audiences.
-
-        Raises:
-            DependencyFailed: the index or a store did not answer.
-        """
+        """The preview of a registration for a caller who belongs to these audiences."""
         without: list[str] = []
         profile, described_by = self._profile(registration, without)
         candidate = self._candidate(profile.model_copy(update={"visible_to": None}), without)

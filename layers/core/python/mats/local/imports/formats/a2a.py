@@ -8,7 +8,7 @@ from typing import Any
 
 from mats.domain.descriptors import A2A
 from mats.local.imports.formats import naming
-from mats.local.imports.formats.mapping import MAX_EXAMPLE, ItemDraft, MappedValue, Source, map_one_or_each
+from mats.local.imports.formats.mapping import ItemDraft, MappedValue, Source, map_one_or_each
 from mats.local.imports.formats.values import Json, first_of, objects, text_at, value_at
 
 NAME = "a2a-agent-card"
@@ -36,15 +36,13 @@ def _agent(where: str, card: Mapping[str, Any], source: Source) -> MappedValue:
     endpoint = _endpoint(card)
     namespace = source.namespace or naming.namespace_of_url(text_at(card, "provider", "url"), endpoint, source.url)
     draft = ItemDraft.create(where, "agent", namespace, card, format=NAME)
-    draft.move_text("name", "name", most=200)
-    draft.move_text("description", "description", most=100_000)
-    draft.move_text("version", "version", most=100)
-    draft.set("provider", text_at(card, "provider", "organization")[:200])
+    for attribute in ("name", "description", "version"):
+        draft.move_text(attribute)
+    draft.set_text("provider", text_at(card, "provider", "organization"))
     draft.set_endpoint(endpoint)
     skills = objects(card.get("skills"))
     draft.set_words("tags", [A2A] + [tag for skill in skills for tag in _list(skill, "tags")])
-    examples = [example for skill in skills for example in _list(skill, "examples")]
-    draft.set_words("examples", examples, most=MAX_EXAMPLE)
+    draft.set_words("examples", [example for skill in skills for example in _list(skill, "examples")])
     return draft.finish()
 
 

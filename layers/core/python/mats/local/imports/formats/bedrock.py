@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mats.local.imports.formats import naming
-from mats.local.imports.formats.mapping import MAX_ENDPOINT, ItemDraft, MappedValue, Source, map_each
+from mats.local.imports.formats.mapping import ItemDraft, MappedValue, Source, map_each
 from mats.local.imports.formats.values import Json, objects, text_at
 
 NAME = "bedrock-models"
@@ -31,10 +31,10 @@ def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
 def _model(where: str, summary: Mapping[str, Any], source: Source) -> MappedValue:
     namespace = source.namespace or _namespace(text_at(summary, "modelArn"))
     draft = ItemDraft.create(where, "model", namespace, summary, format="bedrock-model")
-    draft.move_text("name", "modelId", most=200)
-    draft.set("description", _about_model(summary))
-    draft.set("provider", text_at(summary, "providerName")[:200])
-    draft.move_text("endpoint", "modelArn", most=MAX_ENDPOINT)
+    draft.move_text("name", "modelId")
+    draft.set_text("description", _about_model(summary))
+    draft.set_text("provider", text_at(summary, "providerName"))
+    draft.move_text("endpoint", "modelArn")
     if text_at(summary, "modelLifecycle", "status") == "LEGACY":
         draft.set("lifecycle", "deprecated")
     return draft.finish()
@@ -49,7 +49,7 @@ def _about_model(summary: Mapping[str, Any]) -> str:
     parts = [f"{name} by {provider} on Amazon Bedrock" if provider else f"{name} on Amazon Bedrock"]
     parts += [f"reads {reads}"] if reads else []
     parts += [f"writes {writes}"] if writes else []
-    return ("; ".join(parts) + ".")[:100_000]
+    return "; ".join(parts) + "."
 
 
 def _join_modalities(summary: Mapping[str, Any], key: str) -> str:
@@ -60,15 +60,15 @@ def _join_modalities(summary: Mapping[str, Any], key: str) -> str:
 def _profile(where: str, summary: Mapping[str, Any], source: Source) -> MappedValue:
     namespace = source.namespace or _namespace(text_at(summary, "inferenceProfileArn"))
     draft = ItemDraft.create(where, "model", namespace, summary, format="bedrock-inference-profile")
-    draft.move_text("name", "inferenceProfileId", most=200)
+    draft.move_text("name", "inferenceProfileId")
     name = text_at(summary, "inferenceProfileName")
     description = text_at(summary, "description")
     draft.rest.pop("description" if description else "", None)
     regions = sorted({_region(text_at(model, "modelArn")) for model in objects(summary.get("models"))} - {""})
     runs_in = f" Runs in {', '.join(regions)}." if regions else ""
     text = description or (f"Inference profile {name} of Amazon Bedrock." if name else "")
-    draft.set("description", f"{text}{runs_in}".strip()[:100_000])
-    draft.move_text("endpoint", "inferenceProfileArn", most=MAX_ENDPOINT)
+    draft.set_text("description", f"{text}{runs_in}".strip())
+    draft.move_text("endpoint", "inferenceProfileArn")
     return draft.finish()
 
 

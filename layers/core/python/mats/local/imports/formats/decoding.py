@@ -56,11 +56,7 @@ def decode(content: bytes, *, name: str = "") -> Json:
 
 
 def parse_json(text: str) -> Json:
-    """The value of a JSON text, in which keys are distinct.
-
-    Raises:
-        Undecodable: as `decode`.
-    """
+    """The value of a JSON text, in which keys are distinct."""
     if sum(text.count(mark) for mark in ",[{") > MAX_VALUES:
         raise Undecodable(f"holds more than {MAX_VALUES:,} values")
     try:
@@ -111,11 +107,7 @@ def _skill(text: str) -> Json:
 
 
 def parse_yaml(text: str) -> Json:
-    """The value of a YAML text with one document, in which keys are distinct.
-
-    Raises:
-        Undecodable: as `decode`.
-    """
+    """The value of a YAML text with one document, in which keys are distinct."""
     if len(text) > MAX_YAML_BYTES:
         raise Undecodable(f"is YAML larger than {MAX_YAML_BYTES:,} bytes; convert it to JSON")
     from mats.local.imports.formats.yaml_loader import load_yaml  # noqa: PLC0415 - loads PyYAML only if needed

@@ -6,10 +6,14 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.registration import Registration
-from mats.local.imports.formats.values import Json
+from mats.local.imports.formats.values import Json, text_at
 
-MAX_ENDPOINT, MAX_EXAMPLE, _MAX_TAG, _MAX_ENTRIES = 2_048, 2_000, 200, 100
-"""Limits of a registration: characters of texts, entries of each list."""
+MAX_ENDPOINT, _MAX_ENTRIES = 2_048, 100
+_MAX_TEXT = {
+    "name": 200, "description": 100_000, "version": 100, "provider": 200, "endpoint": MAX_ENDPOINT, "tags": 200,
+    "examples": 2_000,
+}  # fmt: skip
+"""Limits of a registration: entries of each list, and characters of each text by its attribute."""
 _UNKNOWN_OWNER = Fault("namespace", "the document does not name its owner: give --namespace, such as com.acme")
 
 
@@ -71,26 +75,27 @@ class ItemDraft:
         owner = {"namespace": namespace} if namespace else {}
         return cls(where, {"kind": kind, **owner}, {"format": format, **value})
 
-    def move_text(self, attribute: str, *keys: str, most: int) -> str:
-        """Move the first of these keys that holds text into an attribute; the text, or empty."""
-        for key in keys:
-            value = self.rest.get(key)
-            if value is None or value == "":
-                continue
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                value = str(value)
-            if not isinstance(value, str):
-                self.add_note(attribute, f"`{key}` is not text; it stays in the descriptor")
-            elif len(value.strip()) > most:
-                self.add_note(attribute, f"`{key}` is longer than {most:,} characters; it stays in the descriptor")
-            elif value.strip():
-                del self.rest[key]
-                self.item[attribute] = value.strip()
-                return value.strip()
+    def move_text(self, attribute: str, key: str = "") -> str:
+        """Move the text under a key, by default the attribute's name, into an attribute; the text, or empty."""
+        key, most = key or attribute, _MAX_TEXT[attribute]
+        value, text = self.rest.get(key), text_at(self.rest, key)
+        if value is not None and not isinstance(value, str) and not text:
+            self.add_note(attribute, f"`{key}` is not text; it stays in the descriptor")
+        elif len(text) > most:
+            self.add_note(attribute, f"`{key}` is longer than {most:,} characters; it stays in the descriptor")
+        elif text:
+            del self.rest[key]
+            self.item[attribute] = text
+            return text
         return ""
 
-    def set_words(self, attribute: str, values: object, *, most: int = _MAX_TAG) -> None:
+    def set_text(self, attribute: str, text: str) -> None:
+        """Set an attribute to a text, truncated to its limit, unless it is empty."""
+        self.set(attribute, text[: _MAX_TEXT[attribute]])
+
+    def set_words(self, attribute: str, values: object) -> None:
         """Set an attribute to the distinct texts of a list; note those it cannot hold."""
+        most = _MAX_TEXT[attribute]
         if values is None:
             return
         if not isinstance(values, list | tuple):

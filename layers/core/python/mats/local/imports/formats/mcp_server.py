@@ -75,9 +75,9 @@ def _server(where: str, entry: Mapping[str, Any], source: Source) -> MappedValue
     draft.set("name", name)
     if name:
         del draft.rest["name"]
-    draft.move_text("description", "description", most=100_000)
-    if not draft.move_text("version", "version", most=100):
-        draft.set("version", text_at(value, "version_detail", "version")[:100])
+    draft.move_text("description")
+    if not draft.move_text("version"):
+        draft.set_text("version", text_at(value, "version_detail", "version"))
     draft.set_endpoint(_endpoint(value))
     draft.set_words("tags", [MCP])
     if status == "deprecated":

@@ -70,8 +70,8 @@ def _page(where: str, page: object, source: Source, *, last: bool) -> Iterator[M
 def _tool(where: str, tool: Mapping[str, Any], source: Source) -> MappedValue:
     namespace = source.namespace or naming.namespace_of_url(source.server, source.url)
     draft = ItemDraft.create(where, "tool", namespace, tool, format="mcp-tool")
-    draft.move_text("name", "name", most=200)
-    if not draft.move_text("description", "description", most=100_000):
+    draft.move_text("name")
+    if not draft.move_text("description"):
         draft.set("description", text_at(tool, "title") or text_at(tool, "annotations", "title"))
     key = next((key for key in _SCHEMAS if tool.get(key) is not None), None)
     if key and isinstance(tool[key], Mapping):

@@ -5,7 +5,7 @@ import ipaddress
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 _SHARED = {
     "github.com": "io.github", "raw.githubusercontent.com": "io.github", "gist.githubusercontent.com": "io.github",
@@ -13,6 +13,7 @@ _SHARED = {
     "huggingface.co": "co.huggingface", "codeberg.org": "org.codeberg",
 }  # fmt: skip
 """Hosts shared by many owners: the first part of the path names the owner."""
+_SCHEMES = ("http", "https", "ws", "wss", "grpc")
 _LONGEST_LABEL, _LONGEST = 63, 200
 _LOCAL_NAMES = frozenset("localhost local localdomain internal lan home arpa invalid".split())
 """Last labels of host names that are not global."""
@@ -43,24 +44,19 @@ def namespace_of_url(*urls: str) -> str:
 
 
 def _namespace_of(url: str) -> str:
-    parts = _split(url)
-    host = (parts.hostname or "").rstrip(".") if parts else ""
-    if not parts or "." not in host or _is_address(host) or host.rpartition(".")[2] in _LOCAL_NAMES:
+    try:
+        parts = urlsplit(url.strip())
+        host = (parts.hostname or "").rstrip(".")
+    except ValueError:
+        return ""
+    is_global = "." in host and not _is_address(host) and host.rpartition(".")[2] not in _LOCAL_NAMES
+    if parts.scheme.lower() not in _SCHEMES or not is_global:
         return ""
     host = host.removeprefix("www.")
     if host in _SHARED:
         owner = to_label(parts.path.strip("/").partition("/")[0])
         return f"{_SHARED[host]}.{owner}" if owner else ""
     return join_labels(_host_label(part) for part in reversed(host.split(".")))
-
-
-def _split(url: str) -> SplitResult | None:
-    try:
-        parts = urlsplit(url.strip())
-        _ = parts.hostname
-    except ValueError:
-        return None
-    return parts if parts.scheme.lower() in ("http", "https", "ws", "wss", "grpc") else None
 
 
 def _is_address(host: str) -> bool:

@@ -97,12 +97,12 @@ class _Api:
     def _operation(self, path: str, method: str, item: Mapping[str, Any], operation: Mapping[str, Any]) -> MappedValue:
         where = f"paths.{path}.{method}"
         draft = ItemDraft.create(where, "tool", self.namespace, operation, format="openapi-operation")
-        if not draft.move_text("name", "operationId", most=200):
+        if not draft.move_text("name", "operationId"):
             draft.set("name", f"{method.upper()} {path}")
         self._describe(draft, item)
         draft.set_words("tags", draft.rest.pop("tags", None))
-        draft.set("provider", self.title[:200])
-        draft.set("version", self.version[:100])
+        draft.set_text("provider", self.title)
+        draft.set_text("version", self.version)
         if operation.get("deprecated") is True:
             draft.set("lifecycle", "deprecated")
         own = [_server(server) for level in (operation, item) for server in objects(level.get("servers"))]
@@ -135,7 +135,7 @@ class _Api:
             about = text
         else:
             about = f"{summary.rstrip('.')}. {text}" if text else summary
-        draft.set("description", about[:100_000])
+        draft.set_text("description", about)
         for key in ("summary", "description"):
             if isinstance(operation.get(key), str):
                 del operation[key]
@@ -148,7 +148,9 @@ class _Api:
             name = parameter["name"]
             if name in properties:
                 name = f"{name}_{parameter['in']}"
-            properties[name] = self._property(parameter)
+            content = parameter.get("content")
+            media = next(iter(content.values()), None) if isinstance(content, Mapping) else parameter
+            properties[name] = self._schema(media, parameter)
             sent.append({**{key: parameter[key] for key in _HOW_TO_SEND if key in parameter}, "name": name})
             if parameter.get("required") is True:
                 required.append(name)
@@ -185,14 +187,8 @@ class _Api:
                     found[name, place] = {**parameter, "name": name, "in": place}
         return list(found.values())
 
-    def _property(self, parameter: Mapping[str, Any]) -> dict[str, Any]:
-        """The schema of a parameter, or of the first media type of its content, with its description."""
-        content = parameter.get("content")
-        media = next(iter(content.values()), None) if isinstance(content, Mapping) else parameter
-        return self._schema(media, parameter)
-
     def _schema(self, media: Json, owner: Json) -> dict[str, Any]:
-        """The schema of a media type, with the description of its parameter or body."""
+        """The schema of a media type or parameter, with the description of its parameter or body."""
         schema = self.references.expand(value_at(media, "schema"))
         about = {"description": text} if (text := text_at(owner, "description")) else {}
         return {**about, **schema} if isinstance(schema, Mapping) else about

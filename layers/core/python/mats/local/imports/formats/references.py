@@ -39,11 +39,7 @@ class References:
     """By reference and budget: many operations refer to the same schema."""
 
     def follow(self, value: Json) -> Json:
-        """The value that a reference leads to, over further references; any other value itself.
-
-        Raises:
-            Unresolved: there is none in this document.
-        """
+        """The value that a reference leads to, over further references; any other value itself."""
         reference: Any = ""
         for _ in range(_MAX_CHAIN):
             reference = value.get("$ref") if isinstance(value, Mapping) else None

@@ -35,5 +35,4 @@ def map_row(where: str, row: Json, source: Source) -> MappedValue:
 
 
 def parse_row(row: Json) -> Registration:
-    """The registration that a row is or stands for."""
     return Registration.parse(item_of(row))

@@ -54,7 +54,6 @@ def detect(value: Json) -> bool:
 
 
 def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
-    """The one skill."""
     front = value.get(_FRONT) if isinstance(value, Mapping) else None
     if not isinstance(front, Mapping):
         yield rejection("front matter", "must be `key: value` lines between two lines of `---`")
@@ -67,17 +66,17 @@ def _skill(front: Mapping[str, Any], body: str, wrong: str, source: Source) -> M
     draft = ItemDraft.create("", "skill", namespace, front, format=NAME)
     if wrong:
         draft.add_note("front matter", f"{wrong}; it was parsed line by line")
-    name = draft.move_text("name", "name", most=200)
+    name = draft.move_text("name")
     if not name and source.folder:
-        draft.set("name", source.folder[:200])
+        draft.set_text("name", source.folder)
         draft.add_note("name", "is missing; the folder's name is used")
     elif name and source.folder and name != source.folder:
         draft.add_note("name", f"differs from the folder's name ({source.folder[:60]!r}), against the specification")
-    draft.move_text("description", "description", most=100_000)
-    if not draft.move_text("version", "version", most=100):
-        draft.set("version", text_at(front, "metadata", "version")[:100])
+    draft.move_text("description")
+    if not draft.move_text("version"):
+        draft.set_text("version", text_at(front, "metadata", "version"))
     author = value_at(front, "metadata", "author") or front.get("author")
-    draft.set("provider", author.strip()[:200] if isinstance(author, str) else "")
+    draft.set_text("provider", author.strip() if isinstance(author, str) else "")
     for key in ("tags", "keywords"):
         given = front.get(key)
         if given and "tags" not in draft.item:
