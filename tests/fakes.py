@@ -27,12 +27,14 @@ from mats.ports import (
     Hit,
     Item,
     ListedProfile,
+    ModelChoice,
     Precondition,
     ProfileChanges,
     ProviderExposure,
     QueueDepth,
     RerankResult,
     Stored,
+    SwitchedRole,
     TaggedItem,
     Vector,
     Written,
@@ -181,6 +183,24 @@ class MemoryExposure:
             max(times, default=None),
             [ProviderExposure(name, answers[name], first[name], shown[name], candidates[name]) for name in names],
         )
+
+
+class MemoryModelSwitch:
+    """The choice of models in a field; counts reads, and fails on request."""
+
+    def __init__(self, **choice: str) -> None:
+        self.choice = ModelChoice(**choice)
+        self.broken = False
+        self.reads = 0
+
+    def read(self) -> ModelChoice:
+        self.reads += 1
+        if self.broken:
+            raise DependencyFailed("the switches are down")
+        return self.choice
+
+    def choose(self, role: SwitchedRole, model: str | None) -> None:
+        self.choice = self.choice._replace(**{role: model})
 
 
 class MemoryTrust:

@@ -122,9 +122,9 @@ def test_the_same_question_again_is_asked_anew(console):
 def test_verdict_and_degradations_are_above_the_list(console, sample):
     page = console.open(at("search", q=REFUND))
     expect(shortlist(page).get_by_text("Match The registry has this.")).to_be_visible()
-    expect(shortlist(page).get_by_text("Degraded: llm. Without the reranker")).to_be_visible()
-    for stage in answered(sample, REFUND)["degraded"]:
-        expect(shortlist(page).get_by_text(f"Degraded: {stage}.")).to_be_visible()
+    expect(shortlist(page).get_by_text("Not configured: llm. Without the reranker")).to_be_visible()
+    for stage in answered(sample, REFUND)["without"]:
+        expect(shortlist(page).get_by_text(f"Not configured: {stage}.")).to_be_visible()
 
 
 def test_each_signal_shows_value_configured_and_effective_weight(console, sample):

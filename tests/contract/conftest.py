@@ -10,6 +10,7 @@ import pytest
 
 from mats.adapters.dynamodb.profiles import DynamoProfiles
 from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
+from mats.adapters.dynamodb.switch import DynamoModelSwitch
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.dynamodb.targets import DynamoTargets
 from mats.adapters.opensearch.domain import Domain
@@ -31,6 +32,7 @@ from mats.ports import (
     ExposureLog,
     Generations,
     Listing,
+    ModelSwitch,
     ProfileStore,
     QueueMonitor,
     Registry,
@@ -47,6 +49,7 @@ from tests.fakes import (
     MemoryExposure,
     MemoryIndex,
     MemoryListing,
+    MemoryModelSwitch,
     MemoryProfiles,
     MemoryQueue,
     MemoryRegistry,
@@ -119,6 +122,14 @@ def trust(make: Making, request: pytest.FixtureRequest) -> TrustBook:
         lambda db: SqliteTrust(db, Announcer(FakeClock(), CountingIds())),
         lambda: _dynamo(request, DynamoTrust),
     )
+
+
+@pytest.fixture(params=["memory", pytest.param("aws", marks=pytest.mark.server)])
+def model_switch(request: pytest.FixtureRequest) -> ModelSwitch:
+    if request.param == "memory":
+        return MemoryModelSwitch()
+    tables = request.getfixturevalue("tables")
+    return DynamoModelSwitch(tables, a_table(tables, keys=("name",)))
 
 
 @pytest.fixture

@@ -100,7 +100,7 @@ UNJUDGED = ranking(discover_with()(QUERY))
 def assert_the_answer_comes_without(reranker: Reranker) -> Shortlist:
     """The other signals rank it exactly as if there were no reranker, and it says so."""
     shortlist = discover_with(reranker=reranker)(QUERY)
-    assert shortlist.degraded == ("neural", "llm")
+    assert (shortlist.degraded, shortlist.without) == (("llm",), ("neural",))
     assert ranking(shortlist) == UNJUDGED
     assert len(shortlist.trace.faults) == 1
     assert shortlist.intent is None
@@ -110,7 +110,7 @@ def assert_the_answer_comes_without(reranker: Reranker) -> Shortlist:
 def assert_words_find_without(encoder: Encoder, error: CapabilityError) -> None:
     """A query that has no vector is answered by its words, a document that has none is found by its own."""
     shortlist = discover_with(encoder=encoder)(QUERY)
-    assert shortlist.degraded == ("neural", "llm")
+    assert (shortlist.degraded, shortlist.without) == (("neural",), ("llm",))
     assert ranking(shortlist) == UNJUDGED
     outcome, profiles, index = enriched_by(None, encoder)
     assert outcome is outcome_after(error)

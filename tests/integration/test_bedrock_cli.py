@@ -83,7 +83,7 @@ def test_a_writer_without_access_leaves_raw_profiles_and_names_the_cause(mats: M
 def test_a_search_reranks_in_one_call_and_prints_its_cost(mats: Mats, models, bedrock):
     mats("import", "-", stdin=rows(REFUND, tool("list_refunds", description="Lists refunds")))
     answer = mats("search", "give money back to the card", "--json", **models).json
-    assert answer["degraded"] == ["neural"]
+    assert (answer["degraded"], answer["without"]) == ([], ["neural"])
     assert answer["results"][0]["signals"]["llm"] > 0
     assert answer["cost"]["usd"] > 0
     assert answer["versions"]["models"]["rerank"] == "amazon.nova-micro-v1:0"

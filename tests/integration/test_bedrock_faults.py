@@ -229,7 +229,7 @@ def test_a_slow_reply_ends_with_the_budget(patience_s, said):
             clock=SystemClock(), executor=threads, models=models, budgets=Budgets(rerank_ms=300),
         )  # fmt: skip
         shortlist = discover(QUERY)
-    assert shortlist.degraded == ("neural", "llm")
+    assert (shortlist.degraded, shortlist.without) == (("llm",), ("neural",))
     assert ranking(shortlist) == UNJUDGED
     assert said in shortlist.trace.faults[0]
     assert shortlist.trace.took_ms["total"] <= 300 + 50

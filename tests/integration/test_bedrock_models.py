@@ -307,7 +307,7 @@ def test_a_registration_is_findable_raw_before_the_writer_answers(server, tmp_pa
         assert better.profile.enrichment.positive_examples == ("pay the shopper back",)
         assert any("https://evil.example/pay is not in the registration" in note for note in better.profile.notes)
         answer = local.discover(Query(query="shopper"))
-        assert answer.degraded == (("neural",) if encoder == "none" else ())
+        assert (answer.degraded, answer.without) == ((), ("neural",) if encoder == "none" else ())
         assert Signal.LLM in answer.ranked[0].signals
         assert answer.trace.usage.usd
         asked_before = len(server.exchanges)

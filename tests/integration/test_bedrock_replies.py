@@ -102,7 +102,7 @@ def test_a_reply_truncated_at_any_byte_is_unusable(server, bench, role, ending):
 def test_complete_replies_are_used(server, bench):
     whole = whole_replies(bench)
     played(server, whole["reranker"])
-    assert discover_with(reranker=bench.reranker)(QUERY).degraded == ("neural",)
+    assert discover_with(reranker=bench.reranker)(QUERY).degraded == ()
     played(server, whole["writer"])
     assert enriched_by(bench.writer, None)[1].kept["com.acme.pay/refund_payment"].profile.enriched
     played(server, whole["encoder"])

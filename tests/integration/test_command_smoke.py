@@ -40,7 +40,7 @@ def test_a_command_of_every_group_runs_in_its_own_process(mats: Mats, arguments:
 
 def test_the_encoder_of_the_settings_is_loaded(sample: Mats):
     answer = json.loads(sample.process("search", "give the customer the money back", "--json").out)
-    assert "neural" not in answer["degraded"]
+    assert (answer["degraded"], answer["without"]) == ([], ["llm"])
 
 
 def test_errors_are_one_line_and_an_exit_code(mats: Mats):

@@ -75,7 +75,7 @@ def test_a_hanging_reranker_costs_its_budget_and_after_five_of_them_nothing(mats
         later = [answer_of(service) for _ in range(10)]
         assert len(server.exchanges) == 5
     for answer in [*first, *later]:
-        assert answer["degraded"] == ["neural", "llm"]
+        assert answer["degraded"] == ["llm"]
         assert order(answer) == expected
         assert "rerank" not in answer["took_ms"]
     for answer in first:
@@ -95,9 +95,9 @@ def test_thirty_callers_at_once_all_get_an_answer_while_the_reranker_drips(mats,
     ):
         answers = list(clients.map(lambda n: answer_of(service), range(30)))
         assert len(server.exchanges) >= 5
-        assert answer_of(service)["degraded"] == ["neural", "llm"]
+        assert answer_of(service)["degraded"] == ["llm"]
         assert service.request("/healthz")[0] == 200
-    assert all(answer["degraded"] == ["neural", "llm"] for answer in answers)
+    assert all(answer["degraded"] == ["llm"] for answer in answers)
     assert all("lexical" in answer["took_ms"] for answer in answers)
 
 
@@ -108,7 +108,7 @@ def test_a_reranker_that_fails_at_once_is_left_alone_after_five_failures(mats, m
     ):
         answers = [answer_of(service) for _ in range(8)]
         assert len(server.exchanges) == 5
-    assert all(answer["degraded"] == ["neural", "llm"] for answer in answers)
+    assert all(answer["degraded"] == ["llm"] for answer in answers)
 
 
 def test_nonsense_is_an_answer_and_the_reranker_is_asked_on(mats, monkeypatch):
@@ -118,7 +118,7 @@ def test_nonsense_is_an_answer_and_the_reranker_is_asked_on(mats, monkeypatch):
     with BedrockServer(play) as server, service_asking(server, mats, monkeypatch) as service:
         answers = [answer_of(service) for _ in range(12)]
         assert len(server.exchanges) == 12
-    assert [answer["degraded"] for answer in answers] == [["neural", "llm"], ["neural"]] * 6
+    assert [answer["degraded"] for answer in answers] == [["llm"], []] * 6
 
 
 def judging(count: int) -> RerankResult:
@@ -132,7 +132,7 @@ def test_circuit_breaker_probes_the_reranker_once_and_closes_when_it_answers():
     )
     discover = discover_with(reranker=reranker, clock=clock)
     for _ in range(9):
-        assert discover(QUERY).degraded == ("neural", "llm")
+        assert discover(QUERY).degraded == ("llm",)
     assert reranker.asked == 5
     clock.ms += REST_MS - 1
     assert "not asked" in discover(QUERY).trace.faults[0]
@@ -142,7 +142,7 @@ def test_circuit_breaker_probes_the_reranker_once_and_closes_when_it_answers():
     assert reranker.asked == 6
     alive.set()
     clock.ms += REST_MS
-    assert [discover(QUERY).degraded for _ in range(3)] == [("neural",)] * 3
+    assert [discover(QUERY).degraded for _ in range(3)] == [()] * 3
     assert reranker.asked == 9
 
 
@@ -150,19 +150,19 @@ def test_a_recovered_service_is_asked_again_after_the_rest():
     clock = FakeClock()
     with BedrockServer(lambda exchange: Refuse("InternalServerException")) as server:
         discover = discover_with(reranker=Bench(server).reranker, clock=clock)
-        assert [discover(QUERY).degraded for _ in range(7)] == [("neural", "llm")] * 7
+        assert [discover(QUERY).degraded for _ in range(7)] == [("llm",)] * 7
         assert len(server.exchanges) == 5
         server.play = None
-        assert discover(QUERY).degraded == ("neural", "llm")
+        assert discover(QUERY).degraded == ("llm",)
         clock.ms += REST_MS
-        assert [discover(QUERY).degraded for _ in range(2)] == [("neural",)] * 2
+        assert [discover(QUERY).degraded for _ in range(2)] == [()] * 2
         assert len(server.exchanges) == 7
 
 
 def test_a_void_judgement_never_opens_the_breaker():
     reranker = ScriptedReranker(lambda query, shown: RerankResult(void="nonsense"))
     discover = discover_with(reranker=reranker)
-    assert [discover(QUERY).degraded for _ in range(20)] == [("neural", "llm")] * 20
+    assert [discover(QUERY).degraded for _ in range(20)] == [("llm",)] * 20
     assert reranker.asked == 20
 
 
@@ -186,8 +186,8 @@ def test_while_one_caller_probes_the_others_do_not_wait_for_it():
         assert probing.wait(10)
         assert ["not asked" in discover(QUERY).trace.faults[0] for _ in range(5)] == [True] * 5
         done.set()
-        assert probe.result().degraded == ("neural",)
-    assert discover(QUERY).degraded == ("neural",)
+        assert probe.result().degraded == ()
+    assert discover(QUERY).degraded == ()
 
 
 def test_models_that_hang_take_no_thread_from_the_index():
@@ -207,7 +207,7 @@ def test_models_that_hang_take_no_thread_from_the_index():
             answers = list(callers.map(lambda n: discover(QUERY), range(60)))
         finally:
             released.set()
-    assert all(answer.degraded == ("neural", "llm") for answer in answers)
+    assert all(answer.degraded == ("llm",) for answer in answers)
     assert all(ranking(answer) == UNJUDGED for answer in answers)
 
 
@@ -220,7 +220,7 @@ def test_reranker_without_a_free_thread_costs_at_most_its_budget(budget_ms):
             clock=SystemClock(), models=Never(), budgets=Budgets(rerank_ms=budget_ms),
     )  # fmt: skip
     answer = discover(Query(query=QUERY.query))
-    assert answer.degraded == ("neural", "llm")
+    assert answer.degraded == ("llm",)
     assert answer.trace.faults == [f"rerank: rerank took longer than {budget_ms} ms"]
     assert budget_ms <= answer.trace.took_ms["total"] <= budget_ms + SLACK_MS
     assert ranking(answer) == UNJUDGED

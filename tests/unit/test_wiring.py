@@ -1,5 +1,6 @@
 """Which system settings open, and that wiring it asks nobody anything."""
 
+import json
 import socket
 from pathlib import Path
 
@@ -8,15 +9,17 @@ import pytest
 from mats import bootstrap
 from mats.adapters.cloudwatch import CloudWatchMetrics
 from mats.adapters.dynamodb.registry import DynamoRegistry
+from mats.adapters.dynamodb.switch import DynamoModelSwitch
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.opensearch.index import OpenSearchIndex
 from mats.bootstrap.cloud import CloudStores, cloud_system
 from mats.bootstrap.local import LocalStores, local_system
 from mats.domain.errors import NotPermitted
-from mats.domain.profile import Profile, Status
+from mats.domain.profile import Profile, Refusal, Status
 from mats.edge.api_gateway import parse_request
 from mats.edge.caller import local_caller
 from mats.settings import Settings, SettingsInvalid
+from tests.fakes import MemoryModelSwitch
 from tests.servers.tables import credentials
 
 TABLES = {"registry_table": "registry", "trust_table": "trust", "profiles_table": "profiles"}
@@ -135,3 +138,28 @@ def test_an_encoder_that_cannot_be_loaded_leaves_a_system_without_one(offline):
     system = cloud_system(Settings(index_endpoint=NOWHERE, encoder="/nowhere/at/all", **TABLES))
     assert system.models.encoder is None
     assert system.models.without_encoder
+
+
+def test_a_table_of_switches_governs_both_roles_with_one_read(offline, monkeypatch: pytest.MonkeyPatch):
+    switch = MemoryModelSwitch(rerank="none", writer="pro")
+    monkeypatch.setattr(CloudStores, "model_switch", switch)
+    settings = Settings(index_endpoint=NOWHERE, encoder="none", bedrock=True, switches_table="switches", **TABLES)
+    system = bootstrap.open_system(settings)
+    assert system.discover.rerank.with_current().reranker is None
+    writer = system.enrich.maker.with_current().writer
+    assert writer is not None
+    assert (writer.name, switch.reads) == ("pro", 1)
+
+
+def test_without_a_table_of_switches_the_configured_models_stay(offline):
+    system = bootstrap.open_system(Settings(index_endpoint=NOWHERE, encoder="none", bedrock=True, **TABLES))
+    assert system.stores.model_switch is None
+    assert system.discover.rerank.switch is None
+    assert isinstance(bootstrap.open_system(in_aws(switches_table="t")).stores.model_switch, DynamoModelSwitch)
+
+
+def test_a_refusal_in_enrichment_is_measured(offline, capsys):
+    enrich = bootstrap.change_processor(in_aws(metrics="mats")).enrich
+    enrich.on_refuse([Refusal(role="writer", model="lite", cause="AccessDeniedException: no")])
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["ModelRefused"] == [1.0]

@@ -102,7 +102,7 @@ def test_every_answer_is_measured():
     ask_signed("/discover", {"query": "address"}, audiences_of=lambda arn: frozenset(), measured=measured.append)
     (measures,) = measured
     assert measures["Answers"] == (1, "Count")
-    assert measures["DegradedLlm"].value == 1
+    assert measures["DegradedLlm"].value == 0  # not configured
     assert measures["TotalMs"].unit == "Milliseconds"
     assert sum(name.startswith("Verdict") for name in measures) == 1
 

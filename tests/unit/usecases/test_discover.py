@@ -55,7 +55,7 @@ def scored(*scores: float, intent: str | None = None) -> ScriptedReranker:
 def test_the_best_candidate_comes_first_and_missing_parts_are_named():
     shortlist = discover_over(indexed(*THREE))(Query(query="turn this address into coordinates"))
     assert ids(shortlist)[0] == "geocode"
-    assert shortlist.degraded == ("llm",)
+    assert (shortlist.degraded, shortlist.without) == ((), ("llm",))
     assert set(shortlist.results[0].signals) == {Signal.RETRIEVAL, Signal.BM25}
     assert shortlist.results[0].weights[Signal.RETRIEVAL] == pytest.approx(0.5 / 0.55)
 
@@ -178,7 +178,7 @@ def test_waiting_for_other_queries_spends_no_budget():
             pass
 
     shortlist = discover_over(indexed(*THREE), clock=clock, gate=Gate())(Query(query="money"))
-    assert shortlist.degraded == ("llm",)
+    assert shortlist.degraded == ()
     assert shortlist.trace.took_ms["queue"] == 60_000
 
 
@@ -221,7 +221,7 @@ def test_intent_counts_where_there_are_type_tags():
 def test_without_an_encoder_words_alone_answer():
     shortlist = discover_over(indexed(*THREE), encoder=None)(Query(query="address coordinates"))
     assert ids(shortlist) == ["geocode"]
-    assert shortlist.degraded == ("neural", "llm")
+    assert (shortlist.degraded, shortlist.without) == ((), ("neural", "llm"))
 
 
 def test_a_broken_encoder_costs_the_neural_side_only():
@@ -326,7 +326,7 @@ def test_an_empty_registry_answers_none():
 
 def test_punctuation_alone_is_a_query_without_words():
     shortlist = discover_over(indexed(*THREE))(Query(query="??? !!!"))
-    assert shortlist.degraded == ("llm",)
+    assert (shortlist.degraded, shortlist.without) == ((), ("llm",))
 
 
 def test_explain_names_the_words_that_matched_and_where():

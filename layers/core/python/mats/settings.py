@@ -61,6 +61,9 @@ class Settings:
     trust_table: str = _setting("MATS_TRUST_TABLE", "", "DynamoDB table of trust")
     profiles_table: str = _setting("MATS_PROFILES_TABLE", "", "DynamoDB table of profiles")
     callers_table: str = _setting("MATS_CALLERS_TABLE", "", "DynamoDB table of the audiences of IAM callers")
+    switches_table: str = _setting(
+        "MATS_SWITCHES_TABLE", "", "DynamoDB table of the models that operators chose with `mats switch`; empty: none"
+    )
     event_bus: str = _setting("MATS_EVENT_BUS", "", "EventBridge bus for events about rejected registrations")
     metrics: str = _setting("MATS_METRICS", "", "CloudWatch namespace of the metrics; empty: no metrics")
     jwt_issuer: str = _setting("MATS_JWT_ISSUER", "", "issuer of the tokens that the authorizer accepts")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from mats.adapters import aws
 from mats.adapters.clock import SystemClock
 from mats.adapters.dynamodb.registry import DynamoCallers, DynamoRegistry, DynamoTrust
+from mats.adapters.dynamodb.switch import DynamoModelSwitch
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.index import OpenSearchIndex
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from mats.adapters.eventbridge import EventBus
     from mats.adapters.opensearch.generations import OpenSearchGenerations
 
-_CALLERS_TIMEOUT_S = 0.3
-"""Audiences must be known before the search begins."""
+_ONLINE_TIMEOUT_S = 0.3
+"""Of reads that an answer waits for: audiences and switches must be known before the search begins."""
 
 
 def cloud_system(settings: Settings, *, encoder: Encoder | None = None) -> "CloudSystem":
@@ -54,6 +55,11 @@ class CloudStores:
         if not self._settings.profiles_table:
             raise SettingsInvalid("missing: set MATS_REGISTRY_TABLE, MATS_TRUST_TABLE and MATS_PROFILES_TABLE")
         return Tables(region=self._settings.region, session=self._session)
+
+    @cached_property
+    def _online(self) -> Tables:
+        """For single reads that an answer waits for."""
+        return Tables(region=self._settings.region, timeout_s=_ONLINE_TIMEOUT_S, attempts=1, session=self._session)
 
     @cached_property
     def registry(self) -> DynamoRegistry:
@@ -97,8 +103,12 @@ class CloudStores:
     def audiences_of(self) -> Callable[[str], frozenset[str]] | None:
         if not self._settings.callers_table:
             return None
-        tables = Tables(region=self._settings.region, timeout_s=_CALLERS_TIMEOUT_S, attempts=1, session=self._session)
-        return DynamoCallers(tables, self._settings.callers_table, SystemClock().elapsed_ms).audiences
+        return DynamoCallers(self._online, self._settings.callers_table, SystemClock().elapsed_ms).audiences
+
+    @cached_property
+    def model_switch(self) -> DynamoModelSwitch | None:
+        table = self._settings.switches_table
+        return DynamoModelSwitch(self._online, table) if table else None
 
     @cached_property
     def _bus(self) -> "EventBus":

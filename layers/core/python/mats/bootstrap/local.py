@@ -47,6 +47,7 @@ class LocalStores:
     """Everything in one SQLite file."""
 
     audiences_of = None
+    model_switch = None
 
     def __init__(self, database: Database, models: ConfiguredModels) -> None:
         self.database, self._models = database, models

@@ -34,6 +34,10 @@ class ConfiguredModels:
     load_encoder: Callable[[], Encoder | None]
     load_writer: Callable[[], Writer | None]
     load_reranker: Callable[[], Reranker | None]
+    make_writer: Callable[[str], Writer | None]
+    """The writer of a model id; None without Bedrock."""
+    make_reranker: Callable[[str], Reranker | None]
+    """The reranker of a model id; None without Bedrock."""
 
     @cached_property
     def bedrock(self) -> "Bedrock | None":
@@ -95,19 +99,21 @@ def configured_models(
     def runtime() -> "Bedrock | None":
         return bedrock(settings, session)
 
-    def named_writer() -> Writer | None:
-        named = settings.writer_model != "none" and runtime()
-        return named.writer(settings.writer_model, prompt("enrich")) if named else None
+    def make_writer(model: str) -> Writer | None:
+        named = model != "none" and runtime()
+        return named.writer(model, prompt("enrich")) if named else None
 
-    def named_reranker() -> Reranker | None:
-        named = settings.rerank_model != "none" and runtime()
-        return named.reranker(settings.rerank_model, prompt("rerank")) if named else None
+    def make_reranker(model: str) -> Reranker | None:
+        named = model != "none" and runtime()
+        return named.reranker(model, prompt("rerank")) if named else None
 
     return ConfiguredModels(
         load_bedrock=runtime,
         load_encoder=lambda: encoder or load_encoder(settings, runtime()),
-        load_writer=lambda: writer or named_writer(),
-        load_reranker=named_reranker,
+        load_writer=lambda: writer or make_writer(settings.writer_model),
+        load_reranker=lambda: make_reranker(settings.rerank_model),
+        make_writer=make_writer,
+        make_reranker=make_reranker,
     )
 
 

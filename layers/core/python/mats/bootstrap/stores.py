@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from mats.domain.profile import Profile
-from mats.ports import Generations, ProfileStore, Registry, SearchIndex, TrustBook
+from mats.ports import Generations, ModelSwitch, ProfileStore, Registry, SearchIndex, TrustBook
 
 
 class Stores(Protocol):
@@ -38,6 +38,11 @@ class Stores(Protocol):
     @property
     def audiences_of(self) -> Callable[[str], frozenset[str]] | None:
         """Look up the audiences of an IAM principal by its ARN; None where tokens carry them."""
+        ...
+
+    @property
+    def model_switch(self) -> ModelSwitch | None:
+        """The operators' choice of models; None where there is none."""
         ...
 
     def announce_rejections(self, rejected: Sequence[Profile]) -> None:

@@ -4,6 +4,7 @@ import logging
 import os
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,10 +20,11 @@ from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.domain.ranking import PAPER_WEIGHTS, VerdictThresholds
 from mats.edge.app import Application, ignore_metrics
-from mats.ports import Clock, Metrics
+from mats.ports import Clock, Metrics, ModelChoice, Reranker, Writer
 from mats.settings import TITAN, Settings
 from mats.usecases.discover import Discover
 from mats.usecases.look_up import LookUp
+from mats.usecases.model_switch import CurrentChoice, SwitchedModel
 from mats.usecases.rerank import Rerank
 from mats.usecases.retrieve import Retrieve
 from mats.usecases.stages import Stages
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from mats.usecases.reconcile import Reconcile
     from mats.usecases.reindex import Reindex
 
+M = TypeVar("M", Reranker, Writer)
 S_co = TypeVar("S_co", bound=Stores, covariant=True)
 
 LOGGER = logging.getLogger("mats")
@@ -65,7 +68,11 @@ class System(Generic[S_co]):
         retrievals = _REMOTE_ENCODERS_PER_CORE if self.settings.encoder.startswith(TITAN) else 1
         return Discover(
             retrieve=Retrieve(index=index, encoder=encoder, k=self.settings.k),
-            rerank=Rerank(reranker=self.models.reranker, shuffle=self.settings.candidate_order == "shuffled"),
+            rerank=Rerank(
+                reranker=self.models.reranker,
+                switch=self._switched(self.models.make_reranker, lambda choice: choice.rerank),
+                shuffle=self.settings.candidate_order == "shuffled",
+            ),
             stages=Stages(
                 clock=self.clock,
                 executor=ThreadPoolExecutor(_STAGE_THREADS, thread_name_prefix="stage"),
@@ -84,6 +91,19 @@ class System(Generic[S_co]):
         )
 
     @cached_property
+    def _choice(self) -> CurrentChoice | None:
+        """The operators' choice of models, cached for both roles."""
+        switch = self.stores.model_switch
+        return CurrentChoice(switch, self.clock, on_failure=_log_switch_failure) if switch else None
+
+    def _switched(
+        self, make: Callable[[str], M | None], chosen: Callable[[ModelChoice], str | None]
+    ) -> SwitchedModel[M] | None:
+        """The switch of one role; None where operators cannot switch models."""
+        choice = self._choice
+        return SwitchedModel(lambda: chosen(choice()), make) if choice else None
+
+    @cached_property
     def application(self) -> Application:
         """The operations of the API over the online path."""
         return Application(
@@ -99,7 +119,11 @@ class System(Generic[S_co]):
         """Encoder and writer, which make profiles of registrations."""
         from mats.usecases.profile_maker import ProfileMaker  # noqa: PLC0415 - not for discovery
 
-        return ProfileMaker(encoder=self.models.encoder, writer=self.models.writer)
+        return ProfileMaker(
+            encoder=self.models.encoder,
+            writer=self.models.writer,
+            switch=self._switched(self.models.make_writer, lambda choice: choice.writer),
+        )
 
     @cached_property
     def enrich(self) -> "Enrich":
@@ -179,3 +203,7 @@ class System(Generic[S_co]):
         from mats.adapters.cloudwatch import CloudWatchMetrics  # noqa: PLC0415 - Powertools, for the functions in AWS
 
         return CloudWatchMetrics(self.settings.metrics, service)
+
+
+def _log_switch_failure(error: DependencyFailed) -> None:
+    LOGGER.warning("the choice of models cannot be read, so the last one stays: %s", error)

@@ -60,7 +60,12 @@ class Shortlist:
         """The parts that failed or were late."""
         return tuple(self.trace.degraded)
 
-    def without(self, part: str, fault: str) -> "Shortlist":
+    @property
+    def without(self) -> tuple[str, ...]:
+        """The parts that are not configured."""
+        return tuple(self.trace.without)
+
+    def degrade(self, part: str, fault: str) -> "Shortlist":
         """The same answer with this part marked as degraded."""
         trace = self.trace
         return replace(self, trace=replace(trace, degraded=[*trace.degraded, part], faults=[*trace.faults, fault]))

@@ -20,9 +20,9 @@ class RerankStats:
 class Trace:
     """The record of one answer; stages write to it while they run.
 
-    `degraded` names the parts that failed or were late, `faults` the reasons; `took_ms` has the time of each stage in
-    milliseconds. `usage` is the reranker's. `unusable` is a fault of the storage that an operator must repair,
-    `refused` names models that refuse every request.
+    `degraded` names the parts that failed or were late, `faults` the reasons, `without` the parts that are not
+    configured; `took_ms` has the time of each stage in milliseconds. `usage` is the reranker's. `unusable` is a fault
+    of the storage that an operator must repair; `refused` names models that refuse every request.
     """
 
     index: str
@@ -32,6 +32,7 @@ class Trace:
     took_ms: dict[str, float] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    without: list[str] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     rerank: RerankStats = RerankStats()
     unusable: StorageUnusable | None = None

@@ -104,6 +104,7 @@ class Answer(_ResponseModel):
     verdict: Verdict
     intent: str | None = Field(description="The capability type inferred from the query.")
     degraded: list[str] = Field(description="Stages that failed or were late: llm, neural, lexical.")
+    without: list[str] = Field(default=[], description="Stages that are not configured or switched off: llm, neural.")
     results: list[RankedCapability]
     took_ms: dict[str, float]
     cost: Cost
@@ -118,6 +119,7 @@ class Answer(_ResponseModel):
             verdict=shortlist.verdict,
             intent=shortlist.intent,
             degraded=list(shortlist.degraded),
+            without=list(shortlist.without),
             results=[RankedCapability.of(result) for result in shortlist.results],
             took_ms={stage: round(ms, 1) for stage, ms in trace.took_ms.items()},
             cost=Cost(

@@ -60,7 +60,7 @@ class Application:
                 audiences, failure = frozenset[str](), f"audiences: {error}"
             shortlist = self.discover(query, audiences, scope)
         if failure:
-            shortlist = shortlist.without("audiences", failure)
+            shortlist = shortlist.degrade("audiences", failure)
         log.log_answer(shortlist, audiences, spell_out=self.log_queries, scope=scope)
         log.log_refusals(shortlist.trace.refused)
         self.metrics(metrics.answer_metrics(shortlist))
@@ -95,7 +95,7 @@ class Application:
         Raises:
             DependencyFailed: the index did not answer.
         """
-        retrieve, reranker = self.discover.retrieve, self.discover.rerank.reranker
+        retrieve, reranker = self.discover.retrieve, self.discover.rerank.with_current().reranker
         with self._failures_recorded("health"):
             retrieve.index.lexical(["health"], Filter(), depth=1)
         return Health(

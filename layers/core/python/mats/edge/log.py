@@ -61,6 +61,7 @@ def _record(shortlist: Shortlist, audiences: Collection[str], *, spell_out: bool
         "verdict": shortlist.verdict,
         "intent": shortlist.intent,
         "degraded": trace.degraded,
+        "without": trace.without,
         "faults": trace.faults,
         "candidates": [_candidate(result, position) for position, result in enumerate(shortlist.ranked, start=1)],
         "shown": shortlist.shown,

@@ -17,10 +17,12 @@ from mats.ports.stores import (
     TaggedItem,
     TrustBook,
 )
+from mats.ports.switch import OFF, ModelChoice, ModelSwitch, SwitchedRole
 from mats.ports.vectors import Vector
 
 __all__ = [
     "NO_DIMENSIONS",
+    "OFF",
     "CandidateIndex",
     "Change",
     "Clock",
@@ -37,6 +39,8 @@ __all__ = [
     "Listing",
     "Measure",
     "Metrics",
+    "ModelChoice",
+    "ModelSwitch",
     "Precondition",
     "ProfileChanges",
     "ProfileStore",
@@ -49,6 +53,7 @@ __all__ = [
     "Reranker",
     "SearchIndex",
     "Stored",
+    "SwitchedRole",
     "TaggedItem",
     "Target",
     "TrustBook",

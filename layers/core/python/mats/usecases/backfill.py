@@ -68,7 +68,7 @@ class Backfill:
             return kept is None
         if kept is None or kept.profile.status is not Status.ACTIVE:
             return True
-        return self.enrich.maker.is_stale(kept.profile, registration)
+        return self.enrich.maker.with_current().is_stale(kept.profile, registration)
 
     @property
     def _at_once(self) -> int:

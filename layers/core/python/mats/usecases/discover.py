@@ -12,7 +12,7 @@ from mats.domain.ranking import Scale, VerdictThresholds, Weights
 from mats.domain.shortlist import Shortlist, best_relevance, rank
 from mats.domain.text import query_terms
 from mats.domain.trace import Trace
-from mats.ports import Ids
+from mats.ports import Ids, Reranker
 from mats.usecases.rerank import Rerank
 from mats.usecases.retrieve import Retrieve
 from mats.usecases.stages import Stages, finish
@@ -22,6 +22,7 @@ from mats.usecases.stages import Stages, finish
 class Discover:
     """Answer queries. The signal of a failed or late stage is left out, and the answer is marked as degraded.
 
+    The answer names models that are not configured in `without`.
     `gate` limits concurrent retrievals: with many queries on few cores, budgets start only after the wait for it.
     """
 
@@ -42,14 +43,15 @@ class Discover:
             DependencyFailed: neither side of retrieval answered.
         """
         limit = self._limit(query)
-        stages, trace = self.stages, self._trace()
+        stages, rerank = self.stages, self.rerank.with_current()
+        trace = self._trace(rerank.reranker)
         began = stages.clock.elapsed_ms()
         terms = query_terms(query.query)
         with self.gate:
             trace.took_ms["queue"] = stages.clock.elapsed_ms() - began
             found = self.retrieve(query.query, terms, Filter.of(query, audiences, scope), stages, trace)
         measuring = stages.start("measure", lambda: self.retrieve.measure(found))  # concurrently with the reranker
-        reranked = self.rerank(query.query, found.profiles, stages, trace)
+        reranked = rerank(query.query, found.profiles, stages, trace)
         candidates = found.candidates(query.query, finish(measuring, trace))
         ranked = rank(candidates, reranked.scores, reranked.intent, weights=self.weights, scale=self.scale)
         thresholds = self.thresholds.of(reranked=bool(reranked.scores), neural=bool(found.cosine))
@@ -72,8 +74,8 @@ class Discover:
             raise RequestInvalid([Fault("limit", f"must be at most {most}, the number of candidates")])
         return query.limit or most
 
-    def _trace(self) -> Trace:
-        encoder, reranker = self.retrieve.encoder, self.rerank.reranker
+    def _trace(self, reranker: Reranker | None) -> Trace:
+        encoder = self.retrieve.encoder
         return Trace(
             index=self.retrieve.index.name,
             encoder=encoder.name if encoder else None,

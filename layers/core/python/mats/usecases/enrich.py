@@ -58,10 +58,11 @@ class Enrich:
             DependencyFailed: a store or the index did not answer; deliver all changes again.
         """
         causes = {change.id: change.cause for change in changes}
-        outcomes = self._try(causes)
+        run = replace(self, maker=self.maker.with_current())
+        outcomes = run._try(causes)
         for _ in range(_TRIES - 1):
             late = {id: causes[id] for id, outcome in outcomes.items() if outcome is Outcome.SUPERSEDED}
-            outcomes |= self._try(late) if late else {}
+            outcomes |= run._try(late) if late else {}
         return outcomes
 
     def with_probe(self) -> "Enrich":

@@ -10,6 +10,7 @@ from mats.domain.origin import Recipe, same_text
 from mats.domain.profile import MAX_KEPT_BYTES, Profile, check_profile_size, profile_of, with_owners_words
 from mats.domain.registration import Registration
 from mats.ports import Encoder, Stored, Vector, Writer
+from mats.usecases.model_switch import SwitchedModel
 from mats.usecases.refusals import ProbedEncoder, ProbedWriter
 
 NO_WRITER = "there is no writer: set MATS_BEDROCK=1 and AWS credentials, and MATS_WRITER_MODEL to a model"
@@ -17,16 +18,25 @@ NO_WRITER = "there is no writer: set MATS_BEDROCK=1 and AWS credentials, and MAT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileMaker:
-    """The available encoder and writer, and the origins of the profiles they make."""
+    """The available encoder and writer, and the origins of the profiles they make.
+
+    `switch`, if there is one, may replace the configured writer; `with_current` asks it once for a batch.
+    """
 
     encoder: Encoder | None
     writer: Writer | None
+    switch: SwitchedModel[Writer] | None = None
+
+    def with_current(self) -> "ProfileMaker":
+        """The same with the writer to call now."""
+        return replace(self, writer=self.switch(self.writer), switch=None) if self.switch else self
 
     def with_probe(self) -> "ProfileMaker":
         """The maker for one run over many capabilities: a model that has refused once is not called again."""
+        maker = self.with_current()
         return ProfileMaker(
-            encoder=ProbedEncoder(self.encoder) if self.encoder else None,
-            writer=ProbedWriter(self.writer) if self.writer else None,
+            encoder=ProbedEncoder(maker.encoder) if maker.encoder else None,
+            writer=ProbedWriter(maker.writer) if maker.writer else None,
         )
 
     @property

@@ -1,7 +1,7 @@
 """The second stage: one call of the reranker, which scores all candidates."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mats.domain.capability import Id
 from mats.domain.profile import Profile
@@ -9,6 +9,7 @@ from mats.domain.rerank_prompt import shuffle_positions
 from mats.domain.trace import RerankStats, Trace
 from mats.ports import Reranker, RerankResult
 from mats.usecases.circuit_breaker import CircuitBreaker
+from mats.usecases.model_switch import SwitchedModel
 from mats.usecases.stages import Stages
 
 
@@ -22,17 +23,25 @@ class Reranked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rerank:
-    """Call the reranker. `shuffle` sends candidates in a pseudo-random order, seeded by the query."""
+    """Call the reranker. `shuffle` sends candidates in a pseudo-random order, seeded by the query.
+
+    `switch`, if there is one, may replace the configured reranker; `with_current` asks it once for an answer.
+    """
 
     reranker: Reranker | None
+    switch: SwitchedModel[Reranker] | None = None
     shuffle: bool = False
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
+
+    def with_current(self) -> "Rerank":
+        """The same with the reranker to call now."""
+        return replace(self, reranker=self.switch(self.reranker), switch=None) if self.switch else self
 
     def __call__(self, text: str, profiles: Sequence[Profile], stages: Stages, trace: Trace) -> Reranked:
         """The reranker's scores; none if there is no reranker, it failed, or its reply could not be used."""
         reranker = self.reranker
         if reranker is None:
-            trace.degraded.append("llm")
+            trace.without.append("llm")
             return Reranked()
         if not profiles:
             return Reranked()

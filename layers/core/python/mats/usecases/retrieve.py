@@ -77,7 +77,7 @@ class Retrieve:
     def _encode(self, text: str, stages: Stages, trace: Trace) -> Vector | None:
         encoder = self.encoder
         if encoder is None:
-            trace.degraded.append("neural")
+            trace.without.append("neural")
             return None
         return stages.call_model("encode", lambda: encoder.encode_query(text), self.breaker, trace)
 

@@ -119,6 +119,7 @@ class SearchResults(BaseModel):
         description="`match`: the first serves the request. `weak`: look at several. `none`: nothing here serves it."
     )
     degraded: list[str] = Field(description="Stages that failed or were late.")
+    without: list[str] = Field(default=[], description="Stages that are not configured.")
     results: list[FoundCapability]
 
     @classmethod
@@ -128,6 +129,7 @@ class SearchResults(BaseModel):
             query_id=shortlist.query_id,
             verdict=shortlist.verdict,
             degraded=list(shortlist.degraded),
+            without=list(shortlist.without),
             results=[FoundCapability.of(result) for result in shortlist.results],
         )
 

@@ -34,6 +34,7 @@ class ReadyMade(BaseModel):
     query_id: str
     verdict: Verdict
     degraded: list[str]
+    without: list[str] = Field(default=[], description="Stages that are not configured.")
     format: Format
     output: list[dict[str, Any]] | dict[str, Any] | None = Field(
         description="To be passed on as it is. `mcp_tools`: MCP tools. `bedrock_tool_config`: the `toolConfig` of "
@@ -57,6 +58,7 @@ class ReadyMade(BaseModel):
             query_id=shortlist.query_id,
             verdict=shortlist.verdict,
             degraded=list(shortlist.degraded),
+            without=list(shortlist.without),
             format=format,
             output=tool_format.output(kept),
             definitions=[tool_format.definition(tool) for tool in kept] if tool_format.deferred else None,

@@ -21,6 +21,7 @@ from mats.local.cli.registry import add, remove, show, stats, trust
 from mats.local.cli.replay import replay
 from mats.local.cli.search import search
 from mats.local.cli.serve import serve
+from mats.local.cli.switch import switch
 from mats.settings import Settings
 
 app = typer.Typer(
@@ -52,8 +53,8 @@ def _common(
 
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
-    serve, search, mcp, add, remove, trust, import_, preview, reconcile, reindex, backfill, enrich, show, stats, replay,
-    evaluate, experiment, gate, report,
+    serve, search, mcp, add, remove, trust, import_, preview, reconcile, reindex, backfill, switch, enrich, show, stats,
+    replay, evaluate, experiment, gate, report,
 )  # fmt: skip
 for command in _COMMANDS:
     app.command(command.__name__.removesuffix("_"))(command)

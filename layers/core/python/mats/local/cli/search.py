@@ -114,8 +114,10 @@ def _footer(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> Text
         stages = ", ".join(f"{stage} {ms:.1f}" for stage, ms in took.items() if stage != "total")
         weights = ", ".join(f"{name} {share:.2f}" for name, share in answer["results"][0]["weights"].items())
         text.append(f" ({stages}); weights of the first: {weights}")
-    if answer["degraded"]:
-        text.append(f"; without: {', '.join(answer['degraded'])}")
+    if answer["without"]:
+        text.append(f"; without: {', '.join(answer['without'])}")
     if why_degraded:
         text.append(f" ({why_degraded})")
+    if answer["degraded"]:
+        text.append(f"; degraded: {', '.join(answer['degraded'])}")
     return text

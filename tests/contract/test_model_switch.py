@@ -1,0 +1,37 @@
+"""Contract of the port `ModelSwitch`."""
+
+import pytest
+
+from mats.adapters.dynamodb.switch import DynamoModelSwitch
+from mats.adapters.dynamodb.tables import Tables
+from mats.ports import OFF, ModelChoice, ModelSwitch
+from tests.servers.tables import a_table
+
+
+def test_without_a_choice_every_role_has_its_configured_model(model_switch: ModelSwitch):
+    assert model_switch.read() == ModelChoice(None, None)
+
+
+def test_each_role_is_switched_by_itself(model_switch: ModelSwitch):
+    model_switch.choose("rerank", "eu.amazon.nova-micro-v1:0")
+    assert model_switch.read() == ModelChoice(rerank="eu.amazon.nova-micro-v1:0")
+    model_switch.choose("writer", OFF)
+    assert model_switch.read() == ModelChoice(rerank="eu.amazon.nova-micro-v1:0", writer="none")
+    model_switch.choose("rerank", None)
+    assert model_switch.read() == ModelChoice(writer="none")
+
+
+def test_taking_back_a_choice_that_was_never_made_is_a_no_op(model_switch: ModelSwitch):
+    model_switch.choose("writer", None)
+    assert model_switch.read() == ModelChoice()
+
+
+@pytest.mark.server
+def test_an_item_that_people_typed_is_read_as_far_as_it_makes_sense(tables: Tables):
+    model_switch = DynamoModelSwitch(tables, a_table(tables, keys=("name",)))
+    item = {"name": {"S": "models"}, "rerank_model": {"S": " none "}, "writer_model": {"N": "5"}, "note": {"S": "tmp"}}
+    model_switch.tables.ask(model_switch.table, "put_item", Item=item)
+    assert model_switch.read() == ModelChoice(rerank="none")
+    item["rerank_model"] = {"S": "  "}
+    model_switch.tables.ask(model_switch.table, "put_item", Item=item)
+    assert model_switch.read() == ModelChoice()
