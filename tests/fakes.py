@@ -193,7 +193,7 @@ class MemoryModelSwitch:
         self.broken = False
         self.reads = 0
 
-    def read(self) -> ModelChoice:
+    def load(self) -> ModelChoice:
         self.reads += 1
         if self.broken:
             raise DependencyFailed("the switches are down")

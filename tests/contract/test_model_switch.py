@@ -9,21 +9,21 @@ from tests.servers.tables import a_table
 
 
 def test_without_a_choice_every_role_has_its_configured_model(model_switch: ModelSwitch):
-    assert model_switch.read() == ModelChoice(None, None)
+    assert model_switch.load() == ModelChoice(None, None)
 
 
 def test_each_role_is_switched_by_itself(model_switch: ModelSwitch):
     model_switch.choose("rerank", "eu.amazon.nova-micro-v1:0")
-    assert model_switch.read() == ModelChoice(rerank="eu.amazon.nova-micro-v1:0")
+    assert model_switch.load() == ModelChoice(rerank="eu.amazon.nova-micro-v1:0")
     model_switch.choose("writer", OFF)
-    assert model_switch.read() == ModelChoice(rerank="eu.amazon.nova-micro-v1:0", writer="none")
+    assert model_switch.load() == ModelChoice(rerank="eu.amazon.nova-micro-v1:0", writer="none")
     model_switch.choose("rerank", None)
-    assert model_switch.read() == ModelChoice(writer="none")
+    assert model_switch.load() == ModelChoice(writer="none")
 
 
 def test_taking_back_a_choice_that_was_never_made_is_a_no_op(model_switch: ModelSwitch):
     model_switch.choose("writer", None)
-    assert model_switch.read() == ModelChoice()
+    assert model_switch.load() == ModelChoice()
 
 
 @pytest.mark.server
@@ -31,7 +31,7 @@ def test_an_item_that_people_typed_is_read_as_far_as_it_makes_sense(tables: Tabl
     model_switch = DynamoModelSwitch(tables, a_table(tables, keys=("name",)))
     item = {"name": {"S": "models"}, "rerank_model": {"S": " none "}, "writer_model": {"N": "5"}, "note": {"S": "tmp"}}
     model_switch.tables.ask(model_switch.table, "put_item", Item=item)
-    assert model_switch.read() == ModelChoice(rerank="none")
+    assert model_switch.load() == ModelChoice(rerank="none")
     item["rerank_model"] = {"S": "  "}
     model_switch.tables.ask(model_switch.table, "put_item", Item=item)
-    assert model_switch.read() == ModelChoice()
+    assert model_switch.load() == ModelChoice()

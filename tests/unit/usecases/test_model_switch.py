@@ -64,10 +64,10 @@ def test_other_threads_do_not_wait_for_a_read():
     reading, go_on = threading.Event(), threading.Event()
 
     class Slow(MemoryModelSwitch):
-        def read(self) -> ModelChoice:
+        def load(self) -> ModelChoice:
             reading.set()
             assert go_on.wait(5)
-            return super().read()
+            return super().load()
 
     choice = CurrentChoice(Slow(rerank=OFF), FakeClock())
     reader = threading.Thread(target=choice)
@@ -165,4 +165,4 @@ def test_a_choice_that_cannot_be_read_does_not_stop_enrichment(world: World, swi
     switch.broken = True
     assert world.register(a_registration(name="pay")) is Outcome.INDEXED
     with pytest.raises(DependencyFailed):
-        switch.read()
+        switch.load()

@@ -70,7 +70,7 @@ class System(Generic[S_co]):
             retrieve=Retrieve(index=index, encoder=encoder, k=self.settings.k),
             rerank=Rerank(
                 reranker=self.models.reranker,
-                switch=self._switched(self.models.make_reranker, lambda choice: choice.rerank),
+                switch=self._switch_of(self.models.make_reranker, lambda choice: choice.rerank),
                 shuffle=self.settings.candidate_order == "shuffled",
             ),
             stages=Stages(
@@ -96,7 +96,7 @@ class System(Generic[S_co]):
         switch = self.stores.model_switch
         return CurrentChoice(switch, self.clock, on_failure=_log_switch_failure) if switch else None
 
-    def _switched(
+    def _switch_of(
         self, make: Callable[[str], M | None], chosen: Callable[[ModelChoice], str | None]
     ) -> SwitchedModel[M] | None:
         """The switch of one role; None where operators cannot switch models."""
@@ -122,7 +122,7 @@ class System(Generic[S_co]):
         return ProfileMaker(
             encoder=self.models.encoder,
             writer=self.models.writer,
-            switch=self._switched(self.models.make_writer, lambda choice: choice.writer),
+            switch=self._switch_of(self.models.make_writer, lambda choice: choice.writer),
         )
 
     @cached_property

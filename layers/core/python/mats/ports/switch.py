@@ -18,7 +18,7 @@ class ModelChoice(NamedTuple):
 class ModelSwitch(Protocol):
     """The choice, shared by all functions of a deployment."""
 
-    def read(self) -> ModelChoice:
+    def load(self) -> ModelChoice:
         """The current choice; values that are no text count as no choice.
 
         Raises:

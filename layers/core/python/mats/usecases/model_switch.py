@@ -37,7 +37,7 @@ class CurrentChoice:
         if due and self._lock.acquire(blocking=False):
             try:
                 self._read_ms = now
-                self._choice = self.switch.read()
+                self._choice = self.switch.load()
             except DependencyFailed as error:
                 self.on_failure(error)
             finally:

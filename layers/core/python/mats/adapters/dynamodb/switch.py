@@ -17,7 +17,7 @@ class DynamoModelSwitch:
     tables: Tables
     table: str
 
-    def read(self) -> ModelChoice:
+    def load(self) -> ModelChoice:
         answer = self.tables.ask(self.table, "get_item", Key=_KEY, ConsistentRead=True)
         item = from_row(answer.get("Item", {}))
         return ModelChoice(_text(item.get("rerank_model")), _text(item.get("writer_model")))

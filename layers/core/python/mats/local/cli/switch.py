@@ -34,7 +34,7 @@ def switch(
         choices.choose("rerank", _model(rerank, "--rerank"))
     if writer is not None:
         choices.choose("writer", _model(writer, "--writer"))
-    chosen = choices.read()
+    chosen = choices.load()
     switched = {"rerank_model": chosen.rerank, "writer_model": chosen.writer}
     configured = {"rerank_model": settings.rerank_model, "writer_model": settings.writer_model}
     models = {name: model or configured[name] for name, model in switched.items()}
