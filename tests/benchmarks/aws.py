@@ -27,9 +27,8 @@ from mats.domain.profile import profile_of
 from mats.domain.query import Filter, Query
 from mats.domain.registration import Registration
 from mats.domain.text import query_terms
-from mats.evaluation.benchmarks.processes import module_process
 from mats.evaluation.data.datasets import JudgedQuery, load
-from mats.evaluation.data.synthetic import registrations, vector_of
+from mats.evaluation.data.synthetic import registrations
 from mats.evaluation.measures import SEED, estimate, per_query
 from mats.evaluation.reporting.results import write_results
 from mats.evaluation.systems.base import ask, run_of
@@ -41,6 +40,8 @@ from mats.settings import Settings
 from mats.usecases.discover import Discover
 from mats.usecases.stages import Budgets
 from tests.benchmarks import cold_start
+from tests.benchmarks.processes import module_process
+from tests.benchmarks.vectors import vector_of
 
 DOCUMENTS = 100_000
 DIMENSION = 1024

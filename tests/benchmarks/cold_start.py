@@ -18,8 +18,8 @@ import numpy as np
 from infra.core_layer import copy_core_layer
 from infra.vendor import PYTHON, VENDOR, interpreter
 from mats.adapters.dynamodb.tables import Tables
-from mats.evaluation.benchmarks.processes import module_process
 from mats.settings import Settings
+from tests.benchmarks.processes import module_process
 from tests.servers.deployment import REGION
 from tests.servers.runtime import Function
 

@@ -12,11 +12,11 @@ from typing import Any
 import httpx
 import numpy as np
 
-from mats.evaluation.benchmarks.processes import module_process
 from mats.evaluation.data.datasets import load as load_dataset
 from mats.evaluation.systems.cached_encoder import cached_encoder
 from mats.evaluation.systems.workbench import registry_of
 from mats.settings import Settings
+from tests.benchmarks.processes import module_process
 
 _RERANK_MS = 750
 _CLIENTS, _SECONDS = 100, 60

@@ -14,7 +14,7 @@ from typing import Any
 from mats.domain.errors import Fault, Invalid
 from mats.evaluation.data.datasets import Dataset, load
 from mats.evaluation.data.sample import EXAMPLES, sample
-from mats.evaluation.systems.base import Progress, ask, no_progress
+from mats.evaluation.systems.base import Progress, no_progress
 from mats.evaluation.systems.catalogue import VARIANTS
 from mats.evaluation.systems.models import Models
 from mats.evaluation.systems.score import metrics_json
@@ -74,7 +74,7 @@ def measure(dataset: Dataset, models: Models, *, indexed: Progress = no_progress
     """The measures of the first stage as shipped on the queries with relevant capabilities, as in a baseline."""
     served = replace(dataset, queries=[query for query in dataset.queries if query.relevant])
     with Workbench(dataset=served, settings=models.settings, models=models, indexed=indexed) as bench:
-        answers = ask(VARIANTS[_SHIPPED].build(bench), served.queries, progress=asked)
+        answers = VARIANTS[_SHIPPED].answers(bench, progress=asked)
     return {"data_sha256": dataset.digest, "metrics": metrics_json(answers, served)}
 
 

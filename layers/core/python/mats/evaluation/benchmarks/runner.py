@@ -28,7 +28,6 @@ BENCHMARKS: Mapping[str, Benchmark] = {
 
 
 def main(benchmarks: Mapping[str, Benchmark] = BENCHMARKS) -> None:
-    """Run the benchmarks that the command line names; all by default."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of judged data sets")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(benchmarks)}; all by default")

@@ -29,7 +29,6 @@ _TABLE = Path(bootstrap.__file__).parents[1] / "calibration.json"
 
 
 def main() -> None:
-    """Fit, test, and write the results and the table of constants."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of judged data sets")
     parser.add_argument("--carry-over", action="store_true", help="only carry the constants over to OpenSearch")

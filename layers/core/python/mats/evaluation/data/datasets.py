@@ -26,8 +26,6 @@ class DatasetInvalid(Invalid):
 
 @dataclass(frozen=True, slots=True)
 class JudgedQuery:
-    """A query and its relevant capabilities."""
-
     id: str
     text: str
     relevant: frozenset[Id]

@@ -1,18 +1,10 @@
 """Synthetic registrations for benchmarks of scale: deterministic, no two texts alike."""
 
 import random
-import zlib
-from array import array
 from collections.abc import Sequence
-from functools import lru_cache
-
-import numpy as np
-import numpy.typing as npt
 
 from mats.domain.capability import Kind
 from mats.domain.registration import Registration
-from mats.domain.text import words
-from mats.ports import Vector
 
 _VERBS = (
     "create update delete list search fetch convert translate summarise classify schedule cancel validate merge split "
@@ -56,16 +48,3 @@ def _registration(chance: random.Random, number: int) -> Registration:
             "properties": {f"{p}_id": {"type": "string", "description": f"Which {p} it is about"} for p in parameters},
         },
     )
-
-
-def vector_of(text: str, dimension: int) -> Vector:
-    """A vector of length 1; as with an encoder, texts that share words are close, and no two are equal."""
-    total = np.sum([_of_word(word, dimension) for word in words(text) or [""]], axis=0) + 0.5 * _of_word(
-        text, dimension
-    )
-    return array("f", (total / np.linalg.norm(total)).astype(np.float32))
-
-
-@lru_cache(maxsize=2_000)
-def _of_word(word: str, dimension: int) -> npt.NDArray[np.float32]:
-    return np.random.default_rng(zlib.crc32(word.encode())).standard_normal(dimension, dtype=np.float32)

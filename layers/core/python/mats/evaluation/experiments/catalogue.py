@@ -14,8 +14,6 @@ from mats.evaluation.systems.costs import CostEstimate
 
 
 class Experiment(NamedTuple):
-    """An experiment and the estimate of its cost."""
-
     run: Callable[[ExperimentContext], dict[str, Any]]
     estimate_costs: Callable[[ExperimentContext], Sequence[CostEstimate]] = lambda context: ()
 

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -83,13 +83,15 @@ class ExperimentContext:
             return lacking
         if (name, variant) not in self._answers:
             self.log(f"{name}: {variant}")
-            system = chosen.build(self.bench(name))
-            at_once = self.models.at_once(chosen.needs)
-            self._answers[name, variant] = ask(system, self.dataset(name).queries, at_once=at_once)
+            self._answers[name, variant] = chosen.answers(self.bench(name))
         return self._answers[name, variant]
 
+    def result(self, name: str, variant: str, measure: Callable[[Answers, Dataset], dict[str, Any]]) -> dict[str, Any]:
+        """What `measure` makes of the answers of a system to a set, or `not_run` with the reason."""
+        answers = self.answers(name, variant)
+        return {"not_run": answers} if isinstance(answers, str) else measure(answers, self.dataset(name))
+
     def match_of_each(self, name: str, pipelines: Mapping[str, Discover]) -> dict[str, Any]:
-        """Match@1 and Match@15 of pipelines on a set, by their labels."""
         dataset, results = self.dataset(name), {}
         for label, discover in pipelines.items():
             self.log(f"{name}: {label}")
@@ -97,7 +99,6 @@ class ExperimentContext:
         return results
 
     def to_json(self) -> dict[str, Any]:
-        """Models, prompts and data sets, for the results."""
         settings = self.models.settings
         return {
             "encoder": self.models.encoder.name if self.models.encoder else None,
@@ -133,7 +134,6 @@ def share_json(values: Values) -> dict[str, float] | None:
 
 
 def match_json(answers: Answers, dataset: Dataset) -> dict[str, dict[str, float]]:
-    """Match@1 and Match@15."""
     measures = metrics_json(answers, dataset)
     return {name: measures[name] for name in ("match@1", "match@15")}
 

@@ -1,12 +1,13 @@
 """3 · Causes of misses: recall of the first stage times the accuracy of the order of its candidates."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from mats.domain.capability import Id
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.experiments.context import ExperimentContext, first_is_right, has_candidate, share_json
-from mats.evaluation.systems.base import SystemAnswer
+from mats.evaluation.systems.base import Answers, SystemAnswer
 from mats.evaluation.systems.catalogue import VARIANTS
 from mats.evaluation.systems.score import dataset_json
 
@@ -19,19 +20,20 @@ def decomposition(context: ExperimentContext) -> dict[str, Any]:
     """Both factors and the categories of misses; texts of real misses go to the examples."""
     sets = {}
     for name in context.sets:
-        systems = {variant: _one(context, name, variant) for variant in VARIANTS if variant not in _PICKERS}
+        variants = [variant for variant in VARIANTS if variant not in _PICKERS]
+        systems = {
+            variant: context.result(name, variant, partial(_one, context, f"failures-{name}-{variant}"))
+            for variant in variants
+        }
         sets[name] = {**dataset_json(context.dataset(name)), "systems": systems}
     return {"k": context.models.settings.k, "sets": sets}
 
 
-def _one(context: ExperimentContext, name: str, variant: str) -> dict[str, Any]:
-    answers, dataset = context.answers(name, variant), context.dataset(name)
-    if isinstance(answers, str):
-        return {"not_run": answers}
+def _one(context: ExperimentContext, examples: str, answers: Answers, dataset: Dataset) -> dict[str, Any]:
     hits, candidates = first_is_right(answers, dataset), has_candidate(answers, dataset)
     missed = [(query, answers[query.id]) for query, hit in zip(dataset.queries, hits, strict=True) if not hit]
     kinds = [category(query, answer) for query, answer in missed]
-    context.write_examples(f"failures-{name}-{variant}", _examples(dataset, missed))
+    context.write_examples(examples, _examples(dataset, missed))
     return {
         "candidates": share_json(candidates),
         "conditional": share_json(hits[candidates > 0]),

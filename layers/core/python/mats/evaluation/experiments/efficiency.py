@@ -36,7 +36,7 @@ def _one(context: ExperimentContext, variant: str) -> dict[str, Any]:
     return {
         "match@1": round(float(first_is_right(answers, dataset).mean()), 4),
         **_per_query(Usage.total(answer.usage for answer in answers.values()), len(answers)),
-        "ms": stage_percentiles([answer.took_ms for answer in answers.values()]),
+        "ms": stage_percentiles(answers),
         "estimated": False,
     }
 

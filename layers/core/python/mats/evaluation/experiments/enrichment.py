@@ -10,7 +10,7 @@ from mats.domain.text import first_sentence
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.experiments.context import ExperimentContext, mcnemar_json
 from mats.evaluation.measures import SEED
-from mats.evaluation.systems.base import Answers, ask
+from mats.evaluation.systems.base import Answers
 from mats.evaluation.systems.catalogue import VARIANTS
 from mats.evaluation.systems.costs import CostEstimate, estimate_writing_cost
 from mats.evaluation.systems.score import metrics_json
@@ -84,7 +84,6 @@ def enrichment(context: ExperimentContext) -> dict[str, Any]:
 
 
 def estimate_costs(context: ExperimentContext) -> list[CostEstimate]:
-    """The cost of describing the pool at every level."""
     if context.models.lacking({"llm"}):
         return []
     pool = sample_pool(context.dataset(DATASET))
@@ -119,7 +118,6 @@ def _level(context: ExperimentContext, pool: Dataset) -> dict[str, Any]:
 
 
 def _owners_fields(context: ExperimentContext, whole: Dataset, answers: Answers) -> dict[str, Any]:
-    """The whole set without each part of the registrations."""
     results = {}
     for name, change in OWNERS_FIELDS.items():
         context.log(f"{DATASET}: without {name}")
@@ -128,7 +126,6 @@ def _owners_fields(context: ExperimentContext, whole: Dataset, answers: Answers)
 
 
 def _written_fields(context: ExperimentContext, pool: Dataset) -> dict[str, Any]:
-    """The enriched pool without each field of the writer."""
     if lacking := context.models.lacking({"llm"}):
         return {name: {"not_run": lacking} for name in _WRITTEN}
     writer = context.models.writer
@@ -146,4 +143,4 @@ def _without(answers: Answers, bench: Workbench, dataset: Dataset) -> dict[str, 
 
 def _answers(bench: Workbench) -> Answers:
     with bench:
-        return ask(VARIANTS["hybrid"].build(bench), bench.dataset.queries)
+        return VARIANTS["hybrid"].answers(bench)

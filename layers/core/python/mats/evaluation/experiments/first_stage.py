@@ -96,13 +96,7 @@ def _with_encoder(context: ExperimentContext, encoder: PaperEncoder) -> dict[str
 
 
 def _all_sets(context: ExperimentContext) -> dict[str, Any]:
-    answers = {name: context.answers(name, "hybrid") for name in context.sets}
-    return {
-        "sets": {
-            name: {"not_run": given} if isinstance(given, str) else match_json(given, context.dataset(name))
-            for name, given in answers.items()
-        }
-    }
+    return {"sets": {name: context.result(name, "hybrid", match_json) for name in context.sets}}
 
 
 def settings_of(discover: Discover) -> Mapping[str, Discover]:

@@ -13,7 +13,6 @@ from mats.evaluation.systems.workbench import registry_of, without_timeouts
 
 
 def kinds(context: ExperimentContext) -> dict[str, Any]:
-    """The queries of every kind over the whole registry, without and with a kind filter."""
     sets = {kind: context.dataset(name) for kind, name in FOUR_KINDS.items()}
     everything = [registration for dataset in sets.values() for registration in dataset.registrations]
     kind_of = {registration.id: registration.kind for registration in everything}

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.experiments.context import ExperimentContext
 from mats.evaluation.measures import estimate, per_query
-from mats.evaluation.systems.base import run_of
+from mats.evaluation.systems.base import Answers, run_of
 from mats.evaluation.systems.catalogue import VARIANTS
 from mats.evaluation.systems.costs import CostEstimate
 from mats.evaluation.systems.score import dataset_json, estimate_json, metrics_json
@@ -24,17 +25,16 @@ def estimate_costs(context: ExperimentContext) -> list[CostEstimate]:
 
 
 def _one(context: ExperimentContext, name: str) -> dict[str, Any]:
-    dataset = context.dataset(name)
-    plain = context.answers(name, "bm25")
+    dataset, plain = context.dataset(name), context.answers(name, "bm25")
     baseline = {} if isinstance(plain, str) else per_query(run_of(plain), dataset.queries)
-    systems: dict[str, Any] = {}
-    for variant in VARIANTS:
-        answers = context.answers(name, variant)
-        if isinstance(answers, str):
-            systems[variant] = {"not_run": answers}
-            continue
-        failed = sum(bool(answer.failed) for answer in answers.values())
+
+    def measures(answers: Answers, dataset: Dataset) -> dict[str, Any]:
         values = per_query(run_of(answers), dataset.queries)
-        gains = {measure: estimate_json(estimate(values[measure] - before)) for measure, before in baseline.items()}
-        systems[variant] = {"metrics": metrics_json(answers, dataset), "over_bm25": gains, "failed": failed}
+        return {
+            "metrics": metrics_json(answers, dataset),
+            "over_bm25": {name: estimate_json(estimate(values[name] - before)) for name, before in baseline.items()},
+            "failed": sum(bool(answer.failed) for answer in answers.values()),
+        }
+
+    systems = {variant: context.result(name, variant, measures) for variant in VARIANTS}
     return {**dataset_json(dataset), "systems": systems}

@@ -16,7 +16,7 @@ from mats.domain.registration import Registration
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.experiments.context import ExperimentContext, first_is_right, has_candidate, share_json
 from mats.evaluation.measures import SEED
-from mats.evaluation.systems.base import Answers, ask
+from mats.evaluation.systems.base import Answers
 from mats.evaluation.systems.catalogue import VARIANTS
 from mats.evaluation.systems.costs import CostEstimate
 
@@ -52,7 +52,6 @@ def scale_sweep(context: ExperimentContext) -> dict[str, Any]:
 
 
 def estimate_costs(context: ExperimentContext) -> list[CostEstimate]:
-    """The cost of the LLMs at every size."""
     if context.models.lacking({"llm"}):
         return []
     dataset = context.dataset(DATASET)
@@ -108,9 +107,7 @@ def _measure(
     for part in parts:
         with context.bench_of(part) as bench:
             for name in variants:
-                needs = VARIANTS[name].needs
-                system = VARIANTS[name].build(bench)
-                answers[name].append((ask(system, part.queries, at_once=context.models.at_once(needs)), part))
+                answers[name].append((VARIANTS[name].answers(bench), part))
     return {name: _point(each) for name, each in answers.items()}
 
 

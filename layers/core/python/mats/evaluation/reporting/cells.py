@@ -43,8 +43,6 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One experiment."""
-
     id: str
     title: str
     summary: str

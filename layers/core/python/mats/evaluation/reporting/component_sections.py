@@ -25,7 +25,6 @@ _MCNEMAR = "Gained and lost are queries whose first result became right or wrong
 
 
 def enrichment(results: Json, paper: Json) -> Section:
-    """Raw against enriched profiles with ever less of the owner's text, and without each field."""
     levels, known = results["levels"], paper["sparsity"]
     tables = [_levels(levels, known)]
     if fields := results.get("fields"):
@@ -86,7 +85,6 @@ def _without(fields: Json, id: str, caption: str) -> Table:
 
 
 def signals(results: Json, paper: Json) -> Section:
-    """Each signal left out, and the fallback without a reranker."""
     without, known = results["sample"]["without"], paper["signals"]
     gain = known["four_minus_two"]["match@1"]
     sample = Table(
@@ -128,7 +126,6 @@ def _rules(sets: Json) -> Iterator[tuple[str, ...]]:
 
 
 def first_stage(results: Json, paper: Json) -> Section:
-    """Settings one at a time, the number of candidates, and the sources."""
     sets = measured_only(results["sets"])
     return Section(
         id="first-stage",

@@ -18,7 +18,6 @@ from mats.evaluation.reporting.results import Json, measured_only, not_run_notes
 
 
 def efficiency(results: Json, paper: Json) -> Section:
-    """Tokens, dollars and milliseconds per query."""
     systems, name = results["systems"], results["dataset"]
     times = {system: one["ms"] for system, one in measured_only(systems).items() if one["ms"]}
     stages = stages_of(times)
@@ -99,7 +98,6 @@ def _source(one: Json) -> str:
 
 
 def kinds(results: Json, paper: Json) -> Section:
-    """Four kinds in one registry."""
     by_kind = results["kinds"]
     arms, match = ("without_intent", "with_intent"), ("match@1", "match@15")
     accuracy = Table(
@@ -129,7 +127,6 @@ def kinds(results: Json, paper: Json) -> Section:
 
 
 def abstention(results: Json, paper: Json) -> Section:
-    """Abstention: the threshold below which nothing fits."""
     accepted, chosen, grid = results["false_accept"], results["chosen"], results["thresholds"]
     step = max(1, round(len(grid) / 20))
     rows = tuple(

@@ -34,8 +34,6 @@ SECTIONS: Mapping[str, Callable[[Json, Json], Section]] = {
 
 @dataclass(frozen=True, slots=True)
 class ExperimentReport:
-    """A report before it is written."""
-
     intro: tuple[str, ...]
     sections: tuple[Section, ...]
 

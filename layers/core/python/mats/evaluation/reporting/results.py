@@ -32,7 +32,6 @@ def write_results(name: str, results: dict[str, Any]) -> Path:
 
 
 def _provenance() -> dict[str, Any]:
-    """The facts needed to repeat a measurement."""
     return {
         "commit": _git("rev-parse", "--short=12", "HEAD"),
         "changed_files": len(_git("status", "--porcelain", "--untracked-files=no").splitlines()),
@@ -76,7 +75,6 @@ def read_results(path: Path) -> Json:
 
 
 def paper() -> Json:
-    """The numbers of the paper, by table."""
     return read_results(Path(__file__).with_name("paper.json"))
 
 
@@ -86,7 +84,6 @@ def not_run_reason(value: object) -> str:
 
 
 def measured_only(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that were measured."""
     return {name: value for name, value in values.items() if not not_run_reason(value)}
 
 

@@ -146,7 +146,6 @@ def bars(
 
 
 def diamonds(panel: Axes, x: Sequence[float], y: Sequence[float], *, label: str | None) -> None:
-    """Markers over the bars."""
     panel.plot(
         x, y, linestyle="none", marker="D", markersize=8, color=PAPER, markeredgecolor=INK, markeredgewidth=1.4,
         label=label, zorder=5,

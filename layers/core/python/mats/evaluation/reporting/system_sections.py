@@ -27,7 +27,6 @@ _MISSES = {
 
 
 def main(results: Json, paper: Json) -> Section:
-    """Match@1 of every system on every set with the paper's numbers, and the other measures."""
     sets = results["sets"]
     return Section(
         id="main",
@@ -125,7 +124,6 @@ def _missed_notes(sets: Json) -> Iterator[str]:
 
 
 def scale(results: Json, paper: Json) -> Section:
-    """Accuracy against the size of the registry."""
     systems = measured_only(results["systems"])
     figure = Figure(
         id="scale",
@@ -181,7 +179,6 @@ def _crossover(found: Json, of_paper: int) -> str:
 
 
 def decomposition(results: Json, paper: Json) -> Section:
-    """Recall of the first stage, accuracy of the order, and the causes of misses."""
     sets = results["sets"]
     shares = ("candidates", "conditional", "match@1", "misses_at_retrieval")
     rows = tuple(

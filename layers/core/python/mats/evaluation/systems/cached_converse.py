@@ -53,7 +53,6 @@ class ReplyCache:
 
     @classmethod
     def open(cls, settings: Settings) -> "ReplyCache":
-        """The cache in the cache folder of the settings."""
         return cls((settings.cache or bootstrap.user_cache()) / "replies.db")
 
     def get(self, request: Mapping[str, Any]) -> CachedResponse | None:

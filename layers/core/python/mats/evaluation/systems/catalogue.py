@@ -11,7 +11,7 @@ from mats.domain.registration import Registration
 from mats.domain.trace import Trace
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems import conversation
-from mats.evaluation.systems.base import RankingSystem, SystemAnswer
+from mats.evaluation.systems.base import Answers, Progress, RankingSystem, SystemAnswer, ask, no_progress
 from mats.evaluation.systems.chat_model import ChatModel
 from mats.evaluation.systems.full_context import FullContext
 from mats.evaluation.systems.pipeline import reranked_system, shortlist_system
@@ -38,6 +38,11 @@ class Variant:
     build: Callable[[Workbench], RankingSystem]
     prompt: Callable[[], str] = lambda: ""
     """The hash of its prompt; empty without a model."""
+
+    def answers(self, bench: Workbench, *, progress: Progress = no_progress) -> Answers:
+        """The answers to the queries of a workbench's data set."""
+        at_once = bench.models.at_once(self.needs)
+        return ask(self.build(bench), bench.dataset.queries, at_once=at_once, progress=progress)
 
 
 @dataclass(frozen=True, kw_only=True)

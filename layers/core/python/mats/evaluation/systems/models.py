@@ -83,7 +83,6 @@ class Models:
 
     @cached_property
     def writer(self) -> Writer:
-        """The production writer with the model of the settings."""
         from mats.adapters.bedrock.writer import BedrockWriter  # noqa: PLC0415 - boto3, if Bedrock is enabled
 
         converse = CachedConverse(self._bedrock.offline.converse, self._cache, bootstrap.prices())

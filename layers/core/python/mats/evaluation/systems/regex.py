@@ -28,7 +28,6 @@ class Regex:
     """
 
     def __init__(self, registrations: Sequence[Registration], k: int) -> None:
-        """Index these; a search returns at most k hits."""
         ordered = sorted(registrations, key=lambda registration: registration.id)
         self._k, self._ids = k, [registration.id for registration in ordered]
         rows: dict[str, list[int]] = defaultdict(list)
@@ -38,7 +37,6 @@ class Regex:
         self._rows = {word: np.array(holders) for word, holders in rows.items()}
 
     def __call__(self, query: JudgedQuery) -> SystemAnswer:
-        """At most k hits."""
         ids = self.hits(query.text)[: self._k]
         return SystemAnswer(ranked=ids, retrieved=ids)
 
@@ -52,5 +50,4 @@ class Regex:
 
 
 def words(text: str) -> set[str]:
-    """The different words of a text, case ignored."""
     return set(_WORD.findall(text.lower()))

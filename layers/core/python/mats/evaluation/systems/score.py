@@ -1,28 +1,33 @@
 """Score a system on a data set: measures with intervals, usage and latency."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from mats.domain.usage import Usage
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.measures import Estimate, estimate, per_query, percentiles
-from mats.evaluation.systems.base import Answers, Progress, ask, no_progress, run_of
+from mats.evaluation.systems.base import Answers, Progress, no_progress, run_of
 from mats.evaluation.systems.catalogue import Variant
 from mats.evaluation.systems.workbench import Workbench
 
 
 def score(bench: Workbench, variant: Variant, *, progress: Progress = no_progress) -> dict[str, Any]:
     """Ask a system every query of a workbench's data set; measures, intervals, sizes, models and usage."""
-    at_once = bench.models.at_once(variant.needs)
-    answers = ask(variant.build(bench), bench.dataset.queries, at_once=at_once, progress=progress)
+    answers = variant.answers(bench, progress=progress)
+    estimates = {name: estimate(v) for name, v in per_query(run_of(answers), bench.dataset.queries).items()}
     return {
         **dataset_json(bench.dataset),
         "variant": variant.name,
         "k": bench.settings.k,
         **bench.models.to_json(variant.needs),
         "prompt": variant.prompt() or None,
-        **_answers_json(answers, bench.dataset),
+        "metrics": {name: round(e.mean, 4) for name, e in estimates.items()},
+        "intervals_95": {name: [round(e.low, 4), round(e.high, 4)] for name, e in estimates.items()},
+        "failed": sum(bool(answer.failed) for answer in answers.values()),
+        "calls": sum(answer.calls for answer in answers.values()),
+        "replayed": sum(answer.cached for answer in answers.values()),
+        "usage": asdict(Usage.total(answer.usage for answer in answers.values())),
+        "ms": stage_percentiles(answers),
     }
 
 
@@ -37,24 +42,13 @@ def dataset_json(dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def _answers_json(answers: Answers, dataset: Dataset) -> dict[str, Any]:
-    estimates = {name: estimate(v) for name, v in per_query(run_of(answers), dataset.queries).items()}
-    return {
-        "metrics": {name: round(e.mean, 4) for name, e in estimates.items()},
-        "intervals_95": {name: [round(e.low, 4), round(e.high, 4)] for name, e in estimates.items()},
-        "failed": sum(bool(answer.failed) for answer in answers.values()),
-        "calls": sum(answer.calls for answer in answers.values()),
-        "replayed": sum(answer.cached for answer in answers.values()),
-        "usage": asdict(Usage.total(answer.usage for answer in answers.values())),
-        "ms": stage_percentiles([answer.took_ms for answer in answers.values()]),
-    }
-
-
-def stage_percentiles(times: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
+def stage_percentiles(answers: Answers) -> dict[str, dict[str, float]]:
     """p50 and p95 of every stage, in milliseconds."""
-    names = dict.fromkeys(stage for took in times for stage in took)
-    values = {name: [took[name] for took in times if name in took] for name in names}
-    return {name: percentiles(each, 50, 95) for name, each in values.items()}
+    times: dict[str, list[float]] = {}
+    for answer in answers.values():
+        for stage, ms in answer.took_ms.items():
+            times.setdefault(stage, []).append(ms)
+    return {stage: percentiles(each, 50, 95) for stage, each in times.items()}
 
 
 def metrics_json(answers: Answers, dataset: Dataset) -> dict[str, dict[str, float]]:

@@ -45,7 +45,6 @@ class SearchAndPick:
             return self._engine.search(text, PAGE)
 
     def _converse(self, conversation: Conversation, session: "_SearchSession") -> Id | None:
-        """Let the model search until it has picked."""
         for left in range(ROUNDS, 0, -1):
             results = results_of(conversation.next_turn(ANY if left > 1 else "pick"), session.call)
             if session.is_over:

@@ -45,7 +45,6 @@ class TrialAndError:
         return conversation.answer(lambda: self._converse(conversation, session), retrieved=session.listed_ids)
 
     def _converse(self, conversation: Conversation, session: "_TrialSession") -> Id | None:
-        """Let the model list and try until it stops."""
         for round in range(ROUNDS):
             turn = conversation.next_turn(FREE if round else ANY)
             if not turn.calls:

@@ -106,7 +106,6 @@ def _description(api: Mapping[str, Any]) -> str:
 
 
 def _schema(parameters: list[Any]) -> dict[str, Any]:
-    """AppWorld's list of parameters as JSON Schema."""
     valid = [p for p in parameters if isinstance(p, dict) and isinstance(p.get("name"), str)]
     return {
         "type": "object",

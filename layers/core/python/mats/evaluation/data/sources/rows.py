@@ -19,14 +19,11 @@ class SourceInvalid(Invalid):
 
 
 class SourceRow(NamedTuple):
-    """A row and its place."""
-
     where: str
     """The file and the line or row number, from 1."""
     values: Mapping[str, Any]
 
     def fault(self, message: str) -> SourceInvalid:
-        """An error that names this row."""
         return SourceInvalid([Fault(self.where, message)])
 
     def text(self, name: str) -> str:

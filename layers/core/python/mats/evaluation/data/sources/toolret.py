@@ -25,8 +25,6 @@ _PROVIDERS = ("provider", "api_provider", "tool_name", "server", "package", "dom
 
 @dataclass(slots=True)
 class _LocalCopy:
-    """The rows of a local copy."""
-
     queries: dict[str, dict[str, Any]] = field(default_factory=dict)
     labels: dict[tuple[str, str], int] = field(default_factory=dict)
     embedded: dict[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -149,7 +147,6 @@ def _take_tool(copy: _LocalCopy, row: SourceRow) -> None:
 
 
 def _labels(row: SourceRow) -> Iterable[tuple[str, Mapping[str, Any] | None, int]]:
-    """Id, document and grade of every label."""
     value = row.values.get("labels")
     if isinstance(value, str):
         try:

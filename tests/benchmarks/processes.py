@@ -12,7 +12,7 @@ def module_process(
     module: str, *arguments: str, env: Mapping[str, str]
 ) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """A Python module as a child process, and the first line it prints; terminated at the end."""
-    process = subprocess.Popen(  # noqa: S603
+    process = subprocess.Popen(
         [sys.executable, "-m", module, *arguments], env={**os.environ, **env}, stdout=subprocess.PIPE, text=True
     )
     try:
