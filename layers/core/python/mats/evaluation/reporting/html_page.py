@@ -6,11 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
+from string import Template
 
 from mats.evaluation.reporting.cells import Figure, PaperRow, Section, Table
 from mats.evaluation.reporting.style import INK, PAPER
 
-_CSS = Path(__file__).with_name("page.css")
+_FOLDER = Path(__file__).parent
 _LONG = 30
 """A table with more rows is collapsed."""
 _CODE = re.compile(r"`([\w.+/ -]+)`")
@@ -19,31 +20,16 @@ _ID = re.compile(r'( id="|url\(#|href="#)')
 
 def document(title: str, intro: Sequence[str], sections: Sequence[Section], drawings: Mapping[str, str]) -> str:
     """The whole page; `drawings` are SVG documents by the id of their figure."""
-    css = _CSS.read_text(encoding="utf-8")
+    css = (_FOLDER / "page.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    paragraphs = "".join(f"\n<p>{_text(line)}</p>" for line in intro)
-    contents = "".join(f'<li><a href="#{escape(s.id)}">{_text(s.title)}</a></li>' for s in sections)
-    body = "".join(f"\n{_section(section, drawings)}" for section in sections)
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{_text(title)}</title>
-<style>{css}</style>
-</head>
-<body>
-<header><h1>{_text(title)}</h1>{paragraphs}
-</header>
-<nav aria-label="Contents"><ol>{contents}</ol></nav>
-<main>{body}
-</main>
-</body>
-</html>
-"""
+    return Template((_FOLDER / "page.html").read_text(encoding="utf-8")).substitute(
+        title=_text(title),
+        policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
+        css=css,
+        intro="".join(f"\n<p>{_text(line)}</p>" for line in intro),
+        contents="".join(f'<li><a href="#{escape(s.id)}">{_text(s.title)}</a></li>' for s in sections),
+        sections="".join(f"\n{_section(section, drawings)}" for section in sections),
+    )
 
 
 def _section(section: Section, drawings: Mapping[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 from mats.evaluation.reporting.results import RESULTS, Json, read_results
@@ -9,7 +10,6 @@ from mats.resources import REPOSITORY
 
 README = REPOSITORY / "README.md"
 _MARKS = "<!-- {name}: rendered by `make readme` -->", "<!-- end of {name} -->"
-_MODEL = "all-MiniLM-L6-v2"
 
 
 def main() -> None:
@@ -77,60 +77,12 @@ def _points(gain: Json) -> str:
 
 
 def _speed() -> str:
-    rows = ("| what | measured |", "|---|---|", *_on_this_machine(), *_under_load(), *_in_aws())
-    return "\n".join(rows)
-
-
-def _on_this_machine() -> tuple[str, ...]:
-    small, large, taken, call = map(_load, ("bench-latency", "bench-scale", "bench-import", "bench-rerank"))
-    memory = taken["resident_mb"]
-    return (
-        f"| one answer over {small['documents']:,} tools, {_MODEL} included | p50 {small['ms']['p50']:.1f} ms, "
-        f"p99 {small['ms']['p99']:.1f} ms |",
-        f"| one answer over {large['documents']:,} capabilities | p50 {large['ms']['p50']:.1f} ms, "
-        f"p99 {large['ms']['p99']:.1f} ms, {large['resident_mb']:,} MB resident |",
-        f"| registering {taken['documents']:,} tools end to end | {taken['per_second']:.0f} a second, "
-        f"{memory['at_the_end']:,} MB resident at the end, {memory['at_a_tenth']:,} MB at a tenth |",
-        f"| one rerank call over {call['k']} tools | p50 {call['input_tokens']['p50']:,.0f} and at most "
-        f"{call['input_tokens']['max']:,.0f} tokens in, at most {call['output_tokens']['max']:.0f} out |",
-    )
-
-
-def _under_load() -> tuple[str, ...]:
-    """HTTP with concurrent clients, and the slowest page of the console."""
-    load, console = _load("bench-load"), _load("bench-console")
-    crowd, dead = load["clients"], load["reranker_dead_breaker_open"]["dead"]
-    name, slowest = max(console["pages_ms"].items(), key=lambda page: float(page[1]["p50"]))
-    return (
-        f"| one answer over HTTP with a reranker stand-in that takes {load['reranker_ms']} ms "
-        f"| p50 {load['one_client']['ms']['p50']:.0f} ms |",
-        f"| the same, {crowd['count']} clients at once for {crowd['seconds']} s "
-        f"| p50 {crowd['ms']['p50']:,.0f} ms, p95 {crowd['ms']['p95']:,.0f} ms, "
-        f"{crowd['errors']} errors in {crowd['answers']:,} answers |",
-        f"| one answer over HTTP while the reranker is dead | p50 {dead['ms']['p50']:.0f} ms |",
-        f"| the slowest page of the console over {console['documents']:,} capabilities ({name}), "
-        f"from following a link until it is painted | p50 {slowest['p50']:.0f} ms, p95 {slowest['p95']:.0f} ms |",
-    )
-
-
-def _in_aws() -> tuple[str, ...]:
-    """Over a real OpenSearch node and Lambda's runtime client."""
-    answer, cold, parity = map(_load, ("aws-answer", "aws-cold", "aws-parity"))
-    ours, grown = answer["merged"]["ms"], answer["as_filled"]["ms"]
-    starts, layer = cold["discovery"], _load("vendor-layer")["layers"]["vendor"]
-    size = f"{answer['documents']:,} capabilities of {answer['dimension']:,} components"
-    return (
-        f"| our share of an answer over OpenSearch with {size}: all but the reranker's own time "
-        f"| p50 {ours['p50']:.0f} ms, p99 {ours['p99']:.0f} ms |",
-        "| the same as the single writes leave the index, before `mats reindex` or a merge "
-        f"| p50 {grown['p50']:.0f} ms, p99 {grown['p99']:.0f} ms |",
-        f"| Match@15 over OpenSearch against the local index, {parity['documents']:,} tools "
-        f"| {parity['match@15_difference_pp']:+.1f} pp |",
-        f"| discovery function, cold: started / first answer, models answering at once "
-        f"| {starts['init_ms']['median']:.0f} / {starts['init_and_first_ms']['median']:.0f} ms |",
-        f"| enrichment function, cold | {cold['enrichment']['init_ms']['median']:.0f} ms |",
-        f"| layer of third-party packages, unzipped | {layer['unzipped_mb']:.1f} MB |",
-    )
+    """The table `speed.md` with the results of the benchmarks in its places."""
+    results = {name: _load(f"bench-{name}") for name in ("latency", "scale", "import", "rerank", "load", "console")}
+    results |= {name: _load(f"aws-{name}") for name in ("answer", "cold", "parity")}
+    slowest = max(results["console"]["pages_ms"].items(), key=lambda page: float(page[1]["p50"]))
+    template = Path(__file__).with_name("speed.md").read_text(encoding="utf-8").strip()
+    return template.format(**results, layer=_load("vendor-layer"), slowest=slowest)
 
 
 def _origin(source: Json) -> str:

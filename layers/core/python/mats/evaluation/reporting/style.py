@@ -2,11 +2,12 @@
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
+import matplotlib.style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -19,37 +20,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "*", "p")
 DASHES = ("-", "--", "-.", ":")
 WIDTH = 9.0
 """Inches; 13 point type stays legible at half the size."""
-_RC: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",
-    "font.size": 13,
-    "axes.titlesize": 14,
-    "axes.labelsize": 13,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "text.color": INK,
-    "text.parse_math": False,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "xtick.labelsize": 12,
-    "ytick.labelsize": 12,
-    "grid.color": "#9a9a9a",
-    "grid.alpha": 0.45,
-    "grid.linewidth": 0.7,
-    "legend.frameon": False,
-    "legend.fontsize": 12,
-    "hatch.linewidth": 0.8,
-    "lines.linewidth": 2.0,
-    "lines.markersize": 7,
-    "legend.handlelength": 2.8,
-    "figure.facecolor": PAPER,
-    "axes.facecolor": PAPER,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "mats",
-    "path.simplify": False,
-}
+_SHEET = Path(__file__).with_name("report.mplstyle")
 _BARS: Mapping[str, Any] = {
     "edgecolor": INK,
     "linewidth": 0.8,
@@ -68,13 +39,9 @@ _DARK = f"""<style type="text/css">@media (prefers-color-scheme: dark) {{
 """Colours of the dark scheme; hatches stay dark, because the bars keep their colour."""
 
 
-@contextmanager
-def style_context() -> Iterator[None]:
-    """Independent of the user's configuration of matplotlib."""
-    with mpl.rc_context():
-        mpl.rcdefaults()
-        mpl.rcParams.update(_RC)
-        yield
+def style_context() -> AbstractContextManager[None]:
+    """The style of the report, independent of the user's configuration."""
+    return matplotlib.style.context(["default", _SHEET])
 
 
 def svg(figure: Figure) -> str:
