@@ -164,7 +164,7 @@ class TestGate:
         before = self.metrics(0.5, low=0.45)
         assert list(gate.drops("s", before, self.metrics(0.45))) == []
         (drop,) = gate.drops("s", before, self.metrics(0.44))
-        assert str(drop) == "s: match@1 was 50.0 % (at least 45.0 %), now 44.0 %"
+        assert drop == "s: match@1 was 50.0 % (at least 45.0 %), now 44.0 %"
 
     def test_other_data_cannot_be_compared(self):
         with pytest.raises(gate.BaselineInvalid, match="--update"):

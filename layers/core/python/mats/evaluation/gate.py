@@ -7,7 +7,7 @@ queries; any other is a folder of judged data sets. A measure has dropped if it 
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,47 +27,21 @@ class BaselineInvalid(Invalid):
     """The file is no baseline, or is one of other data."""
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
-    """A measure that fell below its interval; all in [0, 1]."""
-
-    dataset: str
-    measure: str
-    was: float
-    low: float
-    now: float
-
-    def __str__(self) -> str:
-        return (
-            f"{self.dataset}: {self.measure} was {100 * self.was:.1f} % (at least {100 * self.low:.1f} %), "
-            f"now {100 * self.now:.1f} %"
-        )
-
-
 def read_baseline(path: Path) -> dict[str, Any]:
-    """The sets of a baseline file.
+    """Hash and measures of the sets in a baseline file.
 
     Raises:
         BaselineInvalid: the file cannot be read or is no baseline.
     """
+    sets: dict[str, Any] = {}
     try:
-        sets = {name: _parse_set(one) for name, one in json.loads(path.read_text(encoding="utf-8"))["sets"].items()}
+        for name, one in json.loads(path.read_text(encoding="utf-8"))["sets"].items():
+            metrics = one["systems"][_SHIPPED]["metrics"] if "systems" in one else one["metrics"]
+            means = {measure: {"mean": value["mean"], "low": value["low"]} for measure, value in metrics.items()}
+            sets[name] = {"data_sha256": str(one["data_sha256"]), "metrics": means}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BaselineInvalid([Fault(str(path), f"is no baseline: {error}")]) from error
     return sets
-
-
-def _parse_set(one: Mapping[str, Any]) -> dict[str, Any]:
-    """Hash and measures of one set.
-
-    Raises:
-        KeyError: a key is missing.
-    """
-    metrics = one["systems"][_SHIPPED]["metrics"] if "systems" in one else one["metrics"]
-    return {
-        "data_sha256": str(one["data_sha256"]),
-        "metrics": {measure: {"mean": value["mean"], "low": value["low"]} for measure, value in metrics.items()},
-    }
 
 
 def measure(dataset: Dataset, models: Models, *, indexed: Progress = no_progress, asked: Progress = no_progress) -> Any:
@@ -92,8 +66,8 @@ def dataset_of(name: str, data: Path | None) -> Dataset:
     return load(data / name)
 
 
-def drops(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Drop]:
-    """The measures of a set that fell below their interval.
+def drops(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """A sentence for each measure of a set that fell below its interval.
 
     Raises:
         BaselineInvalid: the two belong to different data.
@@ -104,4 +78,7 @@ def drops(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> Itera
     for measure, was in before["metrics"].items():
         value = now["metrics"][measure]["mean"]
         if value < was["low"]:
-            yield Drop(name, measure, was["mean"], was["low"], value)
+            yield (
+                f"{name}: {measure} was {100 * was['mean']:.1f} % (at least {100 * was['low']:.1f} %), "
+                f"now {100 * value:.1f} %"
+            )

@@ -71,11 +71,7 @@ def largest_group(documents: Iterable[Hashable]) -> int:
 
 
 def shared_document(labels: Mapping[Any, Hashable]) -> Hashable | None:
-    """The document that more than half of a source's labels embed; None if there is none, or fewer than five labels.
-
-    Args:
-        labels: The document of every label of one source, by the label's id.
-    """
+    """The document that more than half of a source's labels embed; None if there is none, or fewer than five labels."""
     if len(labels) < _FEW:
         return None
     document, count = Counter(labels.values()).most_common(1)[0]

@@ -26,19 +26,14 @@ from mats.usecases.discover import Discover
 
 @dataclass(kw_only=True)
 class ExperimentContext:
-    """Each data set is read, each registry filled and each query answered once, for all experiments.
-
-    Args:
-        data: The folder of judged data sets.
-        models: The models of the systems.
-        sets: Names of data sets; one that is not in the folder is skipped with a warning.
-        examples: The folder for texts of real failures, which may not be part of the results.
-    """
+    """Each data set is read, each registry filled and each query answered once, for all experiments."""
 
     data: Path
     models: Models
     sets: tuple[str, ...] = SETS
+    """One that is not in the folder of data is skipped with a warning."""
     examples: Path | None = None
+    """The folder for texts of real failures, which may not be part of the results."""
     _datasets: dict[str, Dataset] = field(default_factory=dict)
     _benches: dict[str, Workbench] = field(default_factory=dict)
     _answers: dict[tuple[str, str], Answers] = field(default_factory=dict)

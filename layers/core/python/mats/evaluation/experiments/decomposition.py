@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from mats.domain.capability import Id
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.experiments.context import ExperimentContext, first_is_right, has_candidate, share_json
 from mats.evaluation.systems.base import Answers, SystemAnswer
@@ -59,19 +58,13 @@ def _examples(dataset: Dataset, missed: Iterable[tuple[JudgedQuery, SystemAnswer
     described = {registration.id: registration.description for registration in dataset.registrations}
     examples: dict[str, list[dict[str, Any]]] = {}
     for query, answer in missed:
-        rows = examples.setdefault(category(query, answer), [])
-        if len(rows) < _EXAMPLES:
-            rows.append(
-                {
-                    "category": category(query, answer),
-                    "query": query.text,
-                    "right": {id: described.get(id) for id in sorted(query.relevant)},
-                    "first": {id: described.get(id) for id in answer.ranked[:1]},
-                    "rank": _rank(query, answer.ranked),
-                }
-            )
-    return [row for rows in examples.values() for row in rows]
-
-
-def _rank(query: JudgedQuery, ranked: Iterable[Id]) -> int | None:
-    return next((rank for rank, id in enumerate(ranked, start=1) if id in query.relevant), None)
+        kind = category(query, answer)
+        row = {
+            "category": kind,
+            "query": query.text,
+            "right": {id: described.get(id) for id in sorted(query.relevant)},
+            "first": {id: described.get(id) for id in answer.ranked[:1]},
+            "rank": next((rank for rank, id in enumerate(answer.ranked, start=1) if id in query.relevant), None),
+        }
+        examples.setdefault(kind, []).append(row)
+    return [row for rows in examples.values() for row in rows[:_EXAMPLES]]

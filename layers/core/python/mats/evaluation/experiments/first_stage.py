@@ -1,7 +1,7 @@
 """6 · The first stage: its settings one at a time, the number of candidates, the sources, the weights of the fields."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -40,44 +40,46 @@ FIELDS: Mapping[str, Mapping[str, float]] = {
 def first_stage(context: ExperimentContext) -> dict[str, Any]:
     """Each setting changed alone on every set, recall at each k, the sources of each set, the paper's encoders."""
     return {
-        "sets": {name: _one(context, name) for name in context.sets},
+        "sets": _each_set(context, _settings),
         "encoders": {name: _with_encoder(context, encoder) for name, encoder in PAPER_ENCODERS.items()},
     }
 
 
 def field_weights(context: ExperimentContext) -> dict[str, Any]:
     """The first stage with other weights of the lexical fields on every set."""
-    return {"sets": {name: _with_weights(context, name) for name in context.sets}}
+    return {"sets": _each_set(context, _weights)}
 
 
-def _one(context: ExperimentContext, name: str) -> dict[str, Any]:
-    dataset = context.dataset(name)
-    if why := context.models.lacking({"encoder"}):
-        return {**dataset_json(dataset), "not_run": why}
-    discover = context.bench(name).discover
+def _each_set(
+    context: ExperimentContext, measure: Callable[[ExperimentContext, str, Discover], dict[str, Any]]
+) -> dict[str, Any]:
+    lacking = context.models.lacking({"encoder"})
     return {
-        **dataset_json(dataset),
+        name: {
+            **dataset_json(context.dataset(name)),
+            **({"not_run": lacking} if lacking else measure(context, name, context.bench(name).discover)),
+        }
+        for name in context.sets
+    }
+
+
+def _settings(context: ExperimentContext, name: str, discover: Discover) -> dict[str, Any]:
+    return {
         "settings": context.match_of_each(name, settings_of(discover)),
-        "k": {str(k): _at(discover, dataset, k) for k in KS},
+        "k": {str(k): _at(discover, context.dataset(name), k) for k in KS},
         "sources": sources(context, name),
     }
 
 
-def _with_weights(context: ExperimentContext, name: str) -> dict[str, Any]:
-    dataset = context.dataset(name)
-    if why := context.models.lacking({"encoder"}):
-        return {**dataset_json(dataset), "not_run": why}
-    retrieve = context.bench(name).discover.retrieve
-    if not isinstance(retrieve.index, SqliteIndex):
-        raise TypeError(f"the fields of {retrieve.index.name} cannot be weighted")
+def _weights(context: ExperimentContext, name: str, discover: Discover) -> dict[str, Any]:
+    retrieve, index = discover.retrieve, discover.retrieve.index
+    if not isinstance(index, SqliteIndex):
+        raise TypeError(f"the fields of {index.name} cannot be weighted")
     pipelines = {
-        label: replace(
-            context.bench(name).discover,
-            retrieve=replace(retrieve, index=retrieve.index.weighing({**FIELD_WEIGHTS, **changed})),
-        )
+        label: replace(discover, retrieve=replace(retrieve, index=index.weighing({**FIELD_WEIGHTS, **changed})))
         for label, changed in FIELDS.items()
     }
-    return {**dataset_json(dataset), "settings": context.match_of_each(name, pipelines)}
+    return {"settings": context.match_of_each(name, pipelines)}
 
 
 def _with_encoder(context: ExperimentContext, encoder: PaperEncoder) -> dict[str, Any]:

@@ -32,10 +32,11 @@ def write_results(name: str, results: dict[str, Any]) -> Path:
 
 
 def _provenance() -> dict[str, Any]:
+    memory = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
     return {
         "commit": _git("rev-parse", "--short=12", "HEAD"),
         "changed_files": len(_git("status", "--porcelain", "--untracked-files=no").splitlines()),
-        "machine": {"cpu": _cpu(), "cores": os.cpu_count(), "memory_gb": _memory_gb(), "system": platform.system()},
+        "machine": {"cpu": _cpu(), "cores": os.cpu_count(), "memory_gb": memory, "system": platform.system()},
         "python": platform.python_version(),
         "libraries": {name: version(name) for name in _LIBRARIES},
         "bootstrap": {"resamples": RESAMPLES, "seed": SEED},
@@ -53,10 +54,6 @@ def _cpu() -> str:
     except OSError:
         return platform.processor() or platform.machine()
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
-
-
-def _memory_gb() -> int:
-    return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
 
 
 def read_results(path: Path) -> Json:

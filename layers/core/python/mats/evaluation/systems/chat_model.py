@@ -63,13 +63,8 @@ class ChatModel:
     ) -> ModelTurn:
         """The model's next message, at temperature 0.
 
-        Args:
-            system: The system prompt.
-            messages: The conversation so far.
-            tools: Tools that the model may call.
-            must_call: The name of a tool, ANY or FREE. Not every model can be forced: it may answer in text or call
-                another tool.
-            max_tokens: Limit of the reply.
+        `must_call` is the name of a tool, ANY or FREE. Not every model can be forced: it may answer in text or call
+        another tool.
 
         Raises:
             DependencyFailed: the model did not answer; NotPermitted if an operator has to act.

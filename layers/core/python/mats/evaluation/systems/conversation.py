@@ -33,10 +33,7 @@ def alphabetical(registrations: Sequence[Registration]) -> list[Registration]:
 def list_line(number: int, registration: Registration, *, max_chars: int | None = None) -> str:
     """A line of a listing: the number, then as a JSON string name and description, whitespace collapsed.
 
-    Args:
-        number: The model refers to the capability by it.
-        registration: The capability.
-        max_chars: Limit of the description; default: none.
+    `max_chars` is the limit of the description; default: none.
     """
     name, description = visible(registration.name), visible(registration.description)[:max_chars]
     return f"{number} {encode_json(f'{name}: {description}' if description else name)}"

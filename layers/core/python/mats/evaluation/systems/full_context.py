@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import accumulate
 
 from mats.domain.capability import Id
 from mats.domain.prompt import fill_template
@@ -30,7 +31,9 @@ class FullContext:
     def __init__(self, registrations: Sequence[Registration], chat: ChatModel, *, budget: int = BUDGET) -> None:
         self._chat, self._prompt = chat, prompt("full-ctx")
         ordered = alphabetical(registrations)
-        lines = _within([list_line(number, each) for number, each in enumerate(ordered, start=1)], budget)
+        lines = [list_line(number, each) for number, each in enumerate(ordered, start=1)]
+        ends = accumulate(len(line) + 1 for line in lines)  # with the line break
+        lines = lines[: sum(end <= budget for end in ends)]
         self.listed_ids: tuple[Id, ...] = tuple(each.id for each in ordered[: len(lines)])
         self._names = [each.name for each in ordered[: len(lines)]]
         self._unseen = len(ordered) - len(lines)
@@ -63,14 +66,3 @@ class FullContext:
         lines = {name: number for number, name in enumerate(self._names, start=1)}
         counts = Counter(self._names)
         return {name: n for name, n in lines.items() if parse_int(name) is None and counts[name] == 1}
-
-
-def _within(lines: Sequence[str], budget: int) -> list[str]:
-    """The first lines that fit, a line break each."""
-    fitting = []
-    for each in lines:
-        budget -= len(each) + 1
-        if budget < 0:
-            break
-        fitting.append(each)
-    return fitting

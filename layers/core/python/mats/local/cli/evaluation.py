@@ -201,7 +201,7 @@ def gate(
         baseline.write_text(json.dumps({"sets": now}, indent=1) + "\n", encoding="utf-8")
         note(f"baseline written to {baseline}")
     for drop in dropped:
-        complain(str(drop))
+        complain(drop)
     if dropped:
         raise typer.Exit(Exit.REFUSED)
 

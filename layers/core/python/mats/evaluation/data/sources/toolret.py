@@ -8,7 +8,7 @@ The paper's registry is the de-duplicated union of the tools that labels embed; 
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +35,7 @@ class _LocalCopy:
 
 
 def toolret(folder: Path, *, whole: bool = False) -> JudgedSet:
-    """ToolRet's queries over their gold tools.
-
-    Args:
-        folder: The published files, at any depth.
-        whole: Register every published tool, not only gold.
+    """ToolRet's queries over their gold tools, or with `whole` over every published tool.
 
     Raises:
         SourceInvalid: a file does not have the published format; the fault names file and line.
@@ -77,9 +73,7 @@ def agents(tools: JudgedSet) -> JudgedSet:
         qrels[at] = max(grade, qrels.get(at, 0))
     corpus = {name: _agent([tools.corpus[id] for id in sorted(ids)]) for name, ids in groups.items()}
     left_out = {**tools.left_out, "tools grouped into an agent with others": len(tools.corpus) - len(corpus)}
-    return JudgedSet(
-        corpus=corpus, queries=tools.queries, qrels=qrels, left_out=left_out, suspicions=tools.suspicions
-    )  # fmt: skip
+    return replace(tools, corpus=corpus, qrels=qrels, left_out=left_out)
 
 
 def _agent(tools: list[Mapping[str, Any]]) -> dict[str, Any]:
