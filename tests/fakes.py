@@ -22,10 +22,12 @@ from mats.domain.registration import Registration
 from mats.domain.shortlist import Shortlist
 from mats.domain.text import stem, words
 from mats.ports import (
+    NO_LABELS,
     DeadLetter,
     Exposure,
     Hit,
     Item,
+    Labels,
     ListedProfile,
     ModelChoice,
     Precondition,
@@ -371,9 +373,11 @@ class ScriptedWriter:
     name: str = "fake-writer"
     prompt: str = "prompt-1"
     asked: list[Id] = field(default_factory=list)
+    labels: list[Labels] = field(default_factory=list)
 
-    def describe(self, registration: Registration) -> Written:
+    def describe(self, registration: Registration, labels: Labels = NO_LABELS) -> Written:
         self.asked.append(registration.id)
+        self.labels.append(labels)
         written = self.script(registration)
         if isinstance(written, Exception):
             raise written
@@ -388,9 +392,11 @@ class ScriptedReranker:
     name: str = "fake-reranker"
     prompt: str = "prompt-1"
     asked: int = 0
+    labels: list[Labels] = field(default_factory=list)
 
-    def rerank(self, query: str, candidates: Sequence[Profile]) -> RerankResult:
+    def rerank(self, query: str, candidates: Sequence[Profile], labels: Labels = NO_LABELS) -> RerankResult:
         self.asked += 1
+        self.labels.append(labels)
         result = self.script(query, candidates)
         if isinstance(result, Exception):
             raise result

@@ -194,6 +194,13 @@ class TestReplyCache:
             assert made.models.writer.describe(a_registration()).usage.input_tokens > 0
         assert len(server.exchanges) == made.responses == 2
 
+    def test_labels_do_not_make_another_request(self, server, made):
+        profiles = [a_profile()]
+        for number in range(2):
+            calls = RecordedConverse(made.models.converse)
+            made.models.reranker(NOVA, calls).rerank("refund", profiles, {"query_id": str(number)})
+        assert (len(server.exchanges), made.responses) == (1, 1)
+
     @pytest.mark.parametrize("code", ["ValidationException", "AccessDeniedException"])
     def test_a_failure_is_not_stored(self, server, made, code):
         server.play = lambda exchange: Refuse(code)

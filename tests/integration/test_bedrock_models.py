@@ -327,3 +327,12 @@ def test_titan_vectors_find_capabilities_by_meaning(server, tmp_path):
         assert result.candidate.cosine is not None
         assert result.candidate.cosine > 0.3
         assert local.stores.profiles.get([refund.id])[refund.id].profile.encoder == f"{TITAN}-1024"
+
+
+def test_labels_go_into_bedrocks_log_and_not_into_the_prompt(server, models):
+    models.reranker.rerank("x", several(3), {"query_id": "0af3", "request_id": "c6af9ac6-7b61"})
+    models.writer.describe(a_registration(), {"event_id": "e1"})
+    models.reranker.rerank("x", several(3))
+    metadata = [exchange.body.get("requestMetadata") for exchange in server.exchanges]
+    assert metadata == [{"query_id": "0af3", "request_id": "c6af9ac6-7b61"}, {"event_id": "e1"}, None]
+    assert "0af3" not in json.dumps(server.exchanges[0].body["messages"])

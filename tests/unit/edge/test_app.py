@@ -10,6 +10,7 @@ from mats.edge.api_gateway import parse_request, proxy_response
 from mats.edge.app import Application
 from mats.edge.caller import Caller
 from mats.edge.dispatch import respond
+from mats.ports import RerankResult
 from mats.usecases.look_up import LookUp
 from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_profile
@@ -156,3 +157,28 @@ def test_refused_reranker_and_encoder_are_measured_and_logged(caplog):
     assert [json.loads(r.getMessage())["cause"] for r in caplog.records if r.levelname == "ERROR"] == [
         "AccessDeniedException: no", "ValidationException: on-demand",
     ]  # fmt: skip
+
+
+def test_the_request_id_of_api_gateway_is_in_the_decision_log_and_in_the_models_labels(caplog):
+    index, reranker = indexed(*THREE), ScriptedReranker(lambda query, shown: RerankResult(scores=(0.5,) * len(shown)))
+    application = Application(discover_over(index, reranker=reranker), LookUp(index))
+    event = proxy_request("POST", "/discover", {}, b'{"query": "address"}', ())
+    event["requestContext"]["requestId"] = "c6af9ac6-7b61"
+    with caplog.at_level("INFO", "mats"):
+        answer = json.loads(respond_to(event, application).body)
+        respond_to(proxy_request("POST", "/discover", {}, b'{"query": "address"}', ()), application)
+    first, second = (json.loads(record.getMessage()) for record in caplog.records)
+    assert (first["request_id"], first["query_id"]) == ("c6af9ac6-7b61", answer["query_id"])
+    assert "request_id" not in second
+    assert reranker.labels[0] == {"query_id": answer["query_id"], "request_id": "c6af9ac6-7b61"}
+
+
+def test_the_log_of_a_failure_has_the_request_id(caplog):
+    def down(arn: str) -> frozenset[str]:
+        raise DependencyFailed("no table")
+
+    event = {**proxy_request("GET", f"/capabilities/{SECRET.id}", {}, b"", ()), "requestContext": signed()}
+    event["requestContext"]["requestId"] = "c6af9ac6-7b61"
+    index = indexed(*THREE)
+    respond_to(event, Application(discover_over(index), LookUp(index), audiences_of=down))
+    assert caplog.messages == ["get failed request_id=c6af9ac6-7b61: no table"]

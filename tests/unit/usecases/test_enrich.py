@@ -423,3 +423,10 @@ def test_a_profile_of_an_earlier_release_gets_new_attributes_without_the_writer(
     world.deliver(pay.id, event="reconcile")
     assert world.profile(pay.id).input_schema == kept.profile.input_schema != ""
     assert writer.asked == [pay.id]
+
+
+def test_the_writers_call_is_labelled_with_the_event():
+    writer = ScriptedWriter(lambda registration: Written(enrichment=FIVE))
+    world = World(encoder=FakeEncoder(), writer=writer)
+    world.register(PAY, event="e7")
+    assert writer.labels == [{"event_id": "e7"}]

@@ -52,7 +52,11 @@ def _caller(context: Mapping[str, Any]) -> Caller:
     """The caller that API Gateway authenticated; nothing a client can send ends up here."""
     authorizer, identity = context.get("authorizer") or {}, context.get("identity") or {}
     audiences = (name.strip() for name in str(authorizer.get("audiences") or "").split(","))
-    return Caller(frozenset(filter(None, audiences)), _principal(str(identity.get("userArn") or "")))
+    return Caller(
+        frozenset(filter(None, audiences)),
+        _principal(str(identity.get("userArn") or "")),
+        request_id=str(context.get("requestId") or ""),
+    )
 
 
 def _principal(arn: str) -> str:

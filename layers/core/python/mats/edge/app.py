@@ -53,15 +53,15 @@ class Application:
             RequestInvalid: `limit` is above the number of candidates.
             DependencyFailed: retrieval cannot be done now.
         """
-        with self._failures_recorded("search"):
+        with self._failures_recorded("search", caller):
             try:
                 audiences, failure = self._audiences(caller), ""
             except DependencyFailed as error:
                 audiences, failure = frozenset[str](), f"audiences: {error}"
-            shortlist = self.discover(query, audiences, scope)
+            shortlist = self.discover(query, audiences, scope, request_id=caller.request_id)
         if failure:
             shortlist = shortlist.degrade("audiences", failure)
-        log.log_answer(shortlist, audiences, spell_out=self.log_queries, scope=scope)
+        log.log_answer(shortlist, audiences, spell_out=self.log_queries, scope=scope, request_id=caller.request_id)
         log.log_refusals(shortlist.trace.refused)
         self.metrics(metrics.answer_metrics(shortlist))
         for measures, dimensions in metrics.refusal_metrics(shortlist.trace.refused):
@@ -76,7 +76,7 @@ class Application:
             CapabilityNotFound: it does not exist, or not for this caller.
             DependencyFailed: the index did not answer, or the caller's audiences cannot be looked up.
         """
-        with self._failures_recorded("get"):
+        with self._failures_recorded("get", caller):
             return self.look_up(id, self._audiences(caller))
 
     def browse(
@@ -85,7 +85,7 @@ class Application:
         """A page of the capabilities the caller may see, in order of id. Raises DependencyFailed as `get` does."""
         from mats.usecases.browse import Browse  # noqa: PLC0415 - only ARD lists; cold starts count
 
-        with self._failures_recorded("browse"):
+        with self._failures_recorded("browse", caller):
             visible = replace(admitted, audiences=self._audiences(caller))
             return Browse(self.look_up.index)(visible, wanted, after=after, limit=limit)
 
@@ -116,7 +116,7 @@ class Application:
         return caller.audiences | mapped
 
     @contextmanager
-    def _failures_recorded(self, operation: str) -> Iterator[None]:
+    def _failures_recorded(self, operation: str, caller: Caller | None = None) -> Iterator[None]:
         """Log and count errors that are not the caller's own."""
         try:
             yield
@@ -124,5 +124,6 @@ class Application:
             raise
         except CapabilityError as error:
             self.metrics(metrics.FAILED)
-            log.LOGGER.error("%s failed: %s", operation, error)
+            request = f" request_id={caller.request_id}" if caller and caller.request_id else ""
+            log.LOGGER.error("%s failed%s: %s", operation, request, error)
             raise

@@ -10,11 +10,13 @@ class Caller:
     """A caller as its credentials identify it; parsed once, at the edge.
 
     `arn` is the role or user that signed the request; operators map it to audiences. Empty if nobody signed.
+    `request_id` is the one of the request, for logs; empty where nothing gives it one.
     """
 
     audiences: frozenset[str] = frozenset()
     arn: str = ""
     sees_internal_errors: bool = False
+    request_id: str = ""
 
 
 def local_caller(settings: Settings) -> Caller:

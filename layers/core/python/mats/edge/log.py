@@ -18,9 +18,18 @@ from mats.domain.usage import Usage
 LOGGER = logging.getLogger("mats")
 
 
-def log_answer(shortlist: Shortlist, audiences: Collection[str], *, spell_out: bool, scope: Scope = ANYWHERE) -> None:
-    """Log a shortlist; without `spell_out`, the query by its hash."""
+def log_answer(
+    shortlist: Shortlist,
+    audiences: Collection[str],
+    *,
+    spell_out: bool,
+    scope: Scope = ANYWHERE,
+    request_id: str = "",
+) -> None:
+    """Log a shortlist; without `spell_out`, the query by its hash. `request_id` is that of API Gateway's access log."""
     record = _record(shortlist, audiences, spell_out=spell_out)
+    if request_id:
+        record["request_id"] = request_id
     if scope != ANYWHERE:
         record["scope"] = {
             "homes": sorted(scope.exact_namespaces),

@@ -4,7 +4,7 @@ from mats.ports.clock import Clock, Ids
 from mats.ports.exposure import Exposure, ExposureLog, ProviderExposure
 from mats.ports.listing import ListedProfile, Listing, ProfileChanges
 from mats.ports.metrics import NO_DIMENSIONS, Measure, Metrics
-from mats.ports.models import Encoder, Reranker, RerankResult, Writer, Written
+from mats.ports.models import NO_LABELS, Encoder, Labels, Reranker, RerankResult, Writer, Written
 from mats.ports.queue import Change, DeadLetter, QueuedChange, QueueDepth, QueueMonitor
 from mats.ports.search import CandidateIndex, Generations, Hit, SearchIndex, Target
 from mats.ports.stores import (
@@ -22,6 +22,7 @@ from mats.ports.vectors import Vector
 
 __all__ = [
     "NO_DIMENSIONS",
+    "NO_LABELS",
     "OFF",
     "CandidateIndex",
     "Change",
@@ -35,6 +36,7 @@ __all__ = [
     "Hit",
     "Ids",
     "Item",
+    "Labels",
     "ListedProfile",
     "Listing",
     "Measure",

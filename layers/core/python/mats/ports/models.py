@@ -1,13 +1,18 @@
 """Encoder, writer and reranker."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from types import MappingProxyType
+from typing import Protocol, TypeAlias
 
 from mats.domain.profile import Enrichment, Profile
 from mats.domain.registration import Registration
 from mats.domain.usage import Usage
 from mats.ports.vectors import Vector
+
+Labels: TypeAlias = Mapping[str, str]
+"""Names of a call for logs: a name is letters and underscores, a value is any text."""
+NO_LABELS: Labels = MappingProxyType({})
 
 
 class Encoder(Protocol):
@@ -62,10 +67,14 @@ class Writer(Protocol):
         """The hash of the prompt."""
         ...
 
-    def describe(self, registration: Registration) -> Written:
+    def describe(self, registration: Registration, labels: Labels = NO_LABELS) -> Written:
         """The five fields of a registration, as the model wrote them; not yet grounded.
 
         Safe to call from several threads.
+
+        Args:
+            registration: The registration.
+            labels: For the provider's log of this call, such as `event_id`; the model does not read them.
 
         Raises:
             ReplyUnusable: the reply is malformed; the raw profile stays.
@@ -102,10 +111,15 @@ class Reranker(Protocol):
         """The hash of the prompt."""
         ...
 
-    def rerank(self, query: str, candidates: Sequence[Profile]) -> RerankResult:
+    def rerank(self, query: str, candidates: Sequence[Profile], labels: Labels = NO_LABELS) -> RerankResult:
         """Score each candidate for the query, in the order given, in one call.
 
         Safe to call from several threads.
+
+        Args:
+            query: The text of the query.
+            candidates: At least one.
+            labels: For the provider's log of this call, such as `query_id`; the model does not read them.
 
         Raises:
             DependencyFailed: the model did not answer.

@@ -35,14 +35,27 @@ class Discover:
     ids: Ids
     gate: AbstractContextManager[Any] = field(default_factory=nullcontext)
 
-    def __call__(self, query: Query, audiences: Collection[str] = (), scope: Scope = ANYWHERE) -> Shortlist:
+    def __call__(
+        self,
+        query: Query,
+        audiences: Collection[str] = (),
+        scope: Scope = ANYWHERE,
+        *,
+        request_id: str = "",
+    ) -> Shortlist:
         """Rank the capabilities visible to a caller in these audiences.
+
+        Args:
+            query: The request.
+            audiences: Of the caller.
+            scope: Restricts the search further.
+            request_id: Of the request that asks, for the log of the reranker's calls.
 
         Raises:
             RequestInvalid: `limit` exceeds the number of candidates.
             DependencyFailed: neither side of retrieval answered.
         """
-        limit = self._limit(query)
+        limit, query_id = self._limit(query), self.ids()
         stages, rerank = self.stages, self.rerank.with_current()
         trace = self._trace(rerank.reranker)
         began = stages.clock.elapsed_ms()
@@ -51,7 +64,7 @@ class Discover:
             trace.took_ms["queue"] = stages.clock.elapsed_ms() - began
             found = self.retrieve(query.query, terms, Filter.of(query, audiences, scope), stages, trace)
         measuring = stages.start("measure", lambda: self.retrieve.measure(found))  # concurrently with the reranker
-        reranked = rerank(query.query, found.profiles, stages, trace)
+        reranked = rerank(query.query, found.profiles, stages, trace, {"query_id": query_id, "request_id": request_id})
         candidates = found.candidates(query.query, finish(measuring, trace))
         ranked = rank(candidates, reranked.scores, reranked.intent, weights=self.weights, scale=self.scale)
         thresholds = self.thresholds.of(reranked=bool(reranked.scores), neural=bool(found.cosine))
@@ -59,7 +72,7 @@ class Discover:
             ranked = tuple(replace(result, why=explain(terms, result.candidate.profile)) for result in ranked)
         trace.took_ms["total"] = stages.clock.elapsed_ms() - began
         return Shortlist(
-            query_id=self.ids(),
+            query_id=query_id,
             query=query,
             verdict=thresholds.verdict(best_relevance(ranked)),
             intent=reranked.intent,

@@ -9,7 +9,7 @@ from mats.domain.outcome import Outcome
 from mats.domain.profile import MAX_KEPT_BYTES, Profile, Refusal, Status, check_profile_size, profile_of
 from mats.domain.registration import Registration
 from mats.domain.truncate import truncate_json
-from mats.ports import Item, Stored
+from mats.ports import NO_LABELS, Item, Labels, Stored
 from mats.usecases.profile_maker import ProfileMaker
 
 _MAX_ERROR_BYTES = 16_000
@@ -86,13 +86,13 @@ def parse_item(id: Id, item: Item, kept: Stored | None) -> Registration:
     return registration
 
 
-def describe(draft: ProfileDraft, maker: ProfileMaker, on_wait: OnWait) -> ProfileDraft:
+def describe(draft: ProfileDraft, maker: ProfileMaker, on_wait: OnWait, labels: Labels = NO_LABELS) -> ProfileDraft:
     """The draft with the writer's enrichment; after an unusable reply, the raw profile with the reason."""
     if draft.registration is None:
         return draft
     raw = draft.target.profile
     try:
-        better = maker.describe(draft.registration, raw.trust)
+        better = maker.describe(draft.registration, raw.trust, labels)
     except ReplyUnusable as error:
         origin = maker.recipe.origin(draft.registration)
         noted = (

@@ -76,7 +76,8 @@ class Enrich:
         drafts = self._save(self._encode(drafts), kept, causes)
         unread = {id: draft for id, draft in drafts.items() if draft.needs_writer and draft.outcome.is_final}
         calls = {
-            self.writer_threads.submit(describe, draft, self.maker, self.on_wait): id for id, draft in unread.items()
+            self.writer_threads.submit(describe, draft, self.maker, self.on_wait, {"event_id": causes[id].event_id}): id
+            for id, draft in unread.items()
         }
         try:
             for call in as_completed(calls):  # save each reply at once: a later failure cannot discard it

@@ -9,7 +9,7 @@ from mats.domain.index_fields import embedded_text
 from mats.domain.origin import Recipe, same_text
 from mats.domain.profile import MAX_KEPT_BYTES, Profile, check_profile_size, profile_of, with_owners_words
 from mats.domain.registration import Registration
-from mats.ports import Encoder, Stored, Vector, Writer
+from mats.ports import NO_LABELS, Encoder, Labels, Stored, Vector, Writer
 from mats.usecases.model_switch import SwitchedModel
 from mats.usecases.refusals import ProbedEncoder, ProbedWriter
 
@@ -55,8 +55,8 @@ class ProfileMaker:
         """The raw profile of a registration."""
         return profile_of(registration, trust=trust, origin=self.raw_recipe.origin(registration))
 
-    def describe(self, registration: Registration, trust: int | None) -> Profile:
-        """The profile with the grounded part of the writer's five fields.
+    def describe(self, registration: Registration, trust: int | None, labels: Labels = NO_LABELS) -> Profile:
+        """The profile with the grounded part of the writer's five fields. `labels` are for the log of the call.
 
         Raises:
             DependencyFailed: there is no writer, or it did not answer.
@@ -64,7 +64,7 @@ class ProfileMaker:
         """
         if self.writer is None:
             raise DependencyFailed(NO_WRITER)
-        written = self.writer.describe(registration)
+        written = self.writer.describe(registration, labels)
         confirmed = ground(written.enrichment, registration)
         profile = profile_of(
             registration,

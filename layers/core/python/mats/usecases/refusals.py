@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.domain.registration import Registration
-from mats.ports import Encoder, Vector, Writer, Written
+from mats.ports import NO_LABELS, Encoder, Labels, Vector, Writer, Written
 
 T = TypeVar("T")
 
@@ -64,8 +64,8 @@ class ProbedWriter:
     def prompt(self) -> str:
         return self.writer.prompt
 
-    def describe(self, registration: Registration) -> Written:
-        return self.probe.call(lambda: self.writer.describe(registration))
+    def describe(self, registration: Registration, labels: Labels = NO_LABELS) -> Written:
+        return self.probe.call(lambda: self.writer.describe(registration, labels))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from mats.domain.capability import Id
 from mats.domain.profile import Profile
 from mats.domain.rerank_prompt import shuffle_positions
 from mats.domain.trace import RerankStats, Trace
-from mats.ports import Reranker, RerankResult
+from mats.ports import NO_LABELS, Labels, Reranker, RerankResult
 from mats.usecases.circuit_breaker import CircuitBreaker
 from mats.usecases.model_switch import SwitchedModel
 from mats.usecases.stages import Stages
@@ -37,7 +37,9 @@ class Rerank:
         """The same with the reranker to call now."""
         return replace(self, reranker=self.switch(self.reranker), switch=None) if self.switch else self
 
-    def __call__(self, text: str, profiles: Sequence[Profile], stages: Stages, trace: Trace) -> Reranked:
+    def __call__(
+        self, text: str, profiles: Sequence[Profile], stages: Stages, trace: Trace, labels: Labels = NO_LABELS
+    ) -> Reranked:
         """The reranker's scores; none if there is no reranker, it failed, or its reply could not be used."""
         reranker = self.reranker
         if reranker is None:
@@ -47,7 +49,7 @@ class Rerank:
             return Reranked()
         order = shuffle_positions(len(profiles), text) if self.shuffle else range(len(profiles))
         sent = [profiles[position] for position in order]
-        reply = stages.call_model("rerank", lambda: reranker.rerank(text, sent), self.breaker, trace)
+        reply = stages.call_model("rerank", lambda: reranker.rerank(text, sent, labels), self.breaker, trace)
         if reply is None:
             return Reranked()
         trace.usage = reply.usage

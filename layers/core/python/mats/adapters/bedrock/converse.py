@@ -1,11 +1,13 @@
 """Requests and replies of the Converse API; no call is made here."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from mats.domain.prompt import Prompt
 from mats.domain.usage import Usage
+from mats.ports import NO_LABELS, Labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,9 @@ Raises DependencyFailed if the model did not answer, NotPermitted if an operator
 """
 
 
-def prompt_request(model: str, prompt: Prompt, *texts: str, max_tokens: int) -> dict[str, Any]:
+def prompt_request(
+    model: str, prompt: Prompt, *texts: str, max_tokens: int, labels: Labels = NO_LABELS
+) -> dict[str, Any]:
     """The texts as one user message at temperature 0, to be answered through the prompt's tool."""
     request: dict[str, Any] = {
         "modelId": model,
@@ -67,6 +71,8 @@ def prompt_request(model: str, prompt: Prompt, *texts: str, max_tokens: int) -> 
         "messages": [{"role": "user", "content": [{"text": text} for text in texts]}],
         "inferenceConfig": {"maxTokens": max_tokens, "temperature": 0.0},
     }
+    if metadata := request_metadata(labels):
+        request["requestMetadata"] = metadata
     dialect = dialect_of(model)
     if dialect.choice is None:
         request["system"].append({"text": prompt.parts["plain"]})
@@ -78,6 +84,17 @@ def prompt_request(model: str, prompt: Prompt, *texts: str, max_tokens: int) -> 
     if dialect.extra:
         request["additionalModelRequestFields"] = dict(dialect.extra)
     return request
+
+
+def request_metadata(labels: Labels) -> dict[str, str]:
+    """Labels as Bedrock's invocation log takes them: at most 16, clipped, `_` for a character it does not allow."""
+    named = [(name, _NOT_ALLOWED.sub("_", value)[:_MAX_LABEL]) for name, value in labels.items() if value]
+    return dict(named[:_MAX_LABELS])
+
+
+_MAX_LABELS, _MAX_LABEL = 16, 256
+_NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9 :_@$#=/+,.-]")
+"""By the API reference of Converse, `requestMetadata`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from mats.domain.profile import Profile
 from mats.domain.prompt import Prompt, fill_template
 from mats.domain.rerank_prompt import cards
 from mats.domain.rerank_reply import known_type, parse_reply
-from mats.ports import RerankResult
+from mats.ports import NO_LABELS, Labels, RerankResult
 
 _TOKENS_AROUND, _TOKENS_PER_SCORE = 80, 6
 """The token limit is about twice the length of a complete reply."""
@@ -29,12 +29,12 @@ class BedrockReranker:
         """The hash of `prompts/rerank.md`."""
         return self.text.hash
 
-    def rerank(self, query: str, candidates: Sequence[Profile]) -> RerankResult:
+    def rerank(self, query: str, candidates: Sequence[Profile], labels: Labels = NO_LABELS) -> RerankResult:
         request = fill_template(
             self.text.request, {"query": encode_json(visible(query)), "candidates": cards(candidates)}
         )
         max_tokens = _TOKENS_AROUND + _TOKENS_PER_SCORE * len(candidates)
-        reply = self.converse(prompt_request(self.name, self.text, request, max_tokens=max_tokens))
+        reply = self.converse(prompt_request(self.name, self.text, request, max_tokens=max_tokens, labels=labels))
         if reply.is_refusal:
             return RerankResult(void=f"the model refused ({reply.stop})", usage=reply.usage)
         found = parse_reply(_text_of(reply), len(candidates), ended_early=reply.is_cut_off)

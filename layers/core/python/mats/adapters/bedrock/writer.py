@@ -9,7 +9,7 @@ from mats.domain.profile import Enrichment
 from mats.domain.prompt import Prompt, fill_template
 from mats.domain.registration import Registration
 from mats.domain.text import first_object
-from mats.ports import Written
+from mats.ports import NO_LABELS, Labels, Written
 
 _MAX_TOKENS = 1_200
 """Four times the length of a complete reply."""
@@ -28,15 +28,15 @@ class BedrockWriter:
         """The hash of `prompts/enrich.md`."""
         return self.text.hash
 
-    def describe(self, registration: Registration) -> Written:
+    def describe(self, registration: Registration, labels: Labels = NO_LABELS) -> Written:
         """Retry once after an unusable reply, with its fault added to the request."""
         request = fill_template(self.text.request, {"registration": brief(registration)})
-        first = self._ask(request)
+        first = self._ask(request, labels=labels)
         try:
             return Written(enrichment=self._parse(first), usage=first.usage)
         except ReplyUnusable as error:
             repair = fill_template(self.text.parts["repair"], {"error": str(error)})
-            second = self._ask(request, repair)
+            second = self._ask(request, repair, labels=labels)
             try:
                 written = self._parse(second)
             except ReplyUnusable as again:
@@ -44,8 +44,8 @@ class BedrockWriter:
             note = f"written at the second attempt; the first could not be used: {error}"
             return Written(enrichment=written, notes=(note,), usage=first.usage.plus(second.usage))
 
-    def _ask(self, *texts: str) -> ConverseReply:
-        return self.converse(prompt_request(self.name, self.text, *texts, max_tokens=_MAX_TOKENS))
+    def _ask(self, *texts: str, labels: Labels) -> ConverseReply:
+        return self.converse(prompt_request(self.name, self.text, *texts, max_tokens=_MAX_TOKENS, labels=labels))
 
     def _parse(self, reply: ConverseReply) -> Enrichment:
         if reply.is_refusal:

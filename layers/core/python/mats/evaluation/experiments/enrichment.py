@@ -15,7 +15,7 @@ from mats.evaluation.systems.catalogue import VARIANTS
 from mats.evaluation.systems.costs import CostEstimate, estimate_writing_cost
 from mats.evaluation.systems.score import metrics_json
 from mats.evaluation.systems.workbench import Workbench
-from mats.ports import Writer, Written
+from mats.ports import NO_LABELS, Labels, Writer, Written
 
 DATASET, POOL = "tools", 1_000
 _HINT = 150
@@ -61,8 +61,8 @@ class FieldOmittingWriter:
     def prompt(self) -> str:
         return self.writer.prompt
 
-    def describe(self, registration: Registration) -> Written:
-        written = self.writer.describe(registration)
+    def describe(self, registration: Registration, labels: Labels = NO_LABELS) -> Written:
+        written = self.writer.describe(registration, labels)
         empty = "" if self.field in ("summary", "action") else ()
         return replace(written, enrichment=written.enrichment.model_copy(update={self.field: empty}))
 

@@ -71,6 +71,8 @@ class ReplyCache:
 
 
 def _key(request: Mapping[str, Any]) -> bytes:
+    """The request by its hash, without the labels for Bedrock's log, which differ from run to run."""
+    request = {name: value for name, value in request.items() if name != "requestMetadata"}
     return hashlib.sha256(json.dumps(request, sort_keys=True, separators=(",", ":")).encode()).digest()
 
 

@@ -1,0 +1,28 @@
+"""Labels as Bedrock's invocation log takes them, by botocore's model of the service."""
+
+import re
+
+import botocore.session
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mats.adapters.bedrock.converse import request_metadata
+
+SHAPE = botocore.session.get_session().get_service_model("bedrock-runtime").shape_for("RequestMetadata")
+VALUE = re.compile(SHAPE.value.metadata["pattern"])
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z_]{1,20}", fullmatch=True), st.text(max_size=400), max_size=30))
+def test_any_labels_become_valid_metadata(labels):
+    metadata = request_metadata(labels)
+    assert len(metadata) <= SHAPE.metadata["max"]
+    assert all(VALUE.fullmatch(value) for value in metadata.values())
+    assert metadata.keys() <= labels.keys()
+
+
+def test_identifiers_stay_as_they_are_and_empty_ones_are_left_out():
+    id = "c6af9ac6-7b61-11e6-9a41-93e8deadbeef"
+    assert request_metadata({"query_id": "0af3", "request_id": id, "event_id": ""}) == {
+        "query_id": "0af3", "request_id": id,
+    }  # fmt: skip
+    assert request_metadata({"query_id": "a;b\nc"}) == {"query_id": "a_b_c"}
