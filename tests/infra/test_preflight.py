@@ -1,0 +1,423 @@
+"""What is found in an account before a deployment, each finding with its remedy."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from boto3.session import Session
+
+from infra.context import Context
+from infra.preflight.__main__ import findings
+from infra.preflight.account import Account
+from infra.preflight.findings import Finding
+from infra.preflight.plan import Named, Plan, plan_of
+from infra.vendor import ROOT
+from tests.infra.synth import VPC, templates
+from tests.servers.control_plane import Answer, ControlPlane, Params, Play, Refuse
+
+pytestmark = pytest.mark.server
+
+ACCOUNT = "123456789012"
+RERANKER, WRITER, TITAN = "amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0", "amazon.titan-embed-text-v2:0"
+NAMES = {RERANKER: "Nova Micro", WRITER: "Nova Lite", TITAN: "Titan Text Embeddings V2"}
+DESTINATIONS = {
+    "us": ["us-east-1", "us-east-2", "us-west-2"],
+    "apac": ["ap-northeast-1", "ap-northeast-2", "ap-northeast-3", "ap-south-1", "ap-southeast-1", "ap-southeast-2"],
+}
+QUOTAS = [
+    "On-demand model inference requests per minute for Amazon Nova Micro",
+    "Cross-region model inference requests per minute for Amazon Nova Micro",
+    "Model invocation max tokens per day for Amazon Nova Micro (doubled for cross-region calls)",
+    "Cross-region model inference tokens per minute for Amazon Nova Lite",
+    "On-demand model inference tokens per minute for Amazon Titan Text Embeddings V2",
+]
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+PLAN = Plan(
+    stacks=("mats", "mats-data"),
+    names=(
+        Named("mats-data", "AWS::DynamoDB::Table", "mats-registry"),
+        Named("mats", "AWS::OpenSearchService::Domain", "mats-public"),
+        Named("mats", "AWS::SQS::Queue", "mats-changes"),
+    ),
+    bootstrap_version=6,
+)
+NO_STACK = Refuse("ValidationError", "Stack with id mats does not exist")
+Answers = dict[str, Answer | Play]
+
+
+def quotas(*zero: str) -> dict[str, Any]:
+    listed = [
+        {"QuotaName": name, "QuotaCode": f"L-{number}", "Value": 0.0 if any(z in name for z in zero) else 100.0}
+        for number, name in enumerate(QUOTAS)
+    ]
+    return {"Quotas": listed}
+
+
+def inference_profile(params: Params) -> Answer:
+    id = params["inferenceProfileIdentifier"]
+    geography, _, model = id.partition(".")
+    if geography not in DESTINATIONS:
+        return Refuse("ResourceNotFoundException", "The provided inference profile identifier is invalid.", 404)
+    models = [{"modelArn": f"arn:aws:bedrock:{region}::foundation-model/{model}"} for region in DESTINATIONS[geography]]
+    return {
+        "inferenceProfileName": id, "inferenceProfileId": id, "inferenceProfileArn": f"arn:aws:bedrock:::{id}",
+        "models": models, "status": "ACTIVE", "type": "SYSTEM_DEFINED",
+    }  # fmt: skip
+
+
+def model_details(params: Params) -> Answer:
+    model = params["modelIdentifier"]
+    details = {"modelArn": model, "modelId": model, "providerName": "Amazon", "modelName": NAMES[model]}
+    return {"modelDetails": details}
+
+
+def available(**but: str) -> Answer:
+    states = {
+        "authorizationStatus": "AUTHORIZED",
+        "entitlementAvailability": "AVAILABLE",
+        "regionAvailability": "AVAILABLE",
+    }
+    return {"modelId": RERANKER, "agreementAvailability": {"status": "AVAILABLE"}, **states, **but}
+
+
+def stack(state: str) -> Answer:
+    return {"Stacks": [{"StackName": "mats", "StackStatus": state, "CreationTime": NOW}]}
+
+
+def resources(*ids: str) -> Play:
+    summaries = [
+        {
+            "LogicalResourceId": "L", "PhysicalResourceId": id, "ResourceType": "T",
+            "LastUpdatedTimestamp": NOW, "ResourceStatus": "CREATE_COMPLETE",
+        }
+        for id in ids
+    ]  # fmt: skip
+    return lambda params: {"StackResourceSummaries": summaries}
+
+
+def ready() -> Answers:
+    """An account that is prepared, in which nothing is deployed."""
+    return {
+        "sts.GetCallerIdentity": {"Account": ACCOUNT, "Arn": f"arn:aws:iam::{ACCOUNT}:user/ops", "UserId": "A"},
+        "ssm.GetParameter": {"Parameter": {"Name": "version", "Value": "21"}},
+        "bedrock.GetInferenceProfile": inference_profile,
+        "bedrock.GetFoundationModel": model_details,
+        "bedrock.GetFoundationModelAvailability": available(),
+        "bedrock-runtime.Converse": {
+            "output": {"message": {"role": "assistant", "content": [{"text": "O"}]}},
+            "stopReason": "max_tokens",
+            "usage": {"inputTokens": 5, "outputTokens": 1, "totalTokens": 6},
+            "metrics": {"latencyMs": 1},
+        },
+        "bedrock-runtime.InvokeModel": {"body": b'{"embedding": [1.0]}', "contentType": "application/json"},
+        "service-quotas.ListServiceQuotas": quotas(),
+        "cloudformation.DescribeStacks": NO_STACK,
+        "cloudformation.ListStackResources": NO_STACK,
+        "cloudcontrol.GetResource": Refuse("ResourceNotFoundException"),
+        "apigateway.GetAccount": {},
+        "iam.GetRole": Refuse("NoSuchEntity", status=404),
+    }
+
+
+Look = Callable[..., list[Finding]]
+
+
+@pytest.fixture
+def look(monkeypatch: pytest.MonkeyPatch) -> Iterator[Look]:
+    """The findings of an account that answers otherwise than `ready` in some calls."""
+
+    def looked(
+        changed: Answers | None = None, *, region: str = "us-west-2", context: Mapping[str, str] | None = None
+    ) -> list[Finding]:
+        answers = {**ready(), **(changed or {})}
+        assert set(answers) == set(ready()), "no such call"
+        with ControlPlane(answers) as plane:
+            for name, value in plane.environment.items():
+                monkeypatch.setenv(name, value)
+            found = list(findings(Account(Session(), region), Context.parse(context or {}), lambda: PLAN))
+            assert {each for each, _, _ in plane.calls} <= {region, "us-east-1"}  # IAM signs for us-east-1
+            return found
+
+    return looked
+
+
+def problems(found: list[Finding], check: str) -> list[str]:
+    """The problems of a check, of which there must be some, and none of others."""
+    wrong = [each for each in found if each.status == "problem"]
+    assert {each.check for each in wrong} == {check}, found
+    return [each.message for each in wrong]
+
+
+# --- an account that is ready ---
+
+
+@pytest.mark.parametrize("region", ["us-east-1", "us-west-2", "ap-south-1"])
+def test_a_prepared_account_has_no_problem(look: Look, region: str):
+    found = look(region=region)
+    assert {each.status for each in found} == {"ok"}, found
+    assert [each.check for each in found] == [
+        "credentials", "region", "reranker", "writer", "encoder", "bootstrap", "stacks", "names", "api-log-role",
+    ]  # fmt: skip
+
+
+def test_each_model_is_called_as_the_functions_will_call_it(monkeypatch: pytest.MonkeyPatch):
+    for region, prefix in (("us-east-1", ""), ("us-west-2", "us."), ("ap-south-1", "apac.")):
+        with ControlPlane(ready()) as plane:
+            for name, value in plane.environment.items():
+                monkeypatch.setenv(name, value)
+            list(findings(Account(Session(), region), Context(), lambda: PLAN))
+            called = [params["modelId"] for _, name, params in plane.calls if name.startswith("bedrock-runtime.")]
+            assert called == [prefix + RERANKER, prefix + WRITER, TITAN]
+
+
+def test_a_model_that_is_not_chosen_is_not_called(look: Look):
+    context = {"rerank_model": "none", "writer_model": "none", "encoder_model": "none"}
+    found = look(context=context)
+    assert not {"reranker", "writer", "encoder"} & {each.check for each in found}
+
+
+def test_what_is_deployed_already_is_no_problem(look: Look):
+    queue = f"https://sqs.us-west-2.amazonaws.com/{ACCOUNT}/mats-changes"
+    found = look({
+        "cloudformation.DescribeStacks": stack("UPDATE_COMPLETE"),
+        "cloudformation.ListStackResources": resources("mats-registry", "mats-public", queue, "mats-ApiRole-1"),
+        "cloudcontrol.GetResource": {"TypeName": "AWS::SQS::Queue"},
+        "apigateway.GetAccount": {"cloudwatchRoleArn": f"arn:aws:iam::{ACCOUNT}:role/mats-ApiRole-1"},
+    })  # fmt: skip
+    assert {each.status for each in found} == {"ok"}, found
+
+
+# --- what stops a deployment ---
+
+
+@pytest.mark.parametrize("code", ["InvalidClientTokenId", "ExpiredToken"])
+def test_credentials_that_are_refused_are_the_only_finding(look: Look, code: str):
+    (found,) = look({"sts.GetCallerIdentity": Refuse(code, "The security token is invalid.", 403)})
+    assert (found.check, found.status) == ("credentials", "problem")
+    assert "renew them" in found.message
+
+
+def test_a_region_without_models_is_a_problem(look: Look):
+    (said,) = problems(look(region="ca-central-1"), "region")
+    assert "ca-central-1 cannot invoke" in said
+    assert "inference_profile" in said
+
+
+@pytest.mark.parametrize(
+    ("answer", "part"),
+    [
+        (Refuse("ParameterNotFound"), "not prepared for the CDK"),
+        ({"Parameter": {"Name": "version", "Value": "5"}}, "has version 5, and 6 is needed"),
+    ],
+)
+def test_a_region_has_to_be_bootstrapped(look: Look, answer: Answer, part: str):
+    (said,) = problems(look({"ssm.GetParameter": answer}), "bootstrap")
+    assert part in said
+    assert said.endswith(": make bootstrap")
+
+
+@pytest.mark.parametrize(
+    ("state", "part"),
+    [
+        ("ROLLBACK_COMPLETE", "delete the stack"),
+        ("DELETE_FAILED", "delete it again"),
+        ("UPDATE_ROLLBACK_FAILED", "continue-update-rollback"),
+        ("UPDATE_IN_PROGRESS", "wait"),
+    ],
+)
+def test_a_stack_may_be_in_no_state_for_a_deployment(look: Look, state: str, part: str):
+    found = problems(look({"cloudformation.DescribeStacks": stack(state)}), "stacks")
+    assert len(found) == 2
+    assert all(state in said and part in said for said in found)
+
+
+def test_names_that_others_have_are_all_told(look: Look):
+    found = problems(look({"cloudcontrol.GetResource": {"TypeName": "AWS::SQS::Queue"}}), "names")
+    assert len(found) == 3
+    assert "DynamoDB Table mats-registry exists and does not belong to the stack mats-data" in found[0]
+    assert all("choose another `name`" in said for said in found)
+
+
+def test_a_role_that_others_set_for_the_account_is_to_be_kept(look: Look):
+    role: Answers = {"apigateway.GetAccount": {"cloudwatchRoleArn": f"arn:aws:iam::{ACCOUNT}:role/theirs"}}
+    (said,) = problems(look(role), "api-log-role")
+    assert "role/theirs" in said
+    assert said.endswith(": api_log_role=keep")
+    kept = look(role, context={"api_log_role": "keep"})
+    assert {each.status for each in kept} == {"ok"}
+
+
+def test_a_role_that_is_not_there_cannot_be_kept(look: Look):
+    (said,) = problems(look(context={"api_log_role": "keep"}), "api-log-role")
+    assert said.endswith(": api_log_role=set")
+
+
+def test_a_vpc_needs_the_role_of_opensearch(look: Look):
+    (said,) = problems(look(context=VPC), "opensearch-role")
+    assert "aws iam create-service-linked-role --aws-service-name opensearchservice.amazonaws.com" in said
+    role = {
+        "Path": "/",
+        "RoleName": "R",
+        "RoleId": "A" * 16,
+        "Arn": "arn:aws:iam::1:role/R" + "x" * 20,
+        "CreateDate": NOW,
+    }
+    assert {each.status for each in look({"iam.GetRole": {"Role": role}}, context=VPC)} == {"ok"}
+
+
+# --- models ---
+
+
+def refuse_models(code: str, message: str, *, only: str = RERANKER) -> Play:
+    good = ready()["bedrock-runtime.Converse"]
+    assert isinstance(good, Mapping)
+    return lambda params: Refuse(code, message) if params["modelId"].endswith(only) else good
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "availability", "part"),
+    [
+        ("AccessDeniedException", "You don't have access.", available(), "allow your own credentials"),
+        ("AccessDeniedException", "No.", available(authorizationStatus="NOT_AUTHORIZED"), "Model access"),
+        ("AccessDeniedException", "No.", available(entitlementAvailability="NOT_AVAILABLE"), "Model access"),
+        ("ValidationException", "Invalid model.", available(regionAvailability="NOT_AVAILABLE"), "does not offer it"),
+        ("ValidationException", "The provided model identifier is invalid.", available(), "choose another region"),
+        ("ValidationException", "Invalid.", Refuse("AccessDeniedException", status=403), "choose another region"),
+        ("ResourceNotFoundException", "Not found.", available(), "rerank_model=none"),
+        ("ThrottlingException", "Too many tokens per day.", available(), "Service Quotas"),
+        ("ValidationException", "On it with on-demand throughput isn't supported.", available(), "leave inference_pro"),
+    ],
+)
+def test_a_refused_call_says_which_model_and_what_to_do(
+    look: Look, code: str, message: str, availability: Answer, part: str
+):
+    (said,) = problems(
+        look(
+            {
+                "bedrock-runtime.Converse": refuse_models(code, message),
+                "bedrock.GetFoundationModelAvailability": availability,
+            }
+        ),
+        "reranker",
+    )
+    assert f"us.{RERANKER} refuses calls in us-west-2 ({code}: " in said
+    assert part in said
+
+
+def test_a_refused_encoder_names_its_key(look: Look):
+    refused = Refuse("ValidationException", "The provided model identifier is invalid.")
+    (said,) = problems(look({"bedrock-runtime.InvokeModel": refused}), "encoder")
+    assert "encoder_model=none" in said
+
+
+def test_a_profile_that_does_not_exist_is_a_problem_without_a_call(look: Look):
+    found = look(region="eu-central-1")
+    wrong = {each.check: each.message for each in found if each.status == "problem"}
+    assert set(wrong) == {"reranker", "writer"}
+    assert f"there is no inference profile eu.{RERANKER} in eu-central-1" in wrong["reranker"]
+    assert "inference_profile" in wrong["reranker"]
+
+
+def test_a_profile_that_routes_farther_than_the_policies_allow_is_a_problem(look: Look):
+    context = {"inference_profile": "us:us-east-1,us-west-2", "writer_model": "none"}
+    (said,) = problems(look(context=context), "reranker")
+    assert "also routes calls to us-east-2" in said
+    assert said.endswith(": inference_profile=us:us-east-1,us-east-2,us-west-2")
+
+
+@pytest.mark.parametrize(
+    ("region", "zero", "count"),
+    [
+        ("us-west-2", "Cross-region model inference requests per minute for Amazon Nova Micro", 1),
+        ("us-west-2", "On-demand model inference requests per minute for Amazon Nova Micro", 0),
+        ("us-east-1", "On-demand model inference requests per minute for Amazon Nova Micro", 1),
+        ("us-west-2", "max tokens per day for Amazon Nova Micro", 1),
+        ("us-west-2", "Titan Text Embeddings V2", 1),
+    ],
+)
+def test_a_quota_of_zero_is_a_problem_where_the_model_is_under_it(look: Look, region: str, zero: str, count: int):
+    found = look({"service-quotas.ListServiceQuotas": quotas(zero)}, region=region)
+    said = [each.message for each in found if each.status == "problem"]
+    assert len(said) == count
+    assert all(zero in each and "is 0" in each and "Service Quotas" in each for each in said)
+
+
+# --- what may not be looked at ---
+
+
+@pytest.mark.parametrize(
+    ("call", "check"),
+    [
+        ("service-quotas.ListServiceQuotas", "quotas"),
+        ("ssm.GetParameter", "bootstrap"),
+        ("cloudformation.DescribeStacks", "stacks"),
+        ("cloudcontrol.GetResource", "names"),
+        ("apigateway.GetAccount", "api-log-role"),
+        ("bedrock.GetInferenceProfile", "reranker"),
+    ],
+)
+def test_what_the_caller_may_not_see_is_said_and_is_no_problem(look: Look, call: str, check: str):
+    found = look({call: Refuse("AccessDeniedException", "not authorized", 403)})
+    unknown = [each for each in found if each.status == "unknown"]
+    assert check in {each.check for each in unknown}
+    assert all(each.message.startswith("not checked: ") for each in unknown)
+    assert not [each for each in found if each.status == "problem"]
+
+
+# --- the plan, and the command ---
+
+
+def test_the_plan_has_every_name_that_the_templates_give():
+    made = templates()
+    plan = plan_of({})
+    assert set(plan.stacks) == set(made)
+    assert plan.bootstrap_version >= 6
+    tables = {each.name for each in plan.names if each.type == "AWS::DynamoDB::Table"}
+    given = [one for one in made["mats-data"]["Resources"].values() if one["Type"] == "AWS::DynamoDB::Table"]
+    assert tables == {one["Properties"]["TableName"] for one in given}
+    assert {"AWS::OpenSearchService::Domain", "AWS::SQS::Queue", "AWS::Events::EventBus"} <= {
+        n.type for n in plan.names
+    }
+
+
+def preflight(plane: ControlPlane, *options: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    return subprocess.run(
+        [sys.executable, "-m", "infra.preflight", *options],
+        cwd=ROOT, env={**kept, **plane.environment}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_the_command_prints_findings_for_people_and_for_machines():
+    templates()
+    with ControlPlane(ready()) as plane:
+        for_people = preflight(plane, "--region", "us-west-2", "--context", "size=trial")
+        plane.answers["ssm.GetParameter"] = Refuse("ParameterNotFound")
+        for_machines = preflight(plane, "--region", "us-west-2", "--json")
+    assert for_people.returncode == 0, for_people.stderr
+    assert f"ok      reranker: us.{RERANKER} answers in us-west-2\n" in for_people.stdout
+    assert for_machines.returncode == 1, for_machines.stderr
+    said = json.loads(for_machines.stdout)
+    assert said["region"] == "us-west-2"
+    assert [each["check"] for each in said["findings"] if each["status"] == "problem"] == ["bootstrap"]
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        (["--context", "size=huge"], "size must be trial or production"),
+        (["--context", "size"], "KEY=VALUE"),
+        (["--profile", "nobody"], "nobody"),
+        ([], "--region"),
+    ],
+)
+def test_options_that_make_no_sense_are_an_error_of_usage(options: list[str], part: str):
+    with ControlPlane({}) as plane:
+        said = preflight(plane, *options)
+    assert said.returncode == 2
+    assert part in said.stderr
