@@ -112,15 +112,20 @@ smoke: setup ## Put an item, wait for its profile, find it through the API at UR
 
 # --- infra: docs/aws.md ---
 
-.PHONY: bootstrap synth diff deploy destroy
+.PHONY: preflight bootstrap synth diff deploy destroy
 CONTEXT ?=
+PREFLIGHT ?=
 CDK = PATH="$(abspath $(BIN)):$$PATH" npx --yes aws-cdk@2.1148.1
+NAME = $(or $(patsubst name=%,%,$(filter name=%,$(CONTEXT))),mats)
 CHOSEN = $(foreach choice,$(CONTEXT),--context "$(choice)")
 
 $(INFRA): requirements.txt | $(READY)
 	@echo "Installing the CDK and its Node into .venv."
 	@$(PIP) --require-hashes -r $<
 	@touch $@
+
+preflight: setup $(INFRA) ## Check what would keep a deployment from working in your account (CONTEXT, PREFLIGHT=--help)
+	@$(BIN)/python -m infra.preflight $(CHOSEN) $(PREFLIGHT)
 
 bootstrap: setup $(INFRA) ## Prepare the account and region of your AWS credentials for the CDK, once for each (CONTEXT)
 	@$(CDK) bootstrap $(CHOSEN)
@@ -135,9 +140,9 @@ deploy: setup $(INFRA) ## Deploy into the AWS account of your credentials (CONTE
 	@$(CDK) deploy --all $(CHOSEN)
 
 destroy: setup $(INFRA) ## Take the system down; the tables and what is in them stay (CONTEXT)
-	@echo "The stack mats goes: API, functions, queues, index. The stack mats-data stays: its tables are protected from"
+	@echo "The stack $(NAME) goes: API, functions, queues, index. The stack $(NAME)-data stays: its tables are protected from"
 	@echo "deletion, and everything else can be made again from them. docs/runbook.md says how to delete them, too."
-	@$(CDK) destroy mats --exclusively $(CHOSEN)
+	@$(CDK) destroy $(NAME) --exclusively $(CHOSEN)
 
 clean: ## Remove the virtual environment and the local registry
 	rm -rf .venv .mats

@@ -123,7 +123,11 @@ class Context:
         "`us`, `eu` or `apac`: through the profile of this geography; for others name the regions that it may route "
         "to, as in `us:us-east-1,us-west-2`; `global`: for models that have such a profile, which Nova has not",
     )
-    encoder_model: str = _key(ENCODER, "Bedrock model that encodes texts, or `none`: lexical search only")
+    encoder_model: str = _key(
+        ENCODER,
+        "Bedrock model that encodes texts, or `none`: lexical search only",
+        replaces="the index: changes wait until `mats reindex` has made another",
+    )
     audit: bool = _key(
         False, "`true`: CloudTrail records who wrote into Registry, Trust and Callers, in a separate bucket"
     )
