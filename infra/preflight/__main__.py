@@ -23,9 +23,9 @@ from infra.preflight.account import (
     check_opensearch_role,
     check_stacks,
 )
-from infra.preflight.findings import Finding, ok, run
 from infra.preflight.models import ENCODER, RERANKER, WRITER, Role, check_model
 from infra.preflight.plan import Plan, plan_of
+from infra.preflight.results import CheckResult, ok, run
 from infra.vendor import ROOT
 from mats.domain.errors import DependencyFailed
 
@@ -64,23 +64,23 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
-def findings(account: Account, context: Context, plan: Callable[[], Plan]) -> Iterator[Finding]:
+def findings(account: Account, context: Context, plan: Callable[[], Plan]) -> Iterator[CheckResult]:
     """Every finding; without credentials only that."""
     try:
         yield ok("credentials", f"{account.identity['Arn']} in account {account.identity['Account']}")
     except DependencyFailed as error:
-        yield Finding("credentials", "problem", str(error))
+        yield CheckResult("credentials", "problem", str(error))
         return
     faults = list(region_faults(context, account.region))
-    yield from (Finding("region", "problem", fault) for fault in faults)
+    yield from (CheckResult("region", "problem", fault) for fault in faults)
     if not faults:
         yield ok("region", f"{account.region} has a way to invoke the models")
         yield from _models(account, context)
     yield from _account(account, context, plan())
 
 
-def _models(account: Account, context: Context) -> Iterator[Finding]:
-    def checks(role: Role, model: str, profile: InferenceProfile | None) -> Iterator[Finding]:
+def _models(account: Account, context: Context) -> Iterator[CheckResult]:
+    def checks(role: Role, model: str, profile: InferenceProfile | None) -> Iterator[CheckResult]:
         return run([(role.name, partial(check_model, account, role, model, profile))])
 
     for role, model in ((RERANKER, context.rerank_model), (WRITER, context.writer_model)):
@@ -88,7 +88,7 @@ def _models(account: Account, context: Context) -> Iterator[Finding]:
     yield from checks(ENCODER, context.encoder_model, None)
 
 
-def _account(account: Account, context: Context, plan: Plan) -> Iterator[Finding]:
+def _account(account: Account, context: Context, plan: Plan) -> Iterator[CheckResult]:
     checks = {
         "bootstrap": partial(check_bootstrap, account, plan),
         "stacks": partial(check_stacks, account, plan),

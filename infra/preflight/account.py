@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from boto3.session import Session
 from botocore.exceptions import ClientError
 
-from infra.preflight.findings import Finding, ok, problem
-from infra.preflight.plan import Named, Plan
+from infra.preflight.plan import PhysicalName, Plan
+from infra.preflight.results import CheckResult, ok, problem
 from mats.adapters import aws
 
 T = TypeVar("T")
@@ -66,7 +66,7 @@ def _client(session: Session, service: str, region: str) -> Any:
     return aws.client(service, region=region, timeout_s=30, attempts=3, connections=1, session=session)
 
 
-def check_bootstrap(account: Account, plan: Plan) -> Iterator[Finding]:
+def check_bootstrap(account: Account, plan: Plan) -> Iterator[CheckResult]:
     """Whether the CDK's bootstrap stack is there and new enough."""
     name = f"/cdk-bootstrap/{plan.qualifier}/version"
     said = account.ask_for("SSM", lambda: account.client("ssm").get_parameter(Name=name))
@@ -81,7 +81,7 @@ def check_bootstrap(account: Account, plan: Plan) -> Iterator[Finding]:
         yield ok("bootstrap", f"the CDK's bootstrap stack has version {found}")
 
 
-def check_opensearch_role(account: Account) -> Iterator[Finding]:
+def check_opensearch_role(account: Account) -> Iterator[CheckResult]:
     """Whether the role is there that OpenSearch needs in a VPC."""
     role = account.ask_for("IAM", lambda: account.client("iam").get_role(RoleName=_OPENSEARCH_ROLE))
     if role:
@@ -94,7 +94,7 @@ def check_opensearch_role(account: Account) -> Iterator[Finding]:
         )
 
 
-def check_stacks(account: Account, plan: Plan) -> Iterator[Finding]:
+def check_stacks(account: Account, plan: Plan) -> Iterator[CheckResult]:
     """Whether a stack is in a state in which it cannot be deployed."""
     states = {stack: _state(account, stack) for stack in plan.stacks}
     for stack, state in states.items():
@@ -107,7 +107,7 @@ def check_stacks(account: Account, plan: Plan) -> Iterator[Finding]:
         yield ok("stacks", f"the stacks can be deployed: {said}")
 
 
-def check_names(account: Account, plan: Plan) -> Iterator[Finding]:
+def check_names(account: Account, plan: Plan) -> Iterator[CheckResult]:
     """Whether something has a name that a stack wants to give, and is not the stack's own."""
     taken = [each for each in plan.names if not _is_own(account, each) and _exists(account, each)]
     for each in taken:
@@ -121,7 +121,7 @@ def check_names(account: Account, plan: Plan) -> Iterator[Finding]:
         yield ok("names", f"{len(plan.names)} names are free or the stacks' own")
 
 
-def check_api_log_role(account: Account, plan: Plan, choice: str) -> Iterator[Finding]:
+def check_api_log_role(account: Account, plan: Plan, choice: str) -> Iterator[CheckResult]:
     """Whether `api_log_role` fits the role that API Gateway has in the account.
 
     Args:
@@ -167,16 +167,16 @@ def _resources(account: Account, stack: str) -> frozenset[str]:
     )
 
 
-def _is_own(account: Account, named: Named) -> bool:
+def _is_own(account: Account, named: PhysicalName) -> bool:
     return bool({named.name, _identifier(account, named)} & _resources(account, named.stack))
 
 
-def _exists(account: Account, named: Named) -> bool:
+def _exists(account: Account, named: PhysicalName) -> bool:
     request = {"TypeName": named.type, "Identifier": _identifier(account, named)}
     return bool(account.ask_for("CloudControl", lambda: account.client("cloudcontrol").get_resource(**request)))
 
 
-def _identifier(account: Account, named: Named) -> str:
+def _identifier(account: Account, named: PhysicalName) -> str:
     """What CloudControl knows a resource by: its name, of a queue its address."""
     if named.type != "AWS::SQS::Queue":
         return named.name

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from infra.inference_profiles import InferenceProfile, invoked_as
 from infra.preflight.account import Account
-from infra.preflight.findings import Finding, ok, problem
+from infra.preflight.results import CheckResult, ok, problem
 from mats.adapters import aws
 from mats.domain.errors import DependencyFailed
 
@@ -38,7 +38,7 @@ WRITER = Role("writer", "writer_model")
 ENCODER = Role("encoder", "encoder_model")
 
 
-def check_model(account: Account, role: Role, model: str, profile: InferenceProfile | None) -> Iterator[Finding]:
+def check_model(account: Account, role: Role, model: str, profile: InferenceProfile | None) -> Iterator[CheckResult]:
     """The findings about one model; none for the model `none`."""
     if model == "none":
         return
@@ -95,13 +95,13 @@ def _small_call(account: Account, role: Role, id: str) -> Callable[[], object]:
     return lambda: runtime.converse(modelId=id, messages=messages, inferenceConfig={"maxTokens": 1})
 
 
-def _quota_problems(account: Account, model: str, *, through_profile: bool) -> Iterator[Finding]:
+def _quota_problems(account: Account, model: str, *, through_profile: bool) -> Iterator[CheckResult]:
     """Quotas of 0 that this way of calling the model is under; new accounts have some."""
     try:
         named = _name(account, model)
         quotas = _quotas(account)
     except DependencyFailed as error:
-        yield Finding("quotas", "unknown", f"not checked: {error}")
+        yield CheckResult("quotas", "unknown", f"not checked: {error}")
         return
     kind = "Cross-region model inference" if through_profile else "On-demand model inference"
     for quota in quotas:

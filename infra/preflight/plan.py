@@ -22,7 +22,7 @@ _QUALIFIER = "@aws-cdk/core:bootstrapQualifier"
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class PhysicalName:
     """A name that a stack would give."""
 
     stack: str
@@ -35,7 +35,7 @@ class Plan:
     """A deployment as its templates have it."""
 
     stacks: tuple[str, ...]
-    names: tuple[Named, ...]
+    names: tuple[PhysicalName, ...]
     bootstrap_version: int
     qualifier: str = "hnb659fds"
 
@@ -65,14 +65,16 @@ def plan_of(context: Mapping[str, Any]) -> Plan:
         }
     return Plan(
         stacks=tuple(sorted(stacks)),
-        names=tuple(named for stack, template in sorted(templates.items()) for named in _named(stack, template)),
+        names=tuple(
+            named for stack, template in sorted(templates.items()) for named in _physical_names(stack, template)
+        ),
         bootstrap_version=max(each["requiresBootstrapStackVersion"] for each in stacks.values()),
         **({"qualifier": str(context[_QUALIFIER])} if _QUALIFIER in context else {}),
     )
 
 
-def _named(stack: str, template: Mapping[str, Any]) -> Iterator[Named]:
+def _physical_names(stack: str, template: Mapping[str, Any]) -> Iterator[PhysicalName]:
     for resource in template["Resources"].values():
         name = resource.get("Properties", {}).get(_NAMES.get(resource["Type"], ""))
         if isinstance(name, str):
-            yield Named(stack, resource["Type"], name)
+            yield PhysicalName(stack, resource["Type"], name)

@@ -14,8 +14,8 @@ from boto3.session import Session
 from infra.context import Context
 from infra.preflight.__main__ import findings
 from infra.preflight.account import Account
-from infra.preflight.findings import Finding
-from infra.preflight.plan import Named, Plan, plan_of
+from infra.preflight.plan import PhysicalName, Plan, plan_of
+from infra.preflight.results import CheckResult
 from infra.vendor import ROOT
 from tests.infra.synth import VPC, templates
 from tests.servers.control_plane import Answer, ControlPlane, Params, Play, Refuse
@@ -40,9 +40,9 @@ NOW = datetime(2026, 11, 1, tzinfo=UTC)
 PLAN = Plan(
     stacks=("mats", "mats-data"),
     names=(
-        Named("mats-data", "AWS::DynamoDB::Table", "mats-registry"),
-        Named("mats", "AWS::OpenSearchService::Domain", "mats-public"),
-        Named("mats", "AWS::SQS::Queue", "mats-changes"),
+        PhysicalName("mats-data", "AWS::DynamoDB::Table", "mats-registry"),
+        PhysicalName("mats", "AWS::OpenSearchService::Domain", "mats-public"),
+        PhysicalName("mats", "AWS::SQS::Queue", "mats-changes"),
     ),
     bootstrap_version=6,
 )
@@ -124,7 +124,7 @@ def ready() -> Answers:
     }
 
 
-Look = Callable[..., list[Finding]]
+Look = Callable[..., list[CheckResult]]
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def look(monkeypatch: pytest.MonkeyPatch) -> Iterator[Look]:
 
     def looked(
         changed: Answers | None = None, *, region: str = "us-west-2", context: Mapping[str, str] | None = None
-    ) -> list[Finding]:
+    ) -> list[CheckResult]:
         answers = {**ready(), **(changed or {})}
         assert set(answers) == set(ready()), "no such call"
         with ControlPlane(answers) as plane:
@@ -146,7 +146,7 @@ def look(monkeypatch: pytest.MonkeyPatch) -> Iterator[Look]:
     return looked
 
 
-def problems(found: list[Finding], check: str) -> list[str]:
+def problems(found: list[CheckResult], check: str) -> list[str]:
     """The problems of a check, of which there must be some, and none of others."""
     wrong = [each for each in found if each.status == "problem"]
     assert {each.check for each in wrong} == {check}, found

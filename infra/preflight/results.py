@@ -8,7 +8,7 @@ from mats.domain.errors import DependencyFailed
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """The result of a check: `ok`, a `problem`, or `unknown` where the account did not let it look."""
 
     check: str
@@ -17,20 +17,20 @@ class Finding:
     """Of a problem: what is wrong, a colon, and what to do."""
 
 
-def ok(check: str, message: str) -> Finding:
+def ok(check: str, message: str) -> CheckResult:
     """Nothing to do."""
-    return Finding(check, "ok", message)
+    return CheckResult(check, "ok", message)
 
 
-def problem(check: str, message: str, remedy: str) -> Finding:
+def problem(check: str, message: str, remedy: str) -> CheckResult:
     """Something to do before the deployment."""
-    return Finding(check, "problem", f"{message}: {remedy}")
+    return CheckResult(check, "problem", f"{message}: {remedy}")
 
 
-def run(checks: Iterable[tuple[str, Callable[[], Iterable[Finding]]]]) -> Iterator[Finding]:
+def run(checks: Iterable[tuple[str, Callable[[], Iterable[CheckResult]]]]) -> Iterator[CheckResult]:
     """The findings of checks, by name; one that AWS does not answer is `unknown`, and the others go on."""
     for name, check in checks:
         try:
             yield from check()
         except DependencyFailed as error:
-            yield Finding(name, "unknown", f"not checked: {error}")
+            yield CheckResult(name, "unknown", f"not checked: {error}")
