@@ -17,9 +17,10 @@ from botocore.exceptions import BotoCoreError
 
 from infra import smoke_hints as hints
 from mats.adapters.aws import call, client
-from mats.adapters.dynamodb.tables import Tables
+from mats.adapters.dynamodb.tables import Tables, id_of, key_of
 from mats.adapters.dynamodb.values import from_row, to_row
 from mats.client import Bearer, Client, MatsError, Refused, Retries, SigV4, Unreachable
+from mats.domain.capability import Id, capability_id, parts
 from mats.domain.errors import DependencyFailed
 
 NAMESPACE = "mats-smoke"
@@ -52,11 +53,7 @@ class Smoke:
     """Whether to wait for writer and encoder."""
 
     def __call__(self) -> None:
-        """Run once.
-
-        Raises:
-            Stuck: at the first hop that does not work.
-        """
+        """Run once; `Stuck` is raised at the first hop that does not work."""
         try:
             self._run()
         except DependencyFailed as error:
@@ -65,40 +62,40 @@ class Smoke:
     def _run(self) -> None:
         self._remove_left_overs()
         mark = secrets.token_hex(6)
-        key = {"namespace": NAMESPACE, "name": f"probe-{int(self.now())}-{mark}"}
-        with self._always_removed(key):
-            self._put(key, mark)
-            self._wait_until("profile", lambda: self._check_profile(key), hints.explain_no_profile)
-            self._wait_until("found through the API", lambda: self._check_found(key, mark), hints.explain_not_found)
+        id = capability_id(NAMESPACE, f"probe-{int(self.now())}-{mark}")
+        with self._always_removed(id):
+            self._put(id, mark)
+            self._wait_until("profile", lambda: self._check_profile(id), hints.explain_no_profile)
+            self._wait_until("found through the API", lambda: self._check_found(id, mark), hints.explain_not_found)
             if self.with_models:
                 self._wait_until(
-                    "described by the models", lambda: self._check_enriched(key), hints.explain_not_enriched
+                    "described by the models", lambda: self._check_enriched(id), hints.explain_not_enriched
                 )
-        self._wait_until("profile marked as deleted", lambda: self._check_deleted(key), hints.explain_not_deleted)
-        self._wait_until("no longer found", lambda: self._check_gone(key, mark), hints.explain_still_found)
+        self._wait_until("profile marked as deleted", lambda: self._check_deleted(id), hints.explain_not_deleted)
+        self._wait_until("no longer found", lambda: self._check_gone(id, mark), hints.explain_still_found)
 
-    def _put(self, key: dict[str, str], mark: str) -> None:
-        item = {**key, "kind": "tool", "description": f"Probe {mark} of a smoke test; finds nothing and does nothing."}
-        self.tables.ask(self.registry_table, "put_item", Item=to_row(item))
-        self.tell(f"put {_id(key)} into {self.registry_table}")
+    def _put(self, id: Id, mark: str) -> None:
+        item = {"kind": "tool", "description": f"Probe {mark} of a smoke test; finds nothing and does nothing."}
+        self.tables.ask(self.registry_table, "put_item", Item={**key_of(id), **to_row(item)})
+        self.tell(f"put {id} into {self.registry_table}")
 
     @contextmanager
-    def _always_removed(self, key: dict[str, str]) -> Iterator[None]:
+    def _always_removed(self, id: Id) -> Iterator[None]:
         try:
             yield
         except BaseException:
             with suppress(DependencyFailed):  # the first error is the one to report
-                self._remove(key)
+                self._remove(id)
             raise
-        self._remove(key)
+        self._remove(id)
 
-    def _remove(self, key: dict[str, str]) -> None:
+    def _remove(self, id: Id) -> None:
         try:
-            self.tables.ask(self.registry_table, "delete_item", Key=to_row(key))
+            self.tables.ask(self.registry_table, "delete_item", Key=key_of(id))
         except DependencyFailed:
-            self.tell(f"{_id(key)} could not be removed from {self.registry_table}; remove it by hand")
+            self.tell(f"{id} could not be removed from {self.registry_table}; remove it by hand")
             raise
-        self.tell(f"removed {_id(key)} from {self.registry_table}")
+        self.tell(f"removed {id} from {self.registry_table}")
 
     def _remove_left_overs(self) -> None:
         ours = self.tables.all_rows(
@@ -108,27 +105,25 @@ class Smoke:
             ExpressionAttributeNames={"#ns": "namespace"},
             ExpressionAttributeValues={":ours": {"S": NAMESPACE}},
         )
-        for row in map(from_row, ours):
-            if self._is_old(str(row["name"])):
-                key = {"namespace": NAMESPACE, "name": str(row["name"])}
-                self.tell(f"{_id(key)} is left over from an earlier run")
-                self._remove(key)
+        for id in filter(self._is_old, map(id_of, ours)):
+            self.tell(f"{id} is left over from an earlier run")
+            self._remove(id)
 
-    def _is_old(self, name: str) -> bool:
-        word, _, rest = name.partition("-")
+    def _is_old(self, id: Id) -> bool:
+        word, _, rest = parts(id)[1].partition("-")
         made = rest.partition("-")[0]
         return word == "probe" and made.isdecimal() and self.now() - int(made) > _LEFT_OVER_S
 
-    def _row(self, key: dict[str, str]) -> dict[str, Any]:
-        answer = self.tables.ask(self.profiles_table, "get_item", Key=to_row(key), ConsistentRead=True)
+    def _row(self, id: Id) -> dict[str, Any]:
+        answer = self.tables.ask(self.profiles_table, "get_item", Key=key_of(id), ConsistentRead=True)
         return from_row(answer.get("Item") or {})
 
-    def _check_enriched(self, key: dict[str, str]) -> tuple[bool, str]:
-        indexed, seen = self._check_profile(key)
+    def _check_enriched(self, id: Id) -> tuple[bool, str]:
+        indexed, seen = self._check_profile(id)
         return indexed and ", enriched" in seen, seen
 
-    def _check_profile(self, key: dict[str, str]) -> tuple[bool, str]:
-        row = self._row(key)
+    def _check_profile(self, id: Id) -> tuple[bool, str]:
+        row = self._row(id)
         if row.get("error"):
             raise Stuck(f"Enrichment refused the item: {row['error']}. Is the deployed code of this version?")
         if not row:
@@ -137,12 +132,12 @@ class Smoke:
         state = f"profile of revision {row.get('rev')}, {'' if row.get('enriched') else 'not '}enriched"
         return indexed, f"{state}, {'' if indexed else 'not '}indexed"
 
-    def _check_deleted(self, key: dict[str, str]) -> tuple[bool, str]:
-        row = self._row(key)
+    def _check_deleted(self, id: Id) -> tuple[bool, str]:
+        row = self._row(id)
         done = not row or (row.get("status") == "deleted" and row.get("indexed_rev") == row.get("rev"))
         return done, f"status {row.get('status', 'none')}, {'' if done else 'not yet '}out of the index"
 
-    def _check_found(self, key: dict[str, str], mark: str) -> tuple[bool, str]:
+    def _check_found(self, id: Id, mark: str) -> tuple[bool, str]:
         try:
             answer = self.api.discover(f"probe {mark} of a smoke test", namespaces=[NAMESPACE])
         except Unreachable as error:
@@ -156,10 +151,10 @@ class Smoke:
         except BotoCoreError as error:
             raise Stuck(f"the call cannot be signed: {error}") from error
         found = [result.id for result in answer.results]
-        return _id(key) in found, f"the API found {len(found)} of {NAMESPACE}"
+        return id in found, f"the API found {len(found)} of {NAMESPACE}"
 
-    def _check_gone(self, key: dict[str, str], mark: str) -> tuple[bool, str]:
-        found, seen = self._check_found(key, mark)
+    def _check_gone(self, id: Id, mark: str) -> tuple[bool, str]:
+        found, seen = self._check_found(id, mark)
         return not found and seen.startswith("the API found"), seen
 
     def _wait_until(self, what: str, check: Callable[[], tuple[bool, str]], stuck: Callable[[str], str]) -> None:
@@ -177,10 +172,6 @@ class Smoke:
             if waited >= self.timeout_s:
                 raise Stuck(f"{stuck(seen)} (waited {waited:.0f} s; last seen: {seen})")
             self.sleep(_POLL_S)
-
-
-def _id(key: dict[str, str]) -> str:
-    return f"{key['namespace']}/{key['name']}"
 
 
 def outputs(cloudformation: Any, stacks: str) -> dict[str, str]:
@@ -218,12 +209,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def smoke_of(given: argparse.Namespace) -> Smoke:
-    """The smoke test that the options and the stacks' outputs describe.
-
-    Raises:
-        Stuck: a value is neither given nor an output of the stacks.
-        ValueError: the URL is invalid, or there are no credentials.
-    """
+    """The smoke test that the options and the stacks' outputs describe."""
     wanted = {name: getattr(given, name) for name in OUTPUTS}
     if not all(wanted.values()):
         cloudformation = client("cloudformation", region=given.region, timeout_s=10, attempts=3, connections=1)
@@ -245,11 +231,7 @@ def smoke_of(given: argparse.Namespace) -> Smoke:
 
 
 def api_client(url: str, session: Any, token: str = "") -> Client:
-    """A client of the API, with the token or signed for the region of its address; the test itself retries.
-
-    Raises:
-        ValueError: the URL is invalid, or there are no credentials.
-    """
+    """A client of the API, with the token or signed for the region of its address; the test itself retries."""
     in_address = _GATEWAY.search(url)
     region = in_address[1] if in_address else session.region_name
     credentials = None if token else session.get_credentials()
