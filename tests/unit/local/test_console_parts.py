@@ -9,10 +9,10 @@ from mats.domain.capability import Kind, Lifecycle
 from mats.domain.errors import RequestInvalid
 from mats.domain.profile import Cause, Enrichment, Profile, Status
 from mats.domain.suspicion_patterns import ORDERS
+from mats.local.asgi import registry_problem
 from mats.local.console.files import headers_of
 from mats.local.console.list_row import ListRow, list_row, sparse_reason
-from mats.local.console.origin_check import registry_problem
-from mats.local.console.parameters import ListQuery, percent_decode, precondition, reject_parameters
+from mats.local.console.parameters import ListQuery, NoParameters, parse_query, percent_decode, precondition
 from mats.local.console.registry_service import versions_json
 from tests.builders import a_profile
 from tests.conftest import ROOT
@@ -105,9 +105,9 @@ def test_preconditions_are_those_of_http(if_match, if_none_match, on_a: bool, on
 
 
 def test_a_query_string_becomes_a_list_query():
-    asked = ListQuery.parse(b"show=sparse&kind=tool&kind=agent&q=caf%C3%A9+au%20lait&after=a/b&limit=7")
+    asked = parse_query(b"show=sparse&kind=tool&kind=agent&q=caf%C3%A9+au%20lait&after=a/b&limit=7", ListQuery)
     assert asked == ListQuery(show="sparse", kind=("tool", "agent"), q="café au lait", after="a/b", limit=7)
-    assert ListQuery.parse(b"") == ListQuery.parse(b"&&") == ListQuery()
+    assert parse_query(b"", ListQuery) == parse_query(b"&&", ListQuery) == ListQuery()
 
 
 @pytest.mark.parametrize(
@@ -132,14 +132,14 @@ def test_a_query_string_becomes_a_list_query():
 )
 def test_a_wrong_query_names_its_field(query: bytes, field: str):
     with pytest.raises(RequestInvalid) as raised:
-        ListQuery.parse(query)
+        parse_query(query, ListQuery)
     assert [fault.attribute for fault in raised.value.faults] == [field]
 
 
 def test_a_route_without_parameters_rejects_every_parameter():
-    reject_parameters(b"")
+    parse_query(b"", NoParameters)
     with pytest.raises(RequestInvalid, match="explain"):
-        reject_parameters(b"explain=true")
+        parse_query(b"explain=true", NoParameters)
 
 
 def test_a_path_is_percent_encoded_text():
@@ -190,7 +190,7 @@ ROWS = [
     ],
 )
 def test_a_list_is_filtered(query: bytes, ids: str):
-    assert [row.id for row in ListQuery.parse(query).select(ROWS)] == ids.split()
+    assert [row.id for row in parse_query(query, ListQuery).select(ROWS)] == ids.split()
 
 
 def test_versions_name_the_fields_that_changed():

@@ -18,10 +18,9 @@ from mats.bootstrap.local import LocalSystem
 from mats.edge import http
 from mats.edge.caller import local_caller
 from mats.edge.dispatch import respond, with_error_format
-from mats.local.asgi import METHODS, raw_path, read_body
+from mats.local.asgi import METHODS, origin_problem, raw_path, read_body
 from mats.local.console import api, files
 from mats.local.console.capability_list import RefreshThread
-from mats.local.console.origin_check import origin_problem
 from mats.local.console.registry_service import RegistryService
 from mats.local.worker import EnrichmentWorker
 from mats.resources import swagger_ui

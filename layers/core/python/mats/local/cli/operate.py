@@ -11,7 +11,7 @@ from mats.bootstrap import AnySystem, open_system
 from mats.bootstrap.local import as_local
 from mats.domain.capability import Id
 from mats.domain.outcome import Outcome
-from mats.local.cli.output import AsJson, Bar, Exit, bar, complain, print_result
+from mats.local.cli.output import AsJson, Bar, Exit, bar, complain, print_result, readable
 from mats.local.cli.registry import index
 from mats.local.cli.spending import print_with_usage
 
@@ -62,7 +62,7 @@ def reindex(
         summary = {"retired": list(generations.retire()), "index": generations.current()}
     else:
         summary = _run_reindex(system)
-    text = ", ".join(f"{name}: {_readable(value)}" for name, value in summary.items())
+    text = ", ".join(f"{name}: {readable(value, ', ')}" for name, value in summary.items())
     print_result(summary, text, as_json=as_json)
 
 
@@ -74,12 +74,6 @@ def _run_reindex(system: AnySystem) -> dict[str, Any]:
             written += step.written
             advance(step.looked_at)
     return {"profiles": looked_at, "written": written, "index": system.stores.generations.current()}
-
-
-def _readable(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(value) or "none"
-    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def backfill(

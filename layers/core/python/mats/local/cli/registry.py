@@ -12,7 +12,7 @@ from mats.domain.capability import Id, Kind
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, KindConflict, RequestInvalid
 from mats.domain.placement import Placed
 from mats.domain.registration import Registration
-from mats.local.cli.output import AsJson, CapabilityId, bar, facts, out, plain, print_json, print_result
+from mats.local.cli.output import AsJson, CapabilityId, bar, facts, out, plain, print_json, print_result, readable
 from mats.local.cli.spending import print_with_usage
 from mats.local.imports.files import open_file
 from mats.local.imports.formats.registrations import parse_row
@@ -172,7 +172,7 @@ def stats(context: typer.Context, as_json: AsJson = False) -> None:
     if as_json:
         print_json(totals)
     else:
-        out.print(facts((key.replace("_", " "), _format_count(value)) for key, value in totals.items()))
+        out.print(facts((key.replace("_", " "), readable(value)) for key, value in totals.items()))
 
 
 def counts(local: LocalSystem) -> dict[str, Any]:
@@ -195,14 +195,3 @@ def without_vector(local: LocalSystem) -> int:
     profiles = local.stores.profiles
     encoded = profiles.vectors().get(local.models.encoder_name, 0)
     return int(profiles.counts()["progress"]["indexed"]) - encoded
-
-
-def _format_count(value: dict[str, int] | list[str] | int | str) -> str:
-    match value:
-        case dict():
-            return ", ".join(f"{count:,} {name}" for name, count in value.items()) or "none"
-        case list():
-            return "\n".join(value) or "none"
-        case int():
-            return f"{value:,}"
-    return value

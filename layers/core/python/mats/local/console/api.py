@@ -16,9 +16,8 @@ from mats.domain.capability import Id
 from mats.domain.errors import CapabilityError
 from mats.domain.registration import MAX_ITEM_BYTES
 from mats.edge import http
-from mats.local.asgi import METHODS, raw_path, read_body
-from mats.local.console.origin_check import registry_problem
-from mats.local.console.parameters import ListQuery, percent_decode, precondition, reject_parameters
+from mats.local.asgi import METHODS, raw_path, read_body, registry_problem
+from mats.local.console.parameters import ListQuery, NoParameters, parse_query, percent_decode, precondition
 from mats.local.console.registry_service import RegistryService
 from mats.ports import Precondition
 
@@ -68,7 +67,7 @@ def routes(service: RegistryService) -> list[BaseRoute]:
     previews = anyio.CapacityLimiter(_PREVIEWS)
     return [
         _route("/registry", {"GET": _without_parameters(service.overview)}),
-        _route("/registry/capabilities", {"GET": lambda request: service.page(ListQuery.parse(request.query))}),
+        _route("/registry/capabilities", {"GET": lambda request: service.page(parse_query(request.query, ListQuery))}),
         _route("/registry/exposure", {"GET": _without_parameters(service.exposure)}),
         _route("/registry/check", {"POST": lambda request: service.check(request.item)}),
         _route("/registry/preview", {"POST": lambda request: service.preview(request.item)}, previews),
@@ -86,7 +85,7 @@ def routes(service: RegistryService) -> list[BaseRoute]:
 
 def _without_parameters(answer: Callable[[], dict[str, Any]]) -> Handler:
     def handle(request: RegistryRequest) -> dict[str, Any]:
-        reject_parameters(request.query)
+        parse_query(request.query, NoParameters)
         return answer()
 
     return handle

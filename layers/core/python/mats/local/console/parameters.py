@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Annotated, TypeVar
 from urllib.parse import unquote_to_bytes
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from mats.domain.capability import Kind, Lifecycle
 from mats.domain.errors import Fault, RequestInvalid
@@ -42,20 +42,14 @@ FILTERS: dict[Show, Callable[[ListRow], bool]] = {
 }
 
 
-class ListQuery(BaseModel):
+class ListQuery(BaseModel, frozen=True, extra="forbid"):
     """The parameters of a page of the list: its filters, its start and its length."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     show: Show = Show.ALL
     kind: tuple[Kind, ...] = ()
     q: Annotated[str, Field(max_length=_MAX_LENGTH)] = ""
     after: Annotated[str, Field(max_length=_MAX_LENGTH)] = ""
     limit: Annotated[int, Field(ge=1, le=200)] = 50
-
-    @classmethod
-    def parse(cls, query: bytes) -> "ListQuery":
-        return _parse(query, cls)
 
     def select(self, rows: Sequence[ListRow]) -> Sequence[ListRow]:
         """The rows that match, in their order."""
@@ -67,17 +61,15 @@ class ListQuery(BaseModel):
         return [row for row in rows if text in row.search_text] if text else rows
 
 
-class _NoParameters(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class NoParameters(BaseModel, extra="forbid"):
+    """Every parameter is a fault."""
 
 
-def reject_parameters(query: bytes) -> None:
-    """Raise RequestInvalid unless a query string is empty."""
-    _parse(query, _NoParameters)
+def parse_query(query: bytes, model: type[M]) -> M:
+    """The parameters of a query string.
 
-
-def _parse(query: bytes, model: type[M]) -> M:
-    """Strict where Starlette's own parser is lenient: invalid encodings and repeated parameters are faults."""
+    Strict where Starlette's own parser is lenient: invalid encodings and repeated parameters are faults.
+    """
     values: dict[str, list[str]] = {}
     for pair in filter(None, query.split(b"&")):
         name, _, value = pair.replace(b"+", b" ").partition(b"=")

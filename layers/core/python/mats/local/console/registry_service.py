@@ -118,11 +118,7 @@ class RegistryService:
     def remove(self, id: Id, precondition: Precondition) -> dict[str, Any]:
         """Remove an item, and wait until the index has dropped it, up to the timeout.
 
-        After that the id can be registered as another kind.
-
-        Raises:
-            CapabilityNotFound: there is none.
-            PreconditionFailed: the precondition does not hold.
+        After that the id can be registered as another kind. Errors are those of `put`, or CapabilityNotFound.
         """
         if not self._stores.registry.remove_if(precondition, id):
             raise CapabilityNotFound(id)

@@ -38,12 +38,13 @@ def fetch(url: str, *, timeout_s: float = TIMEOUT_S, max_bytes: int = MAX_BYTES)
 
 
 async def _fetch(url: str, timeout_s: float, max_bytes: int) -> bytes:
-    here = url
+    here, accepting = url, {**HEADERS, "Accept": "application/json, application/yaml, */*"}
     async with BoundedTransport(url, timeout_s=timeout_s, max_bytes=max_bytes) as transport:
         try:
             with anyio.fail_after(timeout_s):
                 for _ in range(_MAX_REDIRECTS + 1):
-                    response = await _get(transport, here)
+                    split_url(here)
+                    response = await transport.handle_async_request(httpx2.Request("GET", here, headers=accepting))
                     location = response.headers.get("location", "")
                     if response.status_code not in _REDIRECTS or not location:
                         if response.status_code != 200:
@@ -54,18 +55,11 @@ async def _fetch(url: str, timeout_s: float, max_bytes: int) -> bytes:
                     if here.lower().startswith("https:") and there.lower().startswith("http:"):
                         raise Unfetchable(here, "redirects from https to http")
                     here = there
+        except httpx2.InvalidURL as error:
+            raise Unfetchable(here, "is not a valid address") from error
         except TimeoutError as error:
             raise Unfetchable(here, timeout_reason(timeout_s)) from error
     raise Unfetchable(url, f"redirects more than {_MAX_REDIRECTS} times")
-
-
-async def _get(transport: "BoundedTransport", url: str) -> httpx2.Response:
-    split_url(url)
-    try:
-        request = httpx2.Request("GET", url, headers={**HEADERS, "Accept": "application/json, application/yaml, */*"})
-    except httpx2.InvalidURL as error:
-        raise Unfetchable(url, "is not a valid address") from error
-    return await transport.handle_async_request(request)
 
 
 def timeout_reason(timeout_s: float) -> str:
@@ -122,11 +116,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         self._pool = httpcore2.AsyncConnectionPool(ssl.create_default_context(), network_backend=backend)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request; the body of the response is read within the limit.
-
-        Raises:
-            Unfetchable: there is no response, or the address is blocked.
-        """
+        """Send a request; the body of the response is read within the limit."""
         url = request.url
         target = httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
         sent = httpcore2.Request(request.method, target, headers=request.headers.raw, content=request.stream)

@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import IO, Any, NamedTuple, cast
 
 from mats.domain.errors import Fault, RegistrationInvalid
@@ -43,19 +44,19 @@ def read_content(name: str, file: IO[bytes]) -> Content:
     """Decide by name and first lines whether a file holds lines or a document; read the document."""
     if name.lower().removesuffix(".gz").endswith(LINE_ENDINGS):
         return Content(None, file)
-    read, probed, ended = bytearray(), 0, False
-    while len(read) <= MAX_BYTES and not ended:
+    read, probed, ended, is_lines = bytearray(), 0, False, False
+    while len(read) <= MAX_BYTES and not ended and not is_lines:
         more = _read_available(file, _CHUNK)
         read += more
         ended = not more
         if ended or len(read) >= 2 * probed:
             probed = len(read)
-            if _begins_with_lines(bytes(read), ended=ended):
-                return Content(None, _chain(bytes(read), file))
+            is_lines = _begins_with_lines(bytes(read), ended=ended)
     head = bytes(read)
-    if not head.strip():
-        return Content(None, _chain(head, file))
-    return Content(head, _chain(head, file) if _has_lines(head, ended=ended) else None)
+    lines = io.BufferedReader(_Chained(head, file), _CHUNK)
+    if is_lines or not head.strip():
+        return Content(None, lines)
+    return Content(head, lines if _has_lines(head, ended=ended) else None)
 
 
 def _begins_with_lines(head: bytes, *, ended: bool) -> bool:
@@ -70,20 +71,11 @@ def _has_lines(head: bytes, *, ended: bool) -> bool:
     """Whether one of the first lines is a whole JSON object: in a document, objects are indented or span lines."""
     lines = head.split(b"\n", _PROBED_LINES)
     for line in lines if ended else lines[:-1]:
-        if line[:1] == b"{" and line.rstrip()[-1:] == b"}" and len(line) <= MAX_LINE_BYTES and _is_object(line):
-            return True
+        if line[:1] == b"{" and line.rstrip()[-1:] == b"}" and len(line) <= MAX_LINE_BYTES:
+            with suppress(ValueError, RecursionError):
+                json.loads(line)
+                return True
     return False
-
-
-def _is_object(line: bytes) -> bool:
-    try:
-        return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-def _chain(head: bytes, rest: IO[bytes]) -> IO[bytes]:
-    return io.BufferedReader(_Chained(head, rest), _CHUNK)
 
 
 class _Chained(io.RawIOBase):

@@ -21,6 +21,7 @@ it increasingly in purpose. Not measured for other encoders.
 """
 DUPLICATE_OVERLAP = 0.7
 """Minimum share of common stems of near-duplicates."""
+THRESHOLDS = {"cosine": DUPLICATE_COSINE, "overlap": DUPLICATE_OVERLAP}
 _MAX_COMPETITORS, _MAX_DUPLICATES = 5, 5
 _SEARCHED = 20
 """Terms of the candidate's text that are searched, and hits of each side of retrieval that are compared."""

@@ -20,14 +20,7 @@ from mats.domain.registration import Registration
 from mats.domain.shortlist import Result, Shortlist
 from mats.domain.text import query_terms
 from mats.local.preview.advice import Advice, Weight, about_duplicates, about_id, about_places, advice
-from mats.local.preview.competitors import (
-    DUPLICATE_COSINE,
-    DUPLICATE_OVERLAP,
-    Competitor,
-    NearDuplicate,
-    competitors,
-    near_duplicates,
-)
+from mats.local.preview.competitors import THRESHOLDS, Competitor, NearDuplicate, competitors, near_duplicates
 from mats.local.preview.queries import TriedQuery, choose_queries, without_example
 from mats.ports import CandidateIndex, Registry, SearchIndex, Stored, TrustBook, Vector
 from mats.usecases.circuit_breaker import CircuitBreaker
@@ -88,7 +81,7 @@ class PreviewReport:
             },
             "queries": [_round_all(asdict(one)) for one in self.queries],
             "near_duplicates": [_round_all(asdict(one)) for one in self.duplicates],
-            "thresholds": {"cosine": DUPLICATE_COSINE, "overlap": DUPLICATE_OVERLAP},
+            "thresholds": THRESHOLDS,
             "advice": [one._asdict() for one in self.advice],
             "without": self.without,
         }

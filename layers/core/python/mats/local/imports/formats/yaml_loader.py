@@ -31,11 +31,7 @@ _TEXT_TAGS = (f"{_CORE}str", f"{_CORE}timestamp", "!")
 
 
 def load_yaml(text: str) -> Json:
-    """The value of a YAML text with one document.
-
-    Raises:
-        Undecodable: it is malformed (`YamlInvalid`), or beyond the bounds.
-    """
+    """The value of a YAML text with one document."""
     if sum(text.count(mark) for mark in ",[{\n") > 2 * MAX_VALUES:
         raise Undecodable(_TOO_MANY)
     try:
