@@ -3,16 +3,25 @@
 import os
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 from mats import bootstrap
 from mats.edge.changes import ChangeProcessor, process_batch
 from mats.settings import function_settings, on_lambda
+from mats.usecases.deadline import Deadline
 
 
-def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:
+class Invocation(Protocol):
+    """The part of Lambda's context object that is needed here."""
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Milliseconds until Lambda stops this invocation."""
+        ...
+
+
+def handle(event: Mapping[str, Any], context: Invocation) -> dict[str, Any]:
     """What AWS calls."""
-    return process_batch(event, _processor())
+    return process_batch(event, _processor(), Deadline(context.get_remaining_time_in_millis))
 
 
 @cache

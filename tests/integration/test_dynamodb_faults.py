@@ -226,7 +226,7 @@ KEY = {"namespace": {"S": "com.acme.pay"}, "name": {"S": "pay"}}
 class TestManyRows:
     @pytest.fixture(autouse=True)
     def at_once(self, monkeypatch):
-        monkeypatch.setattr(tables_module, "_FIRST_WAIT_S", 0.0)
+        monkeypatch.setattr(tables_module, "FIRST_WAIT_S", 0.0)
 
     def said(self, *rows: object, left: bool) -> CannedResponse:
         waiting = {"table": {"Keys": [KEY], "ConsistentRead": True}} if left else {}

@@ -8,6 +8,7 @@ import pytest
 from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.edge.changes import ChangeProcessor, process_batch, refusal_reporter
 from mats.ports import Measure, QueuedChange
+from mats.usecases.deadline import Deadline
 from tests.aws_events import sqs_batch
 from tests.builders import a_registration
 from tests.fakes import FakeEncoder, ScriptedWriter
@@ -132,3 +133,31 @@ def test_refused_model_ends_the_messages_with_one_metric_and_a_log_line(caplog):
     assert line == {
         "event": "model_refused", "role": "writer", "model": "lite", "cause": "AccessDeniedException: no", "count": 2,
     }  # fmt: skip
+
+
+def test_messages_without_time_left_are_delivered_again():
+    world = World(encoder=FakeEncoder())
+    world.registry.put([a_registration(name=n) for n in "ab"])
+    response = process_batch(
+        sqs_batch([message("a"), message("b")]), ChangeProcessor(world.enrich, dict), Deadline(lambda: 1_000)
+    )
+    assert failures(response) == ["m-a", "m-b"]
+    assert world.profiles.kept == {}
+
+
+def test_after_a_bug_the_single_changes_keep_the_deadline(monkeypatch):
+    world, left = World(encoder=FakeEncoder()), [300_000.0]
+    world.registry.put([a_registration(name=n) for n in "ab"])
+    read = world.registry.get
+
+    def buggy(ids):
+        left[0] -= 30_000
+        if len(ids) == 2:
+            raise ZeroDivisionError
+        return read(ids)
+
+    monkeypatch.setattr(world.registry, "get", buggy)
+    processor = ChangeProcessor(world.enrich, dict)
+    assert failures(process_batch(sqs_batch([message("a"), message("b")]), processor, Deadline(lambda: left[0]))) == [
+        "m-b"
+    ]

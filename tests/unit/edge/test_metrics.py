@@ -80,7 +80,8 @@ def test_batch_counts_every_outcome_including_zero():
     measured = batch_metrics([Outcome.INDEXED, Outcome.INDEXED, Outcome.DEGRADED], Usage(input_tokens=3))
     counts = {name: value for name, (value, unit) in measured.items() if unit == "Count"}
     assert counts == {
-        "Indexed": 2, "Waiting": 1, "Unchanged": 0, "Rejected": 0, "Deleted": 0, "Refused": 0, "Superseded": 0,
+        "Indexed": 2, "Waiting": 1, "Unchanged": 0, "Rejected": 0, "Deleted": 0, "Refused": 0, "Superseded": 0, 
+        "Postponed": 0,
         "InputTokens": 3, "OutputTokens": 0,
     }  # fmt: skip
 

@@ -39,7 +39,7 @@ def over(events, enrich):
     )
 
 
-def indexed(changes):
+def indexed(changes, deadline):
     return {change.id: Outcome.INDEXED for change in changes}
 
 
@@ -58,7 +58,7 @@ def test_drain_stops_after_the_current_batch(events):
 
 
 def test_failed_events_stay_queued_and_are_counted(events):
-    def down(changes):
+    def down(changes, deadline):
         raise DependencyFailed("down")
 
     assert drain(over(events, down)) == 100
@@ -76,9 +76,9 @@ def test_unsettled_batch_is_processed_again(events, monkeypatch):
         if not self.depth().waiting:
             done.set()
 
-    def enrich(changes):
+    def enrich(changes, deadline):
         handled.append(len(changes))
-        return indexed(changes)
+        return indexed(changes, deadline)
 
     handled: list[int] = []
     monkeypatch.setattr(SqliteQueue, "settle", settle)
@@ -92,10 +92,10 @@ def test_unsettled_batch_is_processed_again(events, monkeypatch):
 def test_event_that_meets_a_bug_fails_alone(events):
     poison = a_registration(name="tool-7").id
 
-    def buggy(changes):
+    def buggy(changes, deadline):
         if poison in [change.id for change in changes]:
             raise ZeroDivisionError
-        return indexed(changes)
+        return indexed(changes, deadline)
 
     assert drain(over(events, buggy)) == 1
     assert events.depth().waiting == 1

@@ -41,6 +41,8 @@ _DENIED = dict.fromkeys(
     ("AccessDeniedException", "AccessDenied", "ResourceNotFoundException"),
     "check the policies of the caller and the stacks",
 )
+CONNECT_S = 2.0
+"""A service in the same region accepts a connection within milliseconds, or not at all."""
 _CLIENT_LOCK = threading.Lock()
 """A session is not safe to make clients in several threads."""
 
@@ -75,7 +77,7 @@ def client(
     Args:
         service: As boto3 spells it.
         region: Empty: the region of the AWS settings.
-        timeout_s: For connecting, and for each read.
+        timeout_s: For each read, and for connecting if it is less than 2.
         attempts: Including the first; above 1 the SDK retries with backoff.
         connections: Size of the pool: the number of concurrent calls.
         called: The service's name in messages; default: as boto3 spells it.
@@ -85,7 +87,7 @@ def client(
         NotPermitted: the AWS settings cannot be used; the message names the missing setting.
     """
     config = Config(
-        connect_timeout=timeout_s,
+        connect_timeout=min(timeout_s, CONNECT_S),
         read_timeout=timeout_s,
         retries={"mode": "standard", "total_max_attempts": attempts},
         max_pool_connections=connections,

@@ -16,7 +16,7 @@ _SOURCE, _TYPE = "mats.enrichment", "CapabilityRejected"
 _BATCH = 10
 _MAX_ERROR_BYTES = 16_000
 """All entries of a call together may have 256 KB."""
-_TIMEOUT_S = 5
+TIMEOUT_S, ATTEMPTS = 5, 3
 
 
 class EventBus:
@@ -25,7 +25,9 @@ class EventBus:
     def __init__(self, name: str, *, region: str = "", session: Session | None = None) -> None:
         """Make the client, of this session if one is given; makes no call."""
         self._name = name
-        self._client = client("events", region=region, timeout_s=_TIMEOUT_S, attempts=3, connections=2, session=session)
+        self._client = client(
+            "events", region=region, timeout_s=TIMEOUT_S, attempts=ATTEMPTS, connections=2, session=session
+        )
 
     def announce_rejections(self, profiles: Sequence[Profile]) -> None:
         """Put one event per rejected profile on the bus.

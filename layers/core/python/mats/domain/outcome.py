@@ -17,7 +17,10 @@ class Outcome(StrEnum):
     SUPERSEDED = "superseded"
     """Another run wrote first: deliver the event again."""
 
+    POSTPONED = "postponed"
+    """The time of the run was up: deliver the event again."""
+
     @property
     def is_final(self) -> bool:
         """Whether the event can be deleted from the queue."""
-        return self not in (Outcome.DEGRADED, Outcome.SUPERSEDED)
+        return self not in (Outcome.DEGRADED, Outcome.SUPERSEDED, Outcome.POSTPONED)

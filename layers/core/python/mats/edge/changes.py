@@ -15,6 +15,7 @@ from mats.domain.usage import Usage
 from mats.edge import log, metrics
 from mats.edge.app import ignore_metrics
 from mats.ports import Change, Metrics
+from mats.usecases.deadline import NO_DEADLINE, Deadline
 from mats.usecases.enrich import Enrich
 
 
@@ -30,14 +31,14 @@ class ChangeProcessor:
     spent: Callable[[], Mapping[str, Usage]]
     metrics: Metrics = ignore_metrics
 
-    def process(self, changes: Mapping[str, Change]) -> list[str]:
+    def process(self, changes: Mapping[str, Change], deadline: Deadline = NO_DEADLINE) -> list[str]:
         """Enrich a batch of changes, given by message id; the ids of those to deliver again.
 
         Where a batch meets a bug, each of its changes is tried alone. A single change raises it.
         """
         before = Usage.total(self.spent().values())
         try:
-            outcomes = self.enrich(list(changes.values()))
+            outcomes = self.enrich(list(changes.values()), deadline)
         except DependencyFailed as error:
             log.LOGGER.warning("enrichment waits: %s", error)
             self.metrics(metrics.batch_metrics([Outcome.DEGRADED] * len(changes), Usage()))
@@ -46,15 +47,15 @@ class ChangeProcessor:
             if len(changes) == 1:
                 raise
             log.LOGGER.exception("a bug in a batch of %d changes; each is tried alone", len(changes))
-            return [id for message, change in changes.items() for id in self._process_alone(message, change)]
+            return [id for message, change in changes.items() for id in self._process_alone(message, change, deadline)]
         usage = Usage.total(self.spent().values()).minus(before)
         log.log_batch(outcomes, usage)
         self.metrics(metrics.batch_metrics(outcomes.values(), usage))
         return [message for message, change in changes.items() if not outcomes[change.id].is_final]
 
-    def _process_alone(self, message: str, change: Change) -> list[str]:
+    def _process_alone(self, message: str, change: Change, deadline: Deadline) -> list[str]:
         try:
-            return self.process({message: change})
+            return self.process({message: change}, deadline)
         except Exception:
             log.LOGGER.exception("a bug while handling message %s", message)
             return [message]
@@ -71,8 +72,10 @@ def refusal_reporter(emit: Metrics) -> Callable[[Sequence[Refusal]], None]:
     return report
 
 
-def process_batch(event: Mapping[str, Any], processor: ChangeProcessor) -> dict[str, Any]:
-    """SQS's partial batch response: the messages to deliver again.
+def process_batch(
+    event: Mapping[str, Any], processor: ChangeProcessor, deadline: Deadline = NO_DEADLINE
+) -> dict[str, Any]:
+    """SQS's partial batch response: the messages to deliver again, among them those for which there was no time.
 
     A bug that a lone message meets is raised, so that the function fails visibly.
     """
@@ -85,7 +88,7 @@ def process_batch(event: Mapping[str, Any], processor: ChangeProcessor) -> dict[
             log.LOGGER.error("unreadable message %s: %s", message["messageId"], error)
             failed.append(message["messageId"])
     try:
-        failed += processor.process(changes)
+        failed += processor.process(changes, deadline)
     except Exception:
         if not failed:
             raise

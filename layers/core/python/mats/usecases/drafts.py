@@ -1,7 +1,8 @@
 """Drafts: the intended profile of a changed capability, before it is saved."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from mats.domain.capability import Id, parts
 from mats.domain.errors import DependencyFailed, Fault, KindConflict, ModelRefused, RegistrationInvalid, ReplyUnusable
@@ -9,7 +10,7 @@ from mats.domain.outcome import Outcome
 from mats.domain.profile import MAX_KEPT_BYTES, Profile, Refusal, Status, check_profile_size, profile_of
 from mats.domain.registration import Registration
 from mats.domain.truncate import truncate_json
-from mats.ports import NO_LABELS, Item, Labels, Stored
+from mats.ports import NO_LABELS, Item, Labels, Stored, Vector
 from mats.usecases.profile_maker import ProfileMaker
 
 _MAX_ERROR_BYTES = 16_000
@@ -17,6 +18,10 @@ _MAX_ERROR_BYTES = 16_000
 
 OnWait = Callable[[Id, DependencyFailed], None]
 """Called with the error of a model that a capability waits for, or is refused by; from several threads."""
+
+_Vectors: TypeAlias = Sequence[Vector | None]
+TimeLimit = Callable[[Callable[[], _Vectors]], _Vectors]
+"""Runs a call of the encoder; raises OutOfTime where it takes too long."""
 
 WRITER, ENCODER = "writer", "encoder"
 """The roles in `Refusal`."""
@@ -116,14 +121,16 @@ def _mark_refused(draft: ProfileDraft, role: str, error: ModelRefused) -> Profil
     return replace(draft, outcome=Outcome.REFUSED, target=replace(draft.target, profile=profile))
 
 
-def encode(drafts: Mapping[Id, ProfileDraft], maker: ProfileMaker, on_wait: OnWait) -> dict[Id, ProfileDraft]:
-    """The drafts with missing vectors added; if the encoder fails, they stay lexically findable."""
+def encode(
+    drafts: Mapping[Id, ProfileDraft], maker: ProfileMaker, on_wait: OnWait, limit: TimeLimit
+) -> dict[Id, ProfileDraft]:
+    """The drafts with missing vectors added; if the encoder fails or is late, they stay lexically findable."""
     encoded = dict(drafts)
     missing = [id for id, draft in drafts.items() if draft.registration and draft.target.vector is None]
     if not maker.encoder or not missing:
         return encoded
     try:
-        vectors = maker.encode([drafts[id].target.profile for id in missing])
+        vectors = limit(lambda: maker.encode([drafts[id].target.profile for id in missing]))
     except ModelRefused as error:
         on_wait(missing[0], error)
         return encoded | {id: _mark_refused(drafts[id], ENCODER, error) for id in missing}

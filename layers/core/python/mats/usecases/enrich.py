@@ -6,7 +6,7 @@ event completes the second, and an older run can never overwrite a newer one.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Executor, wait
 from dataclasses import dataclass, replace
 
 from mats.domain.capability import Id
@@ -14,11 +14,15 @@ from mats.domain.errors import DependencyFailed
 from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause, Profile, Refusal, Status
 from mats.ports import Change, ProfileStore, Registry, SearchIndex, Stored, TrustBook
+from mats.usecases.deadline import NO_DEADLINE, Deadline
 from mats.usecases.drafts import OnWait, ProfileDraft, describe, encode, make_draft
 from mats.usecases.profile_maker import ProfileMaker
 
 _TRIES = 3
 """Attempts after a conflict with another run: reading again is cheaper than redelivery."""
+READ_S, SAVE_S = 85.0, 165.0
+"""The longest a batch of ten takes to be read, and to be announced, saved, indexed and marked: by the timeouts and
+attempts of the stores' clients."""
 
 
 def _ignore_wait(id: Id, error: DependencyFailed) -> None:
@@ -51,49 +55,70 @@ class Enrich:
     on_refuse: Callable[[Sequence[Refusal]], None] = _ignore_refusals
     """Called after a batch with the refusals of models, one for each role and capability."""
 
-    def __call__(self, changes: Sequence[Change]) -> Mapping[Id, Outcome]:
+    def __call__(self, changes: Sequence[Change], deadline: Deadline = NO_DEADLINE) -> Mapping[Id, Outcome]:
         """Enrich the changed capabilities, each once, and return their outcomes.
+
+        What the deadline leaves no time for is `postponed`, and what has been saved by then stays.
 
         Raises:
             DependencyFailed: a store or the index did not answer; deliver all changes again.
         """
         causes = {change.id: change.cause for change in changes}
         run = replace(self, maker=self.maker.with_current())
-        outcomes = run._try(causes)
+        outcomes = run._try(causes, deadline)
         for _ in range(_TRIES - 1):
             late = {id: causes[id] for id, outcome in outcomes.items() if outcome is Outcome.SUPERSEDED}
-            outcomes |= run._try(late) if late else {}
+            outcomes |= run._try(late, deadline) if late else {}
         return outcomes
 
     def with_probe(self) -> "Enrich":
         """The same for one run over many capabilities: a model that has refused one is not called for the others."""
         return replace(self, maker=self.maker.with_probe())
 
-    def _try(self, causes: Mapping[Id, Cause]) -> dict[Id, Outcome]:
+    def _try(self, causes: Mapping[Id, Cause], deadline: Deadline) -> dict[Id, Outcome]:
+        if not deadline.allows(READ_S + SAVE_S):
+            return dict.fromkeys(causes, Outcome.POSTPONED)
         kept = self.profiles.get(causes)  # read first, so that a later write by another run supersedes this one
         items, trust = self.registry.get(causes), self.trust.get(causes)
-        drafts = {id: make_draft(id, items.get(id), trust.get(id), kept.get(id), self.maker) for id in causes}
-        drafts = self._save(self._encode(drafts), kept, causes)
-        unread = {id: draft for id, draft in drafts.items() if draft.needs_writer and draft.outcome.is_final}
-        calls = {
-            self.writer_threads.submit(describe, draft, self.maker, self.on_wait, {"event_id": causes[id].event_id}): id
-            for id, draft in unread.items()
-        }
-        try:
-            for call in as_completed(calls):  # save each reply at once: a later failure cannot discard it
-                id = calls[call]
-                before = {id: drafts[id].target}
-                drafts |= self._save(self._encode({id: call.result()}), before, causes)
-        finally:
-            for call in calls:
-                call.cancel()  # after a failed save, pending calls would be paid for in vain
+        made = {id: make_draft(id, items.get(id), trust.get(id), kept.get(id), self.maker) for id in causes}
+        encoded = self._encode(made, deadline)
+        if not deadline.allows(SAVE_S):
+            return dict.fromkeys(causes, Outcome.POSTPONED)
+        drafts = self._save(encoded, kept, causes)
+        drafts |= self._describe(drafts, causes, deadline)
         refused = [draft.target.profile for draft in drafts.values() if draft.outcome is Outcome.REFUSED]
         if refused:
             self.on_refuse([refusal for profile in refused for refusal in profile.refused])
         return {id: draft.outcome for id, draft in drafts.items()}
 
-    def _encode(self, drafts: Mapping[Id, ProfileDraft]) -> dict[Id, ProfileDraft]:
-        return encode(drafts, self.maker, self.on_wait)
+    def _describe(
+        self, drafts: Mapping[Id, ProfileDraft], causes: Mapping[Id, Cause], deadline: Deadline
+    ) -> dict[Id, ProfileDraft]:
+        """The drafts that need the writer. Each is saved at its reply: a later failure cannot discard it."""
+        unread = {id: draft for id, draft in drafts.items() if draft.needs_writer and draft.outcome.is_final}
+        calls = {
+            self.writer_threads.submit(describe, draft, self.maker, self.on_wait, {"event_id": causes[id].event_id}): id
+            for id, draft in unread.items()
+        }
+        results = {id: replace(draft, outcome=Outcome.POSTPONED) for id, draft in unread.items()}
+        pending = set(calls)
+        try:
+            while pending:
+                done, pending = wait(pending, timeout=deadline.wait_s(SAVE_S), return_when=FIRST_COMPLETED)
+                if not done:
+                    break
+                for call in done:
+                    id = calls[call]
+                    described = self._encode({id: call.result()}, deadline)
+                    if deadline.allows(SAVE_S):
+                        results |= self._save(described, {id: drafts[id].target}, causes)
+        finally:
+            for call in calls:
+                call.cancel()  # after a failed save, pending calls would be paid for in vain
+        return results
+
+    def _encode(self, drafts: Mapping[Id, ProfileDraft], deadline: Deadline) -> dict[Id, ProfileDraft]:
+        return encode(drafts, self.maker, self.on_wait, lambda work: deadline.call(work, reserve_s=SAVE_S))
 
     def _save(
         self, drafts: Mapping[Id, ProfileDraft], kept: Mapping[Id, Stored], causes: Mapping[Id, Cause]

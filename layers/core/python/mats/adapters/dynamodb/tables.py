@@ -19,9 +19,11 @@ R = TypeVar("R")
 
 _BATCH = 100
 """The most keys one BatchGetItem takes."""
-_ATTEMPTS = 6
+BATCH_ATTEMPTS = 6
 """Attempts for keys that a batch left unprocessed, with exponential backoff."""
-_FIRST_WAIT_S = 0.05
+FIRST_WAIT_S = 0.05
+TIMEOUT_S, ATTEMPTS = 5.0, 3
+"""Of each operation, unless a client is made with others."""
 
 
 class Tables:
@@ -31,8 +33,8 @@ class Tables:
         self,
         *,
         region: str = "",
-        timeout_s: float = 5,
-        attempts: int = 3,
+        timeout_s: float = TIMEOUT_S,
+        attempts: int = ATTEMPTS,
         writers: int = 16,
         session: Session | None = None,
     ) -> None:
@@ -86,8 +88,8 @@ class Tables:
             yield from self._batch(table, asked)
 
     def _batch(self, table: str, keys: list[Mapping[str, Any]]) -> Iterator[Row]:
-        wait_s = _FIRST_WAIT_S
-        for _ in range(_ATTEMPTS):
+        wait_s = FIRST_WAIT_S
+        for _ in range(BATCH_ATTEMPTS):
             answer = self._call(table, "batch_get_item", RequestItems={table: {"Keys": keys, "ConsistentRead": True}})
             yield from _part(answer, "Responses", table).get(table, ())
             keys = answer.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])

@@ -9,6 +9,7 @@ from boto3.session import Session
 from botocore.exceptions import BotoCoreError
 from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth
 from opensearchpy.exceptions import ConnectionTimeout, ImproperlyConfigured, OpenSearchException, TransportError
+from urllib3 import Timeout
 
 from mats.adapters import aws
 from mats.adapters.aws import MALFORMED, UNSIGNED
@@ -18,7 +19,7 @@ from mats.domain.text import clip
 T = TypeVar("T")
 
 _READ_S = 0.6
-_WRITE_S = 30
+WRITE_S = 30
 _MERGE_S = 1_800
 _FULL = 429
 
@@ -74,7 +75,7 @@ class Domain:
             Missing: there is no such index.
             DependencyFailed: the domain did not answer, or not for all of the index.
         """
-        params = {"request_timeout": timeout_s or self._read_s, "allow_partial_search_results": "false"}
+        params = {"request_timeout": _timeout(timeout_s or self._read_s), "allow_partial_search_results": "false"}
         return self._call(lambda: list(self._client.search(index=index, body=body, params=params)["hits"]["hits"]))
 
     def documents(self, index: str, keys: Sequence[str], *, fields: str) -> list[dict[str, Any]]:
@@ -84,7 +85,7 @@ class Domain:
             Missing: there is no such index.
             DependencyFailed: the domain did not answer, or not for all of them.
         """
-        params = {"request_timeout": self._read_s, "_source_includes": fields}
+        params = {"request_timeout": _timeout(self._read_s), "_source_includes": fields}
         body = {"ids": list(keys)}
         answers = self._call(lambda: list(self._client.mget(index=index, body=body, params=params)["docs"]))
         for reason in (str(each["error"].get("type")) for each in answers if "error" in each):
@@ -95,7 +96,7 @@ class Domain:
 
     def bulk(self, lines: str, *, index: str, refresh: str) -> list[dict[str, Any]]:
         """Write through an alias; returns the result of each action, in order."""
-        params = {"request_timeout": _WRITE_S, "refresh": refresh, "require_alias": "true"}
+        params = {"request_timeout": _timeout(WRITE_S), "refresh": refresh, "require_alias": "true"}
         return self._call(
             lambda: [
                 next(iter(item.values())) for item in self._client.bulk(body=lines, index=index, params=params)["items"]
@@ -104,14 +105,16 @@ class Domain:
 
     def delete_where(self, index: str, query: Mapping[str, Any]) -> None:
         """Delete the documents that match a query; those changed concurrently stay."""
-        params = {"request_timeout": _WRITE_S, "conflicts": "proceed", "refresh": "true"}
+        params = {"request_timeout": _timeout(WRITE_S), "conflicts": "proceed", "refresh": "true"}
         self._call(lambda: self._client.delete_by_query(index=index, body={"query": query}, params=params))
 
     def create(self, index: str, body: Mapping[str, Any]) -> bool:
         """Create an index; returns False if one of this name exists."""
         try:
             self._call(
-                lambda: self._client.indices.create(index=index, body=body, params={"request_timeout": _WRITE_S})
+                lambda: self._client.indices.create(
+                    index=index, body=body, params={"request_timeout": _timeout(WRITE_S)}
+                )
             )
         except DependencyFailed as error:
             if "resource_already_exists_exception" in str(error):
@@ -123,13 +126,13 @@ class Domain:
         """Delete an index, if it exists."""
         self._call(
             lambda: self._client.indices.delete(
-                index=index, params={"request_timeout": _WRITE_S, "ignore_unavailable": "true"}
+                index=index, params={"request_timeout": _timeout(WRITE_S), "ignore_unavailable": "true"}
             )
         )
 
     def refresh(self, index: str) -> None:
         """Make every write visible to searches."""
-        self._call(lambda: self._client.indices.refresh(index=index, params={"request_timeout": _WRITE_S}))
+        self._call(lambda: self._client.indices.refresh(index=index, params={"request_timeout": _timeout(WRITE_S)}))
 
     def merge(self, index: str, *, wait: bool = True) -> None:
         """Force-merge an index to one segment: searches are faster until much of it is rewritten.
@@ -137,7 +140,7 @@ class Domain:
         A managed domain ends a request after minutes; without `wait`, the merge continues in the background.
         """
         params = {
-            "request_timeout": _MERGE_S if wait else _WRITE_S,
+            "request_timeout": _timeout(_MERGE_S if wait else WRITE_S),
             "max_num_segments": 1,
             "wait_for_completion": str(wait).lower(),
         }
@@ -167,6 +170,11 @@ class Domain:
             raise DependencyFailed(
                 f"OpenSearch's response cannot be parsed ({type(error).__name__}); check proxies and the address"
             ) from error
+
+
+def _timeout(seconds: float) -> Timeout:
+    """Of a request: this long for reading, less for connecting."""
+    return Timeout(connect=min(seconds, aws.CONNECT_S), read=seconds)
 
 
 def _meaning(error: TransportError) -> DependencyFailed:
