@@ -9,7 +9,7 @@ from constructs import Construct
 from infra.constructs.event_path import EventPath
 from infra.constructs.foundation import Foundation
 from infra.constructs.function import Function, Limits, common, environment
-from infra.constructs.search_domain import INDEX
+from infra.constructs.search_domain import INDEX, INDEX_DENIED
 from infra.layers import core_layer, vendor_layer
 
 TIMEOUT_S = 300
@@ -54,7 +54,7 @@ class EnrichmentFunction(Construct):
             *(f"dynamodb:{call}" for call in ("GetItem", "BatchGetItem", "PutItem", "UpdateItem")),
         )
         path.bus.grant_put_events_to(made.role)
-        on.domain.allow(made.role, INDEX)
+        on.domain.allow(made.role, INDEX, denied=INDEX_DENIED)
         made.allow([*models.writer_statements(), *models.encoder_statements()])
         made.function.add_event_source(
             sources.SqsEventSource(

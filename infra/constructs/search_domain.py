@@ -1,6 +1,6 @@
 """The OpenSearch domain; each role is allowed single paths of it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 
 from aws_cdk import Aws, CfnOutput, RemovalPolicy
@@ -15,14 +15,19 @@ from infra.constructs.nag import HERE, accept, accept_wildcards
 from infra.constructs.network import Network
 from infra.context import Context
 
-SEARCH = {"es:ESHttpPost": [f"capabilities*/_{call}" for call in ("search", "msearch", "count", "mget")]}
-"""Calls of discovery: queries, which OpenSearch takes as POST."""
-INDEX = {
-    "es:ESHttpPost": ["capabilities-*/_bulk"],
+Calls = Mapping[str, Sequence[str]]
+"""Paths of the domain by IAM action. A `*` also matches `/`: `x*/_search` matches `x/_doc/_search`, a write."""
+
+SEARCH: Calls = {"es:ESHttpPost": ["capabilities/_search", "capabilities/_mget"]}
+"""Calls of discovery: queries, which OpenSearch takes as POST. No wildcard, so it can write nothing."""
+INDEX: Calls = {
+    "es:ESHttpPost": ["capabilities-*-write/_bulk"],
     "es:ESHttpPut": ["capabilities-*"],
     "es:ESHttpGet": ["_alias/capabilities"],
 }
 """Calls of enrichment: write documents, and create the first index with its alias if there is none."""
+INDEX_DENIED: Calls = {"es:ESHttpPost": ["capabilities-*/*/*"], "es:ESHttpPut": ["capabilities-*/*"]}
+"""What the wildcards of INDEX would also allow: `_doc/x-write/_bulk`, `_settings`, `_mapping`, `_alias/x`."""
 
 
 def _name(context: Context) -> str:
@@ -79,15 +84,22 @@ class SearchDomain(Construct):
         CfnOutput(self, "Endpoint", value=self.domain.domain_endpoint).override_logical_id("IndexEndpoint")
         self._accept(network)
 
-    def allow(self, role: iam.IRole, calls: dict[str, list[str]]) -> None:
-        """Allow a role these methods on these paths, in its policy and in that of the domain."""
-        for action, paths in calls.items():
-            resources = [f"{self.arn}/{path}" for path in paths]
-            role.add_to_principal_policy(iam.PolicyStatement(actions=[action], resources=resources))
+    def allow(self, role: iam.IRole, calls: Calls, *, denied: Calls | None = None) -> None:
+        """Allow a role these calls but for those denied, in its policy and in that of the domain."""
+        for effect, each in ((iam.Effect.ALLOW, calls), (iam.Effect.DENY, denied or {})):
+            for action, paths in each.items():
+                resources = [f"{self.arn}/{path}" for path in paths]
+                role.add_to_principal_policy(iam.PolicyStatement(effect=effect, actions=[action], resources=resources))
+                self._callers.add_statements(
+                    iam.PolicyStatement(
+                        effect=effect,
+                        principals=[iam.ArnPrincipal(role.role_arn)],
+                        actions=[action],
+                        resources=resources,
+                    )
+                )
+        for paths in calls.values():
             self.accept_paths(role, paths, "Indices have suffixes that change with each reindex; the methods are named")
-            self._callers.add_statements(
-                iam.PolicyStatement(principals=[iam.ArnPrincipal(role.role_arn)], actions=[action], resources=resources)
-            )
 
     def accept_paths(self, where: IConstruct, paths: Iterable[str], reason: str) -> None:
         """Accept wildcards in paths of this domain."""

@@ -34,6 +34,18 @@ def test_statements_allow_by_wildcards_and_a_denial_wins(action: str, resource: 
     assert iam.allowed(policy, action, resource) is expected
 
 
+@pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)], ids=["denied last", "denied first"])
+def test_a_denial_of_paths_below_leaves_the_path_itself(order: slice) -> None:
+    domain = "arn:aws:es:r:a:domain/mats"
+    policy = [
+        allow(["es:ESHttpPut"], f"{domain}/x-*"),
+        {**allow(["es:ESHttpPut"], f"{domain}/x-*/*"), "Effect": "Deny"},
+    ]
+    puts = ["x-1", "x-1/", "x-1/_settings", "x-1,y/_mapping", "x-", "y"]
+    allowed = [path for path in puts if iam.allowed(policy[order], "es:ESHttpPut", f"{domain}/{path}")]
+    assert allowed == ["x-1", "x-"]
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -123,20 +123,8 @@ def test_discovery_reads_but_cannot_write(any_deployment: Deployment):
     assert {a.split(":")[0] for one in allowed for a in texts(one["Action"])} <= {
         "es", "dynamodb", "bedrock", "logs", "ec2", "kms",
     }  # fmt: skip
-    for path in (
-        "capabilities-1/_bulk",
-        "_bulk",
-        "capabilities-1/_delete_by_query",
-        "capabilities-1/_doc/a",
-        "_aliases",
-    ):
-        assert not iam.allowed(allowed, "es:ESHttpPost", domain_path(any_deployment, path)), path
-
-
-def test_discovery_may_ask_what_it_asks(any_deployment: Deployment):
-    allowed = allows(any_deployment, "discovery")
-    for call in ("_search", "_msearch", "_mget", "_count"):
-        assert iam.allowed(allowed, "es:ESHttpPost", domain_path(any_deployment, f"capabilities/{call}"))
+    queries = [arn for one in allowed if actions([one], "es") for arn in texts(one["Resource"])]
+    assert queries == [domain_path(any_deployment, f"capabilities/{call}") for call in ("_search", "_mget")]
 
 
 def test_enrichment_may_write_and_make_an_index_and_nothing_else(trial: Deployment):
@@ -147,8 +135,13 @@ def test_enrichment_may_write_and_make_an_index_and_nothing_else(trial: Deployme
         ("Get", "_alias/capabilities"),
     ):
         assert iam.allowed(allowed, f"es:ESHttp{action}", domain_path(trial, path)), (action, path)
-    for path in ("_aliases", "capabilities-1/_delete_by_query", "capabilities/_search", "_bulk"):
+    for path in (
+        "_aliases", "capabilities-1/_delete_by_query", "capabilities/_search", "_bulk", "capabilities-1/_bulk",
+        "capabilities-1/_doc/_bulk", "capabilities-1-write/_doc/x-write/_bulk",
+    ):  # fmt: skip
         assert not iam.allowed(allowed, "es:ESHttpPost", domain_path(trial, path)), path
+    for path in ("_settings", "_mapping", "_alias/a", "_doc/a", "_block/write", ""):
+        assert not iam.allowed(allowed, "es:ESHttpPut", domain_path(trial, f"capabilities-1/{path}")), path
     assert actions(allowed, "es") == {"es:ESHttpPost", "es:ESHttpPut", "es:ESHttpGet"}
 
 
