@@ -71,7 +71,7 @@ def answers(name: str, settings: Settings, *, at_once: int = 1) -> dict[str, Sys
     """The answers of a variant by name, by models that remember only what is on disk."""
     dataset, models = a_dataset(), Models(settings)
     assert models.lacking(VARIANTS[name].needs) == ""
-    with Workbench(dataset=dataset, settings=settings, models=models) as bench:
+    with Workbench(dataset=dataset, models=models) as bench:
         return dict(ask(VARIANTS[name].build(bench), dataset.queries, at_once=at_once))
 
 
@@ -197,7 +197,7 @@ def test_an_answer_without_its_query_vector_is_a_failure(server, settings, name)
 def test_a_registry_with_a_failed_model_is_not_measured(server, settings, operation):
     server.play = lambda exchange: Refuse("ValidationException", "out of") if exchange.operation == operation else None
     models = Models(settings)
-    bench = Workbench(dataset=a_dataset(), settings=settings, models=models, writer=models.writer)
+    bench = Workbench(dataset=a_dataset(), models=models, writer=models.writer)
     with bench, pytest.raises(DependencyFailed, match=r"cannot be filled.*out of"):
         _ = bench.discover
 
@@ -205,7 +205,7 @@ def test_a_registry_with_a_failed_model_is_not_measured(server, settings, operat
 def test_an_enriched_registry_is_written_once(server, settings):
     for asked in (5, 5):
         models = Models(settings)
-        with Workbench(dataset=a_dataset(), settings=settings, models=models, writer=models.writer) as bench:
+        with Workbench(dataset=a_dataset(), models=models, writer=models.writer) as bench:
             profiles = bench.discover.retrieve.index.fetch([Id("n/t0")])
         assert profiles[Id("n/t0")].enriched
         assert len(converse(server)) == asked
@@ -261,7 +261,7 @@ class TestCostEstimate:
 
 
 def test_results_name_the_model_and_count_what_failed(server, settings):
-    with Workbench(dataset=a_dataset(), settings=settings, models=Models(settings)) as bench:
+    with Workbench(dataset=a_dataset(), models=Models(settings)) as bench:
         results = score(bench, VARIANTS["pipeline-hybrid"])
     assert (results["llm"], results["prompt"]) == (settings.rerank_model, VARIANTS["pipeline-hybrid"].prompt())
     assert (results["failed"], results["calls"], results["replayed"]) == (0, 5, 0)

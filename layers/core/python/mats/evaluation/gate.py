@@ -47,7 +47,7 @@ def read_baseline(path: Path) -> dict[str, Any]:
 def measure(dataset: Dataset, models: Models, *, indexed: Progress = no_progress, asked: Progress = no_progress) -> Any:
     """The measures of the first stage as shipped on the queries with relevant capabilities, as in a baseline."""
     served = replace(dataset, queries=[query for query in dataset.queries if query.relevant])
-    with Workbench(dataset=served, settings=models.settings, models=models, indexed=indexed) as bench:
+    with Workbench(dataset=served, models=models, indexed=indexed) as bench:
         answers = VARIANTS[_SHIPPED].answers(bench, progress=asked)
     return {"data_sha256": dataset.digest, "metrics": metrics_json(answers, served)}
 

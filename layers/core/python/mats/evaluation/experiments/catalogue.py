@@ -35,5 +35,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
 
 def estimate_costs(context: ExperimentContext, names: Sequence[str]) -> list[CostEstimate]:
     """The cost of these experiments; answers that several of them share are counted once."""
+    if context.models.lacking({"llm"}):
+        return []
     estimators = dict.fromkeys(EXPERIMENTS[name].estimate_costs for name in names)
     return [one for estimator in estimators for one in estimator(context)]

@@ -69,7 +69,7 @@ class ExperimentContext:
 
     def bench_of(self, dataset: Dataset, *, writer: Writer | None = None) -> Workbench:
         """A workbench for any data set, for the caller to close; with a writer its profiles are enriched."""
-        return Workbench(dataset=dataset, settings=self.models.settings, models=self.models, writer=writer)
+        return Workbench(dataset=dataset, models=self.models, writer=writer)
 
     def answers(self, name: str, variant: str) -> Answers | str:
         """The answers of a system to every query of a set, or why it cannot run."""

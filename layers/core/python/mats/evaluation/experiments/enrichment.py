@@ -84,8 +84,6 @@ def enrichment(context: ExperimentContext) -> dict[str, Any]:
 
 
 def estimate_costs(context: ExperimentContext) -> list[CostEstimate]:
-    if context.models.lacking({"llm"}):
-        return []
     pool = sample_pool(context.dataset(DATASET))
     settings, size = context.models.settings, len(pool.registrations)
     return [estimate_writing_cost(settings, size, what=f"describing {name} {DATASET}") for name in LEVELS]

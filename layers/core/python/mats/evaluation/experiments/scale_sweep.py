@@ -52,8 +52,6 @@ def scale_sweep(context: ExperimentContext) -> dict[str, Any]:
 
 
 def estimate_costs(context: ExperimentContext) -> list[CostEstimate]:
-    if context.models.lacking({"llm"}):
-        return []
     dataset = context.dataset(DATASET)
     queries = len(query_slice(dataset))
     return [one for size in _sizes(dataset) for one in context.cost_estimates(queries, f"{size:,} of {DATASET}")]

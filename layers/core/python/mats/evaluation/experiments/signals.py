@@ -34,8 +34,6 @@ def signals(context: ExperimentContext) -> dict[str, Any]:
 
 def estimate_costs(context: ExperimentContext) -> list[CostEstimate]:
     """The cost of reranking the sample's queries once, for all combinations of signals."""
-    if context.models.lacking({"llm"}):
-        return []
     queries = len(sample().queries)
     return [estimate_cost(VARIANTS["pipeline-hybrid"], context.models.settings, queries, what="sample")]
 

@@ -24,6 +24,8 @@ from mats.usecases.discover import Discover
 from mats.usecases.retrieve import Retrieve, Retrieved
 from mats.usecases.stages import Stages
 
+_CALLS_AT_ONCE = 8
+"""Of an LLM; other systems answer one query at a time, because their latency is measured."""
 FirstStage: TypeAlias = Callable[[Discover], Discover]
 """Changes the retrieval of a pipeline."""
 
@@ -41,7 +43,7 @@ class Variant:
 
     def answers(self, bench: Workbench, *, progress: Progress = no_progress) -> Answers:
         """The answers to the queries of a workbench's data set."""
-        at_once = bench.models.at_once(self.needs)
+        at_once = _CALLS_AT_ONCE if "llm" in self.needs else 1
         return ask(self.build(bench), bench.dataset.queries, at_once=at_once, progress=progress)
 
 
@@ -70,7 +72,7 @@ def dense(discover: Discover, *, measures_bm25: bool = False) -> Discover:
 
 
 def _plain_bm25(bench: Workbench) -> RankingSystem:
-    plain, k = PlainBm25(bench.dataset.registrations), bench.settings.k
+    plain, k = PlainBm25(bench.dataset.registrations), bench.models.settings.k
 
     def answer(query: JudgedQuery) -> SystemAnswer:
         ids = plain.search(query.text, k)
@@ -95,7 +97,9 @@ def _pipeline(name: str, description: str, first_stage: FirstStage, *needs: str)
         description=description,
         needs=frozenset(needs),
         prompt=lambda: bootstrap.prompt("rerank").hash,
-        build=lambda bench: reranked_system(first_stage(bench.discover), bench.models, bench.settings.rerank_model),
+        build=lambda bench: reranked_system(
+            first_stage(bench.discover), bench.models, bench.models.settings.rerank_model
+        ),
     )
 
 
@@ -108,14 +112,14 @@ def _picker(
         description=description,
         needs=frozenset({"llm"}),
         prompt=lambda: conversation.prompt(name).hash,
-        build=lambda bench: system(bench.dataset.registrations, bench.models.chat(bench.settings.rerank_model)),
+        build=lambda bench: system(bench.dataset.registrations, bench.models.chat(bench.models.settings.rerank_model)),
     )
 
 
 _ALL = (
     Variant(
         name="regex", description="every word of the query as a pattern, no model",
-        build=lambda bench: Regex(bench.dataset.registrations, bench.settings.k),
+        build=lambda bench: Regex(bench.dataset.registrations, bench.models.settings.k),
     ),
     _picker("full-ctx", "the whole registry in one prompt, a model picks", FullContext),
     _picker("search-and-pick", "a model searches with plain BM25, then picks", SearchAndPick),

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mats import bootstrap
 from mats.adapters.bedrock.converse import Converse
@@ -15,8 +15,6 @@ from mats.settings import DEFAULT_ENCODER, TITAN, Settings
 
 if TYPE_CHECKING:
     from mats.adapters.bedrock.factory import Bedrock
-
-_CALLS_AT_ONCE = 8
 
 
 class PaperEncoder(NamedTuple):
@@ -97,13 +95,3 @@ class Models:
         if "encoder" in needs and self.encoder is None:
             return "needs an encoder: MATS_ENCODER is none"
         return ""
-
-    def at_once(self, needs: Collection[str]) -> int:
-        """The number of concurrent queries: one where latency is measured, more where an LLM is waited for."""
-        return _CALLS_AT_ONCE if "llm" in needs else 1
-
-    def to_json(self, needs: Collection[str]) -> dict[str, Any]:
-        return {
-            "encoder": self.encoder.name if "encoder" in needs and self.encoder else None,
-            "llm": self.settings.rerank_model if "llm" in needs else None,
-        }

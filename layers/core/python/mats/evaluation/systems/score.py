@@ -13,13 +13,14 @@ from mats.evaluation.systems.workbench import Workbench
 
 def score(bench: Workbench, variant: Variant, *, progress: Progress = no_progress) -> dict[str, Any]:
     """Ask a system every query of a workbench's data set; measures, intervals, sizes, models and usage."""
-    answers = variant.answers(bench, progress=progress)
+    answers, models = variant.answers(bench, progress=progress), bench.models
     estimates = {name: estimate(v) for name, v in per_query(run_of(answers), bench.dataset.queries).items()}
     return {
         **dataset_json(bench.dataset),
         "variant": variant.name,
-        "k": bench.settings.k,
-        **bench.models.to_json(variant.needs),
+        "k": models.settings.k,
+        "encoder": models.encoder.name if "encoder" in variant.needs and models.encoder else None,
+        "llm": models.settings.rerank_model if "llm" in variant.needs else None,
         "prompt": variant.prompt() or None,
         "metrics": {name: round(e.mean, 4) for name, e in estimates.items()},
         "intervals_95": {name: [round(e.low, 4), round(e.high, 4)] for name, e in estimates.items()},

@@ -85,7 +85,6 @@ class Workbench:
     """
 
     dataset: Dataset
-    settings: Settings
     models: Models
     writer: Writer | None = None
     indexed: Progress = no_progress

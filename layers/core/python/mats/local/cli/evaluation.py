@@ -78,7 +78,7 @@ def _measure(models: "Models", chosen: "Variant", dataset: "Dataset", *, yes: bo
     with (
         bar("Indexing", len(dataset.registrations)) as indexed,
         bar("Asking", len(dataset.queries)) as asked,
-        Workbench(dataset=dataset, settings=models.settings, models=models, indexed=indexed) as bench,
+        Workbench(dataset=dataset, models=models, indexed=indexed) as bench,
     ):
         if "llm" in chosen.needs:
             confirm_cost([estimate_cost(chosen, models.settings, len(dataset.queries))], yes=yes)

@@ -32,7 +32,7 @@ def appworld(folder: Path, *, agents: bool = False) -> JudgedSet:
     queries: dict[str, dict[str, Any]] = {}
     qrels: dict[tuple[str, str], int] = {}
     splits = _splits(data)
-    for task in _tasks(data):
+    for task in sorted(specs.parent for specs in (data / "tasks").glob("*/specs.json")):
         labels = _labels(task, "required_apps.json" if agents else "required_apis.json")
         gold = {label for label in labels if label.split(".")[0] not in HELPERS}
         counts["label of a helper app"] += len(labels) - len(gold)
@@ -133,10 +133,6 @@ def _apps(apis: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
         }
         for app, own in apps.items()
     }
-
-
-def _tasks(data: Path) -> list[Path]:
-    return sorted(path.parent for path in (data / "tasks").glob("*/specs.json"))
 
 
 def _instruction(task: Path) -> str:

@@ -68,16 +68,10 @@ def rows(path: Path) -> Iterator[SourceRow]:
     Raises:
         SourceInvalid: the file cannot be read, or a row is not an object.
     """
-    if path.name.endswith(".parquet"):
-        return _parquet(path)
-    text = _text(path)
-    if ".jsonl" in path.name:
-        return _lines(path, text)
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return _lines(path, text)  # files of JSON lines are often named .json
-    return _items(path, value)
+    for where, value in _parquet(path) if path.name.endswith(".parquet") else _json(path):
+        if not isinstance(value, dict):
+            raise SourceInvalid([Fault(where, f"must be a JSON object, not {type(value).__name__}")])
+        yield SourceRow(where, value)
 
 
 def document(path: Path) -> Any:
@@ -86,10 +80,7 @@ def document(path: Path) -> Any:
     Raises:
         SourceInvalid: it cannot be read.
     """
-    try:
-        return json.loads(_text(path))
-    except (ValueError, RecursionError) as error:
-        raise SourceInvalid([Fault(str(path), f"is not JSON: {error}")]) from error
+    return _parse(_text(path), str(path))
 
 
 def _text(path: Path) -> str:
@@ -100,32 +91,35 @@ def _text(path: Path) -> str:
         raise SourceInvalid([Fault(str(path), f"cannot be read as UTF-8 text: {error}")]) from error
 
 
-def _lines(path: Path, text: str) -> Iterator[SourceRow]:
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise SourceInvalid([Fault(f"{path}, line {number}", f"is not JSON: {error}")]) from error
-        yield _row(f"{path}, line {number}", value)
+def _parse(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SourceInvalid([Fault(where, f"is not JSON: {error}")]) from error
 
 
-def _items(path: Path, value: Any) -> Iterator[SourceRow]:
-    """Rows of a list, of a single object, or of an object of rows by id."""
+def _json(path: Path) -> Iterator[tuple[str, Any]]:
+    """The rows of JSON lines, of a list, of a single object, or of an object of rows by id."""
+    text = _text(path)
+    if ".jsonl" in path.name:
+        return _lines(path, text)
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return _lines(path, text)  # files of JSON lines are often named .json
     if isinstance(value, dict) and "id" not in value and value and all(isinstance(v, dict) for v in value.values()):
         value = [{"id": id, **row} for id, row in value.items()]
-    for number, row in enumerate(value if isinstance(value, list) else [value], start=1):
-        yield _row(f"{path}, row {number}", row)
+    values = value if isinstance(value, list) else [value]
+    return ((f"{path}, row {number}", row) for number, row in enumerate(values, start=1))
 
 
-def _row(where: str, value: Any) -> SourceRow:
-    if not isinstance(value, dict):
-        raise SourceInvalid([Fault(where, f"must be a JSON object, not {type(value).__name__}")])
-    return SourceRow(where, value)
+def _lines(path: Path, text: str) -> Iterator[tuple[str, Any]]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            yield (where := f"{path}, line {number}"), _parse(line, where)
 
 
-def _parquet(path: Path) -> Iterator[SourceRow]:
+def _parquet(path: Path) -> Iterator[tuple[str, Any]]:
     try:
         parquet: Any = import_module("pyarrow.parquet")  # 50 MB, for this format only
     except ImportError as error:
@@ -135,5 +129,4 @@ def _parquet(path: Path) -> Iterator[SourceRow]:
         table = parquet.read_table(path).to_pylist()
     except (OSError, ValueError) as error:  # pyarrow's errors are subclasses
         raise SourceInvalid([Fault(str(path), f"cannot be read as parquet: {error}")]) from error
-    for number, row in enumerate(table, start=1):
-        yield _row(f"{path}, row {number}", row)
+    return ((f"{path}, row {number}", row) for number, row in enumerate(table, start=1))

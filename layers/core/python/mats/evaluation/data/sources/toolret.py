@@ -47,17 +47,13 @@ def toolret(folder: Path, *, whole: bool = False) -> JudgedSet:
     documents = _documents(copy, whole)
     ids, alias = _deduplicate(copy, documents, broken)
     corpus = {id: {"type": "tool", **_tool(id, documents[id])} for id in ids}
-    qrels: dict[tuple[str, str], int] = {}
-    for (query, label), grade in copy.labels.items():
-        at = query, alias.get(label, label)
-        qrels[at] = max(grade, qrels.get(at, 0))
     suspicions = tuple(
         f"{source}: most labels embed one document, so they are meaningless; only the first is registered"
         for source in sorted(broken)
     )
     return JudgedSet(
-        corpus=corpus, queries=copy.queries, qrels=qrels, left_out=dict(sorted(copy.counts.items())),
-        suspicions=suspicions,
+        corpus=corpus, queries=copy.queries, qrels=_rename(copy.labels, alias),
+        left_out=dict(sorted(copy.counts.items())), suspicions=suspicions,
     )  # fmt: skip
 
 
@@ -67,13 +63,18 @@ def agents(tools: JudgedSet) -> JudgedSet:
     for id, row in tools.corpus.items():
         groups[f"{row['source']}/{row['provider']}" if row.get("provider") else id].append(id)
     agent_of = {id: name for name, ids in groups.items() for id in ids}
-    qrels: dict[tuple[str, str], int] = {}
-    for (query, label), grade in tools.qrels.items():
-        at = query, agent_of.get(label, label)
-        qrels[at] = max(grade, qrels.get(at, 0))
     corpus = {name: _agent([tools.corpus[id] for id in sorted(ids)]) for name, ids in groups.items()}
     left_out = {**tools.left_out, "tools grouped into an agent with others": len(tools.corpus) - len(corpus)}
-    return replace(tools, corpus=corpus, qrels=qrels, left_out=left_out)
+    return replace(tools, corpus=corpus, qrels=_rename(tools.qrels, agent_of), left_out=left_out)
+
+
+def _rename(qrels: Mapping[tuple[str, str], int], names: Mapping[str, str]) -> dict[tuple[str, str], int]:
+    """Grades under the new names of labels; where two become one, the higher grade."""
+    renamed: dict[tuple[str, str], int] = {}
+    for (query, label), grade in qrels.items():
+        at = query, names.get(label, label)
+        renamed[at] = max(grade, renamed.get(at, 0))
+    return renamed
 
 
 def _agent(tools: list[Mapping[str, Any]]) -> dict[str, Any]:
