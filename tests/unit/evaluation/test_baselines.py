@@ -12,7 +12,7 @@ from mats.domain.text import LUCENE_STOP_WORDS
 from mats.evaluation.systems.chat_model import ANY, FREE
 from mats.evaluation.systems.conversation import list_line
 from mats.evaluation.systems.full_context import BUDGET, FullContext
-from mats.evaluation.systems.regex import Regex
+from mats.evaluation.systems.keyword_search import Regex
 from mats.evaluation.systems.search_and_pick import DESCRIPTION_CHARS, PAGE, ROUNDS, SearchAndPick
 from mats.evaluation.systems.trial_and_error import PAGE as LISTED
 from mats.evaluation.systems.trial_and_error import ROUNDS as TRIES
@@ -63,7 +63,7 @@ class TestFullContext:
         chat = ScriptedChat([calls(("pick", {"line": 3}))])
         answer = FullContext(registry(5), chat)(asked())
         assert answer.ranked == ("n/t002",)
-        assert (answer.failed, answer.unseen, answer.calls, answer.cached) == ("", 0, 1, 0)
+        assert (answer.failed, answer.calls, answer.cached) == ("", 1, 0)
         assert (answer.usage.input_tokens, answer.took_ms) == (100, {"llm": 5.0})
         assert answer.retrieved == ("n/t000", "n/t001", "n/t002", "n/t003", "n/t004")
 
@@ -105,15 +105,14 @@ class TestFullContext:
         assert system(asked()).ranked == ("b/pay",)
 
     @given(budget=st.integers(0, 400), count=st.integers(0, 12))
-    def test_capabilities_beyond_the_budget_are_counted_as_unseen(self, budget, count):
+    def test_capabilities_beyond_the_budget_are_not_listed(self, budget, count):
         chat = ScriptedChat([words("")])
         system = FullContext(registry(count), chat, budget=budget)
-        answer = system(asked())
+        system(asked())
         lines = [list_line(n + 1, r) for n, r in enumerate(sorted(registry(count), key=lambda r: r.name))]
         shown = len(system.listed_ids)
         assert sum(len(each) + 1 for each in lines[:shown]) <= budget
         assert shown == count or sum(len(each) + 1 for each in lines[: shown + 1]) > budget
-        assert shown + answer.unseen == count
         assert [each in chat.heard[0].told for each in lines] == [True] * shown + [False] * (count - shown)
 
     def test_the_budget_is_the_papers(self):

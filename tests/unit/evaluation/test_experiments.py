@@ -12,9 +12,9 @@ from mats.evaluation import gate
 from mats.evaluation.data.datasets import Dataset, DatasetInvalid, JudgedQuery
 from mats.evaluation.experiments import enrichment, scale_sweep
 from mats.evaluation.experiments.context import ExperimentContext, first_is_right, has_candidate
-from mats.evaluation.experiments.decomposition import category
 from mats.evaluation.experiments.first_stage import reciprocal_ranks
-from mats.evaluation.experiments.kinds import first_of_kind
+from mats.evaluation.experiments.operation import first_of_kind
+from mats.evaluation.experiments.whole_systems import category
 from mats.evaluation.measures import mcnemar
 from mats.evaluation.systems.base import SystemAnswer, ask, run_of
 from mats.evaluation.systems.models import Models

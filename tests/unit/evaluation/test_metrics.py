@@ -10,7 +10,7 @@ from mats.domain.capability import Id
 from mats.evaluation.calibration.scale import TRUSTED, CandidateScores, fit, fit_spread
 from mats.evaluation.data.datasets import DatasetInvalid, JudgedQuery, load, sets_in
 from mats.evaluation.measures import MEASURES, estimate, per_query
-from mats.evaluation.systems.plain_bm25 import PlainBm25
+from mats.evaluation.systems.keyword_search import PlainBm25
 from tests.builders import a_registration
 
 

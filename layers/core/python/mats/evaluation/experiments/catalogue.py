@@ -3,13 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mats.evaluation.experiments import enrichment, main_table, scale_sweep, signals
-from mats.evaluation.experiments.abstention import abstention
+from mats.evaluation.experiments import enrichment, first_stage, operation, scale_sweep, signals, whole_systems
 from mats.evaluation.experiments.context import ExperimentContext
-from mats.evaluation.experiments.decomposition import decomposition
-from mats.evaluation.experiments.efficiency import efficiency
-from mats.evaluation.experiments.first_stage import field_weights, first_stage
-from mats.evaluation.experiments.kinds import kinds
 from mats.evaluation.systems.costs import CostEstimate
 
 
@@ -19,16 +14,16 @@ class Experiment(NamedTuple):
 
 
 EXPERIMENTS: Mapping[str, Experiment] = {
-    "main": Experiment(main_table.main_table, main_table.estimate_costs),
+    "main": Experiment(whole_systems.main_table, whole_systems.estimate_costs),
     "scale": Experiment(scale_sweep.scale_sweep, scale_sweep.estimate_costs),
-    "decomposition": Experiment(decomposition, main_table.estimate_costs),
+    "decomposition": Experiment(whole_systems.decomposition, whole_systems.estimate_costs),
     "enrichment": Experiment(enrichment.enrichment, enrichment.estimate_costs),
     "signals": Experiment(signals.signals, signals.estimate_costs),
-    "first-stage": Experiment(first_stage),
-    "field-weights": Experiment(field_weights),
-    "efficiency": Experiment(efficiency, main_table.estimate_costs),
-    "kinds": Experiment(kinds),
-    "abstention": Experiment(abstention),
+    "first-stage": Experiment(first_stage.first_stage),
+    "field-weights": Experiment(first_stage.field_weights),
+    "efficiency": Experiment(whole_systems.efficiency, whole_systems.estimate_costs),
+    "kinds": Experiment(operation.kinds),
+    "abstention": Experiment(operation.abstention),
 }
 """In the order of the report; results are written to `experiment-NAME.json`."""
 

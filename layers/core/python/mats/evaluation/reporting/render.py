@@ -11,10 +11,9 @@ from mats.evaluation.reporting import html_page, markdown
 from mats.evaluation.reporting.cells import Figure, PaperRow, Section, Table, comma_list
 from mats.evaluation.reporting.component_sections import enrichment, field_weights, first_stage, signals
 from mats.evaluation.reporting.operation_sections import abstention, efficiency, kinds
-from mats.evaluation.reporting.paper_tables import paper_tables
 from mats.evaluation.reporting.results import Json, ResultsInvalid, paper, read_results
 from mats.evaluation.reporting.style import png, style_context, svg
-from mats.evaluation.reporting.system_sections import decomposition, main, scale
+from mats.evaluation.reporting.system_sections import decomposition, main, paper_tables, scale
 
 TITLE = "The paper's experiments, measured"
 SECTIONS: Mapping[str, Callable[[Json, Json], Section]] = {

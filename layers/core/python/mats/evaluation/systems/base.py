@@ -25,7 +25,7 @@ class SystemAnswer:
     """The result of one query.
 
     `ranked` is best first; a system that picks returns one id or none. `retrieved` are the candidates of its first
-    stage. `unseen` counts capabilities that did not fit into the model's context. `usage` and `took_ms` are those of
+    stage. `usage` and `took_ms` are those of
     the original calls, also where `cached` of the `calls` had a reply in the cache and cost nothing.
     """
 
@@ -35,7 +35,6 @@ class SystemAnswer:
     took_ms: Mapping[str, float] = field(default_factory=dict)
     failed: str = ""
     """The error of a model call without a usable result; the query counts as a miss."""
-    unseen: int = 0
     calls: int = 0
     cached: int = 0
 

@@ -14,9 +14,8 @@ from mats.evaluation.systems import conversation
 from mats.evaluation.systems.base import Answers, Progress, RankingSystem, SystemAnswer, ask, no_progress
 from mats.evaluation.systems.chat_model import ChatModel
 from mats.evaluation.systems.full_context import FullContext
+from mats.evaluation.systems.keyword_search import PlainBm25, Regex
 from mats.evaluation.systems.pipeline import reranked_system, shortlist_system
-from mats.evaluation.systems.plain_bm25 import PlainBm25
-from mats.evaluation.systems.regex import Regex
 from mats.evaluation.systems.search_and_pick import SearchAndPick
 from mats.evaluation.systems.trial_and_error import TrialAndError
 from mats.evaluation.systems.workbench import Workbench
@@ -97,9 +96,7 @@ def _pipeline(name: str, description: str, first_stage: FirstStage, *needs: str)
         description=description,
         needs=frozenset(needs),
         prompt=lambda: bootstrap.prompt("rerank").hash,
-        build=lambda bench: reranked_system(
-            first_stage(bench.discover), bench.models, bench.models.settings.rerank_model
-        ),
+        build=lambda bench: reranked_system(first_stage(bench.discover), bench.models),
     )
 
 

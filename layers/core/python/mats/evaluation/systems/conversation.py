@@ -99,9 +99,7 @@ class Conversation:
             raise NoPick(f"the model refused ({turn.stop})")
         return turn
 
-    def answer(
-        self, converse: Callable[[], Id | None], *, retrieved: Sequence[Id] = (), unseen: int = 0
-    ) -> SystemAnswer:
+    def answer(self, converse: Callable[[], Id | None], *, retrieved: Sequence[Id]) -> SystemAnswer:
         """What `converse` picks, with the cost of the whole conversation; a failure if it raises NoPick.
 
         Raises:
@@ -120,7 +118,6 @@ class Conversation:
             usage=Usage.total(turn.usage for turn in self.turns),
             took_ms={"llm": sum(turn.took_ms for turn in self.turns)} if self.turns else {},
             failed=failed,
-            unseen=unseen,
             calls=len(self.turns),
             cached=sum(turn.cached for turn in self.turns),
         )

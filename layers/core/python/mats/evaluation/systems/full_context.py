@@ -36,7 +36,6 @@ class FullContext:
         lines = lines[: sum(end <= budget for end in ends)]
         self.listed_ids: tuple[Id, ...] = tuple(each.id for each in ordered[: len(lines)])
         self._names = [each.name for each in ordered[: len(lines)]]
-        self._unseen = len(ordered) - len(lines)
         self._registry = fill_template(self._prompt.parts["registry"], {"lines": "\n".join(lines)})
 
     def __call__(self, query: JudgedQuery) -> SystemAnswer:
@@ -44,9 +43,7 @@ class FullContext:
         conversation = Conversation.about(
             query, self._chat, self._prompt, context=[self._registry], max_tokens=_MAX_TOKENS
         )
-        return conversation.answer(
-            lambda: self._pick(conversation.next_turn("pick")), retrieved=self.listed_ids, unseen=self._unseen
-        )
+        return conversation.answer(lambda: self._pick(conversation.next_turn("pick")), retrieved=self.listed_ids)
 
     def _pick(self, turn: ModelTurn) -> Id | None:
         arguments = next((call.arguments for call in turn.calls if call.tool == "pick"), None)

@@ -23,8 +23,8 @@ def shortlist_system(discover: Discover, *, kinds: Sequence[Kind] = ()) -> Ranki
     return answer
 
 
-def reranked_system(discover: Discover, models: Models, model: str) -> RankingSystem:
-    """A system that answers with the whole shortlist, reranked by a Converse model, by the paper's plain weights.
+def reranked_system(discover: Discover, models: Models) -> RankingSystem:
+    """A system that answers with the whole shortlist, reranked by the settings' model, by the paper's plain weights.
 
     Public data has neither trust nor type tags, so that two signals are left of four. NotPermitted ends the run:
     thousands of answers without a reranker would measure another system.
@@ -32,7 +32,7 @@ def reranked_system(discover: Discover, models: Models, model: str) -> RankingSy
 
     def answer(query: JudgedQuery) -> SystemAnswer:
         converse = RecordedConverse(models.converse)
-        rerank = replace(discover.rerank, reranker=models.reranker(model, converse))
+        rerank = replace(discover.rerank, reranker=models.reranker(models.settings.rerank_model, converse))
         pipeline = replace(discover, weights=PAPER_WEIGHTS, rerank=rerank)
         answered = _answer(pipeline, Query(query=query.text[:LONGEST_QUERY]), converse.calls)
         if converse.denied:

@@ -11,7 +11,7 @@ from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import LONGEST_QUERY, SystemAnswer
 from mats.evaluation.systems.chat_model import ANY, ChatModel
 from mats.evaluation.systems.conversation import Conversation, NoPick, list_line, parse_int, prompt, results_of
-from mats.evaluation.systems.plain_bm25 import PlainBm25
+from mats.evaluation.systems.keyword_search import PlainBm25
 
 PAGE = 15
 """Results of a search: ours, the k of the paper's pipeline."""

@@ -1,4 +1,7 @@
-"""Rows of a local copy: JSON lines, JSON, parquet; every fault names its file and line."""
+"""Rows of a local copy: JSON lines, JSON, parquet.
+
+What cannot be read raises SourceInvalid with file and line.
+"""
 
 import gzip
 import json
@@ -27,11 +30,7 @@ class SourceRow(NamedTuple):
         return SourceInvalid([Fault(self.where, message)])
 
     def text(self, name: str) -> str:
-        """The string in a required column; a number becomes a string.
-
-        Raises:
-            SourceInvalid: there is none.
-        """
+        """The string in a required column; a number becomes a string."""
         value = self.values.get(name)
         if isinstance(value, int) and not isinstance(value, bool):
             value = str(value)
@@ -42,11 +41,7 @@ class SourceRow(NamedTuple):
 
 
 def files(folder: Path) -> list[Path]:
-    """Files with rows under a folder, in order, without hidden and metadata files.
-
-    Raises:
-        SourceInvalid: there are none.
-    """
+    """Files with rows under a folder, in order, without hidden and metadata files."""
     if folder.is_file():
         return [folder]
     paths = sorted(
@@ -63,11 +58,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def rows(path: Path) -> Iterator[SourceRow]:
-    """The rows of one file.
-
-    Raises:
-        SourceInvalid: the file cannot be read, or a row is not an object.
-    """
+    """The rows of one file."""
     for where, value in _parquet(path) if path.name.endswith(".parquet") else _json(path):
         if not isinstance(value, dict):
             raise SourceInvalid([Fault(where, f"must be a JSON object, not {type(value).__name__}")])
@@ -75,11 +66,7 @@ def rows(path: Path) -> Iterator[SourceRow]:
 
 
 def document(path: Path) -> Any:
-    """A whole JSON file.
-
-    Raises:
-        SourceInvalid: it cannot be read.
-    """
+    """A whole JSON file."""
     return _parse(_text(path), str(path))
 
 
@@ -116,7 +103,8 @@ def _json(path: Path) -> Iterator[tuple[str, Any]]:
 def _lines(path: Path, text: str) -> Iterator[tuple[str, Any]]:
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
-            yield (where := f"{path}, line {number}"), _parse(line, where)
+            where = f"{path}, line {number}"
+            yield where, _parse(line, where)
 
 
 def _parquet(path: Path) -> Iterator[tuple[str, Any]]:
