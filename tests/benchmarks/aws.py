@@ -32,7 +32,7 @@ from mats.evaluation.data.synthetic import registrations
 from mats.evaluation.measures import SEED, estimate, per_query
 from mats.evaluation.reporting.results import write_results
 from mats.evaluation.systems.base import ask, run_of
-from mats.evaluation.systems.cached_encoder import cached_encoder
+from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.pipeline import shortlist_system
 from mats.evaluation.systems.workbench import registry_of
 from mats.ports import Encoder, SearchIndex, Stored, Target, Vector

@@ -11,7 +11,7 @@ import numpy as np
 
 from mats.evaluation.data.datasets import load
 from mats.evaluation.data.synthetic import registrations as synthetic
-from mats.evaluation.systems.cached_encoder import cached_encoder
+from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.workbench import registry_of
 from mats.settings import Settings
 from tests.benchmarks.processes import module_process

@@ -13,7 +13,7 @@ import httpx
 import numpy as np
 
 from mats.evaluation.data.datasets import load as load_dataset
-from mats.evaluation.systems.cached_encoder import cached_encoder
+from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.workbench import registry_of
 from mats.settings import Settings
 from tests.benchmarks.processes import module_process

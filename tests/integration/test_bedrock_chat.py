@@ -9,7 +9,7 @@ from mats import bootstrap
 from mats.adapters.bedrock.converse import ToolCall
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.evaluation.systems.cached_converse import RecordedConverse, ReplyCache
-from mats.evaluation.systems.chat_model import ANY, FREE, ChatModel, ModelTurn, ToolSpec, UserMessage
+from mats.evaluation.systems.chat_model import ANY, FREE, ChatModel, ModelTurn, UserMessage
 from mats.evaluation.systems.models import Models
 from mats.settings import Settings
 from tests.builders import a_profile, a_registration
@@ -17,14 +17,14 @@ from tests.servers.bedrock import Answer, Refuse, converse_reply, tool_reply
 
 NOVA, CLAUDE = "amazon.nova-micro-v1:0", "us.anthropic.claude-sonnet-4-20250514-v1:0"
 MISTRAL, QWEN = "mistral.mistral-large-3-675b-instruct", "qwen.qwen3-next-80b-a3b"
-SEARCH = ToolSpec(
-    name="search", description="Search.",
-    schema={"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
-)  # fmt: skip
-PICK = ToolSpec(
-    name="pick", description="Pick.",
-    schema={"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]},
-)  # fmt: skip
+SEARCH = {
+    "name": "search", "description": "Search.",
+    "schema": {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+}  # fmt: skip
+PICK = {
+    "name": "pick", "description": "Pick.",
+    "schema": {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]},
+}  # fmt: skip
 TOOLS = (SEARCH, PICK)
 
 

@@ -73,7 +73,7 @@ class TestFullContext:
         [heard] = chat.heard
         assert '1 "t000: does thing 0"\n2 "t001: does thing 1"\n3 "t002: does thing 2"' in heard.told
         assert '<request>"which one"</request>' in heard.told
-        assert (heard.must_call, [tool.name for tool in heard.tools]) == ("pick", ["pick"])
+        assert (heard.must_call, [tool["name"] for tool in heard.tools]) == ("pick", ["pick"])
 
     @pytest.mark.parametrize("line", [0, None, "0"])
     def test_no_line_is_no_answer_and_no_failure(self, line):

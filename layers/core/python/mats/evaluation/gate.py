@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mats.domain.errors import Fault, Invalid
-from mats.evaluation.data.datasets import Dataset, load
-from mats.evaluation.data.sample import EXAMPLES, sample
+from mats.evaluation.data.datasets import EXAMPLES, Dataset, load, sample
 from mats.evaluation.systems.base import Progress, no_progress
 from mats.evaluation.systems.catalogue import VARIANTS
 from mats.evaluation.systems.models import Models

@@ -8,7 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 
 from mats import bootstrap
+from mats.bootstrap.local import local_system
 from mats.domain.index_fields import embedded_text
 from mats.domain.profile import profile_of
 from mats.domain.query import Query
 from mats.edge.answer import Answer
-from mats.evaluation.data.datasets import load
-from mats.evaluation.data.sample import sample
+from mats.evaluation.data.datasets import load, sample
 from mats.evaluation.data.synthetic import registrations as synthetic
 from mats.evaluation.measures import estimate, per_query, percentiles
 from mats.evaluation.systems.base import LONGEST_QUERY, ask, run_of
-from mats.evaluation.systems.cached_encoder import cached_encoder
+from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.pipeline import shortlist_system
 from mats.evaluation.systems.workbench import registry_of
 from mats.ports import Encoder
@@ -50,7 +50,7 @@ def scale(data: Path, settings: Settings) -> dict[str, Any]:
     count, texts = 100_000, [query.text for query in load(data / "tools").queries][:1_000]
     with registry_of(synthetic(count), settings, encoder=cached_encoder(settings)) as built:
         process = subprocess.run(
-            [sys.executable, "-m", "mats.evaluation.benchmarks.child"],
+            [sys.executable, "-m", "mats.evaluation.benchmarks.pipeline"],
             env={**os.environ, **replace(settings, home=built.settings.home).to_env()},
             input=json.dumps(texts),
             stdout=subprocess.PIPE,
@@ -85,7 +85,7 @@ def import_(data: Path, settings: Settings) -> dict[str, Any]:
     encoder = bootstrap.load_encoder(settings)
     peaks: list[int] = []
     began = time.perf_counter()
-    with registry_of(dataset.registrations, settings, encoder=encoder, progress=lambda _: peaks.append(resident_mb())):
+    with registry_of(dataset.registrations, settings, encoder=encoder, progress=lambda _: peaks.append(_resident_mb())):
         seconds = time.perf_counter() - began
     return {
         "documents": len(dataset.registrations),
@@ -165,5 +165,11 @@ def _sample_registry(settings: Settings) -> Iterator[Discover]:
         yield local.discover
 
 
-def resident_mb() -> int:
+def _resident_mb() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+if __name__ == "__main__":  # the child process of `scale`: queries on standard input, results on standard output
+    with closing(local_system(Settings.from_env(os.environ))) as served:
+        measured = latencies(served.discover, json.load(sys.stdin))
+        json.dump({**measured, "resident_mb": _resident_mb()}, sys.stdout)

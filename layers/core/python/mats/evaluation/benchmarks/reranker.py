@@ -20,7 +20,7 @@ from mats.domain.text import query_terms, stem, words
 from mats.evaluation.data.datasets import load
 from mats.evaluation.measures import percentiles
 from mats.evaluation.systems.base import LONGEST_QUERY
-from mats.evaluation.systems.cached_encoder import cached_encoder
+from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.workbench import registry_of
 from mats.settings import Settings
 

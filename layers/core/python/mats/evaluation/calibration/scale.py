@@ -90,7 +90,6 @@ def fit_spread(sets: Sequence[Sequence[CandidateScores]], scale: Scale) -> tuple
 
 
 def _match_at_1(scale: Scale, sets: Sequence[Sequence[CandidateScores]], trusted: tuple[float, float, float]) -> float:
-    """Match@1 under random trust, the mean over all sets."""
     share, low, high = trusted
     chance = np.random.default_rng(SEED)
 

@@ -14,10 +14,15 @@ from mats.domain.capability import Id, Kind
 from mats.domain.errors import Fault, Invalid, RegistrationInvalid
 from mats.domain.registration import Registration
 from mats.evaluation.data.beir import item_of
+from mats.resources import resource
 
 SETS = ("tools", "models", "skills", "agents", "mcp-tools-closed", "multitool", "sparse-tools", "sparse-rotbench")
 """The data sets of all experiments, by folder."""
 FOUR_KINDS = {Kind.TOOL: "tools", Kind.MODEL: "models", Kind.SKILL: "skills", Kind.AGENT: "agents"}
+
+
+EXAMPLES = resource("examples")
+_SAMPLE_FILES = ("registry.jsonl", "trust.jsonl", "queries.jsonl")
 
 
 class DatasetInvalid(Invalid):
@@ -72,6 +77,20 @@ def load(folder: Path) -> Dataset:
         for query, relevant in sorted(gold.items())
     ]
     return Dataset(folder.resolve().name, registrations, queries, refused, digest.hexdigest())
+
+
+def sample() -> Dataset:
+    """The sample registry with its golden queries; some of its queries have no relevant capability."""
+    texts = [(EXAMPLES / name).read_text(encoding="utf-8") for name in _SAMPLE_FILES]
+    registry, trust, queries = ([json.loads(line) for line in text.splitlines() if line] for text in texts)
+    return Dataset(
+        name=EXAMPLES.name,
+        registrations=[Registration.parse(item) for item in registry],
+        queries=[JudgedQuery(row["id"], row["text"], frozenset(map(Id, row["relevant"]))) for row in queries],
+        refused={},
+        digest=hashlib.sha256("".join(texts).encode()).hexdigest(),
+        trust={Id(row["id"]): int(row["trust"]) for row in trust},
+    )
 
 
 def sets_in(folder: Path) -> list[str]:

@@ -5,12 +5,12 @@ its labels are in no registry, and every system scores near zero on it.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mats.domain.capability import Id
-from mats.evaluation.data.datasets import Dataset
+from mats.evaluation.data.datasets import Dataset, JudgedQuery
 
 _FEW = 5
 """Sources with fewer labels are not judged."""
@@ -42,26 +42,24 @@ class Defects:
 
 
 def defects(dataset: Dataset) -> tuple[Defects, ...]:
-    """The defects of every source, by name."""
     described = {r.id: (r.name, r.description) for r in dataset.registrations}
     queries = defaultdict(list)
     for query in dataset.queries:
         queries[query.source].append(query)
-    counts = []
-    for source, part in sorted(queries.items()):
-        labels: set[Id] = {id for query in part for id in query.relevant}
-        known = {id: described[id] for id in labels if id in described}
-        counts.append(
-            Defects(
-                source=source or dataset.name,
-                queries=len(part),
-                labels=len(labels),
-                unregistered=len(labels) - len(known),
-                unanswerable=sum(query.relevant.isdisjoint(described) for query in part),
-                shared=largest_group(known.values()),
-            )
-        )
-    return tuple(counts)
+    return tuple(_defects(source or dataset.name, part, described) for source, part in sorted(queries.items()))
+
+
+def _defects(source: str, queries: Sequence[JudgedQuery], described: Mapping[Id, Hashable]) -> Defects:
+    labels = {id for query in queries for id in query.relevant}
+    known = [described[id] for id in labels if id in described]
+    return Defects(
+        source=source,
+        queries=len(queries),
+        labels=len(labels),
+        unregistered=len(labels) - len(known),
+        unanswerable=sum(query.relevant.isdisjoint(described) for query in queries),
+        shared=largest_group(known),
+    )
 
 
 def largest_group(documents: Iterable[Hashable]) -> int:

@@ -45,13 +45,12 @@ class ExperimentContext:
         Raises:
             DatasetInvalid: the folder holds none of them.
         """
-        for name in self.sets:
-            if not (self.data / name).is_dir():
+        asked, self.sets = self.sets, tuple(name for name in self.sets if (self.data / name).is_dir())
+        for name in asked:
+            if name not in self.sets:
                 self.log(f"{self.data} holds no {name}: skipped")
-        there = tuple(name for name in self.sets if (self.data / name).is_dir())
-        if not there:
-            raise DatasetInvalid([Fault(str(self.data), f"holds none of {', '.join(self.sets)}")])
-        self.sets = there
+        if not self.sets:
+            raise DatasetInvalid([Fault(str(self.data), f"holds none of {', '.join(asked)}")])
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from mats.domain.capability import Id
-from mats.domain.registration import Registration
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.experiments.context import ExperimentContext, first_is_right, has_candidate, share_json
 from mats.evaluation.measures import SEED
@@ -71,7 +70,7 @@ def query_slice(dataset: Dataset) -> list[JudgedQuery]:
 
 def registries(dataset: Dataset, queries: Sequence[JudgedQuery], size: int) -> Iterator[Dataset]:
     """The fewest registries of a size that hold the gold of all queries, each query in one of them."""
-    by_id: Mapping[Id, Registration] = {registration.id: registration for registration in dataset.registrations}
+    by_id = {registration.id: registration for registration in dataset.registrations}
     gold = {id for query in queries for id in query.relevant}
     others = [id for id in by_id if id not in gold]
     random.Random(SEED).shuffle(others)  # one order, so that a larger registry holds every smaller one's distractors

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from mats.domain.ranking import PAPER_WEIGHTS, Signal, Weights
-from mats.evaluation.data.sample import sample
+from mats.evaluation.data.datasets import sample
 from mats.evaluation.experiments.context import ExperimentContext, mcnemar_json
 from mats.evaluation.systems.base import ask
 from mats.evaluation.systems.catalogue import VARIANTS
@@ -33,7 +33,6 @@ def signals(context: ExperimentContext) -> dict[str, Any]:
 
 
 def estimate_costs(context: ExperimentContext) -> list[CostEstimate]:
-    """The cost of reranking the sample's queries once, for all combinations of signals."""
     queries = len(sample().queries)
     return [estimate_cost(VARIANTS["pipeline-hybrid"], context.models.settings, queries, what="sample")]
 

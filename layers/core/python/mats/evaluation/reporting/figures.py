@@ -29,7 +29,6 @@ _NO_TIME = 0.01
 QUERY_CLASSES = {"bereft": "gold removed", "gibberish": "gibberish"}
 """Labels of the classes of queries that a results file has."""
 _PER_CENT = "queries, % (95 % interval)"
-_DOTTED: Mapping[str, Any] = {"color": INK, "linewidth": 1.2, "linestyle": (0, (1, 2))}
 
 
 def sweep(results: Json) -> Figure:
@@ -44,11 +43,7 @@ def sweep(results: Json) -> Figure:
     _line(right, systems[chosen], "conditional", 0.15, label="then first", color=VERMILION, marker="s", linestyle="--")
     size = results["crossover"].get("size")
     if size:
-        left.axvline(size, **_DOTTED)
-        left.annotate(
-            f"crossover {size:,}", (size, 3), xytext=(-5, 0), textcoords="offset points", rotation=90, ha="right",
-            va="bottom", fontsize=11,
-        )  # fmt: skip
+        _mark(left, f"crossover {size:,}", (size, 3), xytext=(-5, 0), rotation=90, ha="right", va="bottom")
     left.set(title="Match@1", ylabel=_PER_CENT)
     right.set(title=f"Factors of {chosen}")
     right.legend(loc="lower left")
@@ -75,6 +70,12 @@ def _sizes(panel: Axes, sizes: Sequence[int]) -> None:
     panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     panel.xaxis.set_minor_formatter(NullFormatter())
     panel.grid(visible=True)
+
+
+def _mark(panel: Axes, text: str, at: tuple[float, float], **options: Any) -> None:
+    """A dotted vertical line with its name beside it."""
+    panel.axvline(at[0], color=INK, linewidth=1.2, linestyle=(0, (1, 2)))
+    panel.annotate(text, at, textcoords="offset points", fontsize=11, **options)
 
 
 def factors(sets: Json) -> Figure:
@@ -133,7 +134,6 @@ def _arms(panel: Axes, levels: Json, paper: Json, name: str) -> None:
 
 
 def by_source(sources: Json) -> Figure:
-    """Bars by source, the best first: Match@1 and Match@15."""
     order = sorted(sources, key=lambda each: (-sources[each]["hybrid"]["match@15"]["mean"], each))
     figure, grid = panels(1, 2, height=1.8 + 0.46 * len(order), sharey=True)
     for panel, name in zip(grid, ("match@1", "match@15"), strict=True):
@@ -196,7 +196,6 @@ def latency(systems: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
 
 
 def thresholds(results: Json) -> Figure:
-    """False rejects and false accepts against the threshold."""
     figure, (panel,) = panels(1, 1, height=4.8)
     grid, accepted = results["thresholds"], results["false_accept"]
     curves = {"false rejects": results["false_reject"]}
@@ -209,8 +208,7 @@ def thresholds(results: Json) -> Figure:
             markevery=max(1, len(grid) // 20), clip_on=False,
         )  # fmt: skip
     for name, at in results["chosen"].items():
-        panel.axvline(at, **_DOTTED)
-        panel.annotate(f"{name} {at:.2f}", (at, 101), xytext=(3, 0), textcoords="offset points", fontsize=11)
+        _mark(panel, f"{name} {at:.2f}", (at, 101), xytext=(3, 0))
     panel.set(xlabel="threshold of the best score", ylabel="queries, %", xlim=(min(grid), max(grid)), ylim=(0, 103))
     panel.grid(visible=True)
     legend_below(figure, panel, columns=3)

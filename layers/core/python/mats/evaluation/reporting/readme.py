@@ -72,7 +72,6 @@ def _pair(system: Json) -> str:
 
 
 def _points(gain: Json) -> str:
-    """Percentage points with their 95 % interval."""
     return f"{100 * gain['mean']:+.1f} [{100 * gain['low']:+.1f}, {100 * gain['high']:+.1f}]"
 
 

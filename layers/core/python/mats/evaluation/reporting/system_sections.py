@@ -88,7 +88,6 @@ def _others(sets: Json, paper: Json) -> Table:
 
 
 def _of_paper(paper: Json, name: str, system: str) -> dict[str, float]:
-    """The paper's measures of a system beside Match@1."""
     known = paper["systems"].get(system, "")
     if name not in paper["sets"] or not known:
         return {}

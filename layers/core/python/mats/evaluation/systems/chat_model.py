@@ -18,13 +18,8 @@ _EMPTY = "…"
 """Stands for an empty message, which Converse rejects."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolSpec:
-    """A tool for a model; the top level of `schema` holds `type`, `properties` and `required` only."""
-
-    name: str
-    description: str
-    schema: Mapping[str, Any]
+ToolSpec: TypeAlias = Mapping[str, Any]
+"""`name`, `description` and `schema` of a tool; the schema's top level has `type`, `properties` and `required` only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +65,7 @@ class ChatModel:
             DependencyFailed: the model did not answer; NotPermitted if an operator has to act.
         """
         specs = [
-            {"toolSpec": {"name": t.name, "description": t.description, "inputSchema": {"json": dict(t.schema)}}}
+            {"toolSpec": {"name": t["name"], "description": t["description"], "inputSchema": {"json": t["schema"]}}}
             for t in tools
         ]
         request: dict[str, Any] = {

@@ -69,16 +69,8 @@ class Conversation:
         `tools` are the sections of tools beside the prompt's own; the texts of `context` precede the request.
         """
         request = fill_template(text.request, {"query": encode_json(visible(query.text[:LONGEST_QUERY]))})
-        specs = [
-            *(json.loads(text.parts[name].removeprefix("```json").removesuffix("```")) for name in tools),
-            text.tool,
-        ]
-        opened = cls(
-            chat=chat,
-            system=text.system,
-            tools=[ToolSpec(name=s["name"], description=s["description"], schema=s["schema"]) for s in specs],
-            max_tokens=max_tokens,
-        )
+        more = [json.loads(text.parts[name].removeprefix("```json").removesuffix("```")) for name in tools]
+        opened = cls(chat=chat, system=text.system, tools=[*more, text.tool], max_tokens=max_tokens)
         opened.add(*context, request)
         return opened
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import accumulate
 
 from mats.domain.capability import Id
@@ -35,7 +34,9 @@ class FullContext:
         ends = accumulate(len(line) + 1 for line in lines)  # with the line break
         lines = lines[: sum(end <= budget for end in ends)]
         self.listed_ids: tuple[Id, ...] = tuple(each.id for each in ordered[: len(lines)])
-        self._names = [each.name for each in ordered[: len(lines)]]
+        names = [each.name for each in ordered[: len(lines)]]
+        unique = {name for name, count in Counter(names).items() if count == 1 and parse_int(name) is None}
+        self._line_of = {name: number for number, name in enumerate(names, start=1) if name in unique}
         self._registry = fill_template(self._prompt.parts["registry"], {"lines": "\n".join(lines)})
 
     def __call__(self, query: JudgedQuery) -> SystemAnswer:
@@ -50,16 +51,9 @@ class FullContext:
         if not isinstance(arguments, dict):
             raise NoPick("it did not pick")
         line = arguments.get("line")
-        number = self._by_name.get(line) if isinstance(line, str) and line in self._by_name else parse_int(line)
+        number = self._line_of[line] if isinstance(line, str) and line in self._line_of else parse_int(line)
         if number == 0 or (line is None and "line" in arguments):
             return None
         if number is None or not 0 < number <= len(self.listed_ids):
             raise NoPick("it picked what is not in the list")
         return self.listed_ids[number - 1]
-
-    @cached_property
-    def _by_name(self) -> dict[str, int]:
-        """The line of every name that is unique and not a number."""
-        lines = {name: number for number, name in enumerate(self._names, start=1)}
-        counts = Counter(self._names)
-        return {name: n for name, n in lines.items() if parse_int(name) is None and counts[name] == 1}

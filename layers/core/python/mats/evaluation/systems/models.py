@@ -1,16 +1,19 @@
-"""The models of an evaluation: the encoder, and the LLMs on Bedrock if the settings enable them."""
+"""The models of an evaluation, cached on disk: the encoder, and the LLMs on Bedrock if the settings enable them."""
 
-from collections.abc import Collection, Mapping
+import hashlib
+import sqlite3
+from array import array
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from mats import bootstrap
 from mats.adapters.bedrock.converse import Converse
 from mats.evaluation.systems.cached_converse import CachedConverse, ReplyCache
-from mats.evaluation.systems.cached_encoder import cached_encoder
 from mats.evaluation.systems.chat_model import ChatModel
-from mats.ports import Encoder, Reranker, Writer
+from mats.ports import Encoder, Reranker, Vector, Writer
 from mats.settings import DEFAULT_ENCODER, TITAN, Settings
 
 if TYPE_CHECKING:
@@ -35,6 +38,49 @@ PAPER_ENCODERS: Mapping[str, PaperEncoder] = {
 BGE-large is pooled by CLS. If the hub has no model.safetensors of ToolBench-IR, name a folder with its weights saved as
 such.
 """
+
+
+class CachedEncoder:
+    """An encoder that caches documents, but not queries, whose encoding is measured."""
+
+    def __init__(self, encoder: Encoder, folder: Path) -> None:
+        self._encoder = encoder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._connection = sqlite3.connect(folder / f"vectors-{encoder.name}.db", isolation_level=None)
+        self._connection.execute("CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB NOT NULL)")
+
+    @property
+    def name(self) -> str:
+        return self._encoder.name
+
+    @property
+    def dimension(self) -> int:
+        return self._encoder.dimension
+
+    def encode_query(self, text: str) -> Vector:
+        return self._encoder.encode_query(text)
+
+    def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
+        keys = [hashlib.sha256(text.encode()).digest() for text in texts]
+        vectors = {key: vector for key in keys if (vector := self._get(key)) is not None}
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}
+        encoded = self._encoder.encode_documents(list(missing.values()))
+        new = {key: vector for key, vector in zip(missing, encoded, strict=True) if vector is not None}
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO vectors VALUES (?, ?)", [(key, vector.tobytes()) for key, vector in new.items()]
+        )
+        vectors |= new
+        return [vectors.get(key) for key in keys]
+
+    def _get(self, key: bytes) -> Vector | None:
+        row = self._connection.execute("SELECT vector FROM vectors WHERE text = ?", (key,)).fetchone()
+        return None if row is None else array("f", row[0])
+
+
+def cached_encoder(settings: Settings, bedrock: "Bedrock | None" = None) -> Encoder | None:
+    """The encoder of the settings; None if they say `none`. Titan is made by `bedrock`."""
+    encoder = bootstrap.load_encoder(settings, bedrock)
+    return CachedEncoder(encoder, settings.cache or bootstrap.user_cache()) if encoder else None
 
 
 @dataclass(frozen=True)

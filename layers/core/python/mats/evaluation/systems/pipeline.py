@@ -15,8 +15,6 @@ from mats.usecases.discover import Discover
 
 
 def shortlist_system(discover: Discover, *, kinds: Sequence[Kind] = ()) -> RankingSystem:
-    """A system that answers with the whole shortlist."""
-
     def answer(query: JudgedQuery) -> SystemAnswer:
         return _answer(discover, Query(query=query.text[:LONGEST_QUERY], kinds=tuple(kinds)))
 

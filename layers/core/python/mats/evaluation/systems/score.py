@@ -57,5 +57,4 @@ def metrics_json(answers: Answers, dataset: Dataset) -> dict[str, dict[str, floa
 
 
 def estimate_json(value: Estimate) -> dict[str, float]:
-    """Mean and interval to four places."""
     return {name: round(number, 4) for name, number in asdict(value).items()}

@@ -65,7 +65,6 @@ class _TrialSession:
     final_try: Id | None = None
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """The result of a call."""
         if name == "list":
             return self._list(parse_int(arguments.get("page")))
         return self._try(arguments.get("id")) if name == "try" else "There is no such tool: call list or try."

@@ -98,7 +98,6 @@ class Workbench:
 
     @cached_property
     def discover(self) -> Discover:
-        """The production pipeline over this registry, without reranker, timeouts and circuit breakers."""
         registry = registry_of(
             self.dataset.registrations,
             self.models.offline,

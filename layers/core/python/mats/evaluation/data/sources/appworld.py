@@ -55,15 +55,15 @@ def _apis(data: Path, counts: Counter[str]) -> Iterator[tuple[str, Mapping[str, 
     if folder is None:
         raise SourceInvalid([Fault(str(data), "holds no api_docs/standard/APP.json")])
     for path in sorted(folder.glob("*.json")):
-        for at, api in _documents(path):
-            app, name = _app_and_name(path, at, api)
+        for app, name, api in _documents(path):
             if app in HELPERS:
                 counts["API of a helper app"] += 1
-                continue
-            yield f"{app}.{name}", {**api, "app_name": app, "api_name": name}
+            else:
+                yield f"{app}.{name}", {**api, "app_name": app, "api_name": name}
 
 
-def _documents(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _documents(path: Path) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Each document with the names of app and API in it, else the file's and the key's."""
     value = document(path)
     if isinstance(value, list):
         value = {str(i): api for i, api in enumerate(value)}
@@ -72,15 +72,10 @@ def _documents(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for at, api in value.items():
         if not isinstance(api, dict):
             raise SourceInvalid([Fault(f"{path}, {at}", f"must be an API document, not {type(api).__name__}")])
-        yield at, api
-
-
-def _app_and_name(path: Path, at: str, api: Mapping[str, Any]) -> tuple[str, str]:
-    """The names of app and API in the document, else the file's and the key's."""
-    app, name = api.get("app_name", path.stem), api.get("api_name", at)
-    if not isinstance(app, str) or not isinstance(name, str) or not app or not name:
-        raise SourceInvalid([Fault(f"{path}, {at}", "`app_name` and `api_name` must be strings")])
-    return app, name
+        app, name = api.get("app_name", path.stem), api.get("api_name", at)
+        if not isinstance(app, str) or not isinstance(name, str) or not app or not name:
+            raise SourceInvalid([Fault(f"{path}, {at}", "`app_name` and `api_name` must be strings")])
+        yield app, name, api
 
 
 def _tool(api: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,7 +113,6 @@ def _schema(parameters: list[Any]) -> dict[str, Any]:
 
 
 def _apps(apis: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Every app as an agent whose skills are its APIs."""
     apps: dict[str, list[Mapping[str, Any]]] = {}
     for id in sorted(apis):
         apps.setdefault(apis[id]["app_name"], []).append(apis[id])

@@ -78,7 +78,6 @@ def _rename(qrels: Mapping[tuple[str, str], int], names: Mapping[str, str]) -> d
 
 
 def _agent(tools: list[Mapping[str, Any]]) -> dict[str, Any]:
-    """An agent with these tools as its skills; a single tool becomes an agent."""
     first = tools[0]
     if len(tools) == 1:
         return {**first, "type": "agent"}
