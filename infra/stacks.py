@@ -16,6 +16,8 @@ from infra.constructs.foundation import Foundation
 from infra.constructs.model_access import ModelAccess
 from infra.constructs.network import Network
 from infra.constructs.observability import Observability
+from infra.constructs.rejection_mail import RejectionMail
+from infra.constructs.rollout import Rollout
 from infra.constructs.search_domain import SearchDomain
 from infra.constructs.tables import MatsTables
 from infra.context import Context
@@ -60,7 +62,7 @@ class SystemStack(Stack):
             Audit(self, "Audit", context=context, tables=[tables.registry, tables.trust, tables.callers])
         if context.console:
             Console(self, "Console", context=context, api=self.discovery.api)
-        Observability(
+        observed = Observability(
             self,
             "Observability",
             api=self.discovery.api,
@@ -73,6 +75,10 @@ class SystemStack(Stack):
             context=context,
             discovery_log=self.discovery.log,
         )
+        if context.steps != "all-at-once":
+            Rollout(self, "Rollout", alias=self.discovery.alias, steps=context.steps, brakes=observed.brakes)
+        if context.rejection_email:
+            RejectionMail(self, "RejectionMail", path=self.path, email=context.rejection_email)
         AccessPolicies(
             self,
             "People",

@@ -1,14 +1,11 @@
 """Alarms, and the topic that they are sent to."""
 
-from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
-from aws_cdk import aws_iam as iam
-from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
-from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
+from infra.constructs.mail_topic import mail_topic
 from infra.context import Context
 
 _ABOVE = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
@@ -25,7 +22,7 @@ class Alarms:
         self.topics: list[sns.ITopic] = []
         """Topics that hear of every alarm and of its end: one for `alarm_email`, and `alarm_topic_arn`."""
         if context.alarm_email:
-            self.topics.append(_mail(scope, context.alarm_email))
+            self.topics.append(mail_topic(scope, "Alarms", context.alarm_email, sender="cloudwatch.amazonaws.com"))
         if context.alarm_topic_arn:
             self.topics.append(sns.Topic.from_topic_arn(scope, "GivenTopic", context.alarm_topic_arn))
 
@@ -60,16 +57,3 @@ class Alarms:
             alarm.add_ok_action(actions.SnsAction(topic))
         self.all.append(alarm)
         return alarm
-
-
-def _mail(scope: Construct, email: str) -> sns.Topic:
-    """Encrypted with a customer managed key, because CloudWatch may not use the AWS managed one of SNS."""
-    cloudwatch_alarms = iam.ServicePrincipal(
-        "cloudwatch.amazonaws.com", conditions={"StringEquals": {"aws:SourceAccount": Stack.of(scope).account}}
-    )
-    key = kms.Key(scope, "AlarmKey", enable_key_rotation=True, removal_policy=RemovalPolicy.DESTROY)
-    key.grant(cloudwatch_alarms, "kms:Decrypt", "kms:GenerateDataKey*")
-    topic = sns.Topic(scope, "Alarms", master_key=key, enforce_ssl=True)
-    topic.grant_publish(cloudwatch_alarms)
-    topic.add_subscription(subscriptions.EmailSubscription(email))
-    return topic

@@ -124,7 +124,7 @@ def _tokens(ours: OwnMetrics) -> cloudwatch.GraphWidget:
 
 
 def _dollars(ours: OwnMetrics) -> cloudwatch.GraphWidget:
-    services = {"discovery": ours.discovery("Usd"), "enrichment": ours.enrichment("Usd")}
+    services = ours.usd()
     per_day = [
         cloudwatch.MathExpression(
             expression=f"{name} * 288",

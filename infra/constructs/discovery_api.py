@@ -14,6 +14,8 @@ from infra.constructs.function import Function, Limits, common, environment
 from infra.constructs.gateway_errors import set_gateway_errors
 from infra.constructs.log_group import log_group
 from infra.constructs.nag import AWS_POLICIES, accept, accept_each
+from infra.constructs.network import Network
+from infra.constructs.reach import endpoint_configuration, resource_policy
 from infra.constructs.search_domain import SEARCH
 from infra.context import Context
 from infra.layers import core_layer, jwt_layer, vendor_layer
@@ -60,7 +62,7 @@ class DiscoveryApi(Construct):
         if context.auth == "iam":
             tables.callers.grant(made.role, "dynamodb:GetItem")
         self.alias = lambda_.Alias(self, "Live", alias_name=STAGE, version=made.function.current_version)
-        self.api = self._api(context)
+        self.api = self._api(context, on.network)
         for method, path in CALLS:
             self._resource(path).add_method(method, self._integration())
         set_gateway_errors(self.api, signed=context.auth == "iam")
@@ -71,14 +73,16 @@ class DiscoveryApi(Construct):
         CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("DiscoveryFunction")
         self._accept(context)
 
-    def _api(self, context: Context) -> apigateway.RestApi:
+    def _api(self, context: Context, network: Network | None) -> apigateway.RestApi:
         rate = context.capacity.throttle_rate
-        return apigateway.RestApi(
+        policy = resource_policy(self, context, network)
+        api = apigateway.RestApi(
             self,
             "Api",
             rest_api_name=context.name,
             description="Finds the model, agent, tool or skill for a request, and invokes nothing",
-            endpoint_types=[apigateway.EndpointType.REGIONAL],
+            endpoint_configuration=endpoint_configuration(self, context, network),
+            policy=policy,
             disable_execute_api_endpoint=bool(context.domain_name),
             cloud_watch_role=context.api_log_role == "set",
             # a setting of the account, which others may use
@@ -90,11 +94,15 @@ class DiscoveryApi(Construct):
                 throttling_burst_limit=2 * rate,
                 logging_level=apigateway.MethodLoggingLevel.ERROR,
                 data_trace_enabled=False,
+                tracing_enabled=True,
                 metrics_enabled=True,
                 access_log_destination=apigateway.LogGroupLogDestination(log_group(self, "AccessLog", context=context)),
                 access_log_format=apigateway.AccessLogFormat.custom(_ACCESS),
             ),
         )
+        if policy and api.latest_deployment:  # a stage takes another policy only with another deployment
+            api.latest_deployment.add_to_logical_id(policy.to_json())
+        return api
 
     def _auth(self, context: Context) -> apigateway.MethodOptions:
         if context.auth == "iam":
@@ -142,7 +150,8 @@ class DiscoveryApi(Construct):
 _ACCESS = (
     '{"requestId": "$context.requestId", "time": "$context.requestTime", "caller": "$context.identity.userArn", '
     '"principal": "$context.authorizer.principalId", "ip": "$context.identity.sourceIp", '
-    '"method": "$context.httpMethod", "path": "$context.resourcePath", "status": "$context.status", '
+    '"trace": "$context.xrayTraceId", "method": "$context.httpMethod", "path": "$context.resourcePath", '
+    '"status": "$context.status", '
     '"ms": "$context.responseLatency", "discoveryMs": "$context.integrationLatency", '
     '"bytes": "$context.responseLength", "error": "$context.error.responseType", "waf": "$context.wafResponseCode"}'
 )

@@ -30,13 +30,8 @@ def firewall(scope: Construct, api: apigateway.RestApi, context: Context) -> waf
         rules=[
             _managed_rule(0, "AWSManagedRulesCommonRuleSet", _READ_AS_TEXT),
             _managed_rule(1, "AWSManagedRulesKnownBadInputsRuleSet"),
-            {
-                "name": "rate",
-                "priority": 2,
-                "action": {"block": {}},
-                "statement": {"rateBasedStatement": {"limit": _CALLS_IN_FIVE_MINUTES, "aggregateKeyType": "IP"}},
-                "visibilityConfig": _visible("rate"),
-            },
+            _rate_rule(2, "rate", {"limit": _CALLS_IN_FIVE_MINUTES, "aggregateKeyType": "IP"}),
+            *_caller_rules(context),
         ],
     )
     wafv2.CfnWebACLAssociation(
@@ -58,6 +53,29 @@ def custom_domain(scope: Construct, api: apigateway.RestApi, context: Context) -
     )
     CfnOutput(scope, "Target", value=domain.domain_name_alias_domain_name).override_logical_id("DomainTarget")
     return f"https://{context.domain_name}/"
+
+
+def _caller_rules(context: Context) -> list[dict[str, Any]]:
+    """A limit for each credential: a bearer token, or the session token of a role. A call without one is not counted.
+
+    docs/decisions/0030-limits-per-caller.md compares this with usage plans.
+    """
+    if not context.caller_limit:
+        return []
+    header = "authorization" if context.auth == "jwt" else "x-amz-security-token"
+    key = {"header": {"name": header, "textTransformations": [{"priority": 0, "type": "NONE"}]}}
+    statement = {"limit": context.caller_limit, "aggregateKeyType": "CUSTOM_KEYS", "customKeys": [key]}
+    return [_rate_rule(3, "caller", statement)]
+
+
+def _rate_rule(priority: int, name: str, statement: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "priority": priority,
+        "action": {"block": {}},
+        "statement": {"rateBasedStatement": {**statement, "evaluationWindowSec": 300}},
+        "visibilityConfig": _visible(name),
+    }
 
 
 def _managed_rule(priority: int, name: str, counted: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -64,6 +64,7 @@ class Function(Construct):
             layers=[layer(self) for layer in layers],
             environment=environment,
             environment_encryption=own_key,
+            tracing=lambda_.Tracing.ACTIVE,
             reserved_concurrent_executions=limits.concurrency or None,
             memory_size=limits.memory_mb,
             timeout=Duration.seconds(limits.timeout_s),
@@ -86,6 +87,7 @@ class Function(Construct):
     def _accept(self, *, snap_start: bool, in_network: bool) -> None:
         if snap_start:
             accept_warning(self, "@aws-cdk/aws-lambda:snapStartRequirePublish", "Its alias is of a published version")
+        accept_each(self, {"IAM5[Resource::*]": "Traces know no resources; nothing else in this role is for all"})
         accept(self, L1="Python 3.13 is what the layers are compiled for and what the tests run on")
         if in_network:
             accept_each(

@@ -35,6 +35,10 @@ class OwnMetrics:
         """A metric of the enrichment function, over five minutes."""
         return self._of("enrichment", name, statistic, **more)
 
+    def usd(self) -> dict[str, cloudwatch.Metric]:
+        """Dollars spent on models, by function."""
+        return {"discovery": self.discovery("Usd"), "enrichment": self.enrichment("Usd")}
+
     def pipe_running(self, name: str) -> cloudwatch.Metric:
         """1 if the Pipe of this name runs, else 0: written by PipeWatch."""
         return cloudwatch.Metric(
@@ -71,12 +75,12 @@ def share(
     )
 
 
-def total(metrics: Mapping[str, cloudwatch.IMetric], *, label: str) -> cloudwatch.IMetric:
-    """The sum of metrics, by names of their own."""
-    expression = " + ".join(f"FILL({name}, 0)" for name in metrics)
-    return cloudwatch.MathExpression(
-        expression=expression, using_metrics=dict(metrics), label=label, period=FIVE_MINUTES
-    )
+def total(
+    metrics: Mapping[str, cloudwatch.IMetric], *, label: str, each: str = "{}", period: Duration = FIVE_MINUTES
+) -> cloudwatch.IMetric:
+    """The sum of metrics, by names of their own; `each` is an expression of one of them."""
+    expression = " + ".join(f"FILL({each.format(name)}, 0)" for name in metrics)
+    return cloudwatch.MathExpression(expression=expression, using_metrics=dict(metrics), label=label, period=period)
 
 
 def pipe(of: pipes.CfnPipe, name: str, **more: str) -> cloudwatch.Metric:

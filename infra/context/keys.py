@@ -69,7 +69,26 @@ class Context:
         replaces="the OpenSearch domain, whose index is made again from Profiles",
     )
     subnet_ids: tuple[str, ...] = _key((), "for `vpc_id`: its private subnets, one in each of `availability_zones`")
+    api: str = _key(
+        "public",
+        "`private`: the API has no public address, and answers only through an endpoint in a VPC; needs `network=vpc`",
+        choices=("public", "private"),
+    )
+    api_endpoint_id: str = _key("", "for `api=private` with `vpc_id`: the VPC's endpoint of `execute-api`")
     waf: bool = _key(False, "`true`: AWS WAF in front of the API")
+    caller_limit: int = _key(
+        0, "for `waf=true`: calls of one credential in five minutes, 10 or more; 0: callers share `throttle_rate`"
+    )
+    caller_accounts: tuple[str, ...] = _key(
+        (), "other accounts whose principals may call the API, where their own policies allow it; for `auth=iam`"
+    )
+    caller_organization: str = _key("", "the same for all accounts of an organization, such as `o-a1b2c3d4e5`")
+    rollout: str = _key(
+        "",
+        "how a new version of discovery takes over: `all-at-once`; `canary`, a tenth of the calls for five minutes; "
+        "`linear`, a tenth more each minute. Alarms turn it back. Default: `all-at-once`, in production `linear`",
+        choices=("", "all-at-once", "canary", "linear"),
+    )
     auth: str = _key(
         "iam",
         "`iam`: callers sign with SigV4; `jwt`: callers send a bearer token of an OpenID Connect issuer",
@@ -101,6 +120,8 @@ class Context:
     )
     alarm_email: str = _key("", "address that alarms are sent to; empty: no alarm is sent by mail")
     alarm_topic_arn: str = _key("", "SNS topic of your own that alarms are sent to")
+    rejection_email: str = _key("", "address that hears of rejected registrations, each with its faults")
+    spend_per_hour: int = _key(5, "dollars that models may cost in an hour before an alarm; 0: no alarm")
     log_retention_days: int = _key(
         90, "days that logs of functions, API and network are kept; one of CloudWatch's choices"
     )
@@ -157,6 +178,11 @@ class Context:
             enrichment_concurrency=self.enrichment_concurrency,
             throttle_rate=self.throttle_rate,
         )
+
+    @property
+    def steps(self) -> str:
+        """How a new version of discovery takes over."""
+        return self.rollout or ("linear" if self.production else "all-at-once")
 
     @property
     def issuer_origin(self) -> str:

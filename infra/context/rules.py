@@ -27,6 +27,8 @@ _LIMITS = {
     "enrichment_concurrency": (2, 1_000),
     "discovery_concurrency": (1, 10_000),
     "throttle_rate": (1, 10_000),
+    "caller_limit": (10, 2_000_000_000),
+    "spend_per_hour": (1, 1_000_000),
     "versions_days": (1, 3_650),
 }
 """Lowest and highest value; 0 is always possible."""
@@ -96,16 +98,41 @@ def _front(context: Context) -> Iterator[str]:
         yield "domain_name and certificate_arn go together"
     if context.domain_name and not _HOST.fullmatch(context.domain_name):
         yield f"domain_name must be a host name in lower case, not {context.domain_name!r}"
-    if context.alarm_email and not _EMAIL.fullmatch(context.alarm_email):
-        yield f"alarm_email must be one address, not {context.alarm_email!r}"
-    for key, form, of in (
-        ("certificate_arn", _CERTIFICATE, "an ACM certificate"),
-        ("alarm_topic_arn", _TOPIC, "an SNS topic"),
-        ("kms_key_arn", _KMS_KEY, "a KMS key"),
+
+
+def _callers(context: Context) -> Iterator[str]:
+    if context.caller_limit and not context.waf:
+        yield "caller_limit needs waf=true, which counts the calls"
+    if context.auth != "iam" and (context.caller_accounts or context.caller_organization):
+        yield "caller_accounts and caller_organization are for auth=iam: a token says nothing of an account"
+    for account in context.caller_accounts:
+        if not re.fullmatch(r"\d{12}", account):
+            yield f"caller_accounts: {account!r} is not the number of an account"
+    if context.api == "private":
+        if context.network != "vpc":
+            yield "api=private needs network=vpc"
+        if bool(context.vpc_id) != bool(context.api_endpoint_id):
+            yield "api=private with vpc_id needs api_endpoint_id, and without vpc_id makes an endpoint itself"
+        for key in ("domain_name", "console"):
+            if getattr(context, key):
+                yield f"{key} needs api=public"
+    elif context.api_endpoint_id:
+        yield "api_endpoint_id is for api=private"
+
+
+def _formats(context: Context) -> Iterator[str]:
+    for key, form, meaning in (
+        ("alarm_email", _EMAIL, "one address"),
+        ("rejection_email", _EMAIL, "one address"),
+        ("certificate_arn", _CERTIFICATE, "the ARN of an ACM certificate"),
+        ("alarm_topic_arn", _TOPIC, "the ARN of an SNS topic"),
+        ("kms_key_arn", _KMS_KEY, "the ARN of a KMS key"),
+        ("caller_organization", re.compile(r"o-[a-z0-9]{10,32}"), "the id of an organization"),
+        ("api_endpoint_id", re.compile(r"vpce-[0-9a-f]+"), "the id of a VPC endpoint"),
     ):
         value = getattr(context, key)
         if value and not form.fullmatch(value):
-            yield f"{key} must be the ARN of {of}, not {value!r}"
+            yield f"{key} must be {meaning}, not {value!r}"
 
 
 def _console(context: Context) -> Iterator[str]:
@@ -125,4 +152,12 @@ def _console(context: Context) -> Iterator[str]:
             yield f"console_token_host must be a host name in lower case, not {context.console_token_host!r}"
 
 
-RULES: tuple[Callable[[Context], Iterator[str]], ...] = (_capacity, _network, _given_network, _front, _console)
+RULES: tuple[Callable[[Context], Iterator[str]], ...] = (
+    _capacity,
+    _network,
+    _given_network,
+    _front,
+    _callers,
+    _formats,
+    _console,
+)
