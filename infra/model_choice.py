@@ -28,8 +28,9 @@ _PREFIXES = ("us", "us-gov", "eu", "apac", "jp", "au", "ca", "global")
 
 
 def language_models(context: Context) -> tuple[str, ...]:
-    """The chosen reranker and writer, each once."""
-    return tuple(dict.fromkeys(m for m in (context.rerank_model, context.writer_model) if m != "none"))
+    """The chosen reranker and writer and those that operators may choose instead, each once."""
+    chosen = (context.rerank_model, context.writer_model, *context.switch_models)
+    return tuple(dict.fromkeys(model for model in chosen if model != "none"))
 
 
 def is_by_region(context: Context, model: str) -> bool:
@@ -46,8 +47,11 @@ def profile_of(context: Context, model: str, region: str) -> InferenceProfile | 
 
 def model_faults(context: Context) -> Iterator[str]:
     """What cannot work in any region."""
-    for key in ("rerank_model", "writer_model"):
-        model = getattr(context, key)
+    for key, model in (
+        ("rerank_model", context.rerank_model),
+        ("writer_model", context.writer_model),
+        *(("switch_models", model) for model in context.switch_models),
+    ):
         if model.split(".")[0] in _PREFIXES:
             yield f"{key} must be without geography, not {model!r}: inference_profile says where"
         elif model != "none" and not _MODEL.fullmatch(model):

@@ -42,7 +42,9 @@ class DiscoveryApi(Construct):
     def __init__(self, scope: Construct, id: str, *, on: Foundation) -> None:
         super().__init__(scope, id)
         context, models, tables = on.context, on.models, on.tables
-        settings = replace(common(context, models), log_queries=context.log_queries)
+        settings = replace(
+            common(context, models), log_queries=context.log_queries, switches_table=tables.switches.table_name
+        )
         if context.auth == "iam":
             settings = replace(settings, callers_table=tables.callers.table_name)
         made = Function(
@@ -59,6 +61,7 @@ class DiscoveryApi(Construct):
         self.function, self.log = made.function, made.log
         on.domain.allow(made.role, SEARCH)
         made.allow([*models.reranker_statements(), *models.encoder_statements()])
+        tables.switches.grant(made.role, "dynamodb:GetItem")
         if context.auth == "iam":
             tables.callers.grant(made.role, "dynamodb:GetItem")
         self.alias = lambda_.Alias(self, "Live", alias_name=STAGE, version=made.function.current_version)

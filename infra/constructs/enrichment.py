@@ -33,6 +33,7 @@ class EnrichmentFunction(Construct):
             registry_table=tables.registry.table_name,
             trust_table=tables.trust.table_name,
             profiles_table=tables.profiles.table_name,
+            switches_table=tables.switches.table_name,
             event_bus=path.bus.event_bus_name,
             writer_calls=_BATCH,
         )
@@ -53,6 +54,7 @@ class EnrichmentFunction(Construct):
             made.role,
             *(f"dynamodb:{call}" for call in ("GetItem", "BatchGetItem", "PutItem", "UpdateItem")),
         )
+        tables.switches.grant(made.role, "dynamodb:GetItem")
         path.bus.grant_put_events_to(made.role)
         on.domain.allow(made.role, INDEX, denied=INDEX_DENIED)
         made.allow([*models.writer_statements(), *models.encoder_statements()])

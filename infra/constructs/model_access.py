@@ -39,17 +39,21 @@ class ModelAccess(Construct):
         return inference_profiles.invoked_as(model, self._context.profile)
 
     def reranker_statements(self) -> list[iam.PolicyStatement]:
-        """The right to invoke the reranker; nothing but it, and in other regions only through its profile."""
-        return self._statements(self._context.rerank_model)
+        """The right to invoke the reranker and what it may be switched to; in other regions only through a profile."""
+        return self._of_role(self._context.rerank_model)
 
     def writer_statements(self) -> list[iam.PolicyStatement]:
         """The same for the writer."""
-        return self._statements(self._context.writer_model)
+        return self._of_role(self._context.writer_model)
 
     def encoder_statements(self) -> list[iam.PolicyStatement]:
         """The right to invoke the encoder, which has no profile."""
         directly, _ = inference_profiles.arns(self._context.encoder_model, None, **_HERE)
         return [_invoke(directly)] if directly else []
+
+    def _of_role(self, model: str) -> list[iam.PolicyStatement]:
+        models = dict.fromkeys((model, *self._context.switch_models))
+        return [statement for each in models for statement in self._statements(each)]
 
     def _statements(self, model: str) -> list[iam.PolicyStatement]:
         if is_by_region(self._context, model):

@@ -144,6 +144,9 @@ class Context:
         "`us`, `eu` or `apac`: through the profile of this geography; for others name the regions that it may route "
         "to, as in `us:us-east-1,us-west-2`; `global`: for models that have such a profile, which Nova has not",
     )
+    switch_models: tuple[str, ...] = _key(
+        (), "other models that operators may choose with `mats switch`, without a deployment"
+    )
     encoder_model: str = _key(
         ENCODER,
         "Bedrock model that encodes texts, or `none`: lexical search only",

@@ -121,7 +121,7 @@ def test_discovery_reads_but_cannot_write(any_deployment: Deployment):
     assert actions(allowed, "es") == {"es:ESHttpPost"}
     assert actions(allowed, "dynamodb") <= {"dynamodb:GetItem"}
     assert {a.split(":")[0] for one in allowed for a in texts(one["Action"])} <= {
-        "es", "dynamodb", "bedrock", "logs", "ec2", "kms",
+        "es", "dynamodb", "bedrock", "logs", "ec2", "kms", "xray",
     }  # fmt: skip
     queries = [arn for one in allowed if actions([one], "es") for arn in texts(one["Resource"])]
     assert queries == [domain_path(any_deployment, f"capabilities/{call}") for call in ("_search", "_mget")]
@@ -192,7 +192,8 @@ def test_the_functions_know_each_table_by_its_name(trial: Deployment):
     tables = {each.id: each["TableName"] for each in trial.all("AWS::DynamoDB::Table")}
     named = {enriching.registry_table, enriching.trust_table, enriching.profiles_table}
     asking = Settings.from_env(function(trial, "discovery")["Environment"]["Variables"])
-    assert named | {asking.callers_table} == set(tables.values()) - {"mats-switches"}
+    assert named | {asking.callers_table} | {asking.switches_table} == set(tables.values())
+    assert asking.switches_table == enriching.switches_table
     assert enriching.event_bus == "mats"
     assert enriching.callers_table == asking.registry_table == ""
 
@@ -522,6 +523,82 @@ def test_a_host_name_of_ones_own_is_the_only_one():
     assert deployed.one("AWS::ApiGateway::RestApi")["DisableExecuteApiEndpoint"] is True
     assert deployed.one("AWS::ApiGateway::DomainName")["SecurityPolicy"] == "TLS_1_2"
     assert templates(**HOST)["mats"]["Outputs"]["ApiUrl"]["Value"] == "https://find.example.com/"
+
+
+def test_each_credential_has_a_limit_of_its_own():
+    for auth, header in (({}, "x-amz-security-token"), (JWT, "authorization")):
+        acl = deployment(waf="true", caller_limit="500", **auth).one("AWS::WAFv2::WebACL")
+        (rule,) = (rule for rule in acl["Rules"] if rule["Name"] == "caller")
+        limit = rule["Statement"]["RateBasedStatement"]
+        assert (limit["Limit"], limit["EvaluationWindowSec"]) == (500, 300)
+        assert [key["Header"]["Name"] for key in limit["CustomKeys"]] == [header]
+
+
+def test_other_accounts_may_call_where_they_are_named():
+    others = {"caller_accounts": "111122223333,444455556666", "caller_organization": "o-a1b2c3d4e5"}
+    policy = deployment(**others).one("AWS::ApiGateway::RestApi")["Policy"]
+    conditions = [one["Condition"]["StringEquals"] for one in policy["Statement"]]
+    assert conditions == [
+        {"aws:PrincipalAccount": "123456789012"},
+        {"aws:PrincipalAccount": ["111122223333", "444455556666"]},
+        {"aws:PrincipalOrgID": "o-a1b2c3d4e5"},
+    ]
+    assert "Policy" not in deployment().one("AWS::ApiGateway::RestApi").raw
+
+
+def test_another_resource_policy_is_another_deployment_of_the_api():
+    ids = {deployment(**c).one("AWS::ApiGateway::Deployment").id for c in ({}, {"caller_accounts": "111122223333"})}
+    assert len(ids) == 2
+
+
+@pytest.mark.parametrize("own", [VPC, {**OWN_VPC, "api_endpoint_id": "vpce-0a1b2c3d"}], ids=["made", "given"])
+def test_a_private_api_answers_through_its_endpoint_only(own: dict[str, str]):
+    deployed = deployment(**own, api="private")
+    api = deployed.one("AWS::ApiGateway::RestApi")
+    configuration = api["EndpointConfiguration"]
+    assert configuration["Types"] == ["PRIVATE"]
+    (endpoint,) = configuration["VpcEndpointIds"]
+    for one in api["Policy"]["Statement"]:
+        assert one["Condition"]["StringEquals"]["aws:SourceVpce"] == endpoint
+
+
+def test_a_new_version_takes_over_in_steps_and_alarms_turn_it_back():
+    deployed = deployment(rollout="canary")
+    group = deployed.one("AWS::CodeDeploy::DeploymentGroup")
+    assert group["DeploymentConfigName"] == "CodeDeployDefault.LambdaCanary10Percent5Minutes"
+    assert len(group["AlarmConfiguration"]["Alarms"]) == 3
+    assert "DEPLOYMENT_STOP_ON_ALARM" in group["AutoRollbackConfiguration"]["Events"]
+    aliases = [
+        one for one in templates(rollout="canary")["mats"]["Resources"].values() if one["Type"] == "AWS::Lambda::Alias"
+    ]
+    assert [one["UpdatePolicy"]["CodeDeployLambdaAliasUpdate"] for one in aliases]
+    assert deployment(**PRODUCTION).one("AWS::CodeDeploy::DeploymentGroup")
+    assert deployment().all("AWS::CodeDeploy::DeploymentGroup") == []
+
+
+def test_api_and_functions_are_traced(any_deployment: Deployment):
+    assert any_deployment.one("AWS::ApiGateway::Stage")["TracingEnabled"]
+    ours = [each for each in any_deployment.all("AWS::Lambda::Function") if not each.id.startswith(OF_THE_CDK)]
+    assert {each["TracingConfig"]["Mode"] for each in ours} == {"Active"}
+
+
+def test_a_rejected_registration_is_mailed_to_whoever_asked():
+    deployed = deployment(rejection_email="owners@example.com")
+    rule = deployed.one("AWS::Events::Rule", "Rejected")
+    assert rule["EventPattern"] == {"source": ["mats.enrichment"], "detail-type": ["CapabilityRejected"]}
+    (target,) = rule["Targets"]
+    assert target["Arn"] == deployed.one("AWS::SNS::Topic").ref
+    assert deployed.one("AWS::SNS::Subscription")["Endpoint"] == "owners@example.com"
+
+
+def test_operators_may_switch_to_the_models_of_the_context_and_to_no_other():
+    deployed = deployment(switch_models="amazon.nova-pro-v1:0", inference_profile="none")
+    for name in BOTH:
+        allowed = allows(deployed, name)
+        here = f"arn:aws:bedrock:{deployed.region}::foundation-model"
+        assert iam.allowed(allowed, "bedrock:InvokeModel", f"{here}/amazon.nova-pro-v1:0")
+        assert not iam.allowed(allowed, "bedrock:InvokeModel", f"{here}/amazon.nova-premier-v1:0")
+        assert iam.allowed(allowed, "dynamodb:GetItem", deployed.one("AWS::DynamoDB::Table", "Switches").arn)
 
 
 def test_an_audit_records_writes_by_their_table():

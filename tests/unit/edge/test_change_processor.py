@@ -127,8 +127,9 @@ def test_refused_model_ends_the_messages_with_one_metric_and_a_log_line(caplog):
     world.enrich = replace(world.enrich, on_refuse=refusal_reporter(record))
     with caplog.at_level("ERROR", "mats"):
         assert failures(process(sqs_batch([message("a"), message("b")]), world, metrics=record)) == []
-    assert measured[0] == ({"ModelRefused": Measure(2, "Count")}, {"model": "lite", "role": "writer"})
-    assert measured[1][0]["Refused"].value == 2
+    assert measured[0] == ({"ModelRefused": Measure(2, "Count")}, {})
+    assert measured[1] == ({"ModelRefused": Measure(2, "Count")}, {"model": "lite", "role": "writer"})
+    assert measured[2][0]["Refused"].value == 2
     (line,) = (json.loads(record.getMessage()) for record in caplog.records)
     assert line == {
         "event": "model_refused", "role": "writer", "model": "lite", "cause": "AccessDeniedException: no", "count": 2,

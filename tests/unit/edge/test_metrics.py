@@ -89,6 +89,7 @@ def test_batch_counts_every_outcome_including_zero():
 def test_each_refused_model_is_one_metric_under_its_model_and_role():
     lite, titan = (Refusal(role=r, model=m, cause="denied") for r, m in (("writer", "lite"), ("encoder", "titan")))
     assert list(refusal_metrics([titan, lite, lite])) == [
+        ({"ModelRefused": Measure(3, "Count")}, {}),
         ({"ModelRefused": Measure(2, "Count")}, {"model": "lite", "role": "writer"}),
         ({"ModelRefused": Measure(1, "Count")}, {"model": "titan", "role": "encoder"}),
     ]

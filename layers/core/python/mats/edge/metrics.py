@@ -7,7 +7,7 @@ from mats.domain.outcome import Outcome
 from mats.domain.profile import Refusal
 from mats.domain.shortlist import Shortlist
 from mats.domain.usage import Usage
-from mats.ports import Measure
+from mats.ports import NO_DIMENSIONS, Measure
 
 FAILED: Mapping[str, Measure] = {"Failed": Measure(1, "Count")}
 """One request that failed on our side."""
@@ -27,8 +27,10 @@ def answer_metrics(shortlist: Shortlist) -> dict[str, Measure]:
     }
 
 
-def refusal_metrics(refused: Collection[Refusal]) -> Iterator[tuple[dict[str, Measure], dict[str, str]]]:
-    """`ModelRefused` with its dimensions `model` and `role`, for each model that refused."""
+def refusal_metrics(refused: Collection[Refusal]) -> Iterator[tuple[dict[str, Measure], Mapping[str, str]]]:
+    """`ModelRefused` of all models, which the alarm watches, and with its dimensions `model` and `role` of each."""
+    if refused:
+        yield {"ModelRefused": Measure(len(refused), "Count")}, NO_DIMENSIONS
     for (model, role), count in sorted(Counter((refusal.model, refusal.role) for refusal in refused).items()):
         yield {"ModelRefused": Measure(count, "Count")}, {"model": model, "role": role}
 
