@@ -1,8 +1,10 @@
 """The two stacks: tables, which are retained, and everything that can be made again from them."""
 
 import os
+from collections.abc import Sequence
 
 from aws_cdk import Annotations, App, Stack, Tags, Validations
+from aws_cdk import aws_cloudwatch as cloudwatch
 from cdk_nag import AwsSolutionsChecks
 from constructs import Construct
 
@@ -13,6 +15,7 @@ from infra.constructs.discovery_api import DiscoveryApi
 from infra.constructs.enrichment import MAX_RECEIVES, VISIBILITY, EnrichmentFunction
 from infra.constructs.event_path import EventPath
 from infra.constructs.foundation import Foundation
+from infra.constructs.metrics import OwnMetrics
 from infra.constructs.model_access import ModelAccess
 from infra.constructs.network import Network
 from infra.constructs.observability import Observability
@@ -20,6 +23,7 @@ from infra.constructs.rejection_mail import RejectionMail
 from infra.constructs.rollout import Rollout
 from infra.constructs.search_domain import SearchDomain
 from infra.constructs.tables import MatsTables
+from infra.constructs.watched import Watched
 from infra.context import Context
 
 
@@ -58,27 +62,23 @@ class SystemStack(Stack):
         )
         self.enrichment = EnrichmentFunction(self, "Offline", on=on, path=self.path)
         self.discovery = DiscoveryApi(self, "Online", on=on)
-        if context.audit:
-            Audit(self, "Audit", context=context, tables=[tables.registry, tables.trust, tables.callers])
-        if context.console:
-            Console(self, "Console", context=context, api=self.discovery.api)
         observed = Observability(
             self,
             "Observability",
-            api=self.discovery.api,
-            discovery=self.discovery.function,
-            enrichment=self.enrichment.function,
-            queue=self.path.queue,
-            dead_letter_queues=self.path.dead_letter_queues,
-            pipes=self.path.pipes,
-            domain=on.domain.domain,
             context=context,
-            discovery_log=self.discovery.log,
+            watched=Watched(
+                ours=OwnMetrics(context.name),
+                stage=self.discovery.api.deployment_stage,
+                discovery=self.discovery.function,
+                enrichment=self.enrichment.function,
+                queue=self.path.queue,
+                dead_letter_queues=self.path.dead_letter_queues,
+                pipes=self.path.pipes,
+                domain=on.domain.domain,
+                discovery_log=self.discovery.log,
+            ),
         )
-        if context.steps != "all-at-once":
-            Rollout(self, "Rollout", alias=self.discovery.alias, steps=context.steps, brakes=observed.brakes)
-        if context.rejection_email:
-            RejectionMail(self, "RejectionMail", path=self.path, email=context.rejection_email)
+        self._add_options(context, on.tables, observed.brakes)
         AccessPolicies(
             self,
             "People",
@@ -89,6 +89,16 @@ class SystemStack(Stack):
             enrichment=self.enrichment.function,
             api=self.discovery.api,
         )
+
+    def _add_options(self, context: Context, tables: MatsTables, brakes: Sequence[cloudwatch.IAlarm]) -> None:
+        if context.audit:
+            Audit(self, "Audit", context=context, tables=[tables.registry, tables.trust, tables.callers])
+        if context.console:
+            Console(self, "Console", context=context, api=self.discovery.api)
+        if context.steps != "all-at-once":
+            Rollout(self, "Rollout", alias=self.discovery.alias, steps=context.steps, brakes=brakes)
+        if context.rejection_email:
+            RejectionMail(self, "RejectionMail", path=self.path, email=context.rejection_email)
 
 
 def app() -> App:

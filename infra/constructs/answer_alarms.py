@@ -8,6 +8,7 @@ from aws_cdk import aws_lambda as lambda_
 from infra.constructs import metrics
 from infra.constructs.alarms import Alarms
 from infra.constructs.metrics import OwnMetrics
+from infra.constructs.watched import Watched
 
 SLOW_MS = 3500
 """The budgets of an answer together: encode 400, retrieve 600, rerank 2,500."""
@@ -21,13 +22,12 @@ ACCOUNT_PERCENT = 80
 """Of the account's concurrent executions."""
 
 
-def add_answer_alarms(
-    alarms: Alarms, ours: OwnMetrics, *, stage: apigateway.Stage, discovery: lambda_.IFunction
-) -> list[cloudwatch.Alarm]:
+def add_answer_alarms(alarms: Alarms, watched: Watched) -> list[cloudwatch.Alarm]:
     """Add the alarms, and return those that stop the rollout of a new version.
 
     These watch the function and what it writes, not the API: the API depends on the alias that is moved.
     """
+    ours, discovery = watched.ours, watched.discovery
     slow = alarms.add(
         "DiscoverySlow",
         ours.discovery("TotalMs", "p99"),
@@ -53,7 +53,7 @@ def add_answer_alarms(
         means=f"More than {DEGRADED_PERCENT} % of answers lack a signal: they come, but are ranked worse.",
         section="Answers are degraded",
     )
-    _add_gateway_alarms(alarms, stage)
+    _add_gateway_alarms(alarms, watched.stage)
     _add_limit_alarms(alarms, discovery)
     return [slow, crashing, degraded]
 

@@ -1,30 +1,17 @@
 """Alarms on changes: given up, waiting, or not noticed."""
 
-from collections.abc import Mapping
-
 from aws_cdk import aws_cloudwatch as cloudwatch
-from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_pipes as pipes
-from aws_cdk import aws_sqs as sqs
 
 from infra.constructs import metrics
 from infra.constructs.alarms import Alarms
-from infra.constructs.metrics import OwnMetrics
+from infra.constructs.watched import Watched
 
 OLDEST_S = 15 * 60
 
 
-def add_change_alarms(
-    alarms: Alarms,
-    ours: OwnMetrics,
-    *,
-    enrichment: lambda_.IFunction,
-    queue: sqs.IQueue,
-    dead_letter_queues: Mapping[str, sqs.IQueue],
-    watched: Mapping[str, pipes.CfnPipe],
-) -> None:
-    """Add the alarms; dead-letter queues are by the hop that gave up, Pipes by the table that each one reads."""
-    for name, dead in dead_letter_queues.items():
+def add_change_alarms(alarms: Alarms, watched: Watched) -> None:
+    """Add the alarms on the queue, its dead letters and the function."""
+    for name, dead in watched.dead_letter_queues.items():
         alarms.add(
             f"DeadLetters{name}",
             dead.metric_approximate_number_of_messages_visible(statistic="Maximum"),
@@ -32,10 +19,38 @@ def add_change_alarms(
             means=f"Changes were given up at the hop {name}: these capabilities are out of date until redriven.",
             section="Dead letters",
         )
-    for name, pipe in watched.items():
+    alarms.add(
+        "ChangesWaiting",
+        watched.queue.metric_approximate_age_of_oldest_message(statistic="Maximum"),
+        over=OLDEST_S,
+        periods=(3, 3),
+        means=f"A change has waited longer than {OLDEST_S // 60} minutes for enrichment.",
+        section="Changes wait",
+    )
+    alarms.add(
+        "EnrichmentFailing",
+        watched.enrichment.metric_errors(period=metrics.FIVE_MINUTES),
+        over=0,
+        periods=(3, 3),
+        means="The enrichment function crashes or times out: its changes are tried again, then given up.",
+        section="Enrichment fails",
+    )
+    alarms.add(
+        "EnrichmentThrottled",
+        watched.enrichment.metric_throttles(period=metrics.FIVE_MINUTES),
+        over=0,
+        periods=(3, 3),
+        means="Batches of changes find no free execution environment: a limit on concurrency is too low.",
+        section="Functions are throttled",
+    )
+
+
+def add_pipe_alarms(alarms: Alarms, watched: Watched) -> None:
+    """Add the alarms on the Pipes; one whose state nobody sees counts as stopped."""
+    for name, pipe in watched.pipes.items():
         alarms.add(
             f"PipeStopped{name}",
-            ours.pipe_running(name),
+            watched.ours.pipe_running(name),
             under=1,
             periods=(3, 3),
             missing=cloudwatch.TreatMissingData.BREACHING,
@@ -51,27 +66,3 @@ def add_change_alarms(
             means=f"The Pipe of the table {name} fails, times out or is throttled: changes come late.",
             section="A Pipe fails",
         )
-    alarms.add(
-        "ChangesWaiting",
-        queue.metric_approximate_age_of_oldest_message(statistic="Maximum"),
-        over=OLDEST_S,
-        periods=(3, 3),
-        means=f"A change has waited longer than {OLDEST_S // 60} minutes for enrichment.",
-        section="Changes wait",
-    )
-    alarms.add(
-        "EnrichmentFailing",
-        enrichment.metric_errors(period=metrics.FIVE_MINUTES),
-        over=0,
-        periods=(3, 3),
-        means="The enrichment function crashes or times out: its changes are tried again, then given up.",
-        section="Enrichment fails",
-    )
-    alarms.add(
-        "EnrichmentThrottled",
-        enrichment.metric_throttles(period=metrics.FIVE_MINUTES),
-        over=0,
-        periods=(3, 3),
-        means="Batches of changes find no free execution environment: a limit on concurrency is too low.",
-        section="Functions are throttled",
-    )

@@ -1,7 +1,6 @@
 """The CloudWatch dashboard."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -14,6 +13,7 @@ from constructs import Construct
 
 from infra.constructs import metrics
 from infra.constructs.metrics import OwnMetrics
+from infra.constructs.watched import Watched
 
 FIRST_PLACES = '"position": 1, "id": "*", "rev": *, "provider": "*"'
 """The first candidate in a record of the decision log, as a pattern of Logs Insights: `*` is captured."""
@@ -22,20 +22,6 @@ _GOOD = (
     "**Is discovery good today?** Yes, if no alarm is red, answers are rarely degraded, the share of `match` is what "
     "it was last week, and p99 stays under 3.5 s. What each alarm means: `docs/runbook.md`."
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
-    """The monitored parts of the system; mappings are by display name."""
-
-    ours: OwnMetrics
-    stage: apigateway.Stage
-    functions: Mapping[str, lambda_.IFunction]
-    queue: sqs.IQueue
-    dead_letter_queues: Mapping[str, sqs.IQueue]
-    pipes: Mapping[str, pipes.CfnPipe]
-    domain: opensearch.Domain
-    discovery_log: logs.ILogGroup | None
 
 
 class Dashboard(Construct):
@@ -49,9 +35,12 @@ class Dashboard(Construct):
         page.add_widgets(cloudwatch.AlarmStatusWidget(alarms=list(alarms), title="Alarms", width=_FULL, height=3))
         page.add_widgets(_answers(ours, watched.stage), _verdicts(ours), _degraded_share(ours))
         page.add_widgets(_latency(ours), _stages(ours))
-        page.add_widgets(_tokens(ours), _dollars(ours), _functions(watched.functions))
-        if watched.discovery_log:
-            page.add_widgets(_exposure(watched.discovery_log))
+        page.add_widgets(
+            _tokens(ours),
+            _dollars(ours),
+            _functions({"discovery": watched.discovery, "enrichment": watched.enrichment}),
+        )
+        page.add_widgets(_exposure(watched.discovery_log))
         page.add_widgets(_outcomes(ours), _queues(watched.queue, watched.dead_letter_queues), _pipes(watched.pipes))
         page.add_widgets(*_index(watched.domain))
 

@@ -23,7 +23,9 @@ from cdk_nag import AwsSolutionsChecks  # noqa: E402
 
 from infra import cost  # noqa: E402
 from infra.constructs import dashboard  # noqa: E402
+from infra.constructs.metrics import OwnMetrics  # noqa: E402
 from infra.constructs.observability import Observability  # noqa: E402
+from infra.constructs.watched import Watched  # noqa: E402
 from infra.context import Context  # noqa: E402
 from infra.vendor import ROOT  # noqa: E402
 from mats.domain.query import Query  # noqa: E402
@@ -53,20 +55,23 @@ def observed(stack: Any, **context: str) -> Observability:
     return Observability(
         stack,
         "Observability",
-        api=api,
-        discovery=function,
-        enrichment=function,
-        queue=sqs.Queue(stack, "Changes"),
-        dead_letter_queues={hop: sqs.Queue(stack, f"Dead{hop}") for hop in HOPS},
-        pipes={
-            table: pipes.CfnPipe(
-                stack, f"Pipe{table}", role_arn=role.role_arn, source=STREAM.format(table), target=bus.event_bus_arn
-            )
-            for table in TABLES
-        },
-        domain=opensearch.Domain(stack, "Domain", version=opensearch.EngineVersion.OPENSEARCH_2_19),
         context=Context.parse(context),
-        discovery_log=logs.LogGroup(stack, "Log"),
+        watched=Watched(
+            ours=OwnMetrics("mats"),
+            stage=api.deployment_stage,
+            discovery=function,
+            enrichment=function,
+            queue=sqs.Queue(stack, "Changes"),
+            dead_letter_queues={hop: sqs.Queue(stack, f"Dead{hop}") for hop in HOPS},
+            pipes={
+                table: pipes.CfnPipe(
+                    stack, f"Pipe{table}", role_arn=role.role_arn, source=STREAM.format(table), target=bus.event_bus_arn
+                )
+                for table in TABLES
+            },
+            domain=opensearch.Domain(stack, "Domain", version=opensearch.EngineVersion.OPENSEARCH_2_19),
+            discovery_log=logs.LogGroup(stack, "Log"),
+        ),
     )
 
 
