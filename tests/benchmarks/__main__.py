@@ -1,6 +1,6 @@
 """Run all benchmarks of one machine: those of `mats.evaluation.benchmarks`, the service under load, and the console."""
 
-from mats.evaluation.benchmarks.runner import BENCHMARKS, main
+from mats.evaluation.benchmarks.__main__ import BENCHMARKS, main
 from tests.benchmarks.console import console
 from tests.benchmarks.load import load
 

@@ -6,8 +6,8 @@ import logging
 import pytest
 
 from mats.bootstrap import calibration, load_calibration
-from mats.evaluation.calibration import command
-from mats.evaluation.calibration.command import encoder_key
+from mats.evaluation.calibration import __main__ as command
+from mats.evaluation.calibration.__main__ import encoder_key
 from mats.settings import Settings
 
 ROW = {

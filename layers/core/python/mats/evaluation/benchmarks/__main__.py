@@ -1,5 +1,47 @@
-"""`python -m mats.evaluation.benchmarks`."""
+"""Run benchmarks by name: print their results as JSON and write them to `evaluation/results/bench-NAME.json`."""
 
-from mats.evaluation.benchmarks.runner import main
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
 
-main()
+from mats.evaluation.benchmarks import pipeline, reranker
+from mats.evaluation.reporting.results import write_results
+from mats.settings import Settings
+
+Benchmark: TypeAlias = Callable[[Path, Settings], dict[str, Any]]
+"""From the folder of judged data sets and the settings to results."""
+
+BENCHMARKS: Mapping[str, Benchmark] = {
+    "latency": pipeline.latency,
+    "scale": pipeline.scale,
+    "import": pipeline.import_,
+    "encoders": pipeline.encoders,
+    "sample": pipeline.sample_queries,
+    "answer": pipeline.answer,
+    "rerank": reranker.rerank,
+}
+
+
+def main(benchmarks: Mapping[str, Benchmark] = BENCHMARKS) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder of judged data sets")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(benchmarks)}; all by default")
+    arguments = parser.parse_args()
+    unknown = set(arguments.names) - benchmarks.keys()
+    if unknown:
+        parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(benchmarks)}")
+    for name in arguments.names or benchmarks:
+        began = time.monotonic()
+        results = benchmarks[name](arguments.data, Settings.from_env(os.environ))
+        path = write_results(f"bench-{name}", {**results, "seconds": round(time.monotonic() - began, 1)})
+        sys.stdout.write(json.dumps(results) + "\n")
+        sys.stderr.write(f"{name}: results written to {path}\n")
+
+
+if __name__ == "__main__":
+    main()

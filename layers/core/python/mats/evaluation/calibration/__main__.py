@@ -1,5 +1,100 @@
-"""`python -m mats.evaluation.calibration`."""
+"""Fit the score scale, and the verdict thresholds of a registry without an LLM, for the encoder of the settings.
 
-from mats.evaluation.calibration.command import main
+The scale is the one of a grid with the best Match@1 (`scale.py`). The thresholds are fitted on one half of the queries
+and tested on the other (`thresholds.py`).
+"""
 
-main()
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from mats import bootstrap
+from mats.adapters.opensearch.mapping import VERSION
+from mats.domain.ranking import Scale
+from mats.evaluation.calibration.scale import candidate_scores, fit, fit_spread
+from mats.evaluation.calibration.thresholds import fit_match, fit_weak, halves, relevance_scores, verdict_rates
+from mats.evaluation.data.datasets import FOUR_KINDS, Dataset, DatasetInvalid, load, sets_in
+from mats.evaluation.reporting.results import RESULTS, write_results
+from mats.evaluation.systems.models import Models
+from mats.evaluation.systems.workbench import registry_of, without_timeouts
+from mats.settings import Settings
+
+_TABLE = Path(bootstrap.__file__).parents[1] / "calibration.json"
+"""The constants that the service reads."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder of judged data sets")
+    parser.add_argument("--carry-over", action="store_true", help="only carry the constants over to OpenSearch")
+    chosen, settings = parser.parse_args(), Settings.from_env(os.environ)
+    table = json.loads(_TABLE.read_text(encoding="utf-8"))
+    if chosen.carry_over:
+        _write_table(_with_opensearch(table))
+        return
+    try:
+        datasets = {name: load(chosen.data / name) for name in sets_in(chosen.data)}
+    except DatasetInvalid as error:
+        parser.error(str(error))
+    kinds = [datasets[name] for name in FOUR_KINDS.values() if name in datasets] or list(datasets.values())
+    models = Models(settings)
+    index, scale, grids = _fit_scale(list(datasets.values()), models)
+    report: dict[str, Any] = {}
+    for key, encoder in ((encoder_key(settings), models.encoder), ("none", None)):
+        fitted, tested = halves([relevance_scores(dataset, models.offline, encoder, scale) for dataset in kinds])
+        weak, match = fit_weak(fitted), fit_match(fitted)
+        thresholds = {"weak": round(weak, 3), "match": round(max(weak, match), 3)}
+        table[f"{index}/{key}"] = {"scale": asdict(scale), "thresholds": thresholds}
+        report[key] = {
+            **thresholds,
+            "fitted": verdict_rates(fitted, weak, match),
+            "tested": verdict_rates(tested, weak, match),
+        }
+    write_results("calibration", {"scale": asdict(scale), "sets": list(datasets), **grids, "verdict": report})
+    _write_table(_with_opensearch(table))
+    sys.stdout.write(json.dumps(report) + "\n")
+
+
+def encoder_key(settings: Settings) -> str:
+    """The encoder's key in the table: the prefix of its name, without weights and precision."""
+    return Path(settings.encoder).name
+
+
+def _with_opensearch(table: dict[str, Any]) -> dict[str, Any]:
+    """The table with rows for OpenSearch, by the ratio of BM25 scores that `make bench-aws BENCH=parity` measured."""
+    ratio = json.loads((RESULTS / "aws-parity.json").read_text(encoding="utf-8"))["bm25_ratio"]
+    local = {key: row for key, row in table.items() if key.startswith("sqlite-")}
+    scaled = {
+        f"opensearch-{VERSION}/{key.partition('/')[2]}": {
+            **row,
+            "scale": {**row["scale"], "c": round(row["scale"]["c"] * ratio, 1)},
+        }
+        for key, row in local.items()
+    }
+    return {**local, **scaled}
+
+
+def _write_table(table: dict[str, Any]) -> None:
+    _TABLE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+
+
+def _fit_scale(datasets: Sequence[Dataset], models: Models) -> tuple[str, Scale, dict[str, Any]]:
+    """The name of the index, the scale fitted over it, and both grids."""
+    sets = []
+    index = ""
+    for dataset in datasets:
+        with registry_of(dataset.registrations, models.offline, encoder=models.encoder) as local:
+            index = local.stores.index.name
+            sets.append(candidate_scores(without_timeouts(local.discover), dataset.queries))
+    mixing, grid = fit(sets)
+    spread, wider = fit_spread(sets, mixing)
+    return index, spread, {"grid": grid, "spread": wider}
+
+
+if __name__ == "__main__":
+    main()

@@ -47,8 +47,6 @@ OWNERS_FIELDS: Mapping[str, Callable[[Registration], Registration]] = {
 
 @dataclass(frozen=True, slots=True)
 class FieldOmittingWriter:
-    """A writer that leaves one field empty."""
-
     writer: Writer
     field: str
 

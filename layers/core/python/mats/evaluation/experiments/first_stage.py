@@ -46,7 +46,6 @@ def first_stage(context: ExperimentContext) -> dict[str, Any]:
 
 
 def field_weights(context: ExperimentContext) -> dict[str, Any]:
-    """The first stage with other weights of the lexical fields on every set."""
     return {"sets": _each_set(context, _weights)}
 
 

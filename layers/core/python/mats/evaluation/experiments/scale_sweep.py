@@ -27,7 +27,6 @@ SINGLE, TWO_STAGE = "full-ctx", "pipeline-bm25"
 
 
 def scale_sweep(context: ExperimentContext) -> dict[str, Any]:
-    """Match@1 and its two factors at every size, for every system that can run."""
     dataset = context.dataset(DATASET)
     asked = query_slice(dataset)
     gold = {id for query in asked for id in query.relevant}

@@ -16,8 +16,6 @@ INTERVALS = "In per cent, with bootstrap 95 % intervals over the queries."
 class PaperRow(tuple[str, ...]):
     """A row with the paper's numbers."""
 
-    __slots__ = ()
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:

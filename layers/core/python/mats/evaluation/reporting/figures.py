@@ -41,8 +41,7 @@ def sweep(results: Json) -> Figure:
     chosen = next((name for name in _FACTORS_OF if name in systems), next(iter(systems)))
     _line(right, systems[chosen], "candidates", 0.15, label="relevant candidate", color=BLUE, marker="o", linestyle="-")
     _line(right, systems[chosen], "conditional", 0.15, label="then first", color=VERMILION, marker="s", linestyle="--")
-    size = results["crossover"].get("size")
-    if size:
+    if size := results["crossover"].get("size"):
         _mark(left, f"crossover {size:,}", (size, 3), xytext=(-5, 0), rotation=90, ha="right", va="bottom")
     left.set(title="Match@1", ylabel=_PER_CENT)
     right.set(title=f"Factors of {chosen}")

@@ -20,7 +20,6 @@ def main() -> None:
 
 
 def render_readme(readme: str) -> str:
-    """The README with the answer and the tables of the results."""
     main = _load("experiment-main")
     tables = "\n\n".join((_retrieval(main), _speed(), _origin(main["provenance"])))
     return _replace_block(_replace_block(readme, "answer", _answer()), "results", tables)

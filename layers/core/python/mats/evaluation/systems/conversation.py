@@ -30,12 +30,9 @@ def alphabetical(registrations: Sequence[Registration]) -> list[Registration]:
     return sorted(registrations, key=lambda r: (r.name.casefold(), r.id))
 
 
-def list_line(number: int, registration: Registration, *, max_chars: int | None = None) -> str:
-    """A line of a listing: the number, then as a JSON string name and description, whitespace collapsed.
-
-    `max_chars` is the limit of the description; default: none.
-    """
-    name, description = visible(registration.name), visible(registration.description)[:max_chars]
+def list_line(number: int, registration: Registration, *, max_description: int | None = None) -> str:
+    """A line of a listing: the number, then as a JSON string name and description, whitespace collapsed."""
+    name, description = visible(registration.name), visible(registration.description)[:max_description]
     return f"{number} {encode_json(f'{name}: {description}' if description else name)}"
 
 

@@ -55,8 +55,6 @@ class SearchAndPick:
 
 @dataclass
 class _SearchSession:
-    """The tools of one conversation."""
-
     search: Callable[[str], list[Id]]
     by_id: Mapping[Id, Registration]
     results: list[Id] = field(default_factory=list)
@@ -77,7 +75,7 @@ class _SearchSession:
             return "A search needs a query: keywords as a string."
         ids = self.search(text[:LONGEST_QUERY])
         self.results += [id for id in ids if id not in self.results]
-        rows = [list_line(self.results.index(id) + 1, self.by_id[id], max_chars=DESCRIPTION_CHARS) for id in ids]
+        rows = [list_line(self.results.index(id) + 1, self.by_id[id], max_description=DESCRIPTION_CHARS) for id in ids]
         return "<results>\n" + "\n".join(rows) + "\n</results>" if rows else "Nothing was found."
 
     def _pick(self, arguments: Mapping[str, Any]) -> str:

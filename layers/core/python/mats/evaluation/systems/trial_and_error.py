@@ -57,8 +57,6 @@ class TrialAndError:
 
 @dataclass
 class _TrialSession:
-    """The tools of one conversation."""
-
     pages: Sequence[Sequence[Registration]]
     ids: frozenset[Id]
     listed_ids: list[Id] = field(default_factory=list)

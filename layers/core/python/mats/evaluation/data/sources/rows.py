@@ -58,7 +58,6 @@ def files(folder: Path) -> list[Path]:
 
 
 def rows(path: Path) -> Iterator[SourceRow]:
-    """The rows of one file."""
     for where, value in _parquet(path) if path.name.endswith(".parquet") else _json(path):
         if not isinstance(value, dict):
             raise SourceInvalid([Fault(where, f"must be a JSON object, not {type(value).__name__}")])
@@ -66,7 +65,6 @@ def rows(path: Path) -> Iterator[SourceRow]:
 
 
 def document(path: Path) -> Any:
-    """A whole JSON file."""
     return _parse(_text(path), str(path))
 
 
