@@ -1,27 +1,35 @@
 """The discovery function: API Gateway proxy events to the application."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from mats import bootstrap
 from mats.edge.api_gateway import parse_request, proxy_response
-from mats.edge.app import Application
 from mats.edge.dispatch import respond
 from mats.settings import function_settings, on_lambda
 
 
 def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """What AWS calls."""
-    return proxy_response(respond(_application(), parse_request(event)))
+    return proxy_response(respond(_system().application, parse_request(event)))
 
 
 @cache
-def _application() -> Application:
+def _system() -> bootstrap.AnySystem:
     """Built once per execution environment."""
-    return bootstrap.application(function_settings(os.environ))
+    return bootstrap.open_system(function_settings(os.environ))
+
+
+def _after_restore(work: Callable[[], None]) -> None:
+    """Let Lambda do this after each restore of a snapshot; its runtime brings the package."""
+    with suppress(ModuleNotFoundError):
+        import_module("snapshot_restore_py").register_after_restore(work)
 
 
 if on_lambda(os.environ):
-    _application()  # during Lambda's init phase, and once for all with SnapStart
+    _ = _system().application  # during Lambda's init phase, and once for all with SnapStart
+    _after_restore(_system().open_connections)

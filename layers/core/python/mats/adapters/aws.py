@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from boto3.session import Session
+from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 from botocore.exceptions import (
     BotoCoreError,
@@ -19,6 +20,7 @@ from botocore.exceptions import (
 from botocore.parsers import ResponseParserError
 from urllib3.exceptions import HTTPError
 
+from mats.adapters.connections import keep_client_fresh
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.text import clip
 
@@ -91,13 +93,26 @@ def client(
         read_timeout=timeout_s,
         retries={"mode": "standard", "total_max_attempts": attempts},
         max_pool_connections=connections,
+        tcp_keepalive=True,
     )
     try:
         with _CLIENT_LOCK:
-            return (session or Session()).client(service, region_name=region or None, config=config)
+            made = (session or Session()).client(service, region_name=region or None, config=config)
     except (BotoCoreError, ValueError) as error:
         reason = f"{called or service} cannot be called: {str(error).rstrip('.')}"
         raise NotPermitted(f"{reason}. Set AWS_REGION, or AWS_PROFILE to one that has it") from error
+    keep_client_fresh(made)
+    return made
+
+
+def open_connection(client: Any) -> None:
+    """Connect a client to its service, so that its next call need not; an unsigned request, whose answer is ignored.
+
+    Raises:
+        DependencyFailed: the service cannot be reached.
+    """
+    request = AWSRequest("GET", f"{client.meta.endpoint_url}/").prepare()
+    call(str(client.meta.endpoint_url), lambda: client._endpoint.http_session.send(request))
 
 
 def _nothing_special(code: str, message: str) -> DependencyFailed | None:

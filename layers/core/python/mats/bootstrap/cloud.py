@@ -14,6 +14,7 @@ from mats.adapters.opensearch.index import OpenSearchIndex
 from mats.bootstrap.models import ConfiguredModels, configured_models
 from mats.bootstrap.system import System
 from mats.domain.profile import Profile
+from mats.domain.query import Filter
 from mats.ports import Encoder, Target
 from mats.settings import Settings, SettingsInvalid
 
@@ -115,6 +116,10 @@ class CloudStores:
         from mats.adapters.eventbridge import EventBus  # noqa: PLC0415 - not for discovery
 
         return EventBus(self._settings.event_bus, region=self._settings.region, session=self._session)
+
+    def openers(self) -> Sequence[Callable[[], object]]:
+        online = [self._online.open_connection] if self._settings.callers_table or self._settings.switches_table else []
+        return [*online, lambda: self.index.lexical(["connect"], Filter(), depth=1)]
 
     def announce_rejections(self, rejected: Sequence[Profile]) -> None:
         if self._settings.event_bus:

@@ -1,7 +1,7 @@
 """The system on one machine, over one folder."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TypeAlias, cast
 
@@ -70,6 +70,10 @@ class LocalStores:
         from mats.adapters.sqlite.generations import SqliteGenerations  # noqa: PLC0415 - numpy, as above
 
         return SqliteGenerations(self.database, self.index.name)
+
+    def openers(self) -> Sequence[Callable[[], object]]:
+        """None: everything is in a file."""
+        return ()
 
     def announce_rejections(self, rejected: Sequence[Profile]) -> None:
         """Does nothing: the profile has the reason."""

@@ -1,7 +1,7 @@
 """The models that settings name: on Bedrock, or an encoder on this machine. Each is built at first use."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
@@ -80,6 +80,10 @@ class ConfiguredModels:
     def reranker(self) -> Reranker | None:
         """The model that scores candidates."""
         return self.load_reranker()
+
+    def openers(self) -> Sequence[Callable[[], object]]:
+        """What opens connections to the models that answers need."""
+        return self.bedrock.openers() if self.bedrock else ()
 
     def spending(self) -> dict[str, Usage]:
         """Tokens and dollars of this process, by model."""

@@ -45,6 +45,10 @@ class Stores(Protocol):
         """The operators' choice of models; None where there is none."""
         ...
 
+    def openers(self) -> Sequence[Callable[[], object]]:
+        """What opens connections to the stores that answers need."""
+        ...
+
     def announce_rejections(self, rejected: Sequence[Profile]) -> None:
         """Announce rejected registrations, if there is an event bus.
 

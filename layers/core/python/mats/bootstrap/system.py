@@ -17,7 +17,7 @@ from mats.bootstrap.calibration import RERANKED, load_calibration
 from mats.bootstrap.models import BUDGETS, ConfiguredModels
 from mats.bootstrap.stores import Stores
 from mats.domain.capability import Id
-from mats.domain.errors import DependencyFailed, ModelRefused
+from mats.domain.errors import CapabilityError, DependencyFailed, ModelRefused
 from mats.domain.ranking import PAPER_WEIGHTS, VerdictThresholds
 from mats.edge.app import Application, ignore_metrics
 from mats.ports import Clock, Metrics, ModelChoice, Reranker, Writer
@@ -41,6 +41,8 @@ M = TypeVar("M", Reranker, Writer)
 S_co = TypeVar("S_co", bound=Stores, covariant=True)
 
 LOGGER = logging.getLogger("mats")
+_OPEN_S = 2.0
+"""Timeout of opening a connection in advance; Lambda allows 10 s for all that follows a restore."""
 _STAGE_THREADS = 256
 """Threads start on demand, and an idle one is cheap."""
 _REMOTE_ENCODERS_PER_CORE = 16
@@ -177,6 +179,21 @@ class System(Generic[S_co]):
         from mats.usecases.backfill import Backfill  # noqa: PLC0415 - not for discovery
 
         return Backfill(enrich=self.enrich, clock=self.clock, ids=fresh_id, pause=time.sleep, per_minute=per_minute)
+
+    def open_connections(self) -> None:
+        """Connect to all that an answer needs, and read what is read once a minute; the first answer finds it done.
+
+        Its own failures are logged only: the answer will name what it lacks.
+        """
+        work = [*self.stores.openers(), *self.models.openers()]
+        if self._choice:
+            work.append(self._choice)
+        threads = DaemonThreads(len(work) or 1, "open")
+        for call in [threads.submit(each) for each in work]:
+            try:
+                call.result(timeout=_OPEN_S)
+            except (CapabilityError, TimeoutError) as error:
+                LOGGER.warning("a connection was not opened in advance: %s", error or f"no answer in {_OPEN_S} s")
 
     def close(self) -> None:
         """Stop the threads of the online path and close the stores."""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from boto3.session import Session
 
-from mats.adapters.aws import call, client
+from mats.adapters.aws import call, client, open_connection
 from mats.adapters.bedrock.converse import ConverseReply, at_path, parse_response, to_count, token_counts
 from mats.adapters.bedrock.deadline import DeadlineSession
 from mats.adapters.bedrock.refusals import refusal
@@ -83,6 +83,14 @@ class BedrockClient:
     def region(self) -> str:
         """The region of the endpoint."""
         return str(self._client.meta.region_name)
+
+    def open_connection(self) -> None:
+        """Connect, so that the next call need not; calls no model.
+
+        Raises:
+            DependencyFailed: Bedrock cannot be reached.
+        """
+        open_connection(self._client)
 
     def converse(self, request: Mapping[str, Any]) -> ConverseReply:
         """The reply to a Converse request.

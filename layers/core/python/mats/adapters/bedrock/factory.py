@@ -1,5 +1,6 @@
 """Writer, reranker and encoder on Bedrock, each with a client of the right timeout."""
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,7 @@ class Bedrock:
             session: Shared with clients of other services; default: a new one.
         """
         self.meter = Meter(prices)
+        self._query_clients: list[BedrockClient] = []
         self._attempts = attempts
         self._given_session = session
         self._region = region
@@ -77,6 +79,10 @@ class Bedrock:
         """The timeout of a rerank call; in production one attempt."""
         return self._client(timeout_s=self._rerank_ms / 1000, attempts=self._attempts, connections=_CONNECTIONS)
 
+    def openers(self) -> list[Callable[[], None]]:
+        """What opens the connections of the models that answers need; none calls a model."""
+        return [client.open_connection for client in (self.online, *self._query_clients)]
+
     def writer(self, model: str, prompt: Prompt) -> "BedrockWriter":
         """The enrichment LLM."""
         from mats.adapters.bedrock.writer import BedrockWriter  # noqa: PLC0415 - keeps the cold start of discovery short
@@ -90,6 +96,7 @@ class Bedrock:
     def encoder(self, model: str, *, dimension: int = 1024) -> TitanEncoder:
         """Titan, with the timeout of the encoder for queries and the offline client for documents."""
         online = self._client(timeout_s=self._encode_ms / 1000, attempts=self._attempts, connections=_CONNECTIONS)
+        self._query_clients.append(online)
         return TitanEncoder(
             model=model, dimension=dimension, online=online, offline=self.offline, concurrency=self._concurrency
         )

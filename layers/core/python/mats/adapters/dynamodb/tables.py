@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from boto3.session import Session
 from botocore.exceptions import ClientError
 
-from mats.adapters.aws import call, client, unexpected_response
+from mats.adapters.aws import call, client, open_connection, unexpected_response
 from mats.adapters.dynamodb.values import Row
 from mats.domain.capability import Id, capability_id, parts
 from mats.domain.errors import DependencyFailed
@@ -52,6 +52,14 @@ class Tables:
             session=session,
         )
         self._writers = ThreadPoolExecutor(writers, thread_name_prefix="dynamodb")
+
+    def open_connection(self) -> None:
+        """Connect, so that the next call need not.
+
+        Raises:
+            DependencyFailed: DynamoDB cannot be reached.
+        """
+        open_connection(self._client)
 
     def ask(self, table: str, operation: str, **request: Any) -> dict[str, Any]:
         """One operation on one table.

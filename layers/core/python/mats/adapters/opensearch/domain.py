@@ -7,12 +7,13 @@ from urllib.parse import urlsplit
 
 from boto3.session import Session
 from botocore.exceptions import BotoCoreError
-from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth
+from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth, Urllib3HttpConnection
 from opensearchpy.exceptions import ConnectionTimeout, ImproperlyConfigured, OpenSearchException, TransportError
 from urllib3 import Timeout
 
 from mats.adapters import aws
 from mats.adapters.aws import MALFORMED, UNSIGNED
+from mats.adapters.connections import keep_fresh
 from mats.domain.errors import DependencyFailed, NotPermitted, OutOfTime
 from mats.domain.text import clip
 
@@ -26,6 +27,14 @@ _FULL = 429
 
 class Missing(DependencyFailed):
     """There is no such index."""
+
+
+class _FreshConnection(Urllib3HttpConnection):
+    """Does not reuse a connection after a long pause."""
+
+    def _create_urllib3_pool(self) -> None:
+        super()._create_urllib3_pool()
+        keep_fresh(self.pool)
 
 
 class Domain:
@@ -66,6 +75,7 @@ class Domain:
             max_retries=1,  # reconnects after the server closed a connection; timeouts are not retried
             retry_on_status=(),
             retry_on_timeout=False,
+            connection_class=_FreshConnection,
         )
 
     def search(self, index: str, body: Mapping[str, Any], *, timeout_s: float | None = None) -> list[dict[str, Any]]:
