@@ -2,6 +2,7 @@
 
 import json
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from mats.adapters.dynamodb.registry import DynamoRegistry
 from mats.adapters.dynamodb.switch import DynamoModelSwitch
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.opensearch.index import OpenSearchIndex
+from mats.bootstrap.calibration import RERANKED, load_calibration
 from mats.bootstrap.cloud import CloudStores, cloud_system
 from mats.bootstrap.local import LocalStores, local_system
 from mats.domain.errors import NotPermitted
@@ -19,7 +21,7 @@ from mats.domain.profile import Profile, Refusal, Status
 from mats.edge.api_gateway import parse_request
 from mats.edge.caller import local_caller
 from mats.settings import Settings, SettingsInvalid
-from tests.fakes import MemoryModelSwitch
+from tests.fakes import FakeEncoder, MemoryModelSwitch
 from tests.servers.tables import credentials
 
 TABLES = {"registry_table": "registry", "trust_table": "trust", "profiles_table": "profiles"}
@@ -161,5 +163,20 @@ def test_without_a_table_of_switches_the_configured_models_stay(offline):
 def test_a_refusal_in_enrichment_is_measured(offline, capsys):
     enrich = bootstrap.change_processor(in_aws(metrics="mats")).enrich
     enrich.on_refuse([Refusal(role="writer", model="lite", cause="AccessDeniedException: no")])
-    (line,) = capsys.readouterr().out.splitlines()
-    assert json.loads(line)["ModelRefused"] == [1.0]
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(line["ModelRefused"], line.get("model")) for line in lines] == [([1.0], None), ([1.0], "lite")]
+
+
+@pytest.mark.parametrize(("index", "open_stores"), [("sqlite-fts5-1", "local"), ("opensearch-1", "cloud")])
+def test_verdicts_use_the_thresholds_of_what_was_searched(offline, tmp_path: Path, index: str, open_stores: str):
+    """With vectors those of the encoder, without them those of words alone, and each index its own."""
+    settings = Settings(home=tmp_path, encoder="none") if open_stores == "local" else in_aws()
+    system = bootstrap.open_system(settings)
+    encoder = FakeEncoder()
+    encoder.name = "all-MiniLM-L6-v2"
+    with_vectors = replace(system, models=replace(system.models, load_encoder=lambda: encoder)).discover.thresholds
+    assert with_vectors.of(reranked=False, neural=True) == load_calibration(index, "all-MiniLM-L6-v2").thresholds
+    assert with_vectors.of(reranked=False, neural=False) == load_calibration(index, "none").thresholds
+    assert with_vectors.of(reranked=True, neural=True) == RERANKED
+    assert len({with_vectors.of(reranked=r, neural=n) for r, n in ((True, True), (False, True), (False, False))}) == 3
+    system.close()
