@@ -1,8 +1,8 @@
 """The two tiers of tests, the judged data sets, and what may be skipped.
 
 A test is of the server tier (marker `server`) if it is in one of SERVER_FOLDERS, asks for a fixture of
-SERVER_FIXTURES, or is marked: `make test` leaves it out, `make test-servers` runs it. Tests that share a server, the
-CDK or a browser run on the same worker (`SharedServers`), so that each of these starts once.
+SERVER_FIXTURES, or is marked: `make test` leaves it out, `make test-servers` runs it. Tests that share a server
+or a browser run on the same worker (`SharedServers`), so that each of these starts once.
 """
 
 import os
@@ -47,6 +47,13 @@ def skip_or_fail(lacking: str) -> None:
     pytest.skip(_LACKING.removeprefix("Skipped: ") + lacking)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def shared_folder(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> None:
+    """Tell where the workers of a run leave files for each other."""
+    if worker_id != "master":
+        os.environ["MATS_TESTS_SHARED"] = str(tmp_path_factory.getbasetemp().parent)
+
+
 @pytest.fixture(scope="session")
 def data() -> Path:
     """The folder of judged data sets outside the repository."""
@@ -70,14 +77,14 @@ def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
 
 
 class SharedServers(LoadScopeScheduling):
-    """Sends tests that share a server, the CDK or the data sets to one worker; each file of browser tests to one."""
+    """Sends tests that share a server or the data sets to one worker, and each file of the others to one."""
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
         folder = path.removeprefix("tests/").partition("/")[0]
-        if folder == "console":
+        if folder in ("console", "infra"):
             return path
-        return "data" if "real_data" in path else {"infra": "cdk", "packaging": "packaging"}.get(folder, "java")
+        return "data" if "real_data" in path else {"packaging": "packaging"}.get(folder, "java")
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:

@@ -1,10 +1,14 @@
 """The stacks as plain templates, for this suite and for those that run what the templates say.
 
+A context is synthesized once in a run of the tests: the first worker that needs it leaves the templates in a file.
+
 Where the CDK or Node is missing, the test that asks is skipped, or fails where everything is required.
 """
 
 import json
+import os
 from functools import cache
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -50,6 +54,19 @@ def deployment(*, region: str = REGION, **context: str) -> Deployment:
 
 @cache
 def _synthesized(context: tuple[tuple[str, str], ...]) -> dict[str, Template]:
+    shared = os.environ.get("MATS_TESTS_SHARED")
+    if not shared:
+        return _synthesize(dict(context))
+    file = Path(shared, f"{sha256(json.dumps(context).encode()).hexdigest()[:16]}.json")
+    if not file.exists():
+        draft = file.with_suffix(f".{os.getpid()}")
+        draft.write_text(json.dumps(_synthesize(dict(context))))
+        draft.replace(file)
+    made: dict[str, Template] = json.loads(file.read_text())
+    return made
+
+
+def _synthesize(context: dict[str, str]) -> dict[str, Template]:
     import infra  # noqa: F401 - finds Node before the CDK is imported
 
     try:
@@ -59,7 +76,7 @@ def _synthesized(context: tuple[tuple[str, str], ...]) -> dict[str, Template]:
     from infra.stacks import add_stacks
 
     with TemporaryDirectory() as folder:
-        app = App(context={"aws:cdk:bundling-stacks": [], **dict(context)}, outdir=folder)
+        app = App(context={"aws:cdk:bundling-stacks": [], **context}, outdir=folder)
         add_stacks(app)
         app.synth()
         found = sorted(Path(folder).glob("*.template.json"))
