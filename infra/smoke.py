@@ -1,6 +1,7 @@
 """Smoke test of a deployment: put, find and remove one registration (`make smoke URL=...`)."""
 
 import argparse
+import os
 import re
 import secrets
 import signal
@@ -202,7 +203,8 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--profiles-table", help="default: the stacks' output")
     options.add_argument("--stacks", default="mats", help="what the stacks' names start with; default: mats")
     options.add_argument("--token", default="", help="bearer token, for auth=jwt; default: calls are signed")
-    options.add_argument("--region", default="", help="of stacks and tables; default: AWS's own setting")
+    region = os.environ.get("AWS_REGION", "")  # noqa: TID251 - boto3 alone does not read what the CDK's command reads
+    options.add_argument("--region", default=region, help="of stacks and tables; default: AWS's own setting")
     options.add_argument("--without-models", action="store_true", help="do not wait for writer and encoder")
     options.add_argument("--timeout", type=float, default=_TIMEOUT_S, help="seconds to wait for each hop")
     return options
