@@ -114,8 +114,9 @@ def test_enrichment_deletes_no_index_and_touches_no_other(action: str, path: str
 def test_each_function_invokes_its_own_model_and_the_encoder_only() -> None:
     models = ["amazon.titan-embed-text-v2:0", "amazon.nova-lite-v1:0", "amazon.nova-micro-v1:0", "amazon.nova-pro-v1:0"]
     arns = [f"arn:aws:bedrock:{REGION}::foundation-model/{model}" for model in models]
+    directly = {"bedrock:InferenceProfileArn": ""}
     may = {
-        named: [iam.allowed(_rights(named)[0], "bedrock:InvokeModel", arn) for arn in arns]
+        named: [iam.allowed(_rights(named)[0], "bedrock:InvokeModel", arn, directly) for arn in arns]
         for named in ("Enrichment", "Discovery")
     }
     assert may == {"Enrichment": [True, True, False, False], "Discovery": [True, False, True, False]}
@@ -136,12 +137,20 @@ def _without(action: str, kind: str = "AWS::IAM::Policy") -> Callable[[dict[str,
     return change
 
 
-@pytest.mark.parametrize(
-    "action",
-    ["dynamodb:BatchGetItem", "dynamodb:PutItem", "es:ESHttpPut", "bedrock:InvokeModel", "events:PutEvents"],
-)
+@pytest.mark.parametrize("action", ["dynamodb:BatchGetItem", "dynamodb:PutItem", "es:ESHttpPut", "events:PutEvents"])
 def test_a_grant_that_is_missing_is_noticed(made: Make, action: str) -> None:
     _notices(made(_without(action)), action)
+
+
+def test_a_model_that_may_not_be_invoked_is_noticed_though_no_change_waits_for_it(made: Make) -> None:
+    world = made(_without("bedrock:InvokeModel"))
+    id = world.put(item("refund_payment", REFUND))
+    world.settle()
+    assert list(world.path.waiting()) == []
+    assert [entry["id"] for entry in world.indexed()] == [id]
+    with pytest.raises(AssertionError, match="may not.*bedrock:InvokeModel"):
+        world.check()
+    world.forgive()
 
 
 @pytest.mark.parametrize("action", ["es:ESHttpPut", "es:ESHttpPost"])
