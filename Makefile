@@ -16,6 +16,7 @@ PYTEST = $(BIN)/python -m pytest --quiet
 READY := .venv/.ready
 MODEL := .venv/.model
 INFRA := .venv/.infra
+CHECKOV := .venv/.checkov
 
 .DEFAULT_GOAL := help
 .PHONY: help run setup test test-servers test-bedrock check format evaluate gate bench bench-aws calibrate readme docs lock clean
@@ -43,7 +44,7 @@ test: check ## Run every check and every test that needs only Python (WORKERS=N,
 	@$(PYTEST) -m timing tests/integration
 	@echo "Not run: what needs a server, the CDK, a browser or the judged data sets; make test-servers runs it."
 
-test-servers: setup $(INFRA) ## Run the tests that need OpenSearch, DynamoDB, Lambda, the CDK, a browser or the data sets
+test-servers: setup $(INFRA) $(CHECKOV)/.ready ## Run the tests that need OpenSearch, DynamoDB, Lambda, the CDK, a browser or the data sets
 	@$(BIN)/mypy --package infra
 	@$(PYTEST) -n $(WORKERS) --dist loadscope -m server
 
@@ -87,6 +88,8 @@ lock: setup ## Pin the newest versions that pyproject.toml allows
 	@$(PIP) uv
 	@$(LOCK) --extra aws --extra local --extra evaluation --extra dev --extra build --group pyproject.toml:jwt --upgrade -o requirements/lock.txt
 	@$(LOCK) --extra infra --extra aws --constraint requirements/lock.txt --upgrade -o requirements.txt
+	@$(BIN)/uv pip compile --quiet --group pyproject.toml:checkov --universal --python-version 3.11 --generate-hashes \
+		--no-header --no-annotate --no-emit-index-url --no-emit-find-links --upgrade -o requirements/checkov.txt
 	@$(MAKE) --no-print-directory lock-layers
 
 # --- layers, cost, smoke ---
@@ -126,6 +129,12 @@ $(INFRA): requirements.txt | $(READY)
 
 preflight: setup $(INFRA) ## Check what would keep a deployment from working in your account (CONTEXT, PREFLIGHT=--help)
 	@$(BIN)/python -m infra.preflight $(CHOSEN) $(PREFLIGHT)
+
+$(CHECKOV)/.ready: requirements/checkov.txt | $(READY)
+	@echo "Installing checkov into $(CHECKOV), apart from the rest, because its pins differ."
+	@rm -rf $(CHECKOV) && $(BIN)/python -m venv $(CHECKOV)
+	@$(CHECKOV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
 
 bootstrap: setup $(INFRA) ## Prepare the account and region of your AWS credentials for the CDK, once for each (CONTEXT)
 	@$(CDK) bootstrap $(CHOSEN)

@@ -12,6 +12,7 @@ from aws_cdk import aws_pipes as pipes
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from infra.constructs.checkov import accept_checkov
 from infra.constructs.log_group import log_group
 from infra.constructs.nag import accept
 from infra.context import Context
@@ -22,6 +23,7 @@ _TRIES = 50
 """With the backoff of a Pipe, long enough for a bus that is unavailable for some hours."""
 _PUT_EVENTS = 10
 """Maximum of events in one PutEvents call."""
+_ENCRYPTED_BY_SQS = {"CKV_AWS_27": "SQS encrypts it with a key of its own; its messages are keys of rows, not content"}
 
 
 class EventPath(Construct):
@@ -73,7 +75,7 @@ class EventPath(Construct):
         by_name = f"arn:{Aws.PARTITION}:sqs:{Aws.REGION}:{Aws.ACCOUNT_ID}:{name}"
         given_up = self._dead("Enrichment", of=sqs.Queue.from_queue_arn(self, "QueueByName", by_name))
         self.dead_letter_queues["Enrichment"] = given_up
-        return sqs.Queue(
+        queue = sqs.Queue(
             self,
             "Changes",
             queue_name=name,
@@ -83,6 +85,8 @@ class EventPath(Construct):
             visibility_timeout=visibility,
             dead_letter_queue=sqs.DeadLetterQueue(queue=given_up, max_receive_count=max_receives),
         )
+        accept_checkov(queue, **_ENCRYPTED_BY_SQS)
+        return queue
 
     def _pipe(self, name: str, table: dynamodb.ITable) -> pipes.CfnPipe:
         dead = self.dead_letter_queues[name] = self._dead(name)
@@ -155,6 +159,7 @@ class EventPath(Construct):
             redrive_allow_policy=sqs.RedriveAllowPolicy(redrive_permission=allowed, source_queues=[of] if of else None),
         )
         accept(queue, SQS3="It is a dead-letter queue; an alarm watches it")
+        accept_checkov(queue, **_ENCRYPTED_BY_SQS)
         return queue
 
 

@@ -5,6 +5,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from infra.constructs.checkov import accept_checkov
 from infra.context import Context
 
 _DAYS = {
@@ -29,7 +30,7 @@ def log_group(scope: Construct, id: str, *, context: Context, vended: str = "") 
         vended: Of a log that an AWS service delivers: the end of its name. The id of the stack follows, because a
             group that outlived an earlier stack has its name still.
     """
-    return logs.LogGroup(
+    group = logs.LogGroup(
         scope,
         id,
         log_group_name=f"/aws/vendedlogs/{vended}/{Fn.select(2, Fn.split('/', Aws.STACK_ID))}" if vended else None,
@@ -37,6 +38,9 @@ def log_group(scope: Construct, id: str, *, context: Context, vended: str = "") 
         removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if context.production else RemovalPolicy.DESTROY,
         encryption_key=customer_key(scope, context),
     )
+    if not context.kms_key_arn:
+        accept_checkov(group, CKV_AWS_158="CloudWatch encrypts it with a key of its own; kms_key_arn chooses another")
+    return group
 
 
 def customer_key(scope: Construct, context: Context) -> kms.IKey | None:

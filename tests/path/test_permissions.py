@@ -148,7 +148,7 @@ def test_a_model_that_may_not_be_invoked_is_noticed_though_no_change_waits_for_i
     world.settle()
     assert list(world.path.waiting()) == []
     assert [entry["id"] for entry in world.indexed()] == [id]
-    with pytest.raises(AssertionError, match="may not.*bedrock:InvokeModel"):
+    with pytest.raises(AssertionError, match=r"may not.*bedrock:InvokeModel"):
         world.check()
     world.forgive()
 
