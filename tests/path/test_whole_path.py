@@ -295,6 +295,19 @@ def test_with_tokens_the_authorizer_s_word_decides_and_no_table_is_asked(made: M
     assert [call for call in world.online.recorder.calls if call.service == "dynamodb"] == []
 
 
+def test_without_an_encoder_words_alone_find_and_nothing_is_encoded(made: Make) -> None:
+    world = made(context={"encoder_model": "none"})
+    id = world.put(item("refund_payment", REFUND))
+    world.put(item("forecast", WEATHER))
+    world.settle()
+    found = world.discover("refunds a card payment")
+    assert found.ids[0] == id
+    assert found.content["without"] == ["neural"]
+    assert found.content["degraded"] == []
+    assert _profile(world, id)["enriched"]
+    assert {exchange.operation for exchange in world.bedrock.exchanges} == {"Converse"}
+
+
 def _watched(deployment: Deployment) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
     """Name and dimensions of each metric of a function of ours that an alarm watches."""
     for alarm in deployment.all("AWS::CloudWatch::Alarm"):
