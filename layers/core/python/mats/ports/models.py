@@ -1,17 +1,23 @@
-"""Encoder, writer and reranker."""
+"""Encoder, writer and reranker, and an operator's choice among them."""
 
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from mats.domain.profile import Enrichment, Profile
 from mats.domain.registration import Registration
 from mats.domain.usage import Usage
-from mats.ports.vectors import Vector
+
+if TYPE_CHECKING:
+    Vector: TypeAlias = array[float]
+else:
+    Vector = array  # `array[float]` needs Python 3.12
+"""float32 components of Euclidean length 1."""
 
 Labels: TypeAlias = Mapping[str, str]
-"""Names of a call for logs: a name is letters and underscores, a value is any text."""
+"""Names of a call for logs, such as `query_id`: a name is letters and underscores, a value is any text."""
 NO_LABELS: Labels = MappingProxyType({})
 
 
@@ -21,12 +27,10 @@ class Encoder(Protocol):
     @property
     def name(self) -> str:
         """Model and settings: equal names give equal vectors."""
-        ...
 
     @property
     def dimension(self) -> int:
         """Components per vector."""
-        ...
 
     def encode_query(self, text: str) -> Vector:
         """The vector of a query.
@@ -34,7 +38,6 @@ class Encoder(Protocol):
         Raises:
             DependencyFailed: the model did not answer.
         """
-        ...
 
     def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
         """The vectors of documents, in the order given; None for each failed one.
@@ -42,7 +45,6 @@ class Encoder(Protocol):
         Raises:
             DependencyFailed: all failed.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,27 +62,20 @@ class Writer(Protocol):
     @property
     def name(self) -> str:
         """The model's id."""
-        ...
 
     @property
     def prompt(self) -> str:
         """The hash of the prompt."""
-        ...
 
     def describe(self, registration: Registration, labels: Labels = NO_LABELS) -> Written:
         """The five fields of a registration, as the model wrote them; not yet grounded.
 
-        Safe to call from several threads.
-
-        Args:
-            registration: The registration.
-            labels: For the provider's log of this call, such as `event_id`; the model does not read them.
+        Safe to call from several threads. Labels are for the provider's log of this call; the model does not read them.
 
         Raises:
             ReplyUnusable: the reply is malformed; the raw profile stays.
             DependencyFailed: the model did not answer; safe to retry.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,24 +99,47 @@ class Reranker(Protocol):
     @property
     def name(self) -> str:
         """The model's id."""
-        ...
 
     @property
     def prompt(self) -> str:
         """The hash of the prompt."""
-        ...
 
     def rerank(self, query: str, candidates: Sequence[Profile], labels: Labels = NO_LABELS) -> RerankResult:
-        """Score each candidate for the query, in the order given, in one call.
+        """Score each candidate (at least one) for the query, in the order given, in one call.
 
-        Safe to call from several threads.
-
-        Args:
-            query: The text of the query.
-            candidates: At least one.
-            labels: For the provider's log of this call, such as `query_id`; the model does not read them.
+        Safe to call from several threads. Labels as in `Writer.describe`.
 
         Raises:
             DependencyFailed: the model did not answer.
         """
-        ...
+
+
+SwitchedRole = Literal["rerank", "writer"]
+"""The roles whose model can be switched; another encoder would need other vectors."""
+OFF = "none"
+"""Chosen in place of a model: the role has none."""
+
+
+class ModelChoice(NamedTuple):
+    """The chosen model of each role: its id, `none`, or None for the configured one."""
+
+    rerank: str | None = None
+    writer: str | None = None
+
+
+class ModelSwitch(Protocol):
+    """The choice, shared by all functions of a deployment."""
+
+    def load(self) -> ModelChoice:
+        """The current choice; values that are no text count as no choice.
+
+        Raises:
+            DependencyFailed: the store did not answer.
+        """
+
+    def choose(self, role: SwitchedRole, model: str | None) -> None:
+        """Set the choice of one role; None: the configured model again.
+
+        Raises:
+            DependencyFailed: the store did not answer; safe to repeat.
+        """

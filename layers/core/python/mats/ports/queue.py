@@ -48,12 +48,9 @@ class QueueMonitor(Protocol):
 
     def has_unfinished(self, id: Id) -> bool:
         """Whether a change of this capability waits, is being handled, or is a dead letter."""
-        ...
 
     def depth(self) -> QueueDepth:
         """The length of the queue."""
-        ...
 
     def dead_letters(self) -> Sequence[DeadLetter]:
         """Every dead letter, oldest first."""
-        ...

@@ -8,8 +8,8 @@ from typing import NamedTuple, Protocol
 from mats.domain.capability import Id
 from mats.domain.profile import Profile
 from mats.domain.query import Filter
+from mats.ports.models import Vector
 from mats.ports.stores import Stored
-from mats.ports.vectors import Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,6 @@ class SearchIndex(Protocol):
     @property
     def name(self) -> str:
         """The name of the index, as in the answer's `versions`."""
-        ...
 
     def put(self, entries: Sequence[Stored]) -> None:
         """Index revisions; one that is not findable becomes a tombstone.
@@ -37,39 +36,30 @@ class SearchIndex(Protocol):
         The revision is an external version: an entry older than or equal to the indexed one is a no-op, not an error.
         When this returns, the entries are durable; searches see them at once or within a second.
         """
-        ...
 
     def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
         """At most `depth` hits by BM25, best first, ties by id; each term counts once, any may match."""
-        ...
 
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
         """At most `depth` hits by cosine, best first, ties by id."""
-        ...
 
     def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:
         """The BM25 score of each of these; 0.0 for one without any of the terms."""
-        ...
 
     def cosine_of(self, vector: Vector, ids: Collection[Id]) -> Mapping[Id, float]:
         """The cosine of each of these that has a vector."""
-        ...
 
     def fetch(self, ids: Collection[Id]) -> Mapping[Id, Profile]:
         """The indexed profiles of the findable ones of these."""
-        ...
 
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
         """At most `limit` ids that the filter admits, in order of id, starting after `after`."""
-        ...
 
     def revisions(self) -> Iterator[tuple[Id, int, bool]]:
         """Every entry's id, revision and whether it is findable (or a tombstone), in order of id."""
-        ...
 
     def purge(self, ids: Collection[Id]) -> None:
         """Delete the tombstones among these; findable entries stay."""
-        ...
 
 
 class CandidateIndex(SearchIndex, Protocol):
@@ -84,7 +74,6 @@ class CandidateIndex(SearchIndex, Protocol):
         Raises:
             DependencyFailed: the index cannot be locked; safe to retry.
         """
-        ...
 
 
 class Target(NamedTuple):
@@ -106,23 +95,18 @@ class Generations(Protocol):
 
     def current(self) -> str | None:
         """The name of the index that answers; None before the first write."""
-        ...
 
     def begin(self) -> Target:
         """Start, or resume, an index to be filled; it gets every write from now on."""
-        ...
 
     def fill(self, target: Target, entries: Sequence[Stored]) -> None:
         """Write revisions to one index; an older or equal one is a no-op."""
-        ...
 
     def revisions(self, target: Target) -> Iterator[tuple[Id, int, bool]]:
         """As `SearchIndex.revisions`, of one index."""
-        ...
 
     def promote(self, target: Target) -> None:
         """Switch to an index atomically."""
-        ...
 
     def roll_back(self) -> Target:
         """Switch back to the previous index, which still gets every write.
@@ -130,8 +114,6 @@ class Generations(Protocol):
         Raises:
             RequestInvalid: there is no previous index.
         """
-        ...
 
     def retire(self) -> Sequence[str]:
         """Delete every index but the current one; returns the names of the deleted ones."""
-        ...

@@ -8,7 +8,7 @@ from mats.domain.capability import Id
 from mats.domain.placement import Placed
 from mats.domain.profile import Profile
 from mats.domain.registration import Registration
-from mats.ports.vectors import Vector
+from mats.ports.models import Vector
 
 Item: TypeAlias = Mapping[str, Any]
 """A registry item as stored; it may be invalid."""
@@ -19,7 +19,6 @@ class Registry(Protocol):
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, Item]:
         """The items that exist, by a consistent read."""
-        ...
 
     def put(self, registrations: Sequence[Registration]) -> Mapping[Id, Placed]:
         """Replace whole items; returns the effect on each id. An acknowledged write survives a crash.
@@ -27,15 +26,12 @@ class Registry(Protocol):
         Raises:
             StorageUnusable: nothing was written.
         """
-        ...
 
     def remove(self, id: Id) -> bool:
         """Remove an item; returns whether it existed."""
-        ...
 
     def ids(self) -> Iterator[Id]:
         """Every id once, in any order; ids written during the iteration may be missed."""
-        ...
 
 
 class TaggedItem(NamedTuple):
@@ -54,11 +50,9 @@ class ConditionalRegistry(Protocol):
 
     def get_tagged(self, id: Id) -> TaggedItem | None:
         """An item with its ETag, if there is one."""
-        ...
 
     def placement(self, registration: Registration) -> Placed:
         """The effect that a put would have now."""
-        ...
 
     def put_if(self, precondition: Precondition, registration: Registration) -> Placed:
         """Write a registration if the precondition is true; check and write are one transaction.
@@ -66,7 +60,6 @@ class ConditionalRegistry(Protocol):
         Raises:
             PreconditionFailed: the precondition is false.
         """
-        ...
 
     def remove_if(self, precondition: Precondition, id: Id) -> bool:
         """Remove an item if the precondition is true; returns whether it existed.
@@ -74,7 +67,6 @@ class ConditionalRegistry(Protocol):
         Raises:
             PreconditionFailed: the item exists, and the precondition is false.
         """
-        ...
 
 
 class TrustBook(Protocol):
@@ -82,11 +74,9 @@ class TrustBook(Protocol):
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, int]:
         """The assigned trust of these ids, by a consistent read."""
-        ...
 
     def put(self, id: Id, trust: int | None) -> None:
         """Assign trust to an id, registered or not; None withdraws it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +92,6 @@ class ProfileStore(Protocol):
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, Stored]:
         """The current revisions, tombstones included, by a consistent read."""
-        ...
 
     def save(self, changes: Sequence[Stored]) -> Collection[Id]:
         """Write revisions; returns the ids of those that were superseded.
@@ -110,16 +99,42 @@ class ProfileStore(Protocol):
         A revision is written only if the stored one is its predecessor (`rev - 1`; none for rev 1), which then
         becomes an earlier version. An acknowledged write survives a crash.
         """
-        ...
 
     def mark_indexed(self, revs: Mapping[Id, int]) -> None:
         """Set `indexed_rev` of these profiles; a no-op where the current revision is another one."""
-        ...
 
     def versions(self, id: Id) -> Sequence[Profile]:
         """The earlier revisions of a profile, oldest first."""
-        ...
 
     def ids(self) -> Iterator[Id]:
         """Every id once, tombstones included, in any order; ids written during the iteration may be missed."""
-        ...
+
+
+class ListedProfile(NamedTuple):
+    """A current profile, and whether the index has acknowledged this revision. Its own `indexed_rev` may be older."""
+
+    profile: Profile
+    indexed: bool
+
+
+class ProfileChanges(NamedTuple):
+    """Profiles that changed, and the position to ask from next."""
+
+    position: int
+    ids: Sequence[Id]
+
+
+class Listing(Protocol):
+    """The registry and its profiles for readers that keep a copy. Not safe to share between threads without a lock."""
+
+    def version(self) -> int:
+        """A number that changes with every write to registry, profiles or queue, by any process; cheap to read."""
+
+    def kinds(self) -> Mapping[Id, str]:
+        """The kind of every registered id as its item has it, in order of id."""
+
+    def changes(self, since: int | None) -> ProfileChanges:
+        """Every profile with a revision indexed after this position, tombstones included; None: every profile."""
+
+    def profiles(self, ids: Collection[Id]) -> Sequence[ListedProfile]:
+        """The current profiles there are, without vectors."""

@@ -1,9 +1,44 @@
-"""Exposure: counts of shown capabilities per provider."""
+"""Clock, identifiers, metrics and exposure."""
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Literal, NamedTuple, Protocol
 
 from mats.domain.shortlist import Shortlist
+
+
+class Clock(Protocol):
+    """The time; tests replace it."""
+
+    def now(self) -> str:
+        """The current time, ISO 8601 in UTC."""
+
+    def elapsed_ms(self) -> float:
+        """Milliseconds of a monotonic clock."""
+
+
+class Ids(Protocol):
+    """A source of unique identifiers."""
+
+    def __call__(self) -> str:
+        """A new identifier."""
+
+
+class Measure(NamedTuple):
+    """A number and its unit."""
+
+    value: float
+    unit: Literal["Count", "Milliseconds", "None"]
+
+
+NO_DIMENSIONS: Mapping[str, str] = MappingProxyType({})
+
+
+class Metrics(Protocol):
+    """Emits time series. Never fails."""
+
+    def __call__(self, measures: Mapping[str, Measure], dimensions: Mapping[str, str] = NO_DIMENSIONS) -> None:
+        """Emit these at one time, under dimensions in addition to the service's name."""
 
 
 class ProviderExposure(NamedTuple):
@@ -33,7 +68,6 @@ class ExposureLog(Protocol):
 
     def record(self, shortlist: Shortlist) -> None:
         """Count an answer. Returns at once and never fails; storage follows within a second or two."""
-        ...
 
     def flush(self) -> None:
         """Store the answers recorded so far.
@@ -41,7 +75,6 @@ class ExposureLog(Protocol):
         Raises:
             DependencyFailed: the storage cannot be written; the next flush retries.
         """
-        ...
 
     def exposure(self) -> Exposure:
         """Counts over the latest answers, including those not flushed.
@@ -49,4 +82,3 @@ class ExposureLog(Protocol):
         Raises:
             DependencyFailed: the storage cannot be used.
         """
-        ...
