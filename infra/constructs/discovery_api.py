@@ -64,7 +64,7 @@ class DiscoveryApi(Construct):
         made.allow([*models.reranker_statements(), *models.encoder_statements()])
         tables.switches.grant(made.role, "dynamodb:GetItem")
         if context.auth == "iam":
-            tables.callers.grant(made.role, "dynamodb:GetItem")
+            tables.callers.grant(made.role, "dynamodb:GetItem", "dynamodb:Scan")
         self.alias = lambda_.Alias(self, "Live", alias_name=STAGE, version=made.function.current_version)
         self.api = self._api(context, on.network)
         for method, path in CALLS:

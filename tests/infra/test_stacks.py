@@ -119,7 +119,7 @@ def domain_path(deployed: Deployment, path: str) -> str:
 def test_discovery_reads_but_cannot_write(any_deployment: Deployment):
     allowed = allows(any_deployment, "discovery")
     assert actions(allowed, "es") == {"es:ESHttpPost"}
-    assert actions(allowed, "dynamodb") <= {"dynamodb:GetItem"}
+    assert actions(allowed, "dynamodb") <= {"dynamodb:GetItem", "dynamodb:Scan"}
     assert {a.split(":")[0] for one in allowed for a in texts(one["Action"])} <= {
         "es", "dynamodb", "bedrock", "logs", "ec2", "kms", "xray",
     }  # fmt: skip

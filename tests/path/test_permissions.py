@@ -23,7 +23,7 @@ def test_everything_both_functions_do_is_allowed_and_they_do_all_their_roles_are
         "dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem",
         "es:ESHttpPut", "es:ESHttpGet", "es:ESHttpPost", "bedrock:InvokeModel", "events:PutEvents",
     }  # fmt: skip
-    assert _actions(world.online) == {"dynamodb:GetItem", "es:ESHttpPost", "bedrock:InvokeModel"}
+    assert _actions(world.online) == {"dynamodb:GetItem", "dynamodb:Scan", "es:ESHttpPost", "bedrock:InvokeModel"}
 
 
 def test_first_indexing_makes_the_index_with_its_alias_within_the_role(world: World) -> None:

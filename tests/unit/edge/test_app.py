@@ -151,7 +151,7 @@ def test_refused_reranker_and_encoder_are_measured_and_logged(caplog):
     discover = discover_over(index, encoder=RefusedEncoder(), reranker=ScriptedReranker(refuse))
     shortlist = Application(discover, LookUp(index), metrics=record).search(Caller(), Query(query="address"))
     assert shortlist.degraded == ("neural", "llm")
-    assert [dimensions for _, dimensions in measured[1:]] == [
+    assert [dimensions for _, dimensions in measured[2:]] == [
         {"model": "micro", "role": "reranker"}, {"model": "titan", "role": "encoder"},
     ]  # fmt: skip
     assert [json.loads(r.getMessage())["cause"] for r in caplog.records if r.levelname == "ERROR"] == [

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mats.adapters import aws
 from mats.adapters.clock import SystemClock
-from mats.adapters.dynamodb.registry import DynamoCallers, DynamoRegistry, DynamoTrust
+from mats.adapters.dynamodb.callers import DynamoCallers
+from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
 from mats.adapters.dynamodb.switch import DynamoModelSwitch
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.opensearch.domain import Domain

@@ -1,14 +1,12 @@
 """API Gateway proxy events to requests, responses to proxy responses."""
 
 import base64
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from mats.domain.principal import principal
 from mats.edge.caller import Caller
 from mats.edge.http import Request, Response
-
-_SESSION = re.compile(r"arn:(?P<partition>[\w-]+):sts::(?P<account>\d+):assumed-role/(?P<role>[^/]+)/.*")
 
 
 def parse_request(event: Mapping[str, Any]) -> Request:
@@ -54,15 +52,6 @@ def _caller(context: Mapping[str, Any]) -> Caller:
     audiences = (name.strip() for name in str(authorizer.get("audiences") or "").split(","))
     return Caller(
         frozenset(filter(None, audiences)),
-        _principal(str(identity.get("userArn") or "")),
+        principal(str(identity.get("userArn") or "")),
         request_id=str(context.get("requestId") or ""),
     )
-
-
-def _principal(arn: str) -> str:
-    """The ARN of the role behind a session's ARN; any other ARN as it is.
-
-    A session's ARN lacks the path of the role: operators leave it out, too.
-    """
-    session = _SESSION.fullmatch(arn)
-    return f"arn:{session['partition']}:iam::{session['account']}:role/{session['role']}" if session else arn

@@ -1,9 +1,7 @@
-"""Registry, trust and callers in DynamoDB. The tables' streams announce every change."""
+"""Registry and trust in DynamoDB. The tables' streams announce every change."""
 
-import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from botocore.exceptions import ClientError
 
@@ -81,34 +79,3 @@ class DynamoTrust:
             self.tables.ask(self.table, "delete_item", Key=key_of(id))
         else:
             self.tables.ask(self.table, "put_item", Item={**key_of(id), "trust": {"N": str(trust)}})
-
-
-@dataclass(frozen=True, slots=True)
-class DynamoCallers:
-    """The audiences of IAM callers, cached for a minute."""
-
-    tables: Tables
-    table: str
-    elapsed_ms: Callable[[], float]
-    fresh_ms: float = 60_000
-    max_cached: int = 10_000
-    _cache: dict[str, tuple[float, frozenset[str]]] = field(default_factory=dict)
-    _lock: Any = field(default_factory=threading.Lock)
-
-    def audiences(self, caller: str) -> frozenset[str]:
-        """The audiences of a role or user, by its ARN.
-
-        Raises:
-            DependencyFailed: the table did not answer, and nothing is cached.
-        """
-        cached = self._cache.get(caller)
-        if cached and self.elapsed_ms() - cached[0] < self.fresh_ms:
-            return cached[1]
-        answer = self.tables.ask(self.table, "get_item", Key={"caller": {"S": caller}})
-        listed = from_row(answer.get("Item", {})).get("audiences")
-        audiences = frozenset(a for a in listed if isinstance(a, str)) if isinstance(listed, list) else frozenset()
-        with self._lock:
-            if len(self._cache) >= self.max_cached:
-                self._cache.clear()
-            self._cache[caller] = (self.elapsed_ms(), audiences)
-        return audiences
