@@ -48,7 +48,8 @@ def test_models_behind_an_inference_profile_are_invoked_within_the_roles(made: M
         *((f"dynamodb:{write}", table) for write in ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem")
           for table in ("Registry", "Trust", "Profiles", "Callers")),
         ("dynamodb:GetItem", "Registry"),
-        ("dynamodb:Scan", "Callers"),
+        *(("dynamodb:Scan", table) for table in ("Registry", "Trust", "Profiles")),
+        ("dynamodb:Query", "Callers"),
     ],
 )  # fmt: skip
 def test_discovery_writes_to_no_table_and_reads_no_other(action: str, of: str) -> None:
@@ -148,6 +149,12 @@ def test_a_model_that_may_not_be_invoked_is_noticed_though_no_change_waits_for_i
     world.settle()
     assert list(world.path.waiting()) == []
     assert [entry["id"] for entry in world.indexed()] == [id]
+    profile = world.profile(id)
+    assert profile is not None
+    assert {refusal["role"] for refusal in profile["refused"]} == {"writer", "encoder"}
+    assert all("AccessDeniedException" in refusal["cause"] for refusal in profile["refused"])
+    answer = world.discover(REFUND)
+    assert (answer.ids, sorted(answer.content["degraded"])) == ([id], ["llm", "neural"])
     with pytest.raises(AssertionError, match=r"may not.*bedrock:InvokeModel"):
         world.check()
     world.forgive()

@@ -122,10 +122,9 @@ def test_an_event_without_keys_ends_among_the_dead_with_its_reason_logged(made: 
         _renamed("Enrichment", "MATS_REGISTRY_TABLE"),
         _renamed("Enrichment", "MATS_INDEX_ENDPOINT"),
         _set("Enrichment", "MATS_PROFILES_TABLE", "mats-profile"),
-        _set("Enrichment", "MATS_ENCODER", "amazon.titan-embed-text-v2:1"),
         _set("Enrichment", "MATS_BEDROCK", "on"),
     ],
-    ids=["profiles", "registry", "index", "table's name", "encoder", "bedrock"],
+    ids=["profiles", "registry", "index", "table's name", "bedrock"],
 )
 def test_a_wrong_setting_of_enrichment_leaves_the_messages_in_the_dead_letter_queue(made: Make, change: Change) -> None:
     world = made(change)
@@ -133,6 +132,16 @@ def test_a_wrong_setting_of_enrichment_leaves_the_messages_in_the_dead_letter_qu
     world.settle()
     assert list(world.path.waiting()) == ["mats-enrichment-dead"]
     assert not (world.profile(id) or {}).get("enriched")
+    world.forgive()
+
+
+def test_an_encoder_that_does_not_exist_is_named_in_the_profile_and_leaves_no_dead_letter(made: Make) -> None:
+    world = made(_set("Enrichment", "MATS_ENCODER", "amazon.titan-embed-text-v2:1"))
+    id = world.put(item("refund_payment", REFUND))
+    world.settle()
+    assert world.path.waiting() == {}
+    refused = (world.profile(id) or {})["refused"]
+    assert [(refusal["role"], refusal["model"]) for refusal in refused] == [("encoder", "amazon.titan-embed-text-v2:1")]
     world.forgive()
 
 
