@@ -94,7 +94,7 @@ lock: setup ## Pin the newest versions that pyproject.toml allows
 
 # --- layers, cost, smoke ---
 
-.PHONY: vendor lock-layers cost smoke
+.PHONY: vendor lock-layers cost smoke maintain
 
 vendor: setup ## Build the layers of wheels into build/ and say how big they are
 	@$(PIP) uv
@@ -112,6 +112,9 @@ cost: setup ## Estimate a month in AWS (COST="--queries 1e6 --size production", 
 
 smoke: setup ## Put an item, wait for its profile, find it through the API at URL, remove it (SMOKE=--help)
 	@$(BIN)/python -m infra.smoke $(if $(URL),--url $(URL)) $(SMOKE)
+
+maintain: setup ## Run a task in AWS: reconcile, reindex, rollback, retire or backfill (TASK=reconcile MAINTAIN=--help)
+	@$(BIN)/python -m infra.maintain $(TASK) $(MAINTAIN)
 
 # --- infra: docs/aws.md ---
 

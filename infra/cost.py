@@ -21,7 +21,7 @@ HOURS = 730
 SECONDS = HOURS * 3600
 METRICS = 34
 """Custom metrics: 22 of discovery, 10 of enrichment, 2 of the Pipes' state."""
-ALARM_METRICS = 41
+ALARM_METRICS = 42
 """An alarm on an expression is charged once for each metric in it."""
 TABLES_WITH_STREAM = 2
 INTERFACE_ENDPOINTS = 2

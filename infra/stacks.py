@@ -15,6 +15,7 @@ from infra.constructs.discovery_api import DiscoveryApi
 from infra.constructs.enrichment import MAX_RECEIVES, VISIBILITY, EnrichmentFunction
 from infra.constructs.event_path import EventPath
 from infra.constructs.foundation import Foundation
+from infra.constructs.maintenance import MaintenanceFunction
 from infra.constructs.metrics import OwnMetrics
 from infra.constructs.model_access import ModelAccess
 from infra.constructs.network import Network
@@ -38,7 +39,7 @@ class DataStack(Stack):
 
 
 class SystemStack(Stack):
-    """Enrichment, discovery, monitoring, and access policies."""
+    """Enrichment, discovery, maintenance, monitoring, and access policies."""
 
     def __init__(self, scope: Construct, id: str, *, context: Context, tables: MatsTables) -> None:
         super().__init__(
@@ -62,22 +63,8 @@ class SystemStack(Stack):
         )
         self.enrichment = EnrichmentFunction(self, "Offline", on=on, path=self.path)
         self.discovery = DiscoveryApi(self, "Online", on=on)
-        observed = Observability(
-            self,
-            "Observability",
-            context=context,
-            watched=Watched(
-                ours=OwnMetrics(context.name),
-                stage=self.discovery.api.deployment_stage,
-                discovery=self.discovery.function,
-                enrichment=self.enrichment.function,
-                queue=self.path.queue,
-                dead_letter_queues=self.path.dead_letter_queues,
-                pipes=self.path.pipes,
-                domain=on.domain.domain,
-                discovery_log=self.discovery.log,
-            ),
-        )
+        self.maintenance = MaintenanceFunction(self, "Repair", on=on, path=self.path)
+        observed = Observability(self, "Observability", context=context, watched=self._watched_parts(on))
         self._add_options(context, on.tables, observed.brakes)
         AccessPolicies(
             self,
@@ -87,7 +74,22 @@ class SystemStack(Stack):
             path=self.path,
             domain=on.domain,
             enrichment=self.enrichment.function,
+            maintenance=self.maintenance.machine,
             api=self.discovery.api,
+        )
+
+    def _watched_parts(self, on: Foundation) -> Watched:
+        return Watched(
+            ours=OwnMetrics(on.context.name),
+            stage=self.discovery.api.deployment_stage,
+            discovery=self.discovery.function,
+            enrichment=self.enrichment.function,
+            queue=self.path.queue,
+            dead_letter_queues=self.path.dead_letter_queues,
+            pipes=self.path.pipes,
+            domain=on.domain.domain,
+            maintenance=self.maintenance.machine.machine,
+            discovery_log=self.discovery.log,
         )
 
     def _add_options(self, context: Context, tables: MatsTables, brakes: Sequence[cloudwatch.IAlarm]) -> None:

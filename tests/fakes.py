@@ -109,8 +109,8 @@ class MemoryRegistry:
     def remove(self, id: Id) -> bool:
         return self.items.pop(id, None) is not None
 
-    def ids(self) -> Iterator[Id]:
-        yield from sorted(self.items)
+    def ids(self, *, after: Id | None = None) -> Iterator[Id]:
+        yield from sorted(id for id in self.items if after is None or id > after)
 
 
 class MemoryQueue:
@@ -253,8 +253,8 @@ class MemoryProfiles:
     def versions(self, id: Id) -> Sequence[Profile]:
         return self.earlier.get(id, [])
 
-    def ids(self) -> Iterator[Id]:
-        yield from sorted(self.kept)
+    def ids(self, *, after: Id | None = None) -> Iterator[Id]:
+        yield from sorted(id for id in self.kept if after is None or id > after)
 
 
 class MemoryIndex:

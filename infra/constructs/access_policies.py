@@ -10,6 +10,7 @@ from constructs import Construct
 
 from infra.constructs.discovery_api import CALLS, STAGE, wildcard
 from infra.constructs.event_path import EventPath
+from infra.constructs.maintenance_machine import MaintenanceMachine
 from infra.constructs.model_access import ModelAccess
 from infra.constructs.nag import HERE, accept_wildcards
 from infra.constructs.search_domain import SearchDomain
@@ -26,7 +27,7 @@ _WRITE = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem")
 class AccessPolicies(Construct):
     """Three policies; the account attaches them to its principals."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one argument for each part that people use
         self,
         scope: Construct,
         id: str,
@@ -36,6 +37,7 @@ class AccessPolicies(Construct):
         path: EventPath,
         domain: SearchDomain,
         enrichment: lambda_.IFunction,
+        maintenance: MaintenanceMachine,
         api: apigateway.RestApi,
     ) -> None:
         super().__init__(scope, id)
@@ -48,17 +50,13 @@ class AccessPolicies(Construct):
             *self._tables_access(),
             *_repairs(path, domain),
             *_replays(path),
+            *maintenance.statements(),
             # the commands of `mats` read its settings
             iam.PolicyStatement(actions=["lambda:GetFunctionConfiguration"], resources=[enrichment.function_arn]),
             *models.writer_statements(),  # for `mats backfill`
             *models.encoder_statements(),
         ])  # fmt: skip
-        domain.accept_paths(
-            self.operators, ["*"], "Operators may look at and mend every index; OpenSearch keeps nothing else"
-        )
-        accept_wildcards(
-            self.operators, [f"arn:<AWS::Partition>:events:{HERE}:replay/*"], "A replay is named by whoever starts it"
-        )
+        self._accept_operators(domain, maintenance)
         calls = [(method, wildcard(path)) for method, path in CALLS]
         self.agents = self._policy("Agents", "Call the API of mats", [
             iam.PolicyStatement(
@@ -73,6 +71,19 @@ class AccessPolicies(Construct):
             self.agents,
             [f"{spelt}/{method}{path}" for method, path in calls],
             "The id of a capability is in the path, in two ways; who may see it is for discovery to say",
+        )
+
+    def _accept_operators(self, domain: SearchDomain, maintenance: MaintenanceMachine) -> None:
+        domain.accept_paths(
+            self.operators, ["*"], "Operators may look at and mend every index; OpenSearch keeps nothing else"
+        )
+        accept_wildcards(
+            self.operators, [f"arn:<AWS::Partition>:events:{HERE}:replay/*"], "A replay is named by whoever starts it"
+        )
+        accept_wildcards(
+            self.operators,
+            [f"arn:<AWS::Partition>:states:{HERE}:execution:<{maintenance.logical_id}.Name>:*"],
+            "An execution is named by whoever starts it",
         )
 
     def _policy(self, name: str, description: str, statements: Sequence[iam.PolicyStatement]) -> iam.ManagedPolicy:

@@ -43,6 +43,13 @@ def add_change_alarms(alarms: Alarms, watched: Watched) -> None:
         means="Batches of changes find no free execution environment: a limit on concurrency is too low.",
         section="Functions are throttled",
     )
+    alarms.add(
+        "MaintenanceFailing",
+        watched.maintenance.metric_failed(period=metrics.FIVE_MINUTES, statistic="Sum"),
+        over=0,
+        means="A repair, reindex or backfill gave up: what was lost stays lost until the next night's repair.",
+        section="Maintenance fails",
+    )
 
 
 def add_pipe_alarms(alarms: Alarms, watched: Watched) -> None:

@@ -18,6 +18,8 @@ from infra.constructs.nag import accept
 from infra.context import Context
 
 SOURCE = "mats.registry"
+RESENT = "mats.maintenance"
+"""Source of changes that maintenance sends again; the archive does not keep them."""
 CHANGED = "CapabilityChanged"
 _TRIES = 50
 """With the backoff of a Pipe, long enough for a bus that is unavailable for some hours."""
@@ -66,7 +68,7 @@ class EventPath(Construct):
             "Changed",
             event_bus=self.bus,
             description="Changed capabilities go to enrichment",
-            event_pattern=events.EventPattern(source=[SOURCE], detail_type=[CHANGED]),
+            event_pattern=events.EventPattern(source=[SOURCE, RESENT], detail_type=[CHANGED]),
             targets=[targets.SqsQueue(self.queue, dead_letter_queue=self.dead_letter_queues["Rule"])],
         )
         self.pipes = {name: self._pipe(name, table) for name, table in tables.items()}

@@ -9,6 +9,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_opensearchservice as opensearch
 from aws_cdk import aws_pipes as pipes
 from aws_cdk import aws_sqs as sqs
+from aws_cdk import aws_stepfunctions as sfn
 
 from infra.constructs.metrics import OwnMetrics
 
@@ -27,5 +28,6 @@ class Watched:
     pipes: Mapping[str, pipes.CfnPipe]
     """By the table that each one reads."""
     domain: opensearch.Domain
+    maintenance: sfn.IStateMachine
     discovery_log: logs.ILogGroup
     """Source of the exposure by provider."""

@@ -64,3 +64,15 @@ def test_indexed_is_noted_of_the_current_revision_only(profiles: ProfileStore):
 def test_tombstones_are_stored_and_listed(profiles: ProfileStore):
     profiles.save([revision(1, name="b", status=Status.DELETED, source=None), revision(1, name="a")])
     assert [id.rpartition("/")[2] for id in profiles.ids()] == ["a", "b"]
+
+
+def test_ids_go_on_after_any_of_them_even_a_removed_one(profiles: ProfileStore):
+    namespaces = [f"com.n{n % 7}" for n in range(40)]
+    profiles.save([
+        Stored(a_profile(namespace=namespace, name=f"tool {n}").model_copy(update={"rev": 1}))
+        for n, namespace in enumerate(namespaces)
+    ])  # fmt: skip
+    every = list(profiles.ids())
+    assert len(every) == len(set(every)) == 40
+    for place in (0, 17, 38, 39):
+        assert list(profiles.ids(after=every[place])) == every[place + 1 :]

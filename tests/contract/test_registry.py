@@ -69,3 +69,13 @@ def test_trust_is_set_changed_and_removed(trust: TrustBook):
     assert trust.get([id]) == {id: 0}
     trust.put(id, None)
     assert trust.get([id]) == {}
+
+
+def test_ids_go_on_after_any_of_them_even_a_removed_one(registry: Registry):
+    registry.put([a_registration(namespace=f"com.n{n % 7}", name=f"tool {n}") for n in range(40)])
+    every = list(registry.ids())
+    assert len(every) == len(set(every)) == 40
+    for place in (0, 17, 38, 39):
+        assert list(registry.ids(after=every[place])) == every[place + 1 :]
+    registry.remove(every[17])
+    assert list(registry.ids(after=every[17])) == every[18:]

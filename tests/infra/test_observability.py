@@ -19,6 +19,7 @@ from aws_cdk import aws_logs as logs  # noqa: E402
 from aws_cdk import aws_opensearchservice as opensearch  # noqa: E402
 from aws_cdk import aws_pipes as pipes  # noqa: E402
 from aws_cdk import aws_sqs as sqs  # noqa: E402
+from aws_cdk import aws_stepfunctions as sfn  # noqa: E402
 from cdk_nag import AwsSolutionsChecks  # noqa: E402
 
 from infra import cost  # noqa: E402
@@ -37,6 +38,7 @@ from tests.unit.usecases.test_discover import discover_over, indexed  # noqa: E4
 HOPS = ("Registry", "Trust", "Rule", "Enrichment")
 TABLES = ("Registry", "Trust")
 STREAM = "arn:aws:dynamodb:eu-west-1:123456789012:table/{}/stream/2026-01-01T00:00:00.000"
+MAINTENANCE = "arn:aws:states:eu-west-1:123456789012:stateMachine:mats-maintenance"
 
 
 def observed(stack: Any, **context: str) -> Observability:
@@ -70,6 +72,7 @@ def observed(stack: Any, **context: str) -> Observability:
                 for table in TABLES
             },
             domain=opensearch.Domain(stack, "Domain", version=opensearch.EngineVersion.OPENSEARCH_2_19),
+            maintenance=sfn.StateMachine.from_state_machine_arn(stack, "Maintenance", MAINTENANCE),
             discovery_log=logs.LogGroup(stack, "Log"),
         ),
     )

@@ -14,6 +14,7 @@ import pytest
 
 from infra.constructs.discovery_api import CALLS
 from infra.vendor import ROOT
+from mats.adapters.dynamodb.targets import _KEY
 from mats.settings import Settings
 from tests.conftest import skip_or_fail
 from tests.infra.synth import (
@@ -31,6 +32,7 @@ from tests.infra.synth import (
 )  # fmt: skip
 from tests.servers import iam
 from tests.servers.deployment import Deployment, Resource, texts
+from tests.servers.state_machine import started_by_schedule
 
 pytestmark = pytest.mark.server
 
@@ -68,7 +70,7 @@ CONTEXTS = {
 }
 OF_THE_CDK = "Custom"
 """How the ids of functions begin that the CDK brings and runs at deployment only."""
-BOTH = ("discovery", "enrichment")
+FUNCTIONS = ("discovery", "enrichment", "maintenance")
 
 
 @pytest.fixture(params=CONTEXTS.values(), ids=CONTEXTS)
@@ -113,7 +115,7 @@ def domain_path(deployed: Deployment, path: str) -> str:
     return f"{deployed.one('AWS::OpenSearchService::Domain').arn}/{path}"
 
 
-# --- the two functions ---
+# --- the functions ---
 
 
 def test_discovery_reads_but_cannot_write(any_deployment: Deployment):
@@ -176,7 +178,7 @@ def test_without_a_rerank_model_discovery_may_only_encode():
 
 
 def test_every_environment_can_be_read_by_its_function(any_deployment: Deployment):
-    for name in BOTH:
+    for name in FUNCTIONS:
         settings = Settings.from_env(function(any_deployment, name)["Environment"]["Variables"])
         assert settings.in_aws
         assert settings.bedrock
@@ -200,7 +202,7 @@ def test_the_functions_know_each_table_by_its_name(trial: Deployment):
 
 def test_functions_run_what_the_layers_are_built_for(any_deployment: Deployment):
     ours = [each for each in any_deployment.all("AWS::Lambda::Function") if not each.id.startswith(OF_THE_CDK)]
-    assert len(ours) in (2, 3)
+    assert len(ours) in (3, 4)
     for each in ours:
         assert (each["Runtime"], each["Architectures"], each["Handler"]) == ("python3.13", ["arm64"], "handler.handle")
         assert each["LoggingConfig"]["LogFormat"] == "JSON"
@@ -209,6 +211,64 @@ def test_functions_run_what_the_layers_are_built_for(any_deployment: Deployment)
 
 def test_every_log_ends(any_deployment: Deployment):
     assert [log.id for log in any_deployment.all("AWS::Logs::LogGroup") if not log.get("RetentionInDays")] == []
+
+
+# --- maintenance ---
+
+
+def test_maintenance_writes_no_table_but_the_list_of_indices_and_calls_no_model(any_deployment: Deployment):
+    allowed = allows(any_deployment, "maintenance")
+    assert actions(allowed, "bedrock") == set()
+    for table in any_deployment.all("AWS::DynamoDB::Table"):
+        for call in WRITES:
+            assert not iam.allowed(allowed, f"dynamodb:{call}", table.arn, {"dynamodb:LeadingKeys": "com.acme"})
+    profiles = any_deployment.one("AWS::DynamoDB::Table", "Profiles").arn
+    assert iam.allowed(allowed, "dynamodb:PutItem", profiles, {"dynamodb:LeadingKeys": _KEY["namespace"]["S"]})
+
+
+@pytest.mark.parametrize(
+    ("action", "path", "may"),
+    [
+        ("Delete", "capabilities-1", True),
+        ("Post", "_aliases", True),
+        ("Post", "capabilities-1/_delete_by_query", True),
+        ("Delete", "capabilities-1/_doc/a", False),
+        ("Put", "capabilities-1/_settings", False),
+        ("Post", "capabilities-1/_doc/_search", False),
+        ("Post", "capabilities-1/_doc/a-write/_bulk", False),
+        ("Put", "_cluster/settings", False),
+        ("Delete", "other-1", False),
+        ("Post", "_reindex", False),
+    ],
+)
+def test_maintenance_makes_and_deletes_indices_of_ours_and_touches_no_other(
+    trial: Deployment, action: str, path: str, may: bool
+):
+    allowed = allows(trial, "maintenance")
+    assert iam.allowed(allowed, f"es:ESHttp{action}", domain_path(trial, path)) is may
+
+
+def test_maintenance_starts_every_night_and_when_the_stack_has_changed(any_deployment: Deployment):
+    machine = any_deployment.one("AWS::StepFunctions::StateMachine", "Repair")
+    assert machine["StateMachineName"] == f"{any_deployment.one('AWS::Events::EventBus')['Name']}-maintenance"
+    assert [(each.id, given) for each, given in started_by_schedule(any_deployment)] == [
+        (machine.id, {"task": "reconcile"})
+    ]
+    pattern = any_deployment.one("AWS::Events::Rule", "Deployed")["EventPattern"]
+    (stack,) = pattern["detail"].pop("stack-id")
+    assert stack == any_deployment.resolve({"Ref": "AWS::StackId"}, machine.stack)
+    assert pattern["detail"]["status-details"]["status"][0] == "CREATE_COMPLETE"
+
+
+def test_operators_start_watch_and_stop_maintenance(any_deployment: Deployment):
+    machine, allowed = (
+        any_deployment.one("AWS::StepFunctions::StateMachine", "Repair"),
+        people(any_deployment, "Operators"),
+    )
+    run = machine.arn.replace(":stateMachine:", ":execution:") + ":one"
+    assert iam.allowed(allowed, "states:StartExecution", machine.arn)
+    assert iam.allowed(allowed, "states:DescribeExecution", run)
+    assert iam.allowed(allowed, "states:StopExecution", run)
 
 
 # --- tables ---
@@ -394,7 +454,7 @@ def test_a_batch_is_answered_message_by_message_and_few_run_at_once(any_deployme
 
 def test_only_changes_go_to_enrichment_so_that_it_does_not_hear_itself(trial: Deployment):
     pattern = trial.one("AWS::Events::Rule", "Changed")["EventPattern"]
-    assert pattern == {"source": ["mats.registry"], "detail-type": ["CapabilityChanged"]}
+    assert pattern == {"source": ["mats.registry", "mats.maintenance"], "detail-type": ["CapabilityChanged"]}
     for pipe in trial.all("AWS::Pipes::Pipe"):
         said = pipe["TargetParameters"]["EventBridgeEventBusParameters"]
         assert said == {"Source": "mats.registry", "DetailType": "CapabilityChanged"}
@@ -412,9 +472,9 @@ def test_the_index_is_encrypted_at_rest_between_nodes_and_on_the_way(any_deploym
     assert "TLS-1-2" in domain["DomainEndpointOptions"]["TLSSecurityPolicy"]
 
 
-def test_the_index_knows_the_roles_of_the_two_functions_and_nobody_else(any_deployment: Deployment):
+def test_the_index_knows_the_roles_of_the_functions_and_nobody_else(any_deployment: Deployment):
     said = any_deployment.one("AWS::OpenSearchService::Domain")["AccessPolicies"]["Statement"]
-    for name in BOTH:
+    for name in FUNCTIONS:
         role = iam.role_of(any_deployment, function(any_deployment, name)).arn
         own = [one for one in allows(any_deployment, name) if actions([one], "es")]
         given = [
@@ -424,7 +484,7 @@ def test_the_index_knows_the_roles_of_the_two_functions_and_nobody_else(any_depl
         ]
         assert given == own
     assert {one["Principal"]["AWS"] for one in said} == {
-        iam.role_of(any_deployment, function(any_deployment, name)).arn for name in BOTH
+        iam.role_of(any_deployment, function(any_deployment, name)).arn for name in FUNCTIONS
     }
 
 
@@ -502,7 +562,7 @@ def test_every_error_of_the_gateway_is_a_problem(any_deployment: Deployment):
 def test_the_authorizer_stands_outside_the_vpc():
     deployed = deployment(**VPC, **JWT)
     assert "VpcConfig" not in function(deployed, "authorizer").raw
-    assert all("VpcConfig" in function(deployed, name).raw for name in BOTH)
+    assert all("VpcConfig" in function(deployed, name).raw for name in FUNCTIONS)
 
 
 def test_a_vpc_has_no_way_to_the_internet(any_deployment: Deployment):
@@ -593,7 +653,7 @@ def test_a_rejected_registration_is_mailed_to_whoever_asked():
 
 def test_operators_may_switch_to_the_models_of_the_context_and_to_no_other():
     deployed = deployment(switch_models="amazon.nova-pro-v1:0", inference_profile="none")
-    for name in BOTH:
+    for name in ("discovery", "enrichment"):
         allowed = allows(deployed, name)
         here = f"arn:aws:bedrock:{deployed.region}::foundation-model"
         assert iam.allowed(allowed, "bedrock:InvokeModel", f"{here}/amazon.nova-pro-v1:0")

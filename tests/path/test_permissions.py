@@ -5,15 +5,33 @@ from typing import Any
 
 import pytest
 
+from mats.adapters.dynamodb.values import to_row
 from tests.infra.synth import PRODUCTION, deployment
 from tests.path.world import Environment, Make, World, item, rights_of
 from tests.servers import iam
-from tests.servers.deployment import ACCOUNT, REGION, Misconfigured
+from tests.servers.deployment import ACCOUNT, REGION, Misconfigured, texts
 from tests.servers.recorder import Account
 
 pytestmark = pytest.mark.server
 
 REFUND = "Refunds a card payment in full or in part."
+
+
+def test_maintenance_uses_every_right_that_it_has_and_lacks_none(world: World) -> None:
+    gone = world.put(item("gone", REFUND))
+    world.put(item("refund_payment", REFUND))
+    world.settle()
+    world.remove(gone)
+    world.drop_indices()
+    assert world.night()[0]["counts"]["sent"] == 1
+    world.settle()
+    world.dynamodb.delete_item(TableName=world.table("Profiles"), Key=to_row({"namespace": "com.acme", "name": "gone"}))
+    assert world.night()[0]["counts"]["orphans"] == 1
+    world.maintain("reindex")
+    world.check()
+    rights, _ = _rights("Maintenance")
+    granted = {action for one in rights for action in texts(one["Action"]) if one["Effect"] == "Allow"}
+    assert _actions(world.repair) == {action for action in granted if action.split(":")[0] not in ("logs", "kms")}
 
 
 def test_everything_both_functions_do_is_allowed_and_they_do_all_their_roles_are_for(world: World) -> None:

@@ -26,6 +26,7 @@ from tests.servers.dynamodb import make_tables
 from tests.servers.pipe import Chaos, Event, EventPath
 from tests.servers.recorder import Account, Act, Call, Play, Recorder, Refuse
 from tests.servers.runtime import Function, Invocation
+from tests.servers.state_machine import StateMachine, started_by_event, started_by_schedule
 
 ROOT = Path(__file__).parents[2]
 ALIAS = "capabilities"
@@ -141,6 +142,7 @@ class World:
                 self._environment(entered, "Enrichment", "enrichment", self._limits) for _ in range(self._count)
             ]
             self.online = self._environment(entered, "Discovery", "discovery", {})
+            self.repair = self._environment(entered, "Maintenance", "maintenance", self._limits)
             self.routes = set(_routes(self.deployment))
             self._inside = entered.pop_all()
         return self
@@ -163,8 +165,8 @@ class World:
 
     @property
     def environments(self) -> list[Environment]:
-        """All of both functions."""
-        return [*self.offline, self.online]
+        """Those of every function."""
+        return [*self.offline, self.online, self.repair]
 
     @property
     def calls(self) -> list[Call]:
@@ -251,6 +253,39 @@ class World:
         """Let everything that was written run its course, and be seen by searches."""
         self.path.run(self.enrich)
         self.refresh()
+
+    def night(self) -> list[Any]:
+        """What starts on its own every night runs until it is done; the outputs."""
+        return [self._execute(machine, given) for machine, given in started_by_schedule(self.deployment)]
+
+    def deployed(self, status: str = "UPDATE_COMPLETE") -> list[Any]:
+        """CloudFormation says that the stack is in this state; the outputs of what that starts."""
+        stack = self._domain.stack
+        event = {
+            "source": "aws.cloudformation",
+            "detail-type": "CloudFormation Stack Status Change",
+            "detail": {
+                "stack-id": self.deployment.resolve({"Ref": "AWS::StackId"}, stack),
+                "status-details": {"status": status, "status-reason": ""},
+                "client-request-token": "token",
+            },
+        }
+        return [self._execute(machine, given) for machine, given in started_by_event(self.deployment, event)]
+
+    def maintain(self, task: str, **given: Any) -> Any:
+        """An operator starts a task; its output."""
+        machine = self.deployment.one("AWS::StepFunctions::StateMachine", "Repair")
+        return self._execute(machine, {"task": task, **given})
+
+    def _execute(self, machine: Resource, given: Any) -> Any:
+        def invoke(arn: str, event: Any) -> Invocation:
+            assert arn == self.deployment.one("AWS::Lambda::Function", "Maintenance").arn
+            invocation = self.repair.function.invoke(event)
+            self.path.put_events(self.repair.recorder.take_entries())
+            return invocation
+
+        self.execution = StateMachine(self.deployment, machine, invoke)
+        return self.execution.run(given)
 
     def redrive(self, *, times: int = 5) -> None:
         """An operator redrives dead-letter queues, until they stay empty."""

@@ -92,6 +92,10 @@ class Account:
         profiles = [arn for _, arn in needs if ":inference-profile/" in arn]
         # IAM has no such key for a direct call, which no condition of ours on it holds for either
         context = {"bedrock:InferenceProfileArn": profiles[0] if profiles else ""} if service == "bedrock" else {}
+        if service == "dynamodb" and operation == "PutItem":
+            context = {
+                "dynamodb:LeadingKeys": next(iter(json.loads(body)["Item"].get("namespace", {"S": ""}).values()))
+            }
         return Call(service, operation, method, path, tuple(needs), writes, signed_as, body, context)
 
     def _dynamodb(self, operation: str, asked: Mapping[str, Any]) -> list[tuple[str, str]]:

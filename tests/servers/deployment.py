@@ -27,9 +27,13 @@ _KINDS: dict[str, tuple[str, str | None]] = {
     "AWS::OpenSearchService::Domain": ("es:{region}:{account}:domain/{name}", "DomainName"),
     "AWS::Pipes::Pipe": ("pipes:{region}:{account}:pipe/{name}", "Name"),
     "AWS::SNS::Topic": ("sns:{region}:{account}:{name}", "TopicName"),
+    "AWS::StepFunctions::StateMachine": ("states:{region}:{account}:stateMachine:{name}", "StateMachineName"),
     "AWS::SQS::Queue": ("sqs:{region}:{account}:{name}", "QueueName"),
 }
-_ARN_IS_REF = {"AWS::Lambda::Alias", "AWS::Lambda::LayerVersion", "AWS::Lambda::Version", "AWS::SNS::Topic"}
+_ARN_IS_REF = {
+    "AWS::Lambda::Alias", "AWS::Lambda::LayerVersion", "AWS::Lambda::Version", "AWS::SNS::Topic",
+    "AWS::StepFunctions::StateMachine",
+}  # fmt: skip
 
 
 class Misconfigured(Exception):

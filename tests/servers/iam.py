@@ -77,6 +77,11 @@ def refused(statements: Iterable[Statement], calls: Iterable[tuple[str, str]]) -
 def _holds(conditions: Mapping[str, Mapping[str, Any]], context: Mapping[str, str]) -> bool:
     """Whether all conditions hold; an operator or a key that is not known here cannot be decided."""
     for operator, keys in conditions.items():
+        if operator == "Null":
+            if any((key in context) is (str(wanted) == "true") for key, wanted in keys.items()):
+                return False
+            continue
+        operator = operator.removeprefix("ForAllValues:")  # noqa: PLW2901 - every key of ours here has one value
         if operator not in {"StringEquals", "StringLike", "ArnEquals", "ArnLike"}:
             raise CannotDecide(f"the condition {operator}")
         for key, wanted in keys.items():

@@ -71,7 +71,7 @@ def test_a_current_profile_causes_no_call_and_no_write():
     writer.asked.clear()
     encoder.encoded.clear()
     (step,) = renewed(world)
-    assert step == BackfillStep(3, {})
+    assert (step.looked_at, step.outcomes, step.sent) == (3, {}, 0)
     assert (writer.asked, encoder.encoded, world.profiles.kept) == ([], [], before)
 
 
@@ -116,7 +116,7 @@ def test_a_rejected_item_is_not_sent_again_and_one_mended_since_is():
     good = world.registry.items[id]
     world.registry.items[id] = {**good, "tags": 5}
     world.deliver(id)
-    assert renewed(world) == [BackfillStep(1, {})]
+    assert renewed(world) == [BackfillStep(id, 1, {})]
     world.registry.items[id] = good
     (step,) = renewed(world)
     assert step.outcomes == {id: Outcome.INDEXED}
@@ -125,7 +125,7 @@ def test_a_rejected_item_is_not_sent_again_and_one_mended_since_is():
 
 def test_ids_without_an_item_are_left_alone():
     world = a_world(0)
-    assert list(a_backfill(world)([PAY.id])) == [BackfillStep(1, {})]
+    assert list(a_backfill(world)([PAY.id])) == [BackfillStep(PAY.id, 1, {})]
     assert not world.profiles.kept
 
 

@@ -8,7 +8,7 @@ import pytest
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.ports import Stored, Target
-from mats.usecases.reindex import Reindex, ReindexStep
+from mats.usecases.reindex import Reindex, ReindexCursor, ReindexStep
 from tests.builders import a_profile
 from tests.fakes import MemoryProfiles
 
@@ -74,7 +74,24 @@ def test_an_unacknowledged_revision_does_not_block_promotion():
 def test_each_page_reports_its_progress():
     shelves = Shelves(held={a_profile(name="a").id: 1})
     steps = list(Reindex(profiles=profiles_with("a", "b", "c"), generations=shelves, page=2)())
-    assert steps == [ReindexStep(2, 1), ReindexStep(1, 1)]
+    ids = [a_profile(name=name).id for name in "abc"]
+    assert steps == [
+        ReindexStep(2, 1, ReindexCursor(ids[1])),
+        ReindexStep(1, 1, ReindexCursor(ids[2])),
+        ReindexStep(0, 0, ReindexCursor(ids[1], checking=True)),
+        ReindexStep(0, 0, ReindexCursor(ids[2], checking=True)),
+    ]
+
+
+def test_every_step_is_a_place_to_go_on_from():
+    profiles, ids = profiles_with("a", "b", "c", "d"), [a_profile(name=name).id for name in "abcd"]
+    shelves, cursor = Shelves(), None
+    for _ in range(8):
+        assert shelves.promoted == []
+        cursor = next(Reindex(profiles=profiles, generations=shelves, page=1)(cursor)).cursor
+    assert list(Reindex(profiles=profiles, generations=shelves, page=1)(cursor)) == []
+    assert shelves.promoted == ["new"]
+    assert shelves.filled == [[id] for id in ids]
 
 
 def test_a_later_revision_than_the_profile_has_is_left_alone():

@@ -1,18 +1,20 @@
-"""Announcing rejected registrations on an EventBridge bus."""
+"""Events on an EventBridge bus: rejected registrations, and changes that maintenance sends again."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import islice
 
 from boto3.session import Session
 
 from mats.adapters.aws import call, client, unexpected_response
+from mats.domain.capability import Id, parts
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile import Profile
 from mats.domain.truncate import truncate_json
 
-_SOURCE, _TYPE = "mats.enrichment", "CapabilityRejected"
+_REJECTED = {"Source": "mats.enrichment", "DetailType": "CapabilityRejected"}
+_CHANGED = {"Source": "mats.maintenance", "DetailType": "CapabilityChanged"}
 _BATCH = 10
 _MAX_ERROR_BYTES = 16_000
 """All entries of a call together may have 256 KB."""
@@ -35,15 +37,31 @@ class EventBus:
         Raises:
             DependencyFailed: the bus did not accept all of them; some may be announced.
         """
-        waiting = iter(profiles)
+        self._put([self._rejection(profile) for profile in profiles])
+
+    def send_changes(self, ids: Sequence[Id]) -> None:
+        """Put a change of each on the bus, as the Pipes do: with its key and no content.
+
+        Raises:
+            DependencyFailed: the bus did not accept all of them; some may be on it.
+        """
+        self._put([self._change(id) for id in ids])
+
+    def _put(self, entries: Iterable[dict[str, str]]) -> None:
+        waiting = iter(entries)
         while batch := list(islice(waiting, _BATCH)):
-            answer = call(f"bus {self._name}", partial(self._client.put_events, Entries=[*map(self._entry, batch)]))
+            answer = call(f"bus {self._name}", partial(self._client.put_events, Entries=batch))
             if "FailedEntryCount" not in answer:
                 raise unexpected_response(f"bus {self._name}")
             if answer["FailedEntryCount"]:
                 raise DependencyFailed(f"bus {self._name} rejected {answer['FailedEntryCount']} of the events")
 
-    def _entry(self, profile: Profile) -> dict[str, str]:
+    def _rejection(self, profile: Profile) -> dict[str, str]:
         detail = {"id": profile.id, "error": truncate_json(profile.error, _MAX_ERROR_BYTES)}
-        text = json.dumps(detail, ensure_ascii=False)
-        return {"EventBusName": self._name, "Source": _SOURCE, "DetailType": _TYPE, "Detail": text}
+        return {"EventBusName": self._name, **_REJECTED, "Detail": json.dumps(detail, ensure_ascii=False)}
+
+    def _change(self, id: Id) -> dict[str, str]:
+        namespace, name = parts(id)
+        keys = {"namespace": {"S": namespace}, "name": {"S": name}}
+        detail = {"table": "Registry", "change": "RESEND", "keys": keys}
+        return {"EventBusName": self._name, **_CHANGED, "Detail": json.dumps(detail, ensure_ascii=False)}

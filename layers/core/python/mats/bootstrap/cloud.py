@@ -14,6 +14,7 @@ from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.index import OpenSearchIndex
 from mats.bootstrap.models import ConfiguredModels, configured_models
 from mats.bootstrap.system import System
+from mats.domain.capability import Id
 from mats.domain.profile import Profile
 from mats.domain.query import Filter
 from mats.ports import Encoder, Target
@@ -125,6 +126,14 @@ class CloudStores:
     def announce_rejections(self, rejected: Sequence[Profile]) -> None:
         if self._settings.event_bus:
             self._bus.announce_rejections(rejected)
+
+    def send_changes(self, ids: Sequence[Id]) -> None:
+        """Put a change of each of these into the event path.
+
+        Raises:
+            DependencyFailed: the bus did not accept all of them.
+        """
+        self._bus.send_changes(ids)
 
     def close(self) -> None:
         """Does nothing: clients close their connections themselves."""

@@ -30,8 +30,11 @@ class Registry(Protocol):
     def remove(self, id: Id) -> bool:
         """Remove an item; returns whether it existed."""
 
-    def ids(self) -> Iterator[Id]:
-        """Every id once, in any order; ids written during the iteration may be missed."""
+    def ids(self, *, after: Id | None = None) -> Iterator[Id]:
+        """Every id once, in an order that lasts; ids written during the iteration may be missed.
+
+        With `after`, only those that follow this id, which may have been removed.
+        """
 
 
 class TaggedItem(NamedTuple):
@@ -106,8 +109,8 @@ class ProfileStore(Protocol):
     def versions(self, id: Id) -> Sequence[Profile]:
         """The earlier revisions of a profile, oldest first."""
 
-    def ids(self) -> Iterator[Id]:
-        """Every id once, tombstones included, in any order; ids written during the iteration may be missed."""
+    def ids(self, *, after: Id | None = None) -> Iterator[Id]:
+        """As `Registry.ids`; tombstones are included."""
 
 
 class ListedProfile(NamedTuple):

@@ -11,14 +11,19 @@ from mats.domain.profile import Cause, Status
 from mats.ports import Change, Clock, Ids, Item, Stored
 from mats.usecases.drafts import parse_item
 from mats.usecases.enrich import Enrich
+from mats.usecases.resend import Resend
 
 
 @dataclass(frozen=True, slots=True)
 class BackfillStep:
-    """The progress of one page of ids."""
+    """The progress of one page of ids, of which `last` is the last one."""
 
+    last: Id
     looked_at: int
     outcomes: Mapping[Id, Outcome]
+    """Of those handled here."""
+    sent: int = 0
+    """Number of those handed to the event path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +33,7 @@ class Backfill:
     `per_minute` is the maximum of capabilities sent; 0: no limit.
     """
 
-    enrich: Enrich
+    enrich: Enrich | Resend
     clock: Clock
     ids: Ids
     pause: Callable[[float], None]
@@ -45,12 +50,13 @@ class Backfill:
         remaining, enrich = iter(ids), self.enrich.with_probe()
         while page := list(islice(remaining, self.page)):
             outcomes: dict[Id, Outcome] = {}
-            for part in _parts(self.stale(page), self._at_once):
+            stale = self.stale(page)
+            for part in _parts(stale, self._at_once):
                 began = self.clock.elapsed_ms()
                 cause = Cause(event_id=f"backfill-{self.ids()}", time=self.clock.now())
                 outcomes |= enrich([Change(id, cause) for id in part])
                 self._limit_rate(began, len(part))
-            yield BackfillStep(len(page), outcomes)
+            yield BackfillStep(page[-1], len(page), outcomes, sent=len(stale) - len(outcomes))
 
     def stale(self, ids: Sequence[Id]) -> list[Id]:
         """Ids without an active profile, or with one made by another writer, prompt or encoder.

@@ -10,15 +10,20 @@ from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause, Profile, Status
 from mats.ports import Change, Clock, Ids, ProfileStore, Registry, SearchIndex, Stored
 from mats.usecases.enrich import Enrich
+from mats.usecases.resend import Resend
 
 KEEP_TOMBSTONES_FOR = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
 class ReconcileStep:
-    """The repairs of one page of ids."""
+    """The repairs of one page of ids, of which `last` is the last one."""
 
+    last: Id
     outcomes: Mapping[Id, Outcome]
+    """Of those handled here."""
+    sent: int = 0
+    """Number of those handed to the event path."""
     reindexed: int = 0
     orphans: int = 0
     purged: int = 0
@@ -28,7 +33,7 @@ class ReconcileStep:
 class Reconcile:
     """Send every capability down the offline path again; for consistent ones this is a comparison only."""
 
-    enrich: Enrich
+    enrich: Enrich | Resend
     registry: Registry
     profiles: ProfileStore
     index: SearchIndex
@@ -55,10 +60,11 @@ class Reconcile:
             outcomes = enrich([Change(id, cause) for id in page])
             kept = self.profiles.get(page)
             expired = [id for id, entry in kept.items() if id in indexed and self._is_expired(entry.profile)]
-            missed = [kept[id] for id in kept if self._is_missing(kept[id].profile, indexed, outcomes[id])]
+            missed = [kept[id] for id in kept if self._is_missing(kept[id].profile, indexed, outcomes.get(id))]
             self.index.put(missed)
             self.index.purge(expired)
-            yield ReconcileStep(outcomes, reindexed=len(missed), orphans=orphans, purged=len(expired))
+            sent = len(page) - len(outcomes)
+            yield ReconcileStep(page[-1], outcomes, sent, reindexed=len(missed), orphans=orphans, purged=len(expired))
 
     def _indexed_revisions(self) -> dict[Id, int]:
         return {id: rev for id, rev, _ in self.index.revisions()}
@@ -77,7 +83,7 @@ class Reconcile:
             self.index.purge(orphans)
         return len(orphans)
 
-    def _is_missing(self, profile: Profile, indexed: Mapping[Id, int], outcome: Outcome) -> bool:
+    def _is_missing(self, profile: Profile, indexed: Mapping[Id, int], outcome: Outcome | None) -> bool:
         """Whether the index lacks a profile's current revision, although enrichment changed nothing."""
         if outcome not in (Outcome.UNCHANGED, Outcome.REFUSED) or self._is_expired(profile):
             return False

@@ -1,6 +1,6 @@
 """Reindex: fill a new index while the old one answers and both get every write, then switch."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
@@ -10,11 +10,19 @@ from mats.domain.errors import DependencyFailed
 from mats.ports import Generations, ProfileStore, Stored, Target
 
 
+class ReindexCursor(NamedTuple):
+    """Where an interrupted run continues: after this id, filling or already checking."""
+
+    after: Id
+    checking: bool = False
+
+
 class ReindexStep(NamedTuple):
-    """The progress of one page of profiles."""
+    """The progress of one page of profiles; a page that was only checked does not count as looked at."""
 
     looked_at: int
     written: int
+    cursor: ReindexCursor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,32 +37,35 @@ class Reindex:
     generations: Generations
     page: int = 256
 
-    def __call__(self) -> Iterator[ReindexStep]:
+    def __call__(self, start: ReindexCursor | None = None) -> Iterator[ReindexStep]:
         """Bring a new index into service, a page of profiles at a time.
 
         Raises:
             DependencyFailed: a store did not answer, or the new index is incomplete at the end; run it again.
         """
         target = self.generations.begin()
-        for looked_at, lacking in self._lacking(target):
-            self.generations.fill(target, lacking)
-            yield ReindexStep(looked_at, len(lacking))
-        if missing := self._missing(target):
-            raise DependencyFailed(f"{target.name} lacks {len(missing)} of the profiles; run it again")
+        after, checking = start or (None, False)
+        if not checking:
+            for ids, lacking in self._lacking(target, after):
+                self.generations.fill(target, lacking)
+                yield ReindexStep(len(ids), len(lacking), ReindexCursor(ids[-1]))
+        for ids, lacking in self._lacking(target, after if checking else None):
+            if missing := self._missing(target, lacking):
+                raise DependencyFailed(f"{target.name} lacks {len(missing)} of the profiles; run it again")
+            yield ReindexStep(0, 0, ReindexCursor(ids[-1], checking=True))
         self.generations.promote(target)
 
-    def _lacking(self, target: Target) -> Iterator[tuple[int, list[Stored]]]:
-        """The size of each page of profiles, and those whose current revision an index lacks."""
+    def _lacking(self, target: Target, after: Id | None) -> Iterator[tuple[list[Id], list[Stored]]]:
+        """Each page of ids, and the profiles of those whose current revision an index lacks."""
         there = self._revisions(target)
-        remaining = self.profiles.ids()
+        remaining = self.profiles.ids(after=after)
         while page := list(islice(remaining, self.page)):
             kept = self.profiles.get(page).values()
-            yield len(page), [stored for stored in kept if there.get(stored.profile.id, 0) < stored.profile.rev]
+            yield page, [stored for stored in kept if there.get(stored.profile.id, 0) < stored.profile.rev]
 
-    def _missing(self, target: Target) -> list[Id]:
+    def _missing(self, target: Target, lacking: Sequence[Stored]) -> list[Id]:
         """Ids of acknowledged revisions that an index lacks; unacknowledged ones are still being indexed."""
-        lacking = [stored.profile for _, page in self._lacking(target) for stored in page]
-        settled = [profile for profile in lacking if profile.indexed_rev == profile.rev]
+        settled = [stored.profile for stored in lacking if stored.profile.indexed_rev == stored.profile.rev]
         there = self._revisions(target) if settled else {}
         return [profile.id for profile in settled if there.get(profile.id, 0) < profile.rev]
 

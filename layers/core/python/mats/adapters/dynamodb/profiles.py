@@ -90,7 +90,8 @@ class DynamoProfiles:
         )
         return [_parse_version(row) for row in rows][:-1]
 
-    def ids(self) -> Iterator[Id]:
+    def ids(self, *, after: Id | None = None) -> Iterator[Id]:
+        start = {"ExclusiveStartKey": _key(after)} if after else {}
         rows = self.tables.all_rows(
             self.table,
             "scan",
@@ -99,6 +100,7 @@ class DynamoProfiles:
             ProjectionExpression="#ns, #n",
             ExpressionAttributeNames={"#row": "row", "#ns": "namespace", "#n": "name"},
             ExpressionAttributeValues={":profile": {"S": "profile"}},
+            **start,
         )
         yield from map(_id, rows)
 

@@ -57,8 +57,9 @@ class DynamoRegistry:
     def remove(self, id: Id) -> bool:
         return "Attributes" in self.tables.ask(self.table, "delete_item", Key=key_of(id), ReturnValues="ALL_OLD")
 
-    def ids(self) -> Iterator[Id]:
-        yield from map(id_of, self.tables.all_rows(self.table, "scan", ConsistentRead=True, **_KEYS_ONLY))
+    def ids(self, *, after: Id | None = None) -> Iterator[Id]:
+        start = {"ExclusiveStartKey": key_of(after)} if after else {}
+        yield from map(id_of, self.tables.all_rows(self.table, "scan", ConsistentRead=True, **_KEYS_ONLY, **start))
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,7 @@ class Tables:
         """
         start: dict[str, Any] = {}
         while True:
-            page = self.ask(table, operation, **request, **start)
+            page = self.ask(table, operation, **{**request, **start})
             yield from _part(page, "Items", table)
             if "LastEvaluatedKey" not in page:
                 return

@@ -63,9 +63,10 @@ class SqliteProfiles:
             rows = connection.execute("SELECT body FROM profile_versions WHERE id = ? ORDER BY rev", (id,)).fetchall()
         return [Profile.model_validate_json(body) for (body,) in rows]
 
-    def ids(self) -> Iterator[Id]:
+    def ids(self, *, after: Id | None = None) -> Iterator[Id]:
         with self.database.reading() as connection:
-            yield from [Id(row[0]) for row in connection.execute("SELECT id FROM profiles ORDER BY id")]
+            rows = connection.execute("SELECT id FROM profiles WHERE id > ? ORDER BY id", (after or "",)).fetchall()
+        yield from (Id(id) for (id,) in rows)
 
     def vectors(self) -> dict[str, int]:
         """The number of active profiles with a vector, by encoder."""

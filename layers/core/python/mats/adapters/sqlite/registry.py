@@ -108,9 +108,10 @@ class SqliteRegistry:
             self.announce(connection, "Registry", "REMOVE", id)
         return existed
 
-    def ids(self) -> Iterator[Id]:
+    def ids(self, *, after: Id | None = None) -> Iterator[Id]:
         with self.database.reading() as connection:
-            yield from [Id(row[0]) for row in connection.execute("SELECT id FROM registry ORDER BY id")]
+            rows = connection.execute("SELECT id FROM registry WHERE id > ? ORDER BY id", (after or "",)).fetchall()
+        yield from (Id(id) for (id,) in rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,8 +64,9 @@ class DryRunRegistry:
     def remove(self, id: Id) -> bool:
         return self.items.pop(id, None) is not None
 
-    def ids(self) -> Iterator[Id]:
-        yield from sorted({*(self.registry.ids() if self.registry else ()), *self.items})
+    def ids(self, *, after: Id | None = None) -> Iterator[Id]:
+        every = {*(self.registry.ids() if self.registry else ()), *self.items}
+        yield from sorted(id for id in every if after is None or id > after)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,25 @@
+"""The maintenance function: one piece of a task for each event of the state machine."""
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from mats.bootstrap.maintenance import open_maintenance
+from mats.edge.maintenance import Maintenance
+from mats.settings import function_settings, on_lambda
+
+
+def handle(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
+    """What AWS calls."""
+    return _maintenance()(event, context.get_remaining_time_in_millis)
+
+
+@cache
+def _maintenance() -> Maintenance:
+    """Built once per execution environment."""
+    return open_maintenance(function_settings(os.environ))
+
+
+if on_lambda(os.environ):
+    _maintenance()  # during Lambda's init phase

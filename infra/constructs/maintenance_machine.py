@@ -1,0 +1,150 @@
+"""The state machine of maintenance, and what starts it: a day, a changed stack, an operator."""
+
+from typing import Any
+
+from aws_cdk import Acknowledgment, Aws, CfnOutput, Duration, Stack, Validations
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_stepfunctions as sfn
+from constructs import Construct
+
+from infra.constructs.log_group import log_group
+from infra.context import Context
+
+REFILLED_AFTER = (
+    "CREATE_COMPLETE",
+    "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS",
+    "UPDATE_COMPLETE",
+    "UPDATE_ROLLBACK_COMPLETE",
+)
+"""States of the stack after which its domain may be a new one. While the old one is deleted, for many minutes, the new
+one is in use already; so a refill begins with the cleanup, and once more after it."""
+_DAILY = events.Schedule.cron(minute="17", hour="3")
+_SENSELESS = ["RequestInvalid", "ValidationError"]
+"""Errors that a repetition does not resolve, by the names of their classes."""
+
+
+class MaintenanceMachine(Construct):
+    """Calls the function with what it returned, until it says that the task is done.
+
+    Two executions at a time do no harm: every piece can be repeated, and of two writes of a revision one is a no-op.
+    """
+
+    def __init__(self, scope: Construct, id: str, *, context: Context, function: lambda_.IFunction) -> None:
+        super().__init__(scope, id)
+        role = iam.Role(
+            self,
+            "Role",
+            assumed_by=iam.ServicePrincipal("states.amazonaws.com"),
+            inline_policies={
+                "run": iam.PolicyDocument(
+                    statements=[
+                        iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[function.function_arn])
+                    ]
+                )
+            },
+        )
+        reason = "Log delivery and tracing know no resources"
+        Validations.of(role).acknowledge(Acknowledgment(id="AwsSolutions-IAM5[Resource::*]", reason=reason))
+        self.machine = sfn.StateMachine(
+            self,
+            "Machine",
+            state_machine_name=f"{context.name}-maintenance",
+            definition_body=sfn.DefinitionBody.from_string(
+                Stack.of(self).to_json_string(definition(function.function_arn))
+            ),
+            role=role,
+            tracing_enabled=True,
+            logs=sfn.LogOptions(destination=log_group(self, "Log", context=context), level=sfn.LogLevel.ALL),
+        )
+        self._rules()
+        CfnOutput(self, "Arn", value=self.machine.state_machine_arn).override_logical_id("MaintenanceMachine")
+
+    def _rules(self) -> None:
+        events.Rule(
+            self,
+            "Daily",
+            description="Registry, profiles and index are compared every night",
+            schedule=_DAILY,
+            targets=[self._start("reconcile")],
+        )
+        events.Rule(
+            self,
+            "Deployed",
+            description="A new domain is filled from the profiles",
+            event_pattern=events.EventPattern(
+                source=["aws.cloudformation"],
+                detail_type=["CloudFormation Stack Status Change"],
+                detail={"stack-id": [Aws.STACK_ID], "status-details": {"status": list(REFILLED_AFTER)}},
+            ),
+            targets=[self._start("reconcile")],
+        )
+
+    def _start(self, task: str) -> targets.SfnStateMachine:
+        return targets.SfnStateMachine(
+            self.machine,
+            input=events.RuleTargetInput.from_object({"task": task}),
+            retry_attempts=185,
+            max_event_age=Duration.hours(24),
+        )
+
+    @property
+    def logical_id(self) -> str:
+        """Of the state machine, in the template."""
+        declared = self.machine.node.default_child
+        assert isinstance(declared, sfn.CfnStateMachine)  # noqa: S101 - what the construct is made of
+        return Stack.of(self).get_logical_id(declared)
+
+    def statements(self) -> list[iam.PolicyStatement]:
+        """The rights to start, watch and stop tasks."""
+        runs = f"arn:{Aws.PARTITION}:states:{Aws.REGION}:{Aws.ACCOUNT_ID}:execution:{self.machine.state_machine_name}:*"
+        return [
+            iam.PolicyStatement(
+                actions=["states:StartExecution", "states:ListExecutions", "states:DescribeStateMachine"],
+                resources=[self.machine.state_machine_arn],
+            ),
+            iam.PolicyStatement(
+                actions=["states:DescribeExecution", "states:GetExecutionHistory", "states:StopExecution"],
+                resources=[runs],
+            ),
+        ]
+
+
+def definition(function: str) -> dict[str, Any]:
+    """The state machine in Amazon States Language."""
+    return {
+        "QueryLanguage": "JSONata",
+        "StartAt": "Run",
+        "States": {
+            "Run": {
+                "Type": "Task",
+                "Resource": f"arn:{Aws.PARTITION}:states:::lambda:invoke",
+                "Arguments": {"FunctionName": function, "Payload": "{% $states.input %}"},
+                "Output": "{% $states.result.Payload %}",
+                "Retry": [
+                    {"ErrorEquals": _SENSELESS, "MaxAttempts": 0},
+                    {
+                        "ErrorEquals": ["States.ALL"],
+                        "IntervalSeconds": 20,
+                        "BackoffRate": 2.5,
+                        "MaxDelaySeconds": 600,
+                        "MaxAttempts": 6,
+                        "JitterStrategy": "FULL",
+                    },
+                ],
+                "Next": "Next",
+            },
+            "Next": {
+                "Type": "Choice",
+                "Choices": [
+                    {"Condition": "{% $states.input.done %}", "Next": "Done"},
+                    {"Condition": "{% $states.input.wait_s > 0 %}", "Next": "Pause"},
+                ],
+                "Default": "Run",
+            },
+            "Pause": {"Type": "Wait", "Seconds": "{% $states.input.wait_s %}", "Next": "Run"},
+            "Done": {"Type": "Succeed"},
+        },
+    }

@@ -1,0 +1,108 @@
+"""Maintenance in AWS: each task runs in pieces that fit a function; the output of a piece is the input of the next."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mats.domain.capability import Id
+from mats.edge.log import LOGGER
+from mats.ports import Generations, Registry
+from mats.usecases.backfill import Backfill
+from mats.usecases.reconcile import Reconcile
+from mats.usecases.reindex import Reindex, ReindexCursor
+
+RESERVE_MS = 120_000
+"""A piece ends when less than this is left: a page takes less, even where every call is slow and tried again."""
+PACE_S = 300
+"""Time between two pieces of a backfill, each of which sends what may be sent in this time."""
+
+
+class MaintenanceEvent(BaseModel):
+    """A task, and where its last piece ended."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    task: Literal["reconcile", "reindex", "rollback", "retire", "backfill"]
+    after: Id | None = None
+    checking: bool = False
+    """Of a reindex: the new index is filled, and is being checked."""
+    per_minute: Annotated[int, Field(ge=1, le=100_000)] = 120
+    """Of a backfill: how many capabilities are sent to enrichment, which has other changes, too."""
+    counts: dict[str, int] = {}
+
+
+class Piece(NamedTuple):
+    """The progress of one page."""
+
+    counts: Mapping[str, int]
+    after: Id
+    checking: bool = False
+    wait_s: int = 0
+    """Wait so long before the next page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maintenance:
+    """The use cases of operators, over the system in AWS."""
+
+    reconcile: Reconcile
+    reindex: Reindex
+    backfill: Backfill
+    registry: Registry
+    generations: Generations
+
+    def __call__(self, event: Mapping[str, Any], remaining_ms: Callable[[], float]) -> dict[str, Any]:
+        """Run a task until it is done or the time is almost over; the event to go on with, and whether it is `done`.
+
+        Raises:
+            ValidationError: there is no such task.
+            DependencyFailed: a store did not answer; the same event resumes.
+        """
+        asked = MaintenanceEvent.model_validate(event)
+        counts = Counter(asked.counts)
+        state: dict[str, Any] = {**asked.model_dump(), "done": True, "wait_s": 0}
+        for piece in self._pieces(asked):
+            counts.update(piece.counts)
+            state |= {"after": piece.after, "checking": piece.checking}
+            if piece.wait_s or remaining_ms() < RESERVE_MS:
+                state |= {"done": False, "wait_s": piece.wait_s}
+                break
+        state |= {"counts": dict(counts), "index": self.generations.current()}
+        LOGGER.info("%s", json.dumps({**state, "event": "maintained"}, ensure_ascii=False))
+        return state
+
+    def _pieces(self, asked: MaintenanceEvent) -> Iterator[Piece]:
+        match asked.task:
+            case "reconcile":
+                return self._reconcile(asked.after)
+            case "reindex":
+                return self._reindex(ReindexCursor(asked.after, asked.checking) if asked.after else None)
+            case "backfill":
+                return self._backfill(asked.after, asked.per_minute)
+            case "rollback":
+                self.generations.roll_back()
+            case "retire":
+                self.generations.retire()
+        return iter(())
+
+    def _reconcile(self, after: Id | None) -> Iterator[Piece]:
+        ids = [id for id in self.reconcile.everything() if after is None or id > after]
+        for step in self.reconcile(ids):
+            counts = {"compared": len(step.outcomes) + step.sent, "sent": step.sent}
+            counts |= {"reindexed": step.reindexed, "orphans": step.orphans, "purged": step.purged}
+            yield Piece(counts, step.last)
+
+    def _reindex(self, start: ReindexCursor | None) -> Iterator[Piece]:
+        for step in self.reindex(start):
+            yield Piece({"profiles": step.looked_at, "written": step.written}, *step.cursor)
+
+    def _backfill(self, after: Id | None, per_minute: int) -> Iterator[Piece]:
+        sent, limit = 0, per_minute * PACE_S // 60
+        for step in self.backfill(self.registry.ids(after=after)):
+            sent += step.sent
+            counts = {"compared": step.looked_at, "sent": step.sent}
+            yield Piece(counts, step.last, wait_s=PACE_S if sent >= limit else 0)

@@ -1,0 +1,189 @@
+"""Maintenance in pieces, over fakes: each output is the next input, until it is done."""
+
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from mats.domain.capability import Id
+from mats.domain.errors import DependencyFailed, Fault, RequestInvalid
+from mats.domain.profile import Cause, Status
+from mats.edge.maintenance import PACE_S, RESERVE_MS, Maintenance
+from mats.ports import Change, Stored, Target
+from mats.usecases.backfill import Backfill
+from mats.usecases.reconcile import Reconcile
+from mats.usecases.reindex import Reindex
+from mats.usecases.resend import Resend
+from tests.builders import a_registration
+from tests.fakes import CountingIds, FakeClock, FakeEncoder, MemoryIndex
+from tests.unit.usecases.test_enrich import World
+
+PLENTY_MS, LITTLE_MS = RESERVE_MS + 1, RESERVE_MS - 1
+REGISTRATIONS = [a_registration(name=f"tool-{n}", description=f"sends money by way {n}") for n in range(7)]
+IDS = [registration.id for registration in REGISTRATIONS]
+
+
+@dataclass
+class TwoIndices:
+    """Generations in memory: one that answers and one that is filled."""
+
+    answering: MemoryIndex
+    filling: MemoryIndex = field(default_factory=MemoryIndex)
+    promoted: bool = False
+    retired: bool = False
+
+    def current(self) -> str | None:
+        return "new" if self.promoted else "old"
+
+    def begin(self) -> Target:
+        return Target("new", "", filling=True)
+
+    def fill(self, target: Target, entries: Sequence[Stored]) -> None:
+        self.filling.put(entries)
+
+    def revisions(self, target: Target) -> Iterator[tuple[Id, int, bool]]:
+        return self.filling.revisions()
+
+    def promote(self, target: Target) -> None:
+        self.promoted = True
+
+    def roll_back(self) -> Target:
+        if not self.promoted:
+            raise RequestInvalid([Fault("", "there is no index before old")])
+        self.promoted = False
+        return Target("old", "")
+
+    def retire(self) -> Sequence[str]:
+        self.retired = True
+        return ["old"]
+
+
+class Account:
+    """Maintenance over fakes; what it sends is enriched as the event path would, unless that is `down`."""
+
+    def __init__(self, *, page: int = 2) -> None:
+        self.world = world = World(encoder=FakeEncoder())
+        self.sent: list[Id] = []
+        self.generations = TwoIndices(world.index)
+        resend = Resend(
+            registry=world.registry, trust=world.trust, profiles=world.profiles, maker=world.enrich.maker,
+            send=self.sent.extend,
+        )  # fmt: skip
+        clock, ids = FakeClock(), CountingIds()
+        self.maintenance = Maintenance(
+            reconcile=Reconcile(
+                enrich=resend, registry=world.registry, profiles=world.profiles, index=world.index, clock=clock,
+                ids=ids, page=page,
+            ),
+            reindex=Reindex(profiles=world.profiles, generations=self.generations, page=page),
+            backfill=Backfill(enrich=resend, clock=clock, ids=ids, pause=_never, page=page),
+            registry=world.registry,
+            generations=self.generations,
+        )  # fmt: skip
+
+    def deliver(self) -> None:
+        """The event path does what was sent."""
+        self.world.enrich([Change(id, Cause(event_id="e", time="2026-01-01T00:00:00+00:00")) for id in self.sent])
+        self.sent.clear()
+
+    def pieces(self, event: dict[str, Any], *, left_ms: float = LITTLE_MS) -> list[dict[str, Any]]:
+        """Every output until it is done, by way of JSON."""
+        outputs = []
+        while not outputs or not outputs[-1]["done"]:
+            event = json.loads(json.dumps(self.maintenance(event, lambda: left_ms)))
+            outputs.append(event)
+        return outputs
+
+
+def _never(seconds: float) -> None:
+    raise AssertionError("a function is paid for while it sleeps")
+
+
+def registered() -> Account:
+    account = Account()
+    for registration in REGISTRATIONS:
+        account.world.register(registration)
+    return account
+
+
+@pytest.mark.parametrize(("left_ms", "pieces"), [(PLENTY_MS, 1), (LITTLE_MS, 4)])
+def test_an_empty_index_is_filled_in_as_many_pieces_as_the_time_allows(left_ms: float, pieces: int):
+    account = registered()
+    account.world.index.entries.clear()
+    outputs = account.pieces({"task": "reconcile"}, left_ms=left_ms)
+    assert account.world.found("money") == IDS
+    assert len(outputs) == pieces + (pieces > 1)  # the last one finds nothing left
+    assert outputs[-1]["counts"] == {"compared": 7, "sent": 0, "reindexed": 7, "orphans": 0, "purged": 0}
+    assert account.sent == []
+
+
+def test_what_differs_is_sent_and_what_is_equal_is_not():
+    account = registered()
+    account.world.registry.put([a_registration(name="new")])
+    account.world.registry.remove(IDS[3])
+    assert account.pieces({"task": "reconcile"})[-1]["counts"]["sent"] == 2
+    assert sorted(account.sent) == sorted([a_registration(name="new").id, IDS[3]])
+    account.deliver()
+    assert account.world.profile(IDS[3]).status is Status.DELETED
+    assert account.pieces({"task": "reconcile"})[-1]["counts"]["sent"] == 0
+
+
+def test_a_piece_that_fails_is_repeated_from_where_it_began(monkeypatch: pytest.MonkeyPatch):
+    account = registered()
+    account.world.index.entries.clear()
+    first = account.maintenance({"task": "reconcile"}, lambda: LITTLE_MS)
+    with monkeypatch.context() as broken:
+        broken.setattr(account.world.index, "put", _fail)
+        with pytest.raises(DependencyFailed):
+            account.maintenance(first, lambda: LITTLE_MS)
+    assert account.pieces(first)[-1]["done"]
+    assert account.world.found("money") == IDS
+
+
+def _fail(*_: object) -> None:
+    raise DependencyFailed("the domain is away")
+
+
+def test_a_reindex_fills_checks_and_promotes_across_pieces():
+    account = registered()
+    outputs = account.pieces({"task": "reindex"})
+    assert [output["checking"] for output in outputs] == [False] * 4 + [True] * 5
+    assert [output["index"] for output in outputs] == ["old"] * 8 + ["new"]
+    assert outputs[-1]["counts"] == {"profiles": 7, "written": 7}
+    assert account.generations.filling.entries.keys() == set(IDS)
+
+
+def test_going_back_and_retiring_are_one_piece_each():
+    account = registered()
+    with pytest.raises(RequestInvalid):
+        account.pieces({"task": "rollback"})
+    account.pieces({"task": "reindex"})
+    assert [output["index"] for output in account.pieces({"task": "rollback"})] == ["old"]
+    assert [output["done"] for output in account.pieces({"task": "retire"})] == [True]
+    assert account.generations.retired
+
+
+def test_a_backfill_sends_what_is_allowed_and_waits_outside_the_function():
+    account = Account(page=5)
+    account.world.registry.put([a_registration(name=f"tool-{n:02}") for n in range(18)])
+    outputs = account.pieces({"task": "backfill", "per_minute": 2}, left_ms=PLENTY_MS)
+    assert [output["wait_s"] for output in outputs] == [PACE_S, 0]
+    assert [output["counts"]["sent"] for output in outputs] == [10, 18]
+    assert sorted(account.sent) == list(account.world.registry.ids())
+
+
+@pytest.mark.parametrize("event", [{}, {"task": "destroy"}, {"task": "backfill", "per_minute": 0}])
+def test_what_is_no_task_is_refused(event: dict[str, Any]):
+    with pytest.raises(ValidationError):
+        Account().pieces(event)
+
+
+def test_every_piece_is_logged(caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.INFO, "mats")
+    registered().pieces({"task": "reconcile"}, left_ms=PLENTY_MS)
+    (record,) = [json.loads(one.message) for one in caplog.records if "maintained" in one.message]
+    assert (record["task"], record["done"], record["counts"]["compared"]) == ("reconcile", True, 7)

@@ -1,0 +1,116 @@
+"""What is handed to the event path: all that enrichment would change, and nothing that only costs money."""
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from mats.domain.capability import Id
+from mats.domain.errors import DependencyFailed, ModelRefused
+from mats.domain.outcome import Outcome
+from mats.domain.profile import Cause
+from mats.ports import Change, Written
+from mats.usecases.resend import Resend
+from tests.builders import a_registration
+from tests.fakes import FakeEncoder, ScriptedWriter
+from tests.unit.usecases.test_enrich import FIVE, World
+
+PAY = a_registration(name="pay", description="Sends money")
+CAUSE = Cause(event_id="e2", time="2026-01-01T00:00:00+00:00")
+
+
+@dataclass
+class Sent:
+    """Resend over a world, and what it sent."""
+
+    world: World
+    renew: bool = False
+    ids: list[Id] = field(default_factory=list)
+
+    def __call__(self, *ids: Id) -> list[Id]:
+        world, self.ids = self.world, []
+        resend = Resend(
+            registry=world.registry, trust=world.trust, profiles=world.profiles, maker=world.enrich.maker,
+            send=self.ids.extend, renew=self.renew,
+        )  # fmt: skip
+        outcomes = resend([Change(id, CAUSE) for id in ids])
+        assert outcomes == dict.fromkeys(set(ids) - set(self.ids), Outcome.UNCHANGED)
+        return self.ids
+
+
+def a_writer(prompt: str = "prompt-1", error: Exception | None = None) -> ScriptedWriter:
+    return ScriptedWriter(lambda registration: error or Written(enrichment=FIVE), prompt=prompt)
+
+
+def a_world(**more) -> World:
+    world = World(**{"encoder": FakeEncoder(), "writer": a_writer(), **more})
+    world.register(PAY)
+    return world
+
+
+def with_maker(world: World, **models) -> World:
+    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, **models))
+    return world
+
+
+def test_what_is_consistent_stays_and_no_model_is_called():
+    world = a_world()
+    world.enrich.maker.writer.asked.clear()
+    world.enrich.maker.encoder.encoded.clear()
+    assert Sent(world)(PAY.id, Id("com.acme/never there")) == []
+    assert (world.enrich.maker.writer.asked, world.enrich.maker.encoder.encoded) == ([], [])
+
+
+@pytest.mark.parametrize("changed", [
+    {"description": "Sends money abroad"}, {"endpoint": "https://pay.example.com"}, {"tags": ("money",)},
+    {"examples": ("send ten francs",)}, {"visible_to": ("finance",)},
+])  # fmt: skip
+@pytest.mark.parametrize("prompt", ["prompt-1", "prompt-2"])
+def test_a_change_that_was_lost_is_sent_whatever_recipe_the_profile_is_of(changed: dict, prompt: str):
+    world = with_maker(a_world(), writer=a_writer(prompt))
+    world.registry.put([PAY.model_copy(update=changed)])
+    assert Sent(world)(PAY.id) == [PAY.id]
+
+
+def test_a_new_a_removed_a_spoilt_and_a_newly_trusted_one_are_sent():
+    world = a_world()
+    ids = [PAY.id]
+    for name in ("new", "removed", "spoilt", "trusted"):
+        registration = a_registration(name=name)
+        ids.append(registration.id)
+        world.registry.put([registration]) if name == "new" else world.register(registration)
+    world.registry.remove(ids[2])
+    world.registry.items[ids[3]] = {**world.registry.items[ids[3]], "tags": 5}
+    world.trust.put(ids[4], 50)
+    sent = Sent(world)
+    assert sent(*ids) == ids[1:]
+    world.deliver(*ids)
+    assert sent(*ids) == []
+
+
+def test_what_was_saved_and_never_indexed_is_sent():
+    world = a_world()
+    stored = world.profiles.kept[PAY.id]
+    world.profiles.kept[PAY.id] = replace(stored, profile=stored.profile.model_copy(update={"indexed_rev": 0}))
+    assert Sent(world)(PAY.id) == [PAY.id]
+
+
+@pytest.mark.parametrize("models", [{"writer": a_writer("prompt-2")}, {"encoder": FakeEncoder(name="better")}])
+def test_another_recipe_alone_is_a_backfill_s_work(models: dict):
+    world = with_maker(a_world(), **models)
+    assert Sent(world)(PAY.id) == []
+    assert Sent(world, renew=True)(PAY.id) == [PAY.id]
+
+
+@pytest.mark.parametrize("error", [DependencyFailed("late"), ModelRefused("no access", model="m", cause="denied")])
+def test_what_waits_for_a_model_is_sent_until_the_model_has_answered(error: Exception):
+    world = a_world(writer=a_writer(error=error))
+    sent = Sent(world)
+    assert sent(PAY.id) == [PAY.id]
+    with_maker(world, writer=a_writer())
+    world.deliver(PAY.id)
+    assert sent(PAY.id) == []
+
+
+def test_a_missing_vector_is_sent():
+    world = a_world(encoder=FakeEncoder(broken=True))
+    assert Sent(world)(PAY.id) == [PAY.id]
