@@ -18,6 +18,7 @@ from mats.bootstrap.cloud import CloudStores, cloud_system
 from mats.bootstrap.local import LocalStores, local_system
 from mats.domain.errors import NotPermitted
 from mats.domain.profile import Profile, Refusal, Status
+from mats.domain.trace import CalibrationSource
 from mats.edge.api_gateway import parse_request
 from mats.edge.caller import local_caller
 from mats.settings import Settings, SettingsInvalid
@@ -180,3 +181,14 @@ def test_verdicts_use_the_thresholds_of_what_was_searched(offline, tmp_path: Pat
     assert with_vectors.of(reranked=True, neural=True) == RERANKED
     assert len({with_vectors.of(reranked=r, neural=n) for r, n in ((True, True), (False, True), (False, False))}) == 3
     system.close()
+
+
+def test_an_answer_names_the_constants_of_another_encoder(offline):
+    settings = Settings(
+        index_endpoint=NOWHERE, encoder="amazon.titan-embed-text-v2:0", bedrock=True, region="us-east-1", **TABLES
+    )
+    fitted = bootstrap.load_calibration("opensearch-1", "amazon.titan-embed-text-v2:0-1024").source
+    assert bootstrap.open_system(settings).discover.calibration == fitted
+    assert bootstrap.open_system(in_aws()).discover.calibration == CalibrationSource(
+        name="opensearch-1/none", fitted=True
+    )

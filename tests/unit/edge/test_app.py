@@ -6,6 +6,7 @@ from dataclasses import replace
 from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.domain.profile import Refusal
 from mats.domain.query import Query
+from mats.domain.trace import CalibrationSource
 from mats.edge.api_gateway import parse_request, proxy_response
 from mats.edge.app import Application
 from mats.edge.caller import Caller
@@ -182,3 +183,10 @@ def test_the_log_of_a_failure_has_the_request_id(caplog):
     index = indexed(*THREE)
     respond_to(event, Application(discover_over(index), LookUp(index), audiences_of=down))
     assert caplog.messages == ["get failed request_id=c6af9ac6-7b61: no table"]
+
+
+def test_the_answer_says_whose_constants_map_its_scores():
+    discover = replace(discover_over(indexed(*THREE)), calibration=CalibrationSource(name="memory/other", fitted=False))
+    event = proxy_request("POST", "/discover", {}, b'{"query": "address"}', ())
+    answer = json.loads(respond_to(event, Application(discover, LookUp(indexed(*THREE)))).body)
+    assert answer["versions"]["calibration"] == {"name": "memory/other", "fitted": False}

@@ -234,7 +234,8 @@ def test_an_answer_says_what_the_contract_shows():
     assert answer["verdict"] == "match"
     assert answer["took_ms"] == {"encode": 6.1, "total": 9.0}
     assert answer["cost"] == {"input_tokens": 1_400, "output_tokens": 58, "usd": 0.00006}
-    assert answer["versions"] == {"index": "sqlite", "prompt": "p1", "models": {"rerank": "nova", "embed": "minilm"}}
+    models = {"rerank": "nova", "embed": "minilm"}
+    assert answer["versions"] == {"index": "sqlite", "prompt": "p1", "models": models, "calibration": None}
     assert answer["results"][0] == {
         "id": "com.acme.pay/refund_payment",
         "kind": "tool",

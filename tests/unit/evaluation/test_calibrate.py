@@ -6,9 +6,13 @@ import logging
 import pytest
 
 from mats.bootstrap import calibration, load_calibration
+from mats.domain.trace import CalibrationSource
 from mats.evaluation.calibration import __main__ as command
 from mats.evaluation.calibration.__main__ import encoder_key
 from mats.settings import Settings
+from tests.servers.bedrock import BedrockServer
+
+TITAN = "amazon.titan-embed-text-v2:0"
 
 ROW = {
     "scale": {"c": 20.0, "lo": 0.2, "hi": 0.8, "lexical_share": 0.6},
@@ -34,6 +38,7 @@ def test_fitted_constants_are_found(monkeypatch, encoder, name):
     monkeypatch.setattr(calibration, "resource", lambda _: json.dumps(table))
     found = load_calibration("sqlite-fts5-1", name)
     assert (found.scale.c, found.scale.lo, found.thresholds.match) == (20.0, 0.2, 0.9)
+    assert found.source.fitted
 
 
 def test_an_unfitted_encoder_uses_the_constants_of_the_same_index(monkeypatch, caplog):
@@ -43,11 +48,15 @@ def test_an_unfitted_encoder_uses_the_constants_of_the_same_index(monkeypatch, c
     }
     monkeypatch.setattr(calibration, "resource", lambda _: json.dumps(table))
     with caplog.at_level(logging.WARNING, "mats"):
-        assert load_calibration("sqlite-fts5-1", "bge-small-en-v1.5-0123abcd-int8").scale.c == 20.0
+        found = load_calibration("sqlite-fts5-1", "bge-small-en-v1.5-0123abcd-int8")
+    assert found.scale.c == 20.0
+    assert found.source == CalibrationSource(name="sqlite-fts5-1/all-MiniLM-L6-v2", fitted=False)
     assert "using that of sqlite-fts5-1/all-MiniLM-L6-v2" in caplog.text
 
 
-def test_the_constants_are_fitted_on_any_sets_of_a_folder(tmp_path, monkeypatch):
+@pytest.fixture
+def calibrate(tmp_path, monkeypatch):
+    """Runs the command on a set of four; returns its results, and leaves the table at tmp_path / "calibration.json"."""
     own = tmp_path / "sets" / "own"
     own.mkdir(parents=True)
     rows = [{"_id": f"d{n}", "type": "tool", "name": f"{word}_tool", "description": f"Works on every {word}."}
@@ -61,13 +70,41 @@ def test_the_constants_are_fitted_on_any_sets_of_a_folder(tmp_path, monkeypatch)
     monkeypatch.setattr(command, "_TABLE", table)
     monkeypatch.setattr(command, "write_results", lambda name, result: kept.update({name: result}))
     monkeypatch.setattr("sys.argv", ["calibrate", "--data", str(tmp_path / "sets")])
+
+    def run():
+        command.main()
+        return kept["calibration"]
+
+    return run
+
+
+def test_the_constants_are_fitted_on_any_sets_of_a_folder(tmp_path, monkeypatch, calibrate):
     monkeypatch.setenv("MATS_ENCODER", "none")
-    command.main()
-    assert kept["calibration"]["sets"] == ["own"]
-    row = json.loads(table.read_text())["sqlite-fts5-1/none"]
+    results = calibrate()
+    assert results["sets"] == ["own"]
+    row = json.loads((tmp_path / "calibration.json").read_text())["sqlite-fts5-1/none"]
     assert 0 < row["thresholds"]["weak"] <= row["thresholds"]["match"] <= 1
-    told = kept["calibration"]["verdict"]["none"]["tested"]["told"]
+    told = results["verdict"]["none"]["tested"]["told"]
     assert (told["good"]["match"], told["gibberish"]["none"]) == (1.0, 1.0)
+
+
+def test_the_constants_are_fitted_for_titan_in_an_account(tmp_path, monkeypatch, calibrate):
+    """As `MATS_BEDROCK=1 MATS_ENCODER=amazon.titan-embed-text-v2:0 make calibrate` does: for both indexes."""
+    table = tmp_path / "calibration.json"
+    with BedrockServer() as server:
+        for name, value in server.client_environment().items():
+            monkeypatch.setenv(name, value)
+        for name, value in {"BEDROCK": "1", "ENCODER": TITAN, "CACHE": str(tmp_path / "cache")}.items():
+            monkeypatch.setenv(f"MATS_{name}", value)
+        results = calibrate()
+        assert {exchange.model for exchange in server.exchanges} == {TITAN}
+        assert server.rejected == []
+    assert set(results["verdict"]) == {TITAN, "none"}
+    monkeypatch.setattr(calibration, "resource", lambda _: table.read_text())
+    for index in ("sqlite-fts5-1", "opensearch-1"):
+        found = load_calibration(index, f"{TITAN}-1024")
+        assert found.source == CalibrationSource(name=f"{index}/{TITAN}", fitted=True)
+        assert 0 < found.thresholds.weak <= found.thresholds.match <= 1
 
 
 def test_a_folder_without_sets_is_an_error_of_one_line(tmp_path, monkeypatch, capsys):

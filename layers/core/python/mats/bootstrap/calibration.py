@@ -6,16 +6,18 @@ from dataclasses import dataclass
 
 from mats.bootstrap.models import resource
 from mats.domain.ranking import Scale, Thresholds
+from mats.domain.trace import CalibrationSource
 
 LOGGER = logging.getLogger("mats")
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Scale and thresholds for one index and encoder."""
+    """Scale and thresholds for one index and encoder, and whose they are."""
 
     scale: Scale
     thresholds: Thresholds
+    source: CalibrationSource
 
 
 RERANKED = Thresholds(match=0.7, weak=0.4)
@@ -35,4 +37,5 @@ def load_calibration(index: str, encoder: str) -> Calibration:
         known = next((key for key in table if key.startswith(f"{index}/")), next(iter(table)))
         LOGGER.warning("no calibration for %s; using that of %s", wanted, known)
     row = table[known]
-    return Calibration(Scale(**row["scale"]), Thresholds(**row["thresholds"]))
+    source = CalibrationSource(name=known, fitted=wanted.startswith(known))
+    return Calibration(Scale(**row["scale"]), Thresholds(**row["thresholds"]), source)

@@ -89,6 +89,7 @@ class System(Generic[S_co]):
                 lexical=load_calibration(index.name, "none").thresholds,
             ),
             ids=fresh_id,
+            calibration=calibration.source,
             gate=BoundedSemaphore((os.cpu_count() or 1) * retrievals),
         )
 

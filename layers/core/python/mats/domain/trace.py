@@ -16,6 +16,14 @@ class RerankStats:
     cut_off: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationSource:
+    """Whose constants map the raw scores: `index/encoder`, and whether they were fitted to the pair that answers."""
+
+    name: str
+    fitted: bool
+
+
 @dataclass(slots=True, kw_only=True)
 class Trace:
     """The record of one answer; stages write to it while they run.
@@ -29,6 +37,7 @@ class Trace:
     encoder: str | None = None
     reranker: str | None = None
     prompt: str | None = None
+    calibration: CalibrationSource | None = None
     took_ms: dict[str, float] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)

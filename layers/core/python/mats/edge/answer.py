@@ -1,6 +1,7 @@
 """Response models of the API, which /openapi.json documents."""
 
 import json
+from dataclasses import asdict
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -89,12 +90,23 @@ class Cost(_ResponseModel):
     usd: float | None = Field(description="None if the price of the model is unknown.")
 
 
+class CalibrationVersion(_ResponseModel):
+    """Whose constants map the raw scores of words and vectors to `retrieval` and to a verdict without a reranker."""
+
+    name: str = Field(description="Index and encoder that the constants were fitted to.")
+    fitted: bool = Field(
+        description="False if the encoder of this answer has no constants of its own: compare its `retrieval` and its "
+        "verdicts without a reranker with care."
+    )
+
+
 class Versions(_ResponseModel):
     """The index, prompt and models behind this answer."""
 
     index: str
     prompt: str | None
     models: dict[str, str]
+    calibration: CalibrationVersion | None = None
 
 
 class Answer(_ResponseModel):
@@ -127,7 +139,12 @@ class Answer(_ResponseModel):
                 output_tokens=trace.usage.output_tokens,
                 usd=trace.usage.usd,
             ),
-            versions=Versions(index=trace.index, prompt=trace.prompt, models={k: v for k, v in models.items() if v}),
+            versions=Versions(
+                index=trace.index,
+                prompt=trace.prompt,
+                models={k: v for k, v in models.items() if v},
+                calibration=CalibrationVersion(**asdict(trace.calibration)) if trace.calibration else None,
+            ),
         )
 
 

@@ -82,6 +82,7 @@ def _record(shortlist: Shortlist, audiences: Collection[str], *, spell_out: bool
         "index": trace.index,
         "models": {"rerank": trace.reranker, "embed": trace.encoder},
         "prompt": trace.prompt,
+        "calibration": asdict(trace.calibration) if trace.calibration else None,
     }
 
 

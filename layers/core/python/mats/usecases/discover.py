@@ -11,7 +11,7 @@ from mats.domain.query import ANYWHERE, Filter, Query, Scope
 from mats.domain.ranking import Scale, VerdictThresholds, Weights
 from mats.domain.shortlist import Shortlist, best_relevance, rank
 from mats.domain.text import query_terms
-from mats.domain.trace import Trace
+from mats.domain.trace import CalibrationSource, Trace
 from mats.ports import Ids, Reranker
 from mats.usecases.rerank import Rerank
 from mats.usecases.retrieve import Retrieve
@@ -33,6 +33,7 @@ class Discover:
     scale: Scale
     thresholds: VerdictThresholds
     ids: Ids
+    calibration: CalibrationSource | None = None
     gate: AbstractContextManager[Any] = field(default_factory=nullcontext)
 
     def __call__(
@@ -94,4 +95,5 @@ class Discover:
             encoder=encoder.name if encoder else None,
             reranker=reranker.name if reranker else None,
             prompt=reranker.prompt if reranker else None,
+            calibration=self.calibration,
         )
