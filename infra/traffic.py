@@ -22,9 +22,9 @@ class Assumptions:
     profile_tokens: int = 400
     writer_input_tokens: int = 1_500
     writer_output_tokens: int = 350
-    write_units: int = 62
-    """Of a change: the item, then twice the profile and its earlier version, 8 kB each, in transactions."""
-    read_units: int = 12
+    write_units: int = 66
+    """Of a change: the item, twice the profile and once the version before, 8 kB each, in transactions; two marks."""
+    read_units: int = 16
     stored_kb: float = 30.0
     """Of a capability in all tables, with earlier versions."""
     indexed_kb: float = 15.0

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from mats.adapters.retention import FOR_EVER, Retention
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, PreconditionFailed
 from mats.domain.index_fields import lexical_fields
@@ -224,9 +225,10 @@ class MemoryTrust:
 class MemoryProfiles:
     """Profiles and their versions in dicts."""
 
-    def __init__(self) -> None:
+    def __init__(self, retention: Retention = FOR_EVER) -> None:
         self.kept: dict[Id, Stored] = {}
-        self.earlier: dict[Id, list[Profile]] = {}
+        self.earlier: dict[Id, list[tuple[Profile, int | None]]] = {}
+        self.retention = retention
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, Stored]:
         return {id: self.kept[id] for id in ids if id in self.kept}
@@ -239,7 +241,7 @@ class MemoryProfiles:
                 late.append(id)
                 continue
             if before:
-                self.earlier.setdefault(id, []).append(before.profile)
+                self.earlier.setdefault(id, []).append((before.profile, self.retention.expires_at()))
             self.kept[id] = change
         return late
 
@@ -251,7 +253,8 @@ class MemoryProfiles:
                 self.kept[id] = replace(entry, profile=marked)
 
     def versions(self, id: Id) -> Sequence[Profile]:
-        return self.earlier.get(id, [])
+        now = self.retention.now()
+        return [profile for profile, expires in self.earlier.get(id, []) if expires is None or expires > now]
 
     def ids(self, *, after: Id | None = None) -> Iterator[Id]:
         yield from sorted(id for id in self.kept if after is None or id > after)

@@ -36,6 +36,7 @@ class EnrichmentFunction(Construct):
             switches_table=tables.switches.table_name,
             event_bus=path.bus.event_bus_name,
             writer_calls=_BATCH,
+            versions_days=context.versions_days,
         )
         made = Function(
             self,

@@ -17,6 +17,7 @@ from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.generations import OpenSearchGenerations
 from mats.adapters.opensearch.index import ALIAS, OpenSearchIndex
 from mats.adapters.opensearch.mapping import index_body, write_alias
+from mats.adapters.retention import Retention
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.exposure import SqliteExposure
 from mats.adapters.sqlite.generations import SqliteGenerations
@@ -135,6 +136,26 @@ def model_switch(request: pytest.FixtureRequest) -> ModelSwitch:
 @pytest.fixture
 def profiles(make: Making, request: pytest.FixtureRequest) -> ProfileStore:
     return make(MemoryProfiles, SqliteProfiles, lambda: _dynamo(request, DynamoProfiles))
+
+
+@dataclass(frozen=True)
+class Aging:
+    """A profile store that keeps superseded versions for ten days, and its clock."""
+
+    profiles: ProfileStore
+    clock: FakeClock
+
+
+@pytest.fixture
+def aging(make: Making, request: pytest.FixtureRequest) -> Aging:
+    clock = FakeClock()
+    retention = Retention(10, clock)
+    profiles = make(
+        lambda: MemoryProfiles(retention),
+        lambda database: SqliteProfiles(database, retention),
+        lambda: _dynamo(request, lambda tables, table: DynamoProfiles(tables, table, retention)),
+    )
+    return Aging(profiles, clock)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Errors of the database file, each with a remedy in one line."""
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -84,15 +85,34 @@ def test_connections_are_used_again(tmp_path: Path):
 def test_an_older_file_is_migrated_and_keeps_its_rows(tmp_path: Path):
     Database(tmp_path / "mats.db").close()
     old = sqlite3.connect(tmp_path / "mats.db", isolation_level=None)
-    old.executescript("DROP TABLE answers; INSERT INTO trust VALUES ('a/b', 1); PRAGMA user_version = 1")
+    old.executescript(
+        "DROP TABLE answers; DROP INDEX profile_versions_expiry; ALTER TABLE profile_versions DROP COLUMN expires_at; "
+        "INSERT INTO trust VALUES ('a/b', 1); PRAGMA user_version = 1"
+    )
     old.close()
     database = Database(tmp_path / "mats.db")
     with database.reading() as connection:
         assert connection.execute("SELECT * FROM trust").fetchall() == [("a/b", 1)]
         assert connection.execute("SELECT count(*) FROM answers").fetchone() == (0,)
+        assert connection.execute("SELECT expires_at FROM profile_versions").fetchall() == []
         assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
         assert connection.execute("SELECT count(*) FROM counter").fetchone() == (1,)
     database.close()
+
+
+def test_two_processes_that_migrate_a_file_at_once_both_open_it(tmp_path: Path):
+    for number in range(5):
+        file = tmp_path / f"{number}.db"
+        Database(file).close()
+        old = sqlite3.connect(file, isolation_level=None)
+        old.executescript(
+            "DROP INDEX profile_versions_expiry; ALTER TABLE profile_versions DROP COLUMN expires_at; "
+            "PRAGMA user_version = 2"
+        )
+        old.close()
+        with ThreadPoolExecutor(4) as threads:
+            for database in threads.map(Database, [file] * 4):
+                database.close()
 
 
 def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path):

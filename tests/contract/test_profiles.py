@@ -7,6 +7,7 @@ from mats.domain.capability import Id
 from mats.domain.profile import Status
 from mats.ports import ProfileStore, Stored
 from tests.builders import a_profile
+from tests.contract.conftest import Aging
 
 
 def revision(rev: int, *, name: str = "pay", vector: "array[float] | None" = None, **changes) -> Stored:
@@ -76,3 +77,26 @@ def test_ids_go_on_after_any_of_them_even_a_removed_one(profiles: ProfileStore):
     assert len(every) == len(set(every)) == 40
     for place in (0, 17, 38, 39):
         assert list(profiles.ids(after=every[place])) == every[place + 1 :]
+
+
+def test_superseded_versions_expire_and_the_current_one_never(aging: Aging):
+    profiles, clock, id = aging.profiles, aging.clock, revision(1).profile.id
+    profiles.save([revision(1, endpoint="first")])
+    clock.time = "2026-01-15T00:00:00+00:00"
+    profiles.save([revision(2, endpoint="second")])
+    clock.time = "2026-01-20T00:00:00+00:00"
+    profiles.save([revision(3, endpoint="third")])
+    assert [version.endpoint for version in profiles.versions(id)] == ["first", "second"]
+    clock.time = "2026-01-25T00:00:01+00:00"
+    assert [version.endpoint for version in profiles.versions(id)] == ["second"]
+    clock.time = "2027-01-01T00:00:00+00:00"
+    assert profiles.versions(id) == []
+    assert profiles.get([id])[id].profile.endpoint == "third"
+    assert profiles.save([revision(4)]) in ([], ())
+    assert [version.rev for version in profiles.versions(id)] == [3]
+
+
+def test_without_a_limit_every_version_stays(profiles: ProfileStore):
+    for rev in (1, 2, 3):
+        profiles.save([revision(rev)])
+    assert [version.rev for version in profiles.versions(revision(1).profile.id)] == [1, 2]

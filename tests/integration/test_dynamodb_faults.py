@@ -24,6 +24,7 @@ from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.dynamodb.targets import DynamoTargets
 from mats.adapters.eventbridge import EventBus
+from mats.adapters.retention import Retention
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, NotPermitted, RegistrationInvalid
 from mats.domain.outcome import Outcome
@@ -533,6 +534,24 @@ class TestARealTable:
         profiles = DynamoProfiles(tables, table)
         real.play = nth(1, act, operation="TransactWriteItems")
         assert list(profiles.save([stored()])) == []
+        assert list(profiles.save([stored(rev=2)])) == []
+        assert [version.rev for version in profiles.versions(PAY.id)] == [1]
+
+    def test_the_row_of_a_superseded_version_alone_has_the_attribute_that_dynamodb_deletes_by(self, tables, table):
+        profiles = DynamoProfiles(tables, table, Retention(1, FakeClock()))
+        for rev in (1, 2):
+            profiles.save([stored(rev=rev)])
+        rows = {row["row"]["S"]: row for row in tables.all_rows(table, "scan")}
+        assert rows["version"]["expires_at"] == {"N": "1767312000"}
+        assert "expires_at" not in rows["profile"]
+
+    def test_the_version_row_of_a_current_revision_which_earlier_releases_wrote_is_no_earlier_version(
+        self, tables, table
+    ):
+        profiles = DynamoProfiles(tables, table)
+        profiles.save([stored()])
+        tables.ask(table, "put_item", Item=profiles._version(stored().profile))
+        assert profiles.versions(PAY.id) == []
         assert list(profiles.save([stored(rev=2)])) == []
         assert [version.rev for version in profiles.versions(PAY.id)] == [1]
 

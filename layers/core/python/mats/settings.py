@@ -66,6 +66,9 @@ class Settings:
     )
     event_bus: str = _setting("MATS_EVENT_BUS", "", "EventBridge bus for events about rejected registrations")
     metrics: str = _setting("MATS_METRICS", "", "CloudWatch namespace of the metrics; empty: no metrics")
+    versions_days: int = _setting(
+        "MATS_VERSIONS_DAYS", 90, "days that a superseded version of a profile is kept; 0: for ever"
+    )
     jwt_issuer: str = _setting("MATS_JWT_ISSUER", "", "issuer of the tokens that the authorizer accepts")
     jwt_audience: str = _setting("MATS_JWT_AUDIENCE", "", "audience of these tokens")
     jwt_claim: str = _setting(
@@ -82,6 +85,8 @@ class Settings:
             faults.append(f"MATS_ENCODER_PRECISION must be int8 or fp32, not {self.encoder_precision!r}")
         if not 1 <= self.writer_calls <= 64:
             faults.append(f"MATS_WRITER_CALLS must be from 1 to 64, not {self.writer_calls}")
+        if self.versions_days < 0:
+            faults.append(f"MATS_VERSIONS_DAYS must not be negative, not {self.versions_days}")
         if self.candidate_order not in ("retrieval", "shuffled"):
             faults.append(f"MATS_CANDIDATE_ORDER must be retrieval or shuffled, not {self.candidate_order!r}")
         if self.encoder.startswith(TITAN) and not self.bedrock:

@@ -12,6 +12,7 @@ from mats.adapters.dynamodb.switch import DynamoModelSwitch
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.index import OpenSearchIndex
+from mats.adapters.retention import Retention
 from mats.bootstrap.models import ConfiguredModels, configured_models
 from mats.bootstrap.system import System
 from mats.domain.capability import Id
@@ -76,7 +77,8 @@ class CloudStores:
     def profiles(self) -> "DynamoProfiles":
         from mats.adapters.dynamodb.profiles import DynamoProfiles  # noqa: PLC0415 - not for discovery
 
-        return DynamoProfiles(self._tables, self._settings.profiles_table)
+        retention = Retention(self._settings.versions_days)
+        return DynamoProfiles(self._tables, self._settings.profiles_table, retention)
 
     @cached_property
     def index(self) -> OpenSearchIndex:

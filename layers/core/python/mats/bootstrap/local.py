@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TypeAlias, cast
 
 from mats.adapters.clock import SystemClock, fresh_id
+from mats.adapters.retention import FOR_EVER, Retention
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.exposure import SqliteExposure
 from mats.adapters.sqlite.listing import SqliteListing
@@ -40,7 +41,9 @@ def local_system(settings: Settings, *, encoder: Encoder | None = None, writer: 
             "work in AWS; owners and operators write to the tables themselves)"
         )
     models = configured_models(settings, encoder=encoder, writer=writer)
-    return System(settings, models, LocalStores(Database(settings.home / DATABASE), models))
+    return System(
+        settings, models, LocalStores(Database(settings.home / DATABASE), models, Retention(settings.versions_days))
+    )
 
 
 class LocalStores:
@@ -49,13 +52,13 @@ class LocalStores:
     audiences_of = None
     model_switch = None
 
-    def __init__(self, database: Database, models: ConfiguredModels) -> None:
+    def __init__(self, database: Database, models: ConfiguredModels, retention: Retention = FOR_EVER) -> None:
         self.database, self._models = database, models
         self.queue = SqliteQueue(database, f"{os.getpid()}:{fresh_id()}")
         announcer, watch = Announcer(SystemClock(), fresh_id), database.watch()
         self.registry = SqliteRegistry(database, announcer)
         self.trust = SqliteTrust(database, announcer)
-        self.profiles = SqliteProfiles(database)
+        self.profiles = SqliteProfiles(database, retention)
         self.listing = SqliteListing(database, watch)
         self.exposure = SqliteExposure(watch, SystemClock())
 

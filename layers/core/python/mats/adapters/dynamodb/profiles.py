@@ -1,7 +1,8 @@
 """Profiles, their versions and the list of indices, in one table.
 
 Row of a profile: namespace and name as keys, one attribute per field, the vector as little-endian float32.
-Row of a version: `versions#<sha256 of the id>` and the revision as keys; the current revision has one, too.
+Row of a superseded version: `versions#<sha256 of the id>` and the revision as keys, `expires_at` for DynamoDB, which
+deletes it within days of that time. Earlier releases wrote the row of the current revision, too.
 """
 
 import hashlib
@@ -15,12 +16,13 @@ from botocore.exceptions import ClientError
 
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.dynamodb.values import Row, from_row, to_row
+from mats.adapters.retention import FOR_EVER, Retention
 from mats.domain.capability import Id, parts
 from mats.domain.profile import Profile
 from mats.ports import Stored, Vector
 
 _VERSIONS = "versions#"
-_NOT_FIELDS = ("row", "vector", "id")
+_NOT_FIELDS = ("row", "vector", "id", "expires_at")
 """Attributes of a row that are not fields of a profile."""
 
 
@@ -30,36 +32,41 @@ class DynamoProfiles:
 
     tables: Tables
     table: str
+    retention: Retention = FOR_EVER
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, Stored]:
         return {_id(row): _parse_row(row) for row in self.tables.rows(self.table, map(_key, ids))}
 
     def save(self, changes: Sequence[Stored]) -> Collection[Id]:
-        """One transaction per profile: its row and the row of its version."""
-        saved = self.tables.map(self._save, changes)
+        """One transaction per profile: its row, and the row of the version that it supersedes."""
+        before = self.get([change.profile.id for change in changes if change.profile.rev > 1])
+        saved = self.tables.map(lambda change: self._save(change, before.get(change.profile.id)), changes)
         return [change.profile.id for change, done in zip(changes, saved, strict=True) if not done]
 
-    def _save(self, change: Stored) -> bool:
+    def _save(self, change: Stored, before: Stored | None) -> bool:
         profile = change.profile
-        body = to_row(profile.model_dump(mode="json"))
-        row: dict[str, Any] = {**body, **_key(profile.id), "row": {"S": "profile"}}
+        if (before.profile.rev if before else 0) != profile.rev - 1:
+            return False
+        row: dict[str, Any] = {**_body(profile), **_key(profile.id), "row": {"S": "profile"}}
         if change.vector is not None:
             row["vector"] = {"B": _to_bytes(change.vector)}
-        version = {**body, **_version_key(profile.id, profile.rev), "id": {"S": profile.id}, "row": {"S": "version"}}
-        first = profile.rev == 1
         condition: dict[str, Any] = {
-            "ConditionExpression": "attribute_not_exists(#rev)" if first else "#rev = :before",
+            "ConditionExpression": "#rev = :before" if before else "attribute_not_exists(#rev)",
             "ExpressionAttributeNames": {"#rev": "rev"},
         }
-        if not first:
-            condition["ExpressionAttributeValues"] = {":before": {"N": str(profile.rev - 1)}}
-        return self.tables.transact(
-            self.table,
-            [
-                {"Put": {"TableName": self.table, "Item": row, **condition}},
-                {"Put": {"TableName": self.table, "Item": version}},
-            ],
-        )
+        if before:
+            condition["ExpressionAttributeValues"] = {":before": {"N": str(before.profile.rev)}}
+        actions = [{"Put": {"TableName": self.table, "Item": row, **condition}}]
+        if before:
+            actions.append({"Put": {"TableName": self.table, "Item": self._version(before.profile)}})
+        return self.tables.transact(self.table, actions)
+
+    def _version(self, profile: Profile) -> dict[str, Any]:
+        """The row of a version that is superseded now."""
+        row = {**_body(profile), **_version_key(profile.id, profile.rev), "id": {"S": profile.id}}
+        expires_at = self.retention.expires_at()
+        expiry = {} if expires_at is None else {"expires_at": {"N": str(expires_at)}}
+        return {**row, **expiry, "row": {"S": "version"}}
 
     def mark_indexed(self, revs: Mapping[Id, int]) -> None:
         self.tables.map(lambda each: self._mark(*each), revs.items())
@@ -79,7 +86,13 @@ class DynamoProfiles:
             return  # it has another revision, is being written, or does not exist
 
     def versions(self, id: Id) -> Sequence[Profile]:
-        """Leaves out the last row, which is the current revision's."""
+        rows = self._version_rows(id)
+        current = self.get([id]).get(id)
+        now = self.retention.now()
+        kept = [_parse_version(row) for row in rows if from_row(row).get("expires_at", now + 1) > now]
+        return [version for version in kept if current is None or version.rev < current.profile.rev]
+
+    def _version_rows(self, id: Id) -> list[Row]:
         rows = self.tables.all_rows(
             self.table,
             "query",
@@ -88,7 +101,7 @@ class DynamoProfiles:
             ExpressionAttributeValues={":versions": _version_key(id, 0)["namespace"]},
             ConsistentRead=True,
         )
-        return [_parse_version(row) for row in rows][:-1]
+        return list(rows)
 
     def ids(self, *, after: Id | None = None) -> Iterator[Id]:
         start = {"ExclusiveStartKey": _key(after)} if after else {}
@@ -103,6 +116,10 @@ class DynamoProfiles:
             **start,
         )
         yield from map(_id, rows)
+
+
+def _body(profile: Profile) -> dict[str, Any]:
+    return to_row(profile.model_dump(mode="json"))
 
 
 def _key(id: Id) -> dict[str, Any]:

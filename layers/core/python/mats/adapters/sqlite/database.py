@@ -14,8 +14,10 @@ from mats.domain.errors import DependencyFailed, StorageUnusable
 _BUSY_MS = 10_000
 _PAUSE_S = 0.01
 _CACHE_KIB = 4_096
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Of schema.sql, stored in the file as its `user_version`."""
+_NEW_COLUMNS = {3: "ALTER TABLE profile_versions ADD COLUMN expires_at INTEGER;"}
+"""By the version that has them; a new file has them from the start."""
 
 
 class Database:
@@ -39,7 +41,15 @@ class Database:
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         if version < SCHEMA_VERSION:
             schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
-            connection.executescript(f"BEGIN IMMEDIATE;\n{schema}\nPRAGMA user_version = {SCHEMA_VERSION};\nCOMMIT;")
+            columns = "\n".join(each for since, each in _NEW_COLUMNS.items() if 0 < version < since)
+            script = f"BEGIN IMMEDIATE;\n{columns}\n{schema}\nPRAGMA user_version = {SCHEMA_VERSION};\nCOMMIT;"
+            try:
+                connection.executescript(script)
+            except sqlite3.OperationalError:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                if int(connection.execute("PRAGMA user_version").fetchone()[0]) != SCHEMA_VERSION:
+                    raise  # else another process has migrated the file in the meantime
         elif version > SCHEMA_VERSION:
             raise StorageUnusable(
                 f"{self.path} was written by another version of mats (schema {version}, this one has "

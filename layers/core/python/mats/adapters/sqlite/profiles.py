@@ -4,6 +4,7 @@ from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from mats.adapters.retention import FOR_EVER, Retention
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.registry import IN, as_json
 from mats.domain.capability import Id
@@ -26,6 +27,7 @@ class SqliteProfiles:
     """The port `ProfileStore` over SQLite. `indexed_rev` is a column; the one in the body may be older."""
 
     database: Database
+    retention: Retention = FOR_EVER
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, Stored]:
         query = f"SELECT id, indexed_rev, body, vector FROM profiles WHERE id IN {IN}"
@@ -36,13 +38,16 @@ class SqliteProfiles:
     def save(self, changes: Sequence[Stored]) -> Collection[Id]:
         superseded: list[Id] = []
         with self.database.writing() as connection:
+            connection.execute("DELETE FROM profile_versions WHERE expires_at <= ?", (self.retention.now(),))
             for profile, blob in ((change.profile, to_blob(change.vector)) for change in changes):
                 before = connection.execute("SELECT rev FROM profiles WHERE id = ?", (profile.id,)).fetchone()
                 if (before[0] if before else 0) != profile.rev - 1:
                     superseded.append(profile.id)
                     continue
                 connection.execute(
-                    "INSERT INTO profile_versions SELECT id, rev, body FROM profiles WHERE id = ?", (profile.id,)
+                    "INSERT INTO profile_versions (id, rev, body, expires_at) "
+                    "SELECT id, rev, body, ? FROM profiles WHERE id = ?",
+                    (self.retention.expires_at(), profile.id),
                 )
                 connection.execute(
                     "INSERT OR REPLACE INTO profiles (id, rev, indexed_rev, status, body, vector) "
@@ -60,7 +65,10 @@ class SqliteProfiles:
 
     def versions(self, id: Id) -> Sequence[Profile]:
         with self.database.reading() as connection:
-            rows = connection.execute("SELECT body FROM profile_versions WHERE id = ? ORDER BY rev", (id,)).fetchall()
+            rows = connection.execute(
+                "SELECT body FROM profile_versions WHERE id = ? AND coalesce(expires_at > ?, TRUE) ORDER BY rev",
+                (id, self.retention.now()),
+            ).fetchall()
         return [Profile.model_validate_json(body) for (body,) in rows]
 
     def ids(self, *, after: Id | None = None) -> Iterator[Id]:

@@ -1,4 +1,4 @@
--- Every statement can run again: an older file is migrated by running all of them.
+-- Every statement can run again: an older file is migrated by adding columns (database.py), then running all of them.
 
 -- What owners and operators wrote. `digest` is the fingerprint of the item.
 CREATE TABLE IF NOT EXISTS registry (
@@ -20,8 +20,11 @@ CREATE TABLE IF NOT EXISTS profiles (
     body TEXT NOT NULL, vector BLOB
 );
 CREATE TABLE IF NOT EXISTS profile_versions (
-    id TEXT NOT NULL, rev INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (id, rev)
+    id TEXT NOT NULL, rev INTEGER NOT NULL, body TEXT NOT NULL,
+    expires_at INTEGER,  -- since version 3: seconds since 1970; NULL: never
+    PRIMARY KEY (id, rev)
 );
+CREATE INDEX IF NOT EXISTS profile_versions_expiry ON profile_versions (expires_at) WHERE expires_at IS NOT NULL;
 
 -- The search index. `change` numbers every write, so that a process reads only what others have written since; after a
 -- `purge`, which deletes rows, it reads everything again.
