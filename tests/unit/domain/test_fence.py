@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.fence import encode_json, is_hidden, size, visible
-from mats.domain.truncate import truncate_json
+from mats.domain.fence import encode_json, is_hidden, size, truncate_json, visible
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -10,8 +10,8 @@ from boto3.session import Session
 from mats.adapters.aws import call, client, unexpected_response
 from mats.domain.capability import Id, parts
 from mats.domain.errors import DependencyFailed
+from mats.domain.fence import truncate_json
 from mats.domain.profile import Profile
-from mats.domain.truncate import truncate_json
 
 _REJECTED = {"Source": "mats.enrichment", "DetailType": "CapabilityRejected"}
 _CHANGED = {"Source": "mats.maintenance", "DetailType": "CapabilityChanged"}

@@ -3,10 +3,9 @@
 from typing import Any
 
 from mats.domain.errors import ReplyUnusable
-from mats.domain.fence import encode_json, visible
+from mats.domain.fence import encode_json, truncate_json, visible
 from mats.domain.profile import Enrichment, SourceText
 from mats.domain.registration import Registration
-from mats.domain.truncate import truncate_json
 
 _LONGEST_TEXT = 800
 _LONGEST_ENTRY = 300

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from mats.domain.errors import Fault, RequestInvalid
 
@@ -28,23 +29,19 @@ def request_of(body: Any, model: type[M], hints: Mapping[str, str]) -> M:
 def faults_of(error: ValidationError, model: type[BaseModel], hints: Mapping[str, str]) -> Sequence[Fault]:
     """Every fault of a failed validation, in attribute order.
 
-    Args:
-        error: Pydantic's error.
-        model: The validated model; its field names serve for "did you mean".
-        hints: Remedies for likely unknown attributes, by attribute.
+    The field names of the model and `hints`, by unknown attribute, serve for "did you mean".
     """
-    return sorted(Fault(".".join(map(str, e["loc"])), _message(e["type"], e["msg"], e["loc"], model, hints))
-                  for e in error.errors(include_url=False, include_input=False))  # fmt: skip
+    errors = error.errors(include_url=False, include_input=False)
+    return sorted(Fault(".".join(map(str, each["loc"])), _message(each, model, hints)) for each in errors)
 
 
-def _message(
-    type_: str, text: str, location: Sequence[int | str], model: type[BaseModel], hints: Mapping[str, str]
-) -> str:
-    match type_:
+def _message(error: ErrorDetails, model: type[BaseModel], hints: Mapping[str, str]) -> str:
+    text = error["msg"]
+    match error["type"]:
         case "missing":
             return "is required"
         case "extra_forbidden":
-            return _unknown(str(location[-1]), model, hints)
+            return _unknown(str(error["loc"][-1]), model, hints)
         case "value_error":
             return text.removeprefix("Value error, ")
         case "string_unicode":

@@ -6,7 +6,7 @@ the name; keywords and examples may be inferred from it.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -67,7 +67,8 @@ class Evidence:
         if _NUMBER.fullmatch(token):
             return True  # numbers are checked separately
         link = _URL.search(token) is not None
-        if not (link or _IDENTIFIER.search(token) or _has_letters_and_digits(token)):
+        mixed = any(map(str.isdigit, token)) and any(map(str.isalpha, token))  # order numbers, versions, hashes
+        if not (link or mixed or _IDENTIFIER.search(token)):
             return True
         if token.lower() in self.tokens:
             return True
@@ -77,11 +78,6 @@ class Evidence:
 def _bare(token: str) -> str:
     """A token without the punctuation around it."""
     return token.strip(".:…-–—*").removesuffix("/")
-
-
-def _has_letters_and_digits(token: str) -> bool:
-    """True of order numbers, versions, hashes."""
-    return any(c.isdigit() for c in token) and any(c.isalpha() for c in token)
 
 
 def _normalize(text: str) -> str:
@@ -114,7 +110,10 @@ def ground(written: Enrichment, registration: Registration) -> Grounded:
             notes.append(_note(field, text, f"{', '.join(invented)} is not in the registration"))
         return not invented
 
-    claims = {field: _sentences(field, getattr(written, field), is_grounded) for field in ("summary", "action")}
+    claims: dict[str, str] = {}
+    for field in ("summary", "action"):
+        sentences = filter(None, _SENTENCE_END.split(getattr(written, field)))
+        claims[field] = " ".join(sentence for sentence in sentences if is_grounded(field, sentence))
     for field, text in claims.items():
         if beyond := _beyond_a_bare_name(text, registration):
             notes.append(_note(field, text, beyond))
@@ -128,10 +127,6 @@ def ground(written: Enrichment, registration: Registration) -> Grounded:
 
 def _note(field: str, text: str, why: str) -> str:
     return f"dropped from {field}: {clip(text, _NOTE)!r} ({clip(why, 2 * _NOTE)})"
-
-
-def _sentences(field: str, text: str, is_grounded: Callable[[str, str], bool]) -> str:
-    return " ".join(sentence for sentence in _SENTENCE_END.split(text) if sentence and is_grounded(field, sentence))
 
 
 def is_bare(registration: Registration) -> bool:

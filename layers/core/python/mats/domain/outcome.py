@@ -16,7 +16,6 @@ class Outcome(StrEnum):
     """Findable, but a model refuses every request of this configuration: no delivery helps before an operator acts."""
     SUPERSEDED = "superseded"
     """Another run wrote first: deliver the event again."""
-
     POSTPONED = "postponed"
     """The time of the run was up: deliver the event again."""
 

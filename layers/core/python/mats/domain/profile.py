@@ -1,7 +1,6 @@
 """Profiles: the five fields and everything else that is indexed or returned."""
 
 import json
-from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Self
 
@@ -15,6 +14,8 @@ from mats.domain.registration import Registration
 from mats.domain.suspicion import suspicions
 from mats.domain.text import clean, clip, first_sentence, read_parameters, split_identifier
 
+_ABOUT_ITSELF = ("title", "category", "domain", "provider_description", "instructions", "summary")
+"""Descriptor entries about the capability as a whole, not about its parameters or skills."""
 _FIELD_LIMIT = 20_000
 """Limit in characters of each derived text, so that a profile fits an item."""
 
@@ -67,27 +68,17 @@ class SourceText(_Frozen):
 
     @classmethod
     def of(cls, registration: Registration) -> Self:
-        """Extract the indexable text of a registration."""
-        named = read_parameters(registration.input_schema, _about_parameters(registration.descriptor))
-        about = read_parameters(_about_itself(registration.descriptor))
+        searched = searchable_part(registration.descriptor)
+        about_parameters = {key: value for key, value in searched.items() if key not in _ABOUT_ITSELF}
+        about_itself = [value for key, value in (registration.descriptor or {}).items() if key in _ABOUT_ITSELF]
+        named = read_parameters(registration.input_schema, about_parameters)
+        about = read_parameters(about_itself)
         return cls(
             description=_clean_and_clip(registration.description),
             parameter_names=_clean_and_clip(split_identifier(" ".join(named.names))),
             parameter_text=_clean_and_clip(" ".join(named.texts)),
             other=_clean_and_clip(" ".join((registration.provider, *registration.type_tags, *about.texts))),
         )
-
-
-_ABOUT_ITSELF = ("title", "category", "domain", "provider_description", "instructions", "summary")
-"""Descriptor entries about the capability as a whole, not about its parameters or skills."""
-
-
-def _about_parameters(descriptor: Mapping[str, object] | None) -> object:
-    return {k: v for k, v in searchable_part(descriptor).items() if k not in _ABOUT_ITSELF}
-
-
-def _about_itself(descriptor: Mapping[str, object] | None) -> object:
-    return [v for k, v in (descriptor or {}).items() if k in _ABOUT_ITSELF]
 
 
 def _clean_and_clip(text: str) -> str:
@@ -148,7 +139,6 @@ class Profile(_Frozen):
 
     @property
     def id(self) -> Id:
-        """`namespace/name`."""
         return capability_id(self.namespace, self.name)
 
     @property

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from mats.domain.capability import Kind
 from mats.domain.faults import request_of
@@ -14,6 +14,14 @@ _HINTS = {
     "text": "is not a known attribute; did you mean `query`?",
 }
 
+
+def _check_not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be blank")
+    return text
+
+
+QueryText = Annotated[str, Field(min_length=1, max_length=2_000), AfterValidator(_check_not_blank)]
 Label = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -26,7 +34,7 @@ class Query(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    query: Annotated[str, Field(min_length=1, max_length=2_000)] = Field(
+    query: QueryText = Field(
         description="What is wanted, in plain words.", examples=["refund a customer's card payment"]
     )
     kinds: Annotated[tuple[Kind, ...], BeforeValidator(_distinct)] = Field(
@@ -44,13 +52,6 @@ class Query(BaseModel):
     explain: Annotated[bool, Field(strict=True)] = Field(
         default=False, description="Say for each result which words matched in which fields."
     )
-
-    @field_validator("query")
-    @classmethod
-    def _check_query(cls, value: str) -> str:
-        if not value.strip():
-            raise ValueError("must not be blank")
-        return value
 
     @classmethod
     def parse(cls, body: Any) -> Self:

@@ -92,7 +92,6 @@ class Registration(BaseModel):
 
     @property
     def id(self) -> Id:
-        """`namespace/name`."""
         return capability_id(self.namespace, self.name)
 
     def item(self) -> dict[str, Any]:

@@ -4,9 +4,8 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mats.domain.fence import encode_json, size, visible
+from mats.domain.fence import encode_json, size, truncate_json, visible
 from mats.domain.profile import Enrichment, Profile, SourceText
-from mats.domain.truncate import truncate_json
 
 CARD_BYTES = 240
 """Limit of one candidate in a rerank request, in bytes of JSON: docs/decisions/0007."""

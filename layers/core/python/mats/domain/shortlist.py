@@ -52,17 +52,14 @@ class Shortlist:
 
     @property
     def results(self) -> tuple[Result, ...]:
-        """The results for the caller."""
         return self.ranked[: self.shown]
 
     @property
     def degraded(self) -> tuple[str, ...]:
-        """The parts that failed or were late."""
         return tuple(self.trace.degraded)
 
     @property
     def without(self) -> tuple[str, ...]:
-        """The parts that are not configured."""
         return tuple(self.trace.without)
 
     def degrade(self, part: str, fault: str) -> "Shortlist":
@@ -94,24 +91,17 @@ def rank(
     if not scores:
         weights = fallback_weights(weights)
     copied = copies({c.profile.id: c.profile.source.description for c in candidates if c.profile.source})
-    results = [_result(c, scores.get(c.profile.id), inferred, weights, scale) for c in candidates]
-    marked = [
-        replace(r, suspicious=(*r.suspicious, copied[r.candidate.profile.id]))
-        if r.candidate.profile.id in copied
-        else r
-        for r in results
-    ]
-    return tuple(sorted(marked, key=_sort_key))
+    results: list[Result] = []
+    for candidate in candidates:
+        id = candidate.profile.id
+        result = _result(candidate, scores.get(id), inferred, weights, scale)
+        results.append(replace(result, suspicious=(*result.suspicious, copied[id])) if id in copied else result)
+    return tuple(sorted(results, key=_sort_key))
 
 
 def _sort_key(result: Result) -> tuple[bool, float, bool, Id]:
     profile = result.candidate.profile
-    return (
-        Signal.LLM not in result.signals,
-        -result.score,
-        profile.lifecycle is Lifecycle.DEPRECATED,
-        profile.id,
-    )
+    return Signal.LLM not in result.signals, -result.score, profile.lifecycle is Lifecycle.DEPRECATED, profile.id
 
 
 def _result(candidate: Candidate, llm: float | None, inferred: str | None, weights: Weights, scale: Scale) -> Result:

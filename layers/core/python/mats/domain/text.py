@@ -5,7 +5,7 @@ import json
 import re
 import threading
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -182,13 +182,8 @@ def query_terms(text: str) -> tuple[str, ...]:
     A query of function words alone keeps them all, because it would have no terms otherwise.
     """
     asked = words(_CONTRACTED.sub(" ", text)) or words(text)
-    return distinct_stems([word for word in asked if word not in STOP_WORDS] or asked)
-
-
-def distinct_stems(asked: Iterable[str]) -> tuple[str, ...]:
-    """The first word of every stem."""
     first: dict[str, str] = {}
-    for word in asked:
+    for word in [word for word in asked if word not in STOP_WORDS] or asked:
         first.setdefault(stem(word), word)
     return tuple(first.values())
 

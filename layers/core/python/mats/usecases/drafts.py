@@ -6,10 +6,10 @@ from typing import TypeAlias
 
 from mats.domain.capability import Id, parts
 from mats.domain.errors import DependencyFailed, Fault, KindConflict, ModelRefused, RegistrationInvalid, ReplyUnusable
+from mats.domain.fence import truncate_json
 from mats.domain.outcome import Outcome
 from mats.domain.profile import MAX_KEPT_BYTES, Profile, Refusal, Status, check_profile_size, profile_of
 from mats.domain.registration import Registration
-from mats.domain.truncate import truncate_json
 from mats.ports import NO_LABELS, Item, Labels, Stored, Vector
 from mats.usecases.profile_maker import ProfileMaker
 

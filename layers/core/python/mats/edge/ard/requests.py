@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.faults import request_of
+from mats.domain.query import QueryText
 
 _MAX_PAGE_SIZE = 100
 _LIST_PARAMETERS = ("filter", "orderBy", "pageSize", "pageToken")
@@ -35,17 +36,10 @@ class ArdQuery(_RequestModel):
     """The text to search for, and a filter on entries."""
 
     context: Any = Field(default=None, alias="@context", description="Binds the prefixes that filter keys use.")
-    text: Annotated[str, Field(min_length=1, max_length=2_000)]
+    text: QueryText
     filter: Annotated[dict[str, Values], Field(max_length=20)] = Field(
         default={}, description="Any of the values of a key, and every key: `type`, `tags`, `publisher`."
     )
-
-    @field_validator("text")
-    @classmethod
-    def _is_not_blank(cls, value: str) -> str:
-        if not value.strip():
-            raise ValueError("must not be blank")
-        return value
 
 
 class ArdSearch(_RequestModel):
