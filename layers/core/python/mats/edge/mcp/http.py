@@ -7,29 +7,17 @@ from urllib.parse import urlsplit
 
 from mats.edge.app import Application
 from mats.edge.http import BodyTooLarge, BodyUnreadable, Request, Response
-from mats.edge.mcp.protocol import (
-    HEADER_MISMATCH,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    MAX_BATCH,
-    METHOD_NOT_FOUND,
-    PARSE_ERROR,
-    UNSUPPORTED_VERSION,
-    MirroredHeaders,
-    RpcReply,
-    replies_to,
-    reply_to,
-)
+from mats.edge.mcp import protocol
+from mats.edge.mcp.protocol import INVALID_REQUEST, MAX_BATCH, PARSE_ERROR, MirroredHeaders, RpcReply
 from mats.edge.mcp.tools import McpSession
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _WITH_BATCHES = (None, "2025-03-26", "2024-11-05")
 """Versions by their header. Clients without the header are older than it."""
 _STATUS = {
-    PARSE_ERROR: 400, INVALID_REQUEST: 400, INVALID_PARAMS: 400, HEADER_MISMATCH: 400, UNSUPPORTED_VERSION: 400,
-    METHOD_NOT_FOUND: 404,
+    PARSE_ERROR: 400, INVALID_REQUEST: 400, protocol.INVALID_PARAMS: 400, protocol.HEADER_MISMATCH: 400,
+    protocol.UNSUPPORTED_VERSION: 400, protocol.METHOD_NOT_FOUND: 404,
 }  # fmt: skip
-_ENCODED = ("=?base64?", "?=")
 
 
 def respond(application: Application, request: Request) -> Response:
@@ -51,7 +39,7 @@ def _reply(message: object, request: Request, session: McpSession) -> Response:
     if isinstance(message, list):
         return _reply_to_batch(message, version, session)
     name = _decode_header(request.header("Mcp-Name"))
-    reply = reply_to(message, session, MirroredHeaders(version, request.header("Mcp-Method"), name))
+    reply = protocol.reply_to(message, session, MirroredHeaders(version, request.header("Mcp-Method"), name))
     if reply is None:
         return Response(202, "")
     shows_error = reply.stateless or reply.id is None
@@ -63,7 +51,7 @@ def _reply_to_batch(messages: list[object], version: str | None, session: McpSes
         return _error(400, INVALID_REQUEST, "this version has no batches; send one message per request")
     if not 0 < len(messages) <= MAX_BATCH:
         return _error(400, INVALID_REQUEST, f"a batch holds 1 to {MAX_BATCH} messages")
-    replies = replies_to(messages, session)
+    replies = protocol.replies_to(messages, session)
     return _json(200, [reply.to_json() for reply in replies]) if replies else Response(202, "")
 
 
@@ -90,7 +78,7 @@ def _accepts_json(accept: str | None) -> bool:
 
 def _decode_header(value: str | None) -> str | None:
     """The value of a header that may be base64-encoded, as MCP specifies; None if that encoding is broken."""
-    begin, end = _ENCODED
+    begin, end = "=?base64?", "?="
     if value is None or not (value.startswith(begin) and value.endswith(end)):
         return value
     try:

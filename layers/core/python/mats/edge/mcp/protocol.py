@@ -5,12 +5,12 @@ negotiate one by `initialize`: https://modelcontextprotocol.io/specification.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mats import __version__
 from mats.edge.mcp import tools
-from mats.edge.mcp.tools import McpSession, UnknownTool
+from mats.edge.mcp.tools import McpSession
 
 CURRENT = "2026-07-28"
 WITH_HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -26,7 +26,6 @@ HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
 _VERSION = "io.modelcontextprotocol/protocolVersion"
 _CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 _SERVER = {"name": "mats", "title": "mats: capability discovery", "version": __version__}
-_SERVER_CAPABILITIES: Mapping[str, Any] = {"tools": {}}
 _TOOLS_TTL_MS = 3_600_000
 """How long a client may cache the list of tools, which changes with releases only."""
 _MAX_ECHO = 100
@@ -42,14 +41,13 @@ class RpcReply:
     """
 
     id: str | int | None
-    result: Mapping[str, Any] | None = None
+    result: Message | None = None
     code: int = 0
     message: str = ""
-    data: Mapping[str, Any] | None = None
+    data: Message | None = None
     stateless: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON-RPC message."""
         if self.result is not None:
             return {"jsonrpc": "2.0", "id": self.id, "result": dict(self.result)}
         error = {"code": self.code, "message": self.message, **({"data": dict(self.data)} if self.data else {})}
@@ -71,8 +69,8 @@ class _Request:
     method: str
     params: Message = field(default_factory=dict)
 
-    def error(self, code: int, message: str, data: Message | None = None, *, stateless: bool = False) -> RpcReply:
-        return RpcReply(self.id, code=code, message=message, data=data, stateless=stateless)
+    def error(self, code: int, message: str) -> RpcReply:
+        return RpcReply(self.id, code=code, message=message)
 
 
 def reply_to(message: object, session: McpSession, headers: MirroredHeaders | None = None) -> RpcReply | None:
@@ -95,7 +93,7 @@ def reply_to(message: object, session: McpSession, headers: MirroredHeaders | No
     if not isinstance(request.params, dict):
         return request.error(INVALID_PARAMS, "`params` must be an object")
     if _is_stateless(message) or version not in (None, *WITH_HANDSHAKE):
-        return _reply_stateless(request, session, headers)
+        return replace(_reply_stateless(request, session, headers), stateless=True)
     return _dispatch(request, session, _METHODS_AFTER_HANDSHAKE)
 
 
@@ -113,10 +111,13 @@ def _invalid_reason(message: object) -> str:
     return ""
 
 
-def _is_stateless(message: Mapping[str, Any]) -> bool:
-    params = message.get("params")
+def _is_stateless(message: Message) -> bool:
+    return _VERSION in _meta(message.get("params"))
+
+
+def _meta(params: object) -> Message:
     meta = params.get("_meta") if isinstance(params, dict) else None
-    return isinstance(meta, dict) and _VERSION in meta
+    return meta if isinstance(meta, dict) else {}
 
 
 def replies_to(messages: list[object], session: McpSession) -> list[RpcReply]:
@@ -133,21 +134,21 @@ def _reply_in_batch(message: object, session: McpSession) -> RpcReply | None:
 def _reply_stateless(request: _Request, session: McpSession, headers: MirroredHeaders | None) -> RpcReply:
     """The reply to a request of 2026-07-28, which carries its version and client."""
     version = headers.version if headers else None
-    meta = _meta(request)
+    meta = _meta(request.params)
     missing = [key for key in (_VERSION, _CAPABILITIES) if key not in meta]
     if missing and version not in (None, *SUPPORTED):
         return _unsupported_version(request.id, version)
     if missing:
-        text = f"`params._meta` lacks {', '.join(missing)}"
-        return request.error(INVALID_PARAMS, text, stateless=True)
+        return request.error(INVALID_PARAMS, f"`params._meta` lacks {', '.join(missing)}")
     requested = meta[_VERSION]
     if headers and (mismatch := _mismatch(request, requested, headers)):
-        return request.error(HEADER_MISMATCH, mismatch, stateless=True)
+        return request.error(HEADER_MISMATCH, mismatch)
     if not isinstance(requested, str):
-        return request.error(INVALID_PARAMS, f"{_VERSION} must be a string", stateless=True)
+        return request.error(INVALID_PARAMS, f"{_VERSION} must be a string")
     if requested != CURRENT:
         return _unsupported_version(request.id, requested)
-    return _dispatch(request, session, _STATELESS_METHODS, stateless=True)
+    reply = _dispatch(request, session, _STATELESS_METHODS)
+    return reply if reply.result is None else replace(reply, result={**_PREAMBLE, **reply.result})
 
 
 def _mismatch(request: _Request, version: object, headers: MirroredHeaders) -> str:
@@ -168,79 +169,66 @@ def _unsupported_version(id: str | int | None, version: object) -> RpcReply:
         code=UNSUPPORTED_VERSION,
         message=f"Unsupported protocol version {requested!r}; supported are {', '.join(SUPPORTED)}",
         data={"supported": list(SUPPORTED), "requested": requested},
-        stateless=True,
     )
 
 
-_Method = Callable[[_Request, McpSession], Mapping[str, Any] | RpcReply]
+_Method = Callable[[_Request, McpSession], Message | RpcReply]
 
 
-def _dispatch(
-    request: _Request, session: McpSession, methods: Mapping[str, _Method], *, stateless: bool = False
-) -> RpcReply:
+def _dispatch(request: _Request, session: McpSession, methods: Mapping[str, _Method]) -> RpcReply:
     method = methods.get(request.method)
     if method is None:
-        text = f"Method not found: {request.method[:_MAX_ECHO]!r}"
-        return request.error(METHOD_NOT_FOUND, text, stateless=stateless)
+        return request.error(METHOD_NOT_FOUND, f"Method not found: {request.method[:_MAX_ECHO]!r}")
     result = method(request, session)
-    if isinstance(result, RpcReply):
-        return RpcReply(request.id, code=result.code, message=result.message, stateless=stateless)
-    preamble = {"resultType": "complete", "_meta": {"io.modelcontextprotocol/serverInfo": _SERVER}} if stateless else {}
-    return RpcReply(request.id, {**preamble, **result}, stateless=stateless)
+    return result if isinstance(result, RpcReply) else RpcReply(request.id, result)
 
 
-def _initialize(request: _Request, session: McpSession) -> Mapping[str, Any] | RpcReply:
+def _initialize(request: _Request, session: McpSession) -> Message | RpcReply:
     requested = request.params.get("protocolVersion")
     if not isinstance(requested, str):
         return request.error(INVALID_PARAMS, "`protocolVersion` must be a string")
     agreed = requested if requested in WITH_HANDSHAKE else WITH_HANDSHAKE[0]
     return {
-        "protocolVersion": agreed, "capabilities": _SERVER_CAPABILITIES, "serverInfo": _SERVER,
+        "protocolVersion": agreed, "capabilities": {"tools": {}}, "serverInfo": _SERVER,
         "instructions": tools.INSTRUCTIONS,
     }  # fmt: skip
 
 
-def _discover_server(request: _Request, session: McpSession) -> Mapping[str, Any]:
+def _discover_server(request: _Request, session: McpSession) -> Message:
     return {
-        "supportedVersions": list(SUPPORTED), "capabilities": _SERVER_CAPABILITIES, "instructions": tools.INSTRUCTIONS,
+        "supportedVersions": list(SUPPORTED), "capabilities": {"tools": {}}, "instructions": tools.INSTRUCTIONS,
         **_CACHING,
     }  # fmt: skip
 
 
-def _list_tools(request: _Request, session: McpSession) -> Mapping[str, Any] | RpcReply:
+def _list_tools(request: _Request, session: McpSession) -> Message | RpcReply:
     if request.params.get("cursor") is not None:
         return request.error(INVALID_PARAMS, "there is only one page of tools; leave out `cursor`")
     return {"tools": tools.definitions()}
 
 
-def _list_tools_with_ttl(request: _Request, session: McpSession) -> Mapping[str, Any] | RpcReply:
+def _list_tools_with_ttl(request: _Request, session: McpSession) -> Message | RpcReply:
     result = _list_tools(request, session)
     return result if isinstance(result, RpcReply) else {**result, **_CACHING}
 
 
-def _call_tool(request: _Request, session: McpSession) -> Mapping[str, Any] | RpcReply:
+def _call_tool(request: _Request, session: McpSession) -> Message | RpcReply:
     name, arguments = request.params.get("name"), request.params.get("arguments")
     if not isinstance(name, str) or not isinstance(arguments, dict | None):
         return request.error(INVALID_PARAMS, "`name` must be a string and `arguments` an object")
-    try:
-        return tools.call(name, arguments or {}, session)
-    except UnknownTool:
-        return request.error(INVALID_PARAMS, f"Unknown tool: {name[:_MAX_ECHO]!r}")
+    result = tools.call(name, arguments or {}, session)
+    return request.error(INVALID_PARAMS, f"Unknown tool: {name[:_MAX_ECHO]!r}") if result is None else result
 
 
-def _ping(request: _Request, session: McpSession) -> Mapping[str, Any]:
-    return {}
-
-
-_CACHING: Mapping[str, Any] = {"ttlMs": _TOOLS_TTL_MS, "cacheScope": "public"}
+_PREAMBLE: Message = {"resultType": "complete", "_meta": {"io.modelcontextprotocol/serverInfo": _SERVER}}
+"""Part of every result of 2026-07-28."""
+_CACHING: Message = {"ttlMs": _TOOLS_TTL_MS, "cacheScope": "public"}
 _METHODS_AFTER_HANDSHAKE: Mapping[str, _Method] = {
-    "initialize": _initialize, "ping": _ping, "tools/list": _list_tools, "tools/call": _call_tool,
-}  # fmt: skip
+    "initialize": _initialize,
+    "ping": lambda _request, _session: {},
+    "tools/list": _list_tools,
+    "tools/call": _call_tool,
+}
 _STATELESS_METHODS: Mapping[str, _Method] = {
     "server/discover": _discover_server, "tools/list": _list_tools_with_ttl, "tools/call": _call_tool,
 }  # fmt: skip
-
-
-def _meta(request: _Request) -> Message:
-    meta = request.params.get("_meta")
-    return meta if isinstance(meta, dict) else {}

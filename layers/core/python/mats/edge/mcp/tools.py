@@ -2,15 +2,15 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.capability import Id, Kind, Lifecycle
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, RequestInvalid
-from mats.domain.faults import faults_of
+from mats.domain.faults import request_of
 from mats.domain.fence import is_hidden
 from mats.domain.profile import Profile
 from mats.domain.query import Label, Query
@@ -47,10 +47,6 @@ class McpSession:
     caller: Caller
 
 
-class UnknownTool(RequestInvalid):
-    """There is no tool of that name."""
-
-
 class _Arguments(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -61,10 +57,7 @@ class _Arguments(BaseModel):
         Raises:
             RequestInvalid: with every fault.
         """
-        try:
-            return cls.model_validate({name: value for name, value in arguments.items() if value is not None})
-        except ValidationError as error:
-            raise RequestInvalid(faults_of(error, cls, {})) from error
+        return request_of({name: value for name, value in arguments.items() if value is not None}, cls, {})
 
 
 class SearchArguments(_Arguments):
@@ -106,9 +99,7 @@ class FoundCapability(BaseModel):
 
     @classmethod
     def of(cls, result: Result) -> Self:
-        """A result, reduced to what a model needs."""
-        fields = RankedCapability.of(result).model_dump(include=set(cls.model_fields))
-        return cls.model_validate(fields)
+        return cls.model_validate(RankedCapability.of(result).model_dump(include=set(cls.model_fields)))
 
 
 class SearchResults(BaseModel):
@@ -124,7 +115,6 @@ class SearchResults(BaseModel):
 
     @classmethod
     def of(cls, shortlist: Shortlist) -> Self:
-        """A shortlist, reduced to what a model needs."""
         return cls(
             query_id=shortlist.query_id,
             verdict=shortlist.verdict,
@@ -169,8 +159,6 @@ def _get(arguments: Mapping[str, Any], session: McpSession) -> BaseModel:
 
 @dataclass(frozen=True, slots=True)
 class _McpTool:
-    """A tool: its definition and its implementation."""
-
     title: str
     description: str
     arguments: type[BaseModel]
@@ -178,7 +166,6 @@ class _McpTool:
     call: Callable[[Mapping[str, Any], McpSession], BaseModel]
 
     def definition(self, name: str) -> dict[str, Any]:
-        """The tool as `tools/list` returns it."""
         return {
             "name": name,
             "title": self.title,
@@ -208,13 +195,11 @@ _SEARCH = _McpTool(
 )
 _TOOLS: Mapping[str, _McpTool] = {
     "search_capabilities": _SEARCH,
-    "search_tools": _McpTool(
-        "Search tools",
-        "The same as search_capabilities, by the name that some clients look for; prefer search_capabilities. "
-        + _UNTRUSTED,
-        _SEARCH.arguments,
-        _SEARCH.answer,
-        _SEARCH.call,
+    "search_tools": replace(
+        _SEARCH,
+        title="Search tools",
+        description="The same as search_capabilities, by the name that some clients look for; prefer "
+        "search_capabilities. " + _UNTRUSTED,
     ),
     "get_capability": _McpTool(
         "Show a capability",
@@ -234,15 +219,11 @@ def definitions() -> list[dict[str, Any]]:
     return [tool.definition(name) for name, tool in _TOOLS.items()]
 
 
-def call(name: str, arguments: Mapping[str, Any], session: McpSession) -> dict[str, Any]:
-    """The result of a call; errors that the model can correct or retry become tool errors.
-
-    Raises:
-        UnknownTool: there is no such tool.
-    """
+def call(name: str, arguments: Mapping[str, Any], session: McpSession) -> dict[str, Any] | None:
+    """The result of a call; errors that the model can correct or retry become tool errors. None: no such tool."""
     tool = _TOOLS.get(name)
     if tool is None:
-        raise UnknownTool([])
+        return None
     try:
         answer = tool.call(arguments, session)
     except (RequestInvalid, CapabilityNotFound) as error:
