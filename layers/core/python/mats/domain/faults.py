@@ -2,28 +2,33 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from mats.domain.errors import Fault, RequestInvalid
 
-M = TypeVar("M", bound=BaseModel)
 
+class RequestModel(BaseModel):
+    """The body of a request; for `hints` see `faults_of`."""
 
-def request_of(body: Any, model: type[M], hints: Mapping[str, str]) -> M:
-    """Validate a request body; for `hints` see `faults_of`.
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    hints: ClassVar[Mapping[str, str]] = {}
 
-    Raises:
-        RequestInvalid: with every fault.
-    """
-    if not isinstance(body, dict):
-        raise RequestInvalid([Fault("", "the body must be a JSON object with a `query`")])
-    try:
-        return model.model_validate(body)
-    except ValidationError as error:
-        raise RequestInvalid(faults_of(error, model, hints)) from error
+    @classmethod
+    def parse(cls, body: Any) -> Self:
+        """Validate a body.
+
+        Raises:
+            RequestInvalid: with every fault.
+        """
+        if not isinstance(body, dict):
+            raise RequestInvalid([Fault("", "the body must be a JSON object with a `query`")])
+        try:
+            return cls.model_validate(body)
+        except ValidationError as error:
+            raise RequestInvalid(faults_of(error, cls, cls.hints)) from error
 
 
 def faults_of(error: ValidationError, model: type[BaseModel], hints: Mapping[str, str]) -> Sequence[Fault]:

@@ -142,6 +142,13 @@ class Profile(_Frozen):
         return capability_id(self.namespace, self.name)
 
     @property
+    def indexed_kind(self) -> Kind:
+        """The kind, which every findable profile has."""
+        if self.kind is None:
+            raise ValueError(f"{self.id} is indexed without a kind")
+        return self.kind
+
+    @property
     def findable(self) -> bool:
         """Whether there is content to index; also true if only the latest registration was rejected."""
         return self.status is not Status.DELETED and self.source is not None

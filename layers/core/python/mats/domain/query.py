@@ -2,17 +2,12 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated, ClassVar, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from mats.domain.capability import Kind
-from mats.domain.faults import request_of
-
-_HINTS = {
-    "k": "is not a known attribute; did you mean `limit`?",
-    "text": "is not a known attribute; did you mean `query`?",
-}
+from mats.domain.faults import RequestModel
 
 
 def _check_not_blank(text: str) -> str:
@@ -29,11 +24,13 @@ def _distinct(value: object) -> object:
     return list(dict.fromkeys(value)) if isinstance(value, list) and all(isinstance(v, str) for v in value) else value
 
 
-class Query(BaseModel):
+class Query(RequestModel):
     """A request for capabilities: the body of `POST /discover`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+    hints: ClassVar = {
+        "k": "is not a known attribute; did you mean `limit`?",
+        "text": "is not a known attribute; did you mean `query`?",
+    }
     query: QueryText = Field(
         description="What is wanted, in plain words.", examples=["refund a customer's card payment"]
     )
@@ -52,15 +49,6 @@ class Query(BaseModel):
     explain: Annotated[bool, Field(strict=True)] = Field(
         default=False, description="Say for each result which words matched in which fields."
     )
-
-    @classmethod
-    def parse(cls, body: Any) -> Self:
-        """Parse a request body.
-
-        Raises:
-            RequestInvalid: with every fault.
-        """
-        return request_of(body, cls, _HINTS)
 
 
 @dataclass(frozen=True, slots=True)

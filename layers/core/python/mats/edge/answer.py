@@ -57,11 +57,9 @@ class RankedCapability(_ResponseModel):
     def of(cls, result: Result) -> Self:
         """A result; numbers are rounded to four places."""
         profile = result.candidate.profile
-        if profile.kind is None:
-            raise ValueError(f"{profile.id} is indexed without a kind")
         return cls(
             id=profile.id,
-            kind=profile.kind,
+            kind=profile.indexed_kind,
             name=profile.name,
             namespace=profile.namespace,
             version=profile.version,

@@ -4,7 +4,6 @@ import hashlib
 import ipaddress
 import json
 import re
-from typing import NoReturn
 from urllib.parse import unquote
 
 from pydantic import BaseModel
@@ -15,15 +14,7 @@ from mats.domain.query import Filter
 from mats.domain.shortlist import Result
 from mats.edge.app import Application
 from mats.edge.ard import page_tokens
-from mats.edge.ard.entries import (
-    REGISTRY,
-    ArdEntry,
-    ArdList,
-    ArdManifest,
-    ArdResult,
-    ArdSearchAnswer,
-    relevance,
-)
+from mats.edge.ard.entries import REGISTRY, ArdEntry, ArdList, ArdManifest, ArdResult, ArdSearchAnswer, relevance
 from mats.edge.ard.filters import list_filter, search_filter
 from mats.edge.ard.identifiers import parse_identifier
 from mats.edge.ard.requests import ArdListRequest, ArdSearch
@@ -148,16 +139,13 @@ def _publisher(base: str) -> str:
 def _identifier(request: Request) -> str:
     """The identifier in the path, percent-decoded once."""
     written = request.path.removeprefix(_ENTRY) if request.path.startswith(_ENTRY) else ""
-    if _BROKEN_ESCAPE.search(written):
-        _reject_encoding()
     try:
-        return unquote(written, errors="strict")
+        decoded = unquote(written, errors="strict")
     except UnicodeDecodeError:
-        _reject_encoding()
-
-
-def _reject_encoding() -> NoReturn:
-    raise RequestInvalid([Fault("identifier", "is not percent-encoded UTF-8")])
+        decoded = None
+    if decoded is None or _BROKEN_ESCAPE.search(written):
+        raise RequestInvalid([Fault("identifier", "is not percent-encoded UTF-8")])
+    return decoded
 
 
 def _cacheable(request: Request, answer: BaseModel, control: str) -> Response:

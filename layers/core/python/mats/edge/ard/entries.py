@@ -56,7 +56,8 @@ class ArdEntry(_Terms):
     @classmethod
     def of(cls, profile: Profile, base: str) -> Self:
         """The entry of a profile in the registry at this address."""
-        return cls(**_terms(profile, base), representative_queries=_queries(profile), metadata=_metadata(profile))
+        queries = list(profile.enrichment.positive_examples[:_MAX_QUERIES]) or None
+        return cls(**_terms(profile, base), representative_queries=queries, metadata=_metadata(profile))
 
 
 class ArdResult(ArdEntry):
@@ -117,7 +118,7 @@ def own_type(kind: Kind) -> str:
 
 def media_type(profile: Profile) -> str:
     """ARD's media type if the owner gave an address and declared the protocol, else `own_type`."""
-    kind = _kind(profile)
+    kind = profile.indexed_kind
     known, tags = PROTOCOLS.get(kind, ("", frozenset[str]()))
     if known and is_address(profile.endpoint) and (not tags or not tags.isdisjoint(profile.tags)):
         return known
@@ -142,7 +143,7 @@ def last_updated(profile: Profile) -> datetime | None:
 
 
 def _terms(profile: Profile, base: str) -> dict[str, Any]:
-    kind, type_, time = _kind(profile), media_type(profile), last_updated(profile)
+    kind, type_, time = profile.indexed_kind, media_type(profile), last_updated(profile)
     description = profile.enrichment.summary or (profile.source.description if profile.source else "")
     return {
         "identifier": identifier(kind, profile.namespace, profile.name),
@@ -157,20 +158,11 @@ def _terms(profile: Profile, base: str) -> dict[str, Any]:
     }
 
 
-def _queries(profile: Profile) -> list[str] | None:
-    return list(profile.enrichment.positive_examples[:_MAX_QUERIES]) or None
-
-
 def _metadata(profile: Profile) -> dict[str, str | float | bool]:
     known: dict[str, str | float | bool] = {
         "id": profile.id, "kind": str(profile.kind), "lifecycle": str(profile.lifecycle), "enriched": profile.enriched,
     }  # fmt: skip
-    endpoint = profile.endpoint if media_type(profile) == own_type(_kind(profile)) else ""  # otherwise it is the `url`
+    is_url = media_type(profile) != own_type(profile.indexed_kind)
+    endpoint = "" if is_url else profile.endpoint
     optional = {"provider": profile.provider, "endpoint": endpoint, "suspicious": "; ".join(profile.suspicious)}
     return known | {name: value for name, value in optional.items() if value}
-
-
-def _kind(profile: Profile) -> Kind:
-    if profile.kind is None:
-        raise ValueError(f"{profile.id} is indexed without a kind")
-    return profile.kind

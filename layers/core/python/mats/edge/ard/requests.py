@@ -3,21 +3,17 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 from mats.domain.errors import Fault, RequestInvalid
-from mats.domain.faults import request_of
+from mats.domain.faults import RequestModel
 from mats.domain.query import QueryText
 
 _MAX_PAGE_SIZE = 100
 _LIST_PARAMETERS = ("filter", "orderBy", "pageSize", "pageToken")
-_HINTS = {
-    "limit": "is not a known attribute; did you mean `pageSize`?",
-    "kinds": "is not a known attribute; did you mean `query.filter.type`?",
-}
 
 Value = Annotated[str, Field(min_length=1, max_length=1_000)]
 Values = Annotated[
@@ -28,11 +24,7 @@ Values = Annotated[
 ]
 
 
-class _RequestModel(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True)
-
-
-class ArdQuery(_RequestModel):
+class ArdQuery(RequestModel):
     """The text to search for, and a filter on entries."""
 
     context: Any = Field(default=None, alias="@context", description="Binds the prefixes that filter keys use.")
@@ -42,24 +34,20 @@ class ArdQuery(_RequestModel):
     )
 
 
-class ArdSearch(_RequestModel):
+class ArdSearch(RequestModel):
     """The body of `POST /search`."""
 
+    model_config = ConfigDict(alias_generator=to_camel)
+    hints: ClassVar = {
+        "limit": "is not a known attribute; did you mean `pageSize`?",
+        "kinds": "is not a known attribute; did you mean `query.filter.type`?",
+    }
     query: ArdQuery
     federation: Literal["auto", "referrals", "none"] = Field(
         default="auto", description="Has no effect on the search: no other registry is queried."
     )
     page_size: Annotated[int, Field(ge=1, le=_MAX_PAGE_SIZE, strict=True)] = 10
     page_token: str | None = None
-
-    @classmethod
-    def parse(cls, body: Any) -> Self:
-        """Parse a request body.
-
-        Raises:
-            RequestInvalid: with every fault.
-        """
-        return request_of(body, cls, _HINTS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from mats.domain.capability import Id, Kind, Lifecycle
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, RequestInvalid
-from mats.domain.faults import request_of
+from mats.domain.faults import RequestModel
 from mats.domain.fence import is_hidden
 from mats.domain.profile import Profile
 from mats.domain.query import Label, Query
@@ -47,17 +47,11 @@ class McpSession:
     caller: Caller
 
 
-class _Arguments(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class _Arguments(RequestModel):
     @classmethod
-    def parse(cls, arguments: Mapping[str, Any]) -> Self:
-        """Parse the arguments of a call. Models send null for absent arguments.
-
-        Raises:
-            RequestInvalid: with every fault.
-        """
-        return request_of({name: value for name, value in arguments.items() if value is not None}, cls, {})
+    def parse(cls, body: Any) -> Self:
+        """Models send null for absent arguments."""
+        return super().parse({name: value for name, value in body.items() if value is not None})
 
 
 class SearchArguments(_Arguments):

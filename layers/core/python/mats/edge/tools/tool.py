@@ -80,17 +80,14 @@ def tool_of(profile: Profile) -> ToolDefinition:
     Without a schema, a tool takes anything, an agent or a model takes a message. A skill takes nothing: calling it asks
     for its instructions.
     """
-    if profile.kind is None:
-        raise ValueError(f"{profile.id} is indexed without a kind")
+    kind = profile.indexed_kind
     return ToolDefinition(
         id=profile.id,
-        kind=profile.kind,
+        kind=kind,
         name=tool_name(profile.id),
         title=visible(profile.name),
-        description=_description(profile, profile.kind),
-        schema=_schema(profile.input_schema)
-        or _DEFAULT_SCHEMAS.get(profile.kind)
-        or {"type": "object", "properties": {}},
+        description=_description(profile, kind),
+        schema=_schema(profile.input_schema) or _DEFAULT_SCHEMAS.get(kind) or _NO_PROPERTIES,
     )
 
 
