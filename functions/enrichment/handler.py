@@ -21,7 +21,7 @@ class Invocation(Protocol):
 
 def handle(event: Mapping[str, Any], context: Invocation) -> dict[str, Any]:
     """What AWS calls."""
-    return process_batch(event, _processor(), Deadline(context.get_remaining_time_in_millis))
+    return process_batch(event, _processor(), Deadline.of(context.get_remaining_time_in_millis))
 
 
 @cache

@@ -250,7 +250,7 @@ def test_a_run_that_is_out_of_time_because_a_service_is_silent_is_made_good_by_t
     world.path.pump()
     world.path.deliver(world.enrich)
     assert list(world.path.waiting()) == ["mats-changes"]
-    assert world.offline[0].function.pid is None
+    assert (world.offline[0].function.pid is None) is (service != "bedrock")  # it hands back what waits for a model
     if operation == "converse":
         world.refresh()
         assert {entry["id"] for entry in world.indexed()} == set(ids)

@@ -20,8 +20,7 @@ from mats.domain.errors import OutOfTime
 from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause
 from mats.ports import Change, Written
-from mats.usecases.deadline import NO_DEADLINE, Deadline
-from mats.usecases.enrich import READ_S, SAVE_S
+from mats.usecases.deadline import FULL_S, NO_DEADLINE, READ_S, SAVE_S, Deadline
 from tests.builders import a_registration
 from tests.conftest import ROOT
 from tests.fakes import FakeClock, FakeEncoder, ScriptedWriter
@@ -35,6 +34,13 @@ def test_a_step_starts_only_if_it_fits():
     deadline = Deadline(lambda: 5_000)
     assert (deadline.allows(5), deadline.allows(5.001), deadline.wait_s(3), deadline.wait_s(9)) == (True, False, 2, 0)
     assert (NO_DEADLINE.allows(math.inf), NO_DEADLINE.wait_s(9)) == (True, None)
+
+
+def test_a_run_too_short_for_the_longest_steps_starts_them_in_proportion():
+    assert Deadline.of(lambda: 1000 * FULL_S).scale == Deadline.of(lambda: math.inf).scale == 1
+    short = Deadline.of(lambda: 1000 * FULL_S / 10)
+    assert (short.scale, short.allows(READ_S + SAVE_S), short.allows(FULL_S + 1)) == (0.1, True, False)
+    assert short.wait_s(SAVE_S) == pytest.approx((FULL_S - SAVE_S) / 10)
 
 
 def test_a_call_that_hangs_is_abandoned_with_the_reserve_left():
@@ -81,7 +87,7 @@ class VirtualThreads(Executor):
         ending[2].set_result(ending[1]())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VirtualDeadline(Deadline):
     """Waits and calls take virtual time."""
 
@@ -121,7 +127,7 @@ def run_batch(
 
     world.registry.get, world.profiles.save = slow_read, slow_save  # type: ignore[method-assign]
     enrich = replace(world.enrich, writer_threads=threads)
-    deadline = VirtualDeadline(lambda: 1000 * FUNCTION_S - clock.ms, clock, threads, encode_s)
+    deadline = VirtualDeadline(lambda: 1000 * FUNCTION_S - clock.ms, clock=clock, threads=threads, encode_s=encode_s)
     changes = [Change(id, Cause(event_id="e1", time="2026-01-01T00:00:00+00:00")) for id in world.registry.ids()]
     outcomes = dict(enrich(changes, deadline))
     return clock.ms / 1000, outcomes, world
@@ -163,4 +169,4 @@ def test_the_longest_steps_are_what_the_timeouts_of_the_clients_add_up_to():
     targets_s, transaction_s, mark_s = dynamodb_s, dynamodb_s, dynamodb_s
     two_indices_s = 2 * (aws.CONNECT_S + domain.WRITE_S)
     assert announce_s + transaction_s + targets_s + two_indices_s + mark_s <= SAVE_S
-    assert READ_S + SAVE_S <= FUNCTION_S - 30  # time for the models even then
+    assert READ_S + SAVE_S + 30 == FULL_S < FUNCTION_S

@@ -11,6 +11,12 @@ from mats.domain.errors import OutOfTime
 
 T = TypeVar("T")
 
+READ_S, SAVE_S = 85.0, 165.0
+"""The longest a batch of ten takes to be read, and to be announced, saved, indexed and marked: by the timeouts and
+attempts of the stores' clients."""
+FULL_S = READ_S + SAVE_S + 30
+"""With this much time, models have 30 s even if each store takes its longest."""
+
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
@@ -18,14 +24,21 @@ class Deadline:
 
     left_ms: Callable[[], float]
     """Milliseconds until the run is stopped; infinite if it is not."""
+    scale: float = 1.0
+    """What the durations of steps are multiplied with: below 1 in a run too short for the longest ones."""
+
+    @classmethod
+    def of(cls, left_ms: Callable[[], float]) -> "Deadline":
+        """The deadline of a run that begins now. With less than FULL_S it still starts steps, but may be stopped."""
+        return cls(left_ms, min(1.0, left_ms() / 1000 / FULL_S))
 
     def allows(self, seconds: float) -> bool:
         """Whether a step that takes this long would end in time."""
-        return self.left_ms() >= 1000 * seconds
+        return self.left_ms() >= 1000 * seconds * self.scale
 
     def wait_s(self, reserve_s: float) -> float | None:
         """How long to wait so that `reserve_s` is left; None: without limit."""
-        left_s = self.left_ms() / 1000 - reserve_s
+        left_s = self.left_ms() / 1000 - reserve_s * self.scale
         return None if math.isinf(left_s) else max(0.0, left_s)
 
     def call(self, work: Callable[[], T], *, reserve_s: float) -> T:

@@ -14,15 +14,12 @@ from mats.domain.errors import DependencyFailed
 from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause, Profile, Refusal, Status
 from mats.ports import Change, ProfileStore, Registry, SearchIndex, Stored, TrustBook
-from mats.usecases.deadline import NO_DEADLINE, Deadline
+from mats.usecases.deadline import NO_DEADLINE, READ_S, SAVE_S, Deadline
 from mats.usecases.drafts import OnWait, ProfileDraft, describe, encode, make_draft
 from mats.usecases.profile_maker import ProfileMaker
 
 _TRIES = 3
 """Attempts after a conflict with another run: reading again is cheaper than redelivery."""
-READ_S, SAVE_S = 85.0, 165.0
-"""The longest a batch of ten takes to be read, and to be announced, saved, indexed and marked: by the timeouts and
-attempts of the stores' clients."""
 
 
 def _ignore_wait(id: Id, error: DependencyFailed) -> None:
