@@ -8,7 +8,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from mats.adapters.sqlite.listing import SqliteListing
+from mats.adapters.sqlite.profiles import SqliteListing
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability import Id
 from mats.domain.errors import (

@@ -9,8 +9,7 @@ from mats.adapters.clock import SystemClock, fresh_id
 from mats.adapters.retention import FOR_EVER, Retention
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.exposure import SqliteExposure
-from mats.adapters.sqlite.listing import SqliteListing
-from mats.adapters.sqlite.profiles import SqliteProfiles
+from mats.adapters.sqlite.profiles import SqliteListing, SqliteProfiles
 from mats.adapters.sqlite.queue import SqliteQueue
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
 from mats.bootstrap.models import ConfiguredModels, configured_models

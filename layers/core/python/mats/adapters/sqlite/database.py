@@ -4,10 +4,11 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from importlib import resources
 from pathlib import Path
+from typing import Any, Protocol
 
 from mats.domain.errors import DependencyFailed, StorageUnusable
 
@@ -20,7 +21,24 @@ _NEW_COLUMNS = {3: "ALTER TABLE profile_versions ADD COLUMN expires_at INTEGER;"
 """By the version that has them; a new file has them from the start."""
 
 
-class Database:
+class Readable(Protocol):
+    """What can be read from: the file, or one connection to it."""
+
+    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
+        """A connection to read with.
+
+        Raises:
+            StorageUnusable: an operator has to repair the file or the disk.
+            DependencyFailed: another process keeps a lock for too long; safe to retry.
+        """
+
+    def rows(self, query: str, parameters: Sequence[object] = ()) -> list[Any]:
+        """Every row of a query. Raises as `reading` does."""
+        with self.reading() as connection:
+            return connection.execute(query, parameters).fetchall()
+
+
+class Database(Readable):
     """The file and this process's connections to it. Safe to share between threads."""
 
     def __init__(self, path: Path) -> None:
@@ -34,7 +52,7 @@ class Database:
         self._idle: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
         with self.error_translation():
             path.parent.mkdir(parents=True, exist_ok=True)
-        with self._pooled_connection() as connection:
+        with self.reading() as connection:
             self._prepare(connection)
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
@@ -58,19 +76,21 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection to read with.
-
-        Raises:
-            StorageUnusable: an operator has to repair the file or the disk.
-            DependencyFailed: another process keeps a lock for too long; safe to retry.
-        """
-        with self._pooled_connection() as connection:
-            yield connection
+        """The idle connection used last, or a new one if none is idle."""
+        try:
+            connection = self._idle.get_nowait()
+        except queue.Empty:
+            connection = self.connect()
+        try:
+            with self.error_translation():
+                yield connection
+        finally:
+            self._idle.put(connection)
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """An atomic transaction, durable when the block ends. Raises as `reading` does."""
-        with self._pooled_connection() as connection, transaction(connection):
+        with self.reading() as connection, transaction(connection):
             yield connection
 
     @contextmanager
@@ -83,7 +103,7 @@ class Database:
         try:
             with self.error_translation():
                 connection.execute("BEGIN IMMEDIATE")
-            open_transaction = Transaction(connection, self.error_translation)
+            open_transaction = Transaction(self, connection)
             try:
                 yield open_transaction
             finally:
@@ -113,19 +133,6 @@ class Database:
         while self._opened:
             self._opened.pop().close()
         self._idle = queue.LifoQueue()
-
-    @contextmanager
-    def _pooled_connection(self) -> Iterator[sqlite3.Connection]:
-        """The idle connection used last, or a new one if none is idle."""
-        try:
-            connection = self._idle.get_nowait()
-        except queue.Empty:
-            connection = self.connect()
-        try:
-            with self.error_translation():
-                yield connection
-        finally:
-            self._idle.put(connection)
 
     @contextmanager
     def error_translation(self) -> Iterator[None]:
@@ -160,13 +167,11 @@ class Database:
                 return StorageUnusable(f"{where}: {error}")
 
 
-class Transaction:
-    """One open transaction with the `reading` of a database. A lock serializes threads on its connection."""
+class Transaction(Readable):
+    """One open transaction. A lock serializes threads on its connection."""
 
-    def __init__(
-        self, connection: sqlite3.Connection, error_translation: Callable[[], AbstractContextManager[None]]
-    ) -> None:
-        self._connection, self._error_translation = connection, error_translation
+    def __init__(self, database: Database, connection: sqlite3.Connection) -> None:
+        self._database, self._connection = database, connection
         self._lock = threading.Lock()
         self._ended = False
 
@@ -180,7 +185,7 @@ class Transaction:
         with self._lock:
             if self._ended:
                 raise DependencyFailed("the transaction has ended")
-            with self._error_translation():
+            with self._database.error_translation():
                 yield self._connection
 
     def end(self) -> None:
@@ -217,7 +222,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-class Watch:
+class Watch(Readable):
     """Detects writes of other connections, in this process and others. Safe to share between threads."""
 
     def __init__(self, database: Database, connection: sqlite3.Connection) -> None:
@@ -226,17 +231,15 @@ class Watch:
 
     def version(self) -> int:
         """A number that changes with every write, except those through this watch; cheap to read."""
-        with self.reading() as connection:
-            return int(connection.execute("PRAGMA data_version").fetchone()[0])
+        return int(self.rows("PRAGMA data_version")[0][0])
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """The connection, to read with. Raises as `Database.reading` does."""
         with self._lock, self._database.error_translation():
             yield self._connection
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that does not change this watch's version. Raises as `Database.reading` does."""
+        """A transaction that does not change this watch's version. Raises as `reading` does."""
         with self.reading() as connection, transaction(connection):
             yield connection

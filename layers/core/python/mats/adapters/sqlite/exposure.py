@@ -3,7 +3,6 @@
 import json
 import threading
 from collections import deque
-from collections.abc import Sequence
 from datetime import datetime
 
 from mats.adapters.sqlite.database import Watch
@@ -40,22 +39,18 @@ class SqliteExposure:
         self._pending.append((at, min(shortlist.shown, len(providers)), json.dumps(providers, ensure_ascii=False)))
 
     def flush(self) -> None:
+        surplus = "DELETE FROM answers WHERE answer <= (SELECT max(answer) FROM answers) - ?"
         with self._flushing:
             rows = [self._pending.popleft() for _ in range(len(self._pending))]
+            if not rows:
+                return
             try:
-                self._store(rows)
+                with self._watch.writing() as connection:
+                    connection.executemany("INSERT INTO answers (at, shown, providers) VALUES (?, ?, ?)", rows)
+                    connection.execute(surplus, (self._latest,))
             except DependencyFailed:
                 self._pending.extendleft(reversed(rows))
                 raise
-
-    def _store(self, rows: Sequence[tuple[str, int, str]]) -> None:
-        if not rows:
-            return
-        with self._watch.writing() as connection:
-            connection.executemany("INSERT INTO answers (at, shown, providers) VALUES (?, ?, ?)", rows)
-            connection.execute(
-                "DELETE FROM answers WHERE answer <= (SELECT max(answer) FROM answers) - ?", (self._latest,)
-            )
 
     def exposure(self) -> Exposure:
         self.flush()

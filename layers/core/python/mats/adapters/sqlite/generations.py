@@ -40,9 +40,7 @@ class SqliteGenerations:
     def revisions(self, target: Target) -> Iterator[tuple[Id, int, bool]]:
         """The entries written since `begin`, in order of id."""
         query = "SELECT id, rev, findable FROM entries WHERE change > (SELECT since FROM renewal) ORDER BY id"
-        with self.database.reading() as connection:
-            rows = connection.execute(query).fetchall()
-        yield from ((Id(id), rev, bool(findable)) for id, rev, findable in rows)
+        yield from ((Id(id), rev, bool(findable)) for id, rev, findable in self.database.rows(query))
 
     def promote(self, target: Target) -> None:
         with self.database.writing() as connection:

@@ -8,11 +8,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from mats.adapters.sqlite.database import Database, Transaction
+from mats.adapters.sqlite.database import Database, Readable, Transaction
 from mats.adapters.sqlite.matrix import Mask, Matrix
 from mats.adapters.sqlite.profiles import to_blob
 from mats.adapters.sqlite.registry import IN, as_json
@@ -47,7 +48,7 @@ class SqliteIndex:
         self._score = f"-bm25(lexical, {', '.join(str(float(weights[name])) for name in FIELD_WEIGHTS)})"
         self._matrix = Matrix()
         self._lock = threading.RLock()
-        self._reading = database.reading
+        self._source: Readable = database
         self._data_version = database.watch().version
         self._filter_names: Iterator[str] = itertools.repeat("admitted")
         self._version = -1
@@ -88,7 +89,7 @@ class SqliteIndex:
             self._catch_up()
             fork._matrix = self._matrix.copy()
             fork._change, fork._purge = self._change, self._purge
-        fork._reading, fork._data_version, fork._version = transaction.reading, lambda: 0, -1
+        fork._source, fork._data_version, fork._version = transaction, lambda: 0, -1
         # FTS5 keeps a statement active in a transaction, which prevents replacing a function: use a new name each time
         fork._filter_names = map("admitted{}".format, itertools.count())
         fork._catch_up()
@@ -99,7 +100,7 @@ class SqliteIndex:
         if not terms:
             return []
         mask, everything = self._mask(admitted)
-        with self._reading() as connection:
+        with self._source.reading() as connection:
             only = "" if everything else f"AND {self._filter(connection, mask)}(rowid)"
             query = (
                 f"SELECT rowid, {self._score} AS score FROM lexical WHERE lexical MATCH ? {only} "
@@ -122,8 +123,7 @@ class SqliteIndex:
         scores = dict.fromkeys(rows.values(), 0.0)
         if terms and rows:
             query = f"SELECT rowid, {self._score} FROM lexical WHERE lexical MATCH ? AND rowid IN {IN}"
-            with self._reading() as connection:
-                found = connection.execute(query, (_any_of(terms), json.dumps(list(rows)))).fetchall()
+            found = self._source.rows(query, (_any_of(terms), json.dumps(list(rows))))
             scores |= {rows[row]: score for row, score in found}
         return scores
 
@@ -134,20 +134,18 @@ class SqliteIndex:
 
     def fetch(self, ids: Collection[Id]) -> Mapping[Id, Profile]:
         query = f"SELECT id, profile FROM entries WHERE findable AND id IN {IN}"
-        with self._reading() as connection:
-            rows = connection.execute(query, (as_json(ids),)).fetchall()
+        rows = self._source.rows(query, (as_json(ids),))
         return {id: Profile.model_validate_json(profile) for id, profile in rows}
 
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
         mask, _ = self._mask(admitted)
-        with self._reading() as connection:
+        with self._source.reading() as connection:
             query = f"SELECT id FROM entries WHERE id > ? AND {self._filter(connection, mask)}(row) ORDER BY id LIMIT ?"
             rows = connection.execute(query, (after or "", limit)).fetchall()
         return [Id(id) for (id,) in rows]
 
     def revisions(self) -> Iterator[tuple[Id, int, bool]]:
-        with self._reading() as connection:
-            rows = connection.execute("SELECT id, rev, findable FROM entries ORDER BY id").fetchall()
+        rows = self._source.rows("SELECT id, rev, findable FROM entries ORDER BY id")
         yield from ((Id(id), rev, bool(findable)) for id, rev, findable in rows)
 
     def purge(self, ids: Collection[Id]) -> None:
@@ -175,28 +173,17 @@ class SqliteIndex:
             version = self._data_version()
             if version == self._version:
                 return
-            with self._reading() as connection:
+            with self._source.reading() as connection:
                 purge = connection.execute("SELECT purge FROM counter").fetchone()[0]
                 if purge != self._purge:
                     self._matrix, self._change, self._purge = Matrix(), 0, purge
-                for row in connection.execute(_CHANGED, (self._change,)):
-                    self._take_over(*row)
+                for entry in connection.execute(_CHANGED, (self._change,)):
+                    self._take_over(entry)
             self._version = version
 
-    def _take_over(
-        self,
-        change: int,
-        row: int,
-        id: Id,
-        findable: int,
-        kind: str | None,
-        namespace: str,
-        tags: str,
-        visible_to: str | None,
-        encoder: str,
-        blob: bytes | None,
-    ) -> None:
-        """Update one row of the matrix."""
+    def _take_over(self, entry: Sequence[Any]) -> None:
+        """Update one row of the matrix, from a row of `_CHANGED`."""
+        change, row, id, findable, kind, namespace, tags, visible_to, encoder, blob = entry
         if findable and kind:
             self._matrix.put(
                 row,

@@ -1,25 +1,20 @@
-"""Profiles and their versions in SQLite."""
+"""Profiles and their versions in SQLite, and their list."""
 
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mats.adapters.retention import FOR_EVER, Retention
-from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.database import Database, Watch
 from mats.adapters.sqlite.registry import IN, as_json
 from mats.domain.capability import Id
 from mats.domain.profile import Profile
-from mats.ports import Stored, Vector
+from mats.ports import ListedProfile, ProfileChanges, Stored, Vector
 
 
 def to_blob(vector: Vector | None) -> bytes | None:
     """A vector as float32 in this machine's byte order."""
     return None if vector is None else vector.tobytes()
-
-
-def from_blob(blob: bytes | None) -> Vector | None:
-    """The vector of a blob."""
-    return None if blob is None else array("f", blob)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +26,11 @@ class SqliteProfiles:
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, Stored]:
         query = f"SELECT id, indexed_rev, body, vector FROM profiles WHERE id IN {IN}"
-        with self.database.reading() as connection:
-            rows = connection.execute(query, (as_json(ids),)).fetchall()
-        return {id: Stored(_parse(body, indexed_rev), from_blob(vector)) for id, indexed_rev, body, vector in rows}
+        found: dict[Id, Stored] = {}
+        for id, indexed_rev, body, blob in self.database.rows(query, (as_json(ids),)):
+            profile = Profile.model_validate_json(body).model_copy(update={"indexed_rev": indexed_rev})
+            found[id] = Stored(profile, None if blob is None else array("f", blob))
+        return found
 
     def save(self, changes: Sequence[Stored]) -> Collection[Id]:
         superseded: list[Id] = []
@@ -64,16 +61,12 @@ class SqliteProfiles:
             )
 
     def versions(self, id: Id) -> Sequence[Profile]:
-        with self.database.reading() as connection:
-            rows = connection.execute(
-                "SELECT body FROM profile_versions WHERE id = ? AND coalesce(expires_at > ?, TRUE) ORDER BY rev",
-                (id, self.retention.now()),
-            ).fetchall()
+        query = "SELECT body FROM profile_versions WHERE id = ? AND coalesce(expires_at > ?, TRUE) ORDER BY rev"
+        rows = self.database.rows(query, (id, self.retention.now()))
         return [Profile.model_validate_json(body) for (body,) in rows]
 
     def ids(self, *, after: Id | None = None) -> Iterator[Id]:
-        with self.database.reading() as connection:
-            rows = connection.execute("SELECT id FROM profiles WHERE id > ? ORDER BY id", (after or "",)).fetchall()
+        rows = self.database.rows("SELECT id FROM profiles WHERE id > ? ORDER BY id", (after or "",))
         yield from (Id(id) for (id,) in rows)
 
     def vectors(self) -> dict[str, int]:
@@ -82,27 +75,47 @@ class SqliteProfiles:
             "SELECT json_extract(body, '$.encoder'), count(*) FROM profiles "
             "WHERE status = 'active' AND vector IS NOT NULL GROUP BY 1"
         )
-        with self.database.reading() as connection:
-            return dict(connection.execute(query).fetchall())
+        return dict(self.database.rows(query))
 
     def counts(self) -> dict[str, dict[str, int]]:
         """Numbers of profiles by kind, by status and by progress."""
-        with self.database.reading() as connection:
-            kinds = connection.execute(
-                "SELECT json_extract(body, '$.kind'), count(*) FROM profiles WHERE status = 'active' "
-                "GROUP BY 1 ORDER BY 1"
-            ).fetchall()
-            statuses = connection.execute("SELECT status, count(*) FROM profiles GROUP BY 1 ORDER BY 1").fetchall()
-            progress = connection.execute(
-                "SELECT coalesce(sum(indexed_rev = rev), 0), count(vector), "
-                "coalesce(sum(json_extract(body, '$.enriched')), 0) FROM profiles WHERE status = 'active'"
-            ).fetchone()
+        rows = self.database.rows
+        kinds = rows(
+            "SELECT json_extract(body, '$.kind'), count(*) FROM profiles WHERE status = 'active' GROUP BY 1 ORDER BY 1"
+        )
+        [progress] = rows(
+            "SELECT coalesce(sum(indexed_rev = rev), 0), count(vector), "
+            "coalesce(sum(json_extract(body, '$.enriched')), 0) FROM profiles WHERE status = 'active'"
+        )
         return {
             "kinds": {str(kind): count for kind, count in kinds},
-            "status": dict(statuses),
+            "status": dict(rows("SELECT status, count(*) FROM profiles GROUP BY 1 ORDER BY 1")),
             "progress": dict(zip(("indexed", "with a vector", "enriched"), progress, strict=True)),
         }
 
 
-def _parse(body: str, indexed_rev: int) -> Profile:
-    return Profile.model_validate_json(body).model_copy(update={"indexed_rev": indexed_rev})
+@dataclass(frozen=True, slots=True)
+class SqliteListing:
+    """The port `Listing` over SQLite; a position is the number of a write to the index."""
+
+    database: Database
+    watch: Watch
+
+    def version(self) -> int:
+        return self.watch.version()
+
+    def kinds(self) -> Mapping[Id, str]:
+        return dict(self.database.rows("SELECT id, kind FROM registry ORDER BY id"))
+
+    def changes(self, since: int | None) -> ProfileChanges:
+        """Relies on every revision going to the index soon after it is saved, tombstones and rejected ones included."""
+        query = "SELECT id, change FROM entries WHERE change > ? ORDER BY change"
+        written = self.database.rows(query, (since or 0,))
+        position = written[-1][1] if written else since or 0
+        changed = self.database.rows("SELECT id FROM profiles") if since is None else written
+        return ProfileChanges(position, [Id(row[0]) for row in changed])
+
+    def profiles(self, ids: Collection[Id]) -> Sequence[ListedProfile]:
+        query = f"SELECT body, rev = indexed_rev FROM profiles WHERE id IN {IN}"
+        rows = self.database.rows(query, (as_json(ids),))
+        return [ListedProfile(Profile.model_validate_json(body), bool(indexed)) for body, indexed in rows]

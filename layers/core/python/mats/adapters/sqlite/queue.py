@@ -9,6 +9,7 @@ from mats.adapters.sqlite.database import Database
 from mats.domain.capability import Id
 from mats.ports import DeadLetter, QueuedChange, QueueDepth
 
+_FIELDS = ", ".join(QueuedChange._fields)
 _MAX_BACKOFF_S = 300
 LEASE_S = 300
 """A batch not settled within this time may be taken by another worker (the visibility timeout of SQS)."""
@@ -30,29 +31,21 @@ class SqliteQueue:
     def take(self, most: int) -> Sequence[QueuedChange]:
         """Lease at most this many due changes, oldest first."""
         now = time.time()
-        with self.database.reading() as connection:
-            if not connection.execute(
-                "SELECT 1 FROM events WHERE dead IS NULL AND due <= ? LIMIT 1", (now,)
-            ).fetchone():
-                return []
+        if not self.database.rows("SELECT 1 FROM events WHERE dead IS NULL AND due <= ? LIMIT 1", (now,)):
+            return []
         with self.database.writing() as connection:
             rows = connection.execute(
                 "UPDATE events SET holder = ?, due = ?, attempts = attempts + 1 WHERE seq IN "
                 "(SELECT seq FROM events WHERE dead IS NULL AND due <= ? ORDER BY seq LIMIT ?) "
-                "RETURNING seq, event_id, source, change, id, time, attempts",
+                f"RETURNING {_FIELDS}",
                 (self.holder, now + LEASE_S, now, most),
             ).fetchall()
         return sorted(QueuedChange(*row) for row in rows)
 
     def peek(self, after: int, most: int) -> Sequence[QueuedChange]:
         """At most this many due changes after a `seq`, oldest first, without a lease."""
-        with self.database.reading() as connection:
-            rows = connection.execute(
-                "SELECT seq, event_id, source, change, id, time, attempts FROM events "
-                "WHERE dead IS NULL AND due <= ? AND seq > ? ORDER BY seq LIMIT ?",
-                (time.time(), after, most),
-            ).fetchall()
-        return [QueuedChange(*row) for row in rows]
+        query = f"SELECT {_FIELDS} FROM events WHERE dead IS NULL AND due <= ? AND seq > ? ORDER BY seq LIMIT ?"
+        return [QueuedChange(*row) for row in self.database.rows(query, (time.time(), after, most))]
 
     def settle(self, taken: Sequence[QueuedChange], failed: frozenset[str], reason: str = "") -> None:
         """Delete handled changes; failed ones (by event id) are retried later, or dead after MAX_ATTEMPTS."""
@@ -70,8 +63,7 @@ class SqliteQueue:
 
     def release_orphans(self) -> None:
         """End the leases of processes that have exited, and those of this process: call it between two batches."""
-        with self.database.reading() as connection:
-            holders = connection.execute("SELECT DISTINCT holder FROM events WHERE holder IS NOT NULL").fetchall()
+        holders = self.database.rows("SELECT DISTINCT holder FROM events WHERE holder IS NOT NULL")
         ended = [holder for (holder,) in holders if not _is_other_process(int(holder.partition(":")[0]))]
         if ended:
             with self.database.writing() as connection:
@@ -80,26 +72,21 @@ class SqliteQueue:
                 )
 
     def has_unfinished(self, id: Id) -> bool:
-        with self.database.reading() as connection:
-            return connection.execute("SELECT 1 FROM events WHERE id = ? LIMIT 1", (id,)).fetchone() is not None
+        return bool(self.database.rows("SELECT 1 FROM events WHERE id = ? LIMIT 1", (id,)))
 
     def depth(self) -> QueueDepth:
-        with self.database.reading() as connection:
-            row = connection.execute("SELECT count(*) - count(dead), count(dead) FROM events").fetchone()
-        return QueueDepth(*row)
+        return QueueDepth(*self.database.rows("SELECT count(*) - count(dead), count(dead) FROM events")[0])
 
     def failing(self) -> int:
         """Number of changes that failed and wait for a retry or are dead letters.
 
         Leased changes do not count, nor do those without an attempt.
         """
-        with self.database.reading() as connection:
-            query = "SELECT count(*) FROM events WHERE dead IS NOT NULL OR (attempts > 0 AND holder IS NULL)"
-            return int(connection.execute(query).fetchone()[0])
+        query = "SELECT count(*) FROM events WHERE dead IS NOT NULL OR (attempts > 0 AND holder IS NULL)"
+        return int(self.database.rows(query)[0][0])
 
     def dead_letters(self) -> Sequence[DeadLetter]:
-        with self.database.reading() as connection:
-            rows = connection.execute("SELECT id, dead FROM events WHERE dead IS NOT NULL ORDER BY seq").fetchall()
+        rows = self.database.rows("SELECT id, dead FROM events WHERE dead IS NOT NULL ORDER BY seq")
         return [DeadLetter(*row) for row in rows]
 
     def redrive(self) -> int:

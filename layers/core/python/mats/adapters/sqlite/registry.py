@@ -54,8 +54,7 @@ class SqliteRegistry:
     announce: Announcer
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, Item]:
-        with self.database.reading() as connection:
-            rows = connection.execute(f"SELECT id, item FROM registry WHERE id IN {IN}", (as_json(ids),)).fetchall()
+        rows = self.database.rows(f"SELECT id, item FROM registry WHERE id IN {IN}", (as_json(ids),))
         return {id: json.loads(item) for id, item in rows}
 
     def put(self, registrations: Sequence[Registration]) -> Mapping[Id, Placed]:
@@ -109,8 +108,7 @@ class SqliteRegistry:
         return existed
 
     def ids(self, *, after: Id | None = None) -> Iterator[Id]:
-        with self.database.reading() as connection:
-            rows = connection.execute("SELECT id FROM registry WHERE id > ? ORDER BY id", (after or "",)).fetchall()
+        rows = self.database.rows("SELECT id FROM registry WHERE id > ? ORDER BY id", (after or "",))
         yield from (Id(id) for (id,) in rows)
 
 
@@ -122,8 +120,7 @@ class SqliteTrust:
     announce: Announcer
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, int]:
-        with self.database.reading() as connection:
-            return dict(connection.execute(f"SELECT id, trust FROM trust WHERE id IN {IN}", (as_json(ids),)).fetchall())
+        return dict(self.database.rows(f"SELECT id, trust FROM trust WHERE id IN {IN}", (as_json(ids),)))
 
     def put(self, id: Id, trust: int | None) -> None:
         with self.database.writing() as connection:
