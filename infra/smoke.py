@@ -175,12 +175,12 @@ class Smoke:
             self.sleep(_POLL_S)
 
 
-def outputs(cloudformation: Any, stacks: str) -> dict[str, str]:
-    """The outputs of the deployed stacks whose names start with `stacks`, by the keys of `OUTPUTS`."""
+def outputs(cloudformation: Any, name: str) -> dict[str, str]:
+    """The outputs of both stacks of the deployment of this name, by the keys of `OUTPUTS`."""
     pages = call("CloudFormation", lambda: list(cloudformation.get_paginator("describe_stacks").paginate()))
-    ours = [s for page in pages for s in page["Stacks"] if s["StackName"].lower().startswith(stacks.lower())]
+    ours = [s for page in pages for s in page["Stacks"] if s["StackName"] in (name, f"{name}-data")]
     found = [output for stack in ours for output in stack.get("Outputs", ())]
-    return {name: one["OutputValue"] for name, label in OUTPUTS.items() for one in found if label in one["OutputKey"]}
+    return {key: one["OutputValue"] for key, label in OUTPUTS.items() for one in found if label in one["OutputKey"]}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -201,7 +201,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--url", help="of the API's stage; default: the stacks' output")
     options.add_argument("--registry-table", help="default: the stacks' output")
     options.add_argument("--profiles-table", help="default: the stacks' output")
-    options.add_argument("--stacks", default="mats", help="what the stacks' names start with; default: mats")
+    options.add_argument("--name", default="mats", help="of the deployment, the context's key; default: mats")
     options.add_argument("--token", default="", help="bearer token, for auth=jwt; default: calls are signed")
     region = os.environ.get("AWS_REGION", "")  # noqa: TID251 - boto3 alone does not read what the CDK's command reads
     options.add_argument("--region", default=region, help="of stacks and tables; default: AWS's own setting")
@@ -215,11 +215,11 @@ def smoke_of(given: argparse.Namespace) -> Smoke:
     wanted = {name: getattr(given, name) for name in OUTPUTS}
     if not all(wanted.values()):
         cloudformation = client("cloudformation", region=given.region, timeout_s=10, attempts=3, connections=1)
-        known = outputs(cloudformation, given.stacks)
+        known = outputs(cloudformation, given.name)
         wanted = {name: value or known.get(name, "") for name, value in wanted.items()}
     missing = [f"--{name.replace('_', '-')}" for name, value in wanted.items() if not value]
     if missing:
-        raise Stuck(f"No stack called {given.stacks}* says what {' and '.join(missing)} should be; give them.")
+        raise Stuck(f"No stack called {given.name} or {given.name}-data says what {' and '.join(missing)} should be; give them.")
     session = boto3.session.Session(region_name=given.region or None)
     return Smoke(
         tables=Tables(region=given.region, timeout_s=10, session=session),

@@ -322,9 +322,9 @@ def test_what_the_stacks_say_of_themselves_is_found_whatever_the_cdk_puts_around
                 }
 
             return [
-                {"Stacks": [stack("Other", RegistryTable="not-ours"), {"StackName": "MatsEmpty"}]},
-                {"Stacks": [stack("MatsStorage", RegistryTableName12AB="r", TablesProfilesTable="p")]},
-                {"Stacks": [stack("MatsApi", ApiUrlOutput="https://api.example/live/")]},
+                {"Stacks": [stack("mats-dev-data", RegistryTable="not-ours"), {"StackName": "mats-empty"}]},
+                {"Stacks": [stack("mats-data", RegistryTableName12AB="r", TablesProfilesTable="p")]},
+                {"Stacks": [stack("mats", ApiUrlOutput="https://api.example/live/")]},
             ]
 
     known = smoke.outputs(Stacks(), "mats")
