@@ -219,7 +219,9 @@ def smoke_of(given: argparse.Namespace) -> Smoke:
         wanted = {name: value or known.get(name, "") for name, value in wanted.items()}
     missing = [f"--{name.replace('_', '-')}" for name, value in wanted.items() if not value]
     if missing:
-        raise Stuck(f"No stack called {given.name} or {given.name}-data says what {' and '.join(missing)} should be; give them.")
+        raise Stuck(
+            f"No stack called {given.name} or {given.name}-data says what {' and '.join(missing)} should be; give them."
+        )
     session = boto3.session.Session(region_name=given.region or None)
     return Smoke(
         tables=Tables(region=given.region, timeout_s=10, session=session),
