@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -23,6 +24,11 @@ METRICS = 34
 """Custom metrics: 22 of discovery, 10 of enrichment, 2 of the Pipes' state."""
 ALARM_METRICS = 42
 """An alarm on an expression is charged once for each metric in it."""
+NIGHTS = 30
+PIECE_S = 780
+"""A piece of maintenance ends two minutes before the function's timeout."""
+TRANSITIONS = 4
+"""States that an execution passes through for each piece, at most."""
 TABLES_WITH_STREAM = 2
 INTERFACE_ENDPOINTS = 2
 """Bedrock and EventBridge; DynamoDB's is a gateway, which costs nothing."""
@@ -100,6 +106,7 @@ def estimate(traffic: Traffic, prices: PriceList, assumed: Assumptions = ASSUMED
     return [
         *_domain(traffic, prices),
         *_standing(traffic, prices, assumed),
+        *_maintenance(traffic, prices, assumed),
         *_queries(traffic, prices, assumed),
         *_changes(traffic, prices, assumed),
     ]
@@ -116,7 +123,10 @@ def _domain(traffic: Traffic, prices: PriceList) -> Iterator[Line]:
 def _standing(traffic: Traffic, prices: PriceList, assumed: Assumptions) -> Iterator[Line]:
     """The lines that do not depend on traffic."""
     yield prices.line(
-        "snapstart_gb_s", assumed.discovery_gb * SECONDS, f"{assumed.discovery_gb:g} GB × {SECONDS:,} s", fixed=True
+        "snapstart_gb_s",
+        assumed.kept_versions * assumed.discovery_gb * SECONDS,
+        f"{assumed.kept_versions} versions × {assumed.discovery_gb:.3g} GB × {SECONDS:,} s",
+        fixed=True,
     )
     yield prices.line(
         "dynamodb_stream_read",
@@ -141,6 +151,20 @@ def _standing(traffic: Traffic, prices: PriceList, assumed: Assumptions) -> Iter
         yield prices.line("endpoint_hour", hours, why, fixed=True)
 
 
+def _maintenance(traffic: Traffic, prices: PriceList, assumed: Assumptions) -> Iterator[Line]:
+    """Comparisons of everything, every night and twice for each deployment."""
+    runs = NIGHTS + 2 * assumed.deployments
+    compared = runs * traffic.capabilities
+    count = f"{runs} comparisons × {traffic.capabilities:,} capabilities"
+    yield prices.line("dynamodb_read", compared * assumed.reconcile_read_units, count, fixed=True)
+    seconds = compared * assumed.maintenance_s_per_1000 / 1000
+    why = f"{count} × {assumed.maintenance_s_per_1000:g} s / 1,000 × {assumed.maintenance_gb:g} GB"
+    yield prices.line("lambda_gb_s", seconds * assumed.maintenance_gb, why, fixed=True)
+    pieces = runs * max(1, math.ceil(seconds / runs / PIECE_S)) + NIGHTS
+    yield prices.line("lambda_request", pieces, f"pieces of {PIECE_S} s, and the nightly look at versions", fixed=True)
+    yield prices.line("state_transition", pieces * TRANSITIONS, f"{TRANSITIONS} for each piece", fixed=True)
+
+
 def _queries(traffic: Traffic, prices: PriceList, assumed: Assumptions) -> Iterator[Line]:
     queries = traffic.queries
     count = f"{queries:,} queries"
@@ -149,8 +173,10 @@ def _queries(traffic: Traffic, prices: PriceList, assumed: Assumptions) -> Itera
     yield prices.line(
         "lambda_gb_s",
         queries * assumed.discovery_gb * assumed.discovery_s,
-        f"{count} × {assumed.discovery_gb:g} GB × {assumed.discovery_s:g} s",
+        f"{count} × {assumed.discovery_gb:.3g} GB × {assumed.discovery_s:g} s",
     )
+    why = f"a restore of {assumed.discovery_gb:.3g} GB for {assumed.queries_per_restore} queries"
+    yield prices.line("snapstart_restore_gb", queries / assumed.queries_per_restore * assumed.discovery_gb, why)
     yield from prices.tokens(TITAN, queries, (assumed.query_tokens, 0), "of a query (assumed)")
     yield from prices.tokens(traffic.rerank_model, queries, _rerank_tokens(), f"a call (median, {_RERANK.name})")
     logged = queries * assumed.query_log_kb / 1e6

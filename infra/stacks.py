@@ -63,7 +63,7 @@ class SystemStack(Stack):
         )
         self.enrichment = EnrichmentFunction(self, "Offline", on=on, path=self.path)
         self.discovery = DiscoveryApi(self, "Online", on=on)
-        self.maintenance = MaintenanceFunction(self, "Repair", on=on, path=self.path)
+        self.maintenance = MaintenanceFunction(self, "Repair", on=on, path=self.path, discovery=self.discovery.function)
         observed = Observability(self, "Observability", context=context, watched=self._watched_parts(on))
         self._add_options(context, on.tables, observed.brakes)
         AccessPolicies(

@@ -14,8 +14,18 @@ class CannotEstimate(ValueError):
 class Assumptions:
     """Assumed load per query and per change; replace them by figures of your dashboard."""
 
-    discovery_gb: float = 1.0
+    discovery_gb: float = 1769 / 1024
+    """The memory of the discovery function; a snapshot and a restore of it are charged by this size, too."""
     discovery_s: float = 1.0
+    kept_versions: int = 3
+    """Versions of discovery, each with a snapshot; older ones are deleted every night."""
+    queries_per_restore: int = 200
+    """Queries that an execution environment answers before Lambda takes it away."""
+    maintenance_gb: float = 1.0
+    maintenance_s_per_1000: float = 6.0
+    """Seconds of a nightly reconciliation for a thousand capabilities, most of them reads."""
+    deployments: int = 4
+    """In a month; after each, registrations, profiles and index are compared twice."""
     enrichment_gb: float = 1.0
     enrichment_s: float = 4.0
     query_tokens: int = 20
@@ -25,6 +35,8 @@ class Assumptions:
     write_units: int = 66
     """Of a change: the item, twice the profile and once the version before, 8 kB each, in transactions; two marks."""
     read_units: int = 16
+    reconcile_read_units: int = 26
+    """Of a capability that is compared: scans of both tables, then its item, its trust and three times its profile."""
     stored_kb: float = 30.0
     """Of a capability in all tables, with earlier versions."""
     indexed_kb: float = 15.0

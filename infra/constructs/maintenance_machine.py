@@ -32,7 +32,9 @@ class MaintenanceMachine(Construct):
     Two executions at a time do no harm: every piece can be repeated, and of two writes of a revision one is a no-op.
     """
 
-    def __init__(self, scope: Construct, id: str, *, context: Context, function: lambda_.IFunction) -> None:
+    def __init__(
+        self, scope: Construct, id: str, *, context: Context, function: lambda_.IFunction, versions: lambda_.IFunction
+    ) -> None:
         super().__init__(scope, id)
         role = iam.Role(
             self,
@@ -41,7 +43,10 @@ class MaintenanceMachine(Construct):
             inline_policies={
                 "run": iam.PolicyDocument(
                     statements=[
-                        iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[function.function_arn])
+                        iam.PolicyStatement(
+                            actions=["lambda:InvokeFunction"],
+                            resources=[function.function_arn, versions.function_arn],
+                        )
                     ]
                 )
             },
@@ -53,7 +58,7 @@ class MaintenanceMachine(Construct):
             "Machine",
             state_machine_name=f"{context.name}-maintenance",
             definition_body=sfn.DefinitionBody.from_string(
-                Stack.of(self).to_json_string(definition(function.function_arn))
+                Stack.of(self).to_json_string(definition(function.function_arn, versions.function_arn))
             ),
             role=role,
             tracing_enabled=True,
@@ -66,9 +71,9 @@ class MaintenanceMachine(Construct):
         events.Rule(
             self,
             "Daily",
-            description="Registry, profiles and index are compared every night",
+            description="Every night registry, profiles and index are compared, and old versions deleted",
             schedule=_DAILY,
-            targets=[self._start("reconcile")],
+            targets=[self._start("reconcile"), self._start("versions")],
         )
         events.Rule(
             self,
@@ -112,30 +117,19 @@ class MaintenanceMachine(Construct):
         ]
 
 
-def definition(function: str) -> dict[str, Any]:
+def definition(function: str, versions: str) -> dict[str, Any]:
     """The state machine in Amazon States Language."""
     return {
         "QueryLanguage": "JSONata",
-        "StartAt": "Run",
+        "StartAt": "Which",
         "States": {
-            "Run": {
-                "Type": "Task",
-                "Resource": f"arn:{Aws.PARTITION}:states:::lambda:invoke",
-                "Arguments": {"FunctionName": function, "Payload": "{% $states.input %}"},
-                "Output": "{% $states.result.Payload %}",
-                "Retry": [
-                    {"ErrorEquals": _SENSELESS, "MaxAttempts": 0},
-                    {
-                        "ErrorEquals": ["States.ALL"],
-                        "IntervalSeconds": 20,
-                        "BackoffRate": 2.5,
-                        "MaxDelaySeconds": 600,
-                        "MaxAttempts": 6,
-                        "JitterStrategy": "FULL",
-                    },
-                ],
-                "Next": "Next",
+            "Which": {
+                "Type": "Choice",
+                "Choices": [{"Condition": "{% $states.input.task = 'versions' %}", "Next": "Versions"}],
+                "Default": "Run",
             },
+            "Versions": {**_invoke(versions), "Next": "Done"},
+            "Run": {**_invoke(function), "Next": "Next"},
             "Next": {
                 "Type": "Choice",
                 "Choices": [
@@ -147,4 +141,19 @@ def definition(function: str) -> dict[str, Any]:
             "Pause": {"Type": "Wait", "Seconds": "{% $states.input.wait_s %}", "Next": "Run"},
             "Done": {"Type": "Succeed"},
         },
+    }
+
+
+def _invoke(function: str) -> dict[str, Any]:
+    """A state whose output is what the function makes of its input."""
+    patiently = {"IntervalSeconds": 20, "BackoffRate": 2.5, "MaxDelaySeconds": 600, "MaxAttempts": 6}
+    return {
+        "Type": "Task",
+        "Resource": f"arn:{Aws.PARTITION}:states:::lambda:invoke",
+        "Arguments": {"FunctionName": function, "Payload": "{% $states.input %}"},
+        "Output": "{% $states.result.Payload %}",
+        "Retry": [
+            {"ErrorEquals": _SENSELESS, "MaxAttempts": 0},
+            {"ErrorEquals": ["States.ALL"], **patiently, "JitterStrategy": "FULL"},
+        ],
     }

@@ -202,7 +202,7 @@ def test_the_functions_know_each_table_by_its_name(trial: Deployment):
 
 def test_functions_run_what_the_layers_are_built_for(any_deployment: Deployment):
     ours = [each for each in any_deployment.all("AWS::Lambda::Function") if not each.id.startswith(OF_THE_CDK)]
-    assert len(ours) in (3, 4)
+    assert len(ours) in (4, 5)
     for each in ours:
         assert (each["Runtime"], each["Architectures"], each["Handler"]) == ("python3.13", ["arm64"], "handler.handle")
         assert each["LoggingConfig"]["LogFormat"] == "JSON"
@@ -252,12 +252,29 @@ def test_maintenance_starts_every_night_and_when_the_stack_has_changed(any_deplo
     machine = any_deployment.one("AWS::StepFunctions::StateMachine", "Repair")
     assert machine["StateMachineName"] == f"{any_deployment.one('AWS::Events::EventBus')['Name']}-maintenance"
     assert [(each.id, given) for each, given in started_by_schedule(any_deployment)] == [
-        (machine.id, {"task": "reconcile"})
+        (machine.id, {"task": "reconcile"}),
+        (machine.id, {"task": "versions"}),
     ]
     pattern = any_deployment.one("AWS::Events::Rule", "Deployed")["EventPattern"]
     (stack,) = pattern["detail"].pop("stack-id")
     assert stack == any_deployment.resolve({"Ref": "AWS::StackId"}, machine.stack)
     assert pattern["detail"]["status-details"]["status"][0] == "CREATE_COMPLETE"
+
+
+def test_only_numbered_versions_of_discovery_can_be_deleted_and_from_outside_a_vpc(any_deployment: Deployment):
+    allowed, discovery = allows(any_deployment, "versions"), function(any_deployment, "discovery")
+    assert actions(allowed, "lambda") == {
+        "lambda:ListVersionsByFunction",
+        "lambda:ListAliases",
+        "lambda:DeleteFunction",
+    }
+    assert iam.allowed(allowed, "lambda:DeleteFunction", f"{discovery.arn}:3")
+    assert not iam.allowed(allowed, "lambda:DeleteFunction", discovery.arn)
+    assert iam.allowed(allowed, "lambda:ListAliases", discovery.arn)
+    assert not iam.allowed(allowed, "lambda:DeleteFunction", f"{function(any_deployment, 'enrichment').arn}:3")
+    named = function(any_deployment, "versions")["Environment"]["Variables"]
+    assert Settings.from_env(named).discovery_function == discovery.ref
+    assert "VpcConfig" not in function(any_deployment, "versions").raw
 
 
 def test_operators_start_watch_and_stop_maintenance(any_deployment: Deployment):

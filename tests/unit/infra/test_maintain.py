@@ -44,5 +44,6 @@ def test_what_failed_is_said(ended: dict[str, str], said: str):
         maintain(Machines(**ended), ARN, {"task": "reindex"}, sleep=lambda _: None)
 
 
-def test_every_task_is_one_of_the_function():
-    assert {MaintenanceEvent(task=task).task for task in TASKS} == set(TASKS)
+def test_every_task_but_one_is_the_maintenance_function_s():
+    of_its_own = {"versions"}
+    assert {MaintenanceEvent(task=task).task for task in set(TASKS) - of_its_own} == set(TASKS) - of_its_own

@@ -64,6 +64,9 @@ class Settings:
     switches_table: str = _setting(
         "MATS_SWITCHES_TABLE", "", "DynamoDB table of the models that operators chose with `mats switch`; empty: none"
     )
+    discovery_function: str = _setting(
+        "MATS_DISCOVERY_FUNCTION", "", "Lambda function whose old versions are deleted; set by the stacks"
+    )
     event_bus: str = _setting("MATS_EVENT_BUS", "", "EventBridge bus for events about rejected registrations")
     metrics: str = _setting("MATS_METRICS", "", "CloudWatch namespace of the metrics; empty: no metrics")
     versions_days: int = _setting(

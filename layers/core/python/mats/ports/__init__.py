@@ -14,7 +14,17 @@ from mats.ports.models import (
     Writer,
     Written,
 )
-from mats.ports.operations import NO_DIMENSIONS, Clock, Exposure, ExposureLog, Ids, Measure, Metrics, ProviderExposure
+from mats.ports.operations import (
+    NO_DIMENSIONS,
+    Clock,
+    Exposure,
+    ExposureLog,
+    Ids,
+    Measure,
+    Metrics,
+    ProviderExposure,
+    PublishedVersions,
+)
 from mats.ports.queue import Change, DeadLetter, QueuedChange, QueueDepth, QueueMonitor
 from mats.ports.search import CandidateIndex, Generations, Hit, SearchIndex, Target
 from mats.ports.stores import (
@@ -58,6 +68,7 @@ __all__ = [
     "ProfileChanges",
     "ProfileStore",
     "ProviderExposure",
+    "PublishedVersions",
     "QueueDepth",
     "QueueMonitor",
     "QueuedChange",
