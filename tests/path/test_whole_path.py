@@ -273,6 +273,11 @@ def test_every_metric_of_ours_that_an_alarm_watches_is_written_as_it_is_watched(
     world.discover("refund a card payment")
     world.online.weather = every(Refuse(503), service="opensearch")
     assert world.discover("refund a card payment").status == 503
+    for environment in world.environments:
+        environment.weather = every(Refuse(403, "AccessDeniedException"), service="bedrock")
+    world.put(item("forecast", WEATHER))
+    world.settle()
+    world.discover("refund a card payment")
     records = [record for each in world.environments for record in json_records(each.function.lines)]
     written = {
         (metric["Name"], tuple(sorted((name, record[name]) for name in dimensions)))
@@ -286,13 +291,14 @@ def test_every_metric_of_ours_that_an_alarm_watches_is_written_as_it_is_watched(
     assert watched <= written
 
 
-def test_with_tokens_the_authorizer_s_word_decides_and_no_table_is_asked(made: Make) -> None:
+def test_with_tokens_the_authorizer_s_word_decides_and_no_table_of_callers_is_asked(made: Make) -> None:
     world = made(context=JWT)
     hidden = world.put(item("refund_payment", REFUND, visible_to=["finance"]))
     world.settle()
     assert world.discover("refund a card payment").ids == []
     assert world.discover("refund a card payment", vouched={"audiences": "finance,audit"}).ids == [hidden]
-    assert [call for call in world.online.recorder.calls if call.service == "dynamodb"] == []
+    tables = {arn.rpartition("/")[2] for action, arn in world.online.recorder.needs if action.startswith("dynamodb:")}
+    assert tables == {"mats-switches"}
 
 
 def test_without_an_encoder_words_alone_find_and_nothing_is_encoded(made: Make) -> None:
