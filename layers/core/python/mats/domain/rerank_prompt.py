@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mats.domain.fence import encode_json, size, truncate_json, visible
-from mats.domain.profile import Enrichment, Profile, SourceText
+from mats.domain.profile import Profile, SourceText
 
 CARD_BYTES = 240
 """Limit of one candidate in a rerank request, in bytes of JSON: docs/decisions/0007."""
@@ -35,19 +35,14 @@ def card(number: int, profile: Profile, *, room: int = CARD_BYTES) -> str:
 def _parts(profile: Profile) -> Iterator[tuple[str, str, int]]:
     """Key, text and the most bytes it may take."""
     written, source = profile.enrichment, profile.source or SourceText()
+    does = f"{written.summary} {written.action}".strip() if profile.enriched else source.description
     yield str(profile.kind), visible(profile.name) or "?", 64
     yield "tags", ", ".join(profile.type_tags), 48
     yield "by", "" if profile.provider.lower() in profile.name.lower() else profile.provider, 24
-    yield "does", _does(written, source, enriched=profile.enriched), 160 if profile.enriched else 200
+    yield "does", does or source.description or ", ".join(written.keywords), 160 if profile.enriched else 200
     yield "for", "".join(written.positive_examples[:1]), 64
     yield "not", "".join(written.negative_examples[:1]), 48
     yield "takes", source.parameter_names, 48
-
-
-def _does(written: Enrichment, source: SourceText, *, enriched: bool) -> str:
-    """Its purpose: the writer's words, else the owner's description, else the keywords."""
-    spoken = f"{written.summary} {written.action}".strip() if enriched else source.description
-    return spoken or source.description or ", ".join(written.keywords)
 
 
 def shuffle_positions(count: int, seed: str) -> list[int]:

@@ -36,12 +36,8 @@ def parse_reply(reply: str, count: int, *, ended_early: bool = False) -> RerankR
     """Parse the scores of `count` candidates, as `{"t": type, "s": [count integers from 0 to 100]}`.
 
     A truncated reply keeps its complete scores. Any other wrong number of scores is void, because
-    scores belong to candidates by position.
-
-    Args:
-        reply: JSON, JSON somewhere in a text, or the beginning of either.
-        count: Number of candidates sent.
-        ended_early: The model stopped because it ran out of tokens.
+    scores belong to candidates by position. The reply is JSON, JSON somewhere in a text, or the beginning of either;
+    `ended_early`: the model ran out of tokens.
     """
     found = first_object(reply)
     if found is None:
@@ -63,15 +59,13 @@ def _numbers(scores: object) -> list[float] | None:
             scores = json.loads(scores)
         except (ValueError, RecursionError):
             return None
-    if not isinstance(scores, list) or not all(_is_number(score) for score in scores):
-        return None
-    return scores
+    return scores if isinstance(scores, list) and all(map(_is_number, scores)) else None
 
 
 def _is_number(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return isinstance(value, int) or math.isfinite(value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _beginning(reply: str, count: int) -> RerankReply:

@@ -81,12 +81,8 @@ def rank(
     Ties: active before deprecated, then by id. Candidates that a truncated reply of the reranker did not score follow
     those that it did: scores with and without its signal cannot be compared.
 
-    Args:
-        candidates: Each id once.
-        scores: The reranker's, in [0, 1]; empty if there are none, and then `retrieval` takes the weight of `llm`.
-        inferred: The capability type that the reranker inferred from the query.
-        weights: Of the signals.
-        scale: Makes raw measurements absolute.
+    `scores` in [0, 1] and the `inferred` capability type are the reranker's. Without scores, `retrieval` takes the
+    weight of `llm`. Each candidate has an id of its own.
     """
     if not scores:
         weights = fallback_weights(weights)

@@ -41,9 +41,7 @@ _BROKEN_UP = 12
 def suspicions(registration: Registration, written: Sequence[str] = ()) -> tuple[str, ...]:
     """The reasons to review a registration, in a fixed order, each once; empty if there are none.
 
-    Args:
-        registration: The owner's text.
-        written: The writer's text, which an injected registration may have influenced.
+    `written` is the writer's text, which an injected registration may have influenced.
     """
     texts = [*every_text(registration.item()), *written]
     shown = {form for text in texts for form in _visible_forms(text[:_LONG])}

@@ -65,7 +65,16 @@ def build(weights: Weights, shape: BertShape) -> onnx.ModelProto:
     for layer in range(shape.layers):
         x = _layer(graph, x, layer, shape)
     graph.op("Identity", [x], "hidden")
-    return _model(graph, shape)
+    inputs = [
+        helper.make_tensor_value_info("ids", TensorProto.INT64, ["batch", "length"]),
+        helper.make_tensor_value_info("positions", TensorProto.INT64, ["length"]),
+        helper.make_tensor_value_info("bias", TensorProto.FLOAT, ["batch", 1, 1, "length"]),
+    ]
+    outputs = [helper.make_tensor_value_info("hidden", TensorProto.FLOAT, ["batch", "length", shape.width])]
+    body = helper.make_graph(graph.nodes, "bert", inputs, outputs, graph.constants)
+    model = helper.make_model(body, opset_imports=[helper.make_opsetid("", _OPSET)])
+    model.ir_version = _IR_VERSION
+    return model
 
 
 def _embeddings(graph: _Graph, shape: BertShape) -> str:
@@ -91,30 +100,15 @@ def _layer(graph: _Graph, x: str, layer: int, shape: BertShape) -> str:
 def _attention(graph: _Graph, x: str, at: str, to: str) -> str:
     def heads(role: str, order: Sequence[int]) -> str:
         flat = graph.linear(x, f"{at}.attention.self.{role}", f"{to}.{role}")
-        return graph.op(
-            "Transpose", [graph.op("Reshape", [flat, "split"], f"{flat}.split")], f"{flat}.heads", perm=order
-        )
+        split = graph.op("Reshape", [flat, "split"], f"{flat}.split")
+        return graph.op("Transpose", [split], f"{flat}.heads", perm=order)
 
     query, key, value = heads("query", [0, 2, 1, 3]), heads("key", [0, 2, 3, 1]), heads("value", [0, 2, 1, 3])
     scores = graph.op("Mul", [graph.op("MatMul", [query, key], f"{to}.scores"), "temperature"], f"{to}.scaled")
     shares = graph.op("Softmax", [graph.op("Add", [scores, "bias"], f"{to}.masked")], f"{to}.shares", axis=-1)
-    mixed = graph.op(
-        "Transpose", [graph.op("MatMul", [shares, value], f"{to}.mixed")], f"{to}.turned", perm=[0, 2, 1, 3]
-    )
-    return graph.op("Reshape", [mixed, "join"], f"{to}.joined")
-
-
-def _model(graph: _Graph, shape: BertShape) -> onnx.ModelProto:
-    inputs = [
-        helper.make_tensor_value_info("ids", TensorProto.INT64, ["batch", "length"]),
-        helper.make_tensor_value_info("positions", TensorProto.INT64, ["length"]),
-        helper.make_tensor_value_info("bias", TensorProto.FLOAT, ["batch", 1, 1, "length"]),
-    ]
-    outputs = [helper.make_tensor_value_info("hidden", TensorProto.FLOAT, ["batch", "length", shape.width])]
-    body = helper.make_graph(graph.nodes, "bert", inputs, outputs, graph.constants)
-    model = helper.make_model(body, opset_imports=[helper.make_opsetid("", _OPSET)])
-    model.ir_version = _IR_VERSION
-    return model
+    mixed = graph.op("MatMul", [shares, value], f"{to}.mixed")
+    turned = graph.op("Transpose", [mixed], f"{to}.turned", perm=[0, 2, 1, 3])
+    return graph.op("Reshape", [turned, "join"], f"{to}.joined")
 
 
 def sensitive_nodes(shape: BertShape) -> list[str]:

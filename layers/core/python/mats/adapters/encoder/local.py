@@ -4,7 +4,7 @@ import json
 import logging
 import tempfile
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -25,7 +25,7 @@ _GRAPH = 1
 """Version of the graph built from the same weights; an increment invalidates cached graphs."""
 _MAX_TOKENS = 256
 _BATCH = 8
-"""Texts of similar length per run: on two cores larger batches only add padding."""
+"""Texts per run: on two cores larger batches only add padding."""
 
 Precision = Literal["int8", "fp32"]
 
@@ -84,14 +84,9 @@ class LocalEncoder:
         return cls(name, shape.width, _session(path, threads), tokenizer, by_cls, query_prefix)
 
     def encode_query(self, text: str) -> Vector:
-        """The vector of a query."""
-        return self._vectors([self._query_prefix + text])[0]
+        return self.encode_documents([self._query_prefix + text])[0]
 
     def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """The vectors of documents, in the order given."""
-        return self._vectors(texts)
-
-    def _vectors(self, texts: Sequence[str]) -> list[Vector]:
         try:
             return self._encode(texts)
         except RuntimeError as error:  # all errors of onnxruntime, out of memory included
@@ -100,7 +95,9 @@ class LocalEncoder:
     def _encode(self, texts: Sequence[str]) -> list[Vector]:
         encodings = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
         vectors: list[Vector] = [array("f")] * len(encodings)
-        for batch in _by_length(encodings):
+        order = sorted(range(len(encodings)), key=lambda i: len(encodings[i]))  # a batch pads to its longest
+        for start in range(0, len(order), _BATCH):
+            batch = order[start : start + _BATCH]
             for position, vector in zip(batch, self._run([encodings[i] for i in batch]), strict=True):
                 vectors[position] = array("f", vector.tobytes())
         return vectors
@@ -118,13 +115,6 @@ class LocalEncoder:
         pooled = hidden[:, 0] if self._cls else (hidden * counts).sum(1) / counts.sum(1)
         unit: npt.NDArray[np.float32] = (pooled / np.linalg.norm(pooled, axis=1, keepdims=True)).astype(np.float32)
         return unit
-
-
-def _by_length(encodings: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-    """Positions in batches of similar length, to minimize padding."""
-    order = sorted(range(len(encodings)), key=lambda i: len(encodings[i]))
-    for start in range(0, len(order), _BATCH):
-        yield order[start : start + _BATCH]
 
 
 def _files(model: str, cache: Path) -> tuple[Path, str]:
@@ -149,7 +139,9 @@ def _prepare(folder: Path, shape: BertShape, precision: Precision, path: Path) -
     """Build the graph and cache it; the file appears atomically."""
     import onnx  # noqa: PLC0415 - only the first start builds a graph
 
-    model = build(_strip_prefix(load_file(str(folder / "model.safetensors"))), shape)
+    weights = load_file(str(folder / "model.safetensors"))
+    # some checkpoints prefix names, some store other floats
+    model = build({name.removeprefix("bert."): value.astype(np.float32) for name, value in weights.items()}, shape)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
         made = Path(scratch) / "graph.onnx"
@@ -175,11 +167,6 @@ def _prepare(folder: Path, shape: BertShape, precision: Precision, path: Path) -
 def _no_advice(record: logging.LogRecord) -> bool:
     """Drops the quantizer's advice to pre-process: it is for models of unknown origin."""
     return "pre-processing before quantization" not in record.getMessage()
-
-
-def _strip_prefix(weights: dict[str, npt.NDArray[np.float32]]) -> dict[str, npt.NDArray[np.float32]]:
-    """Weights as float32, without the name prefix of some checkpoints."""
-    return {name.removeprefix("bert."): value.astype(np.float32) for name, value in weights.items()}
 
 
 def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:

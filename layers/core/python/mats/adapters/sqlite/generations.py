@@ -47,11 +47,6 @@ class SqliteGenerations:
             connection.execute("DELETE FROM renewal")
 
     def roll_back(self) -> Target:
-        """Not possible.
-
-        Raises:
-            RequestInvalid: always.
-        """
         raise RequestInvalid([Fault("", "the local index is rewritten in place; there is no earlier one")])
 
     def retire(self) -> Sequence[str]:

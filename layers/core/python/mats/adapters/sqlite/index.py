@@ -34,13 +34,13 @@ _CHANGED = (
 class SqliteIndex:
     """The search index port over SQLite. Safe to share between threads; sees what other processes write."""
 
-    def __init__(self, database: Database, *, encoder: str = "", weights: Mapping[str, float] = FIELD_WEIGHTS) -> None:
-        """Load the vectors of one encoder; those of any other are not comparable and are left out.
+    name = "sqlite-fts5-1"
+    """Engine and version of its tables in schema.sql; the key of its calibration."""
 
-        Args:
-            database: The file.
-            encoder: The encoder's name.
-            weights: The weight of a word in each lexical field, by the names of `FIELD_WEIGHTS`.
+    def __init__(self, database: Database, *, encoder: str = "", weights: Mapping[str, float] = FIELD_WEIGHTS) -> None:
+        """Load the vectors of one encoder, by its name; those of any other are not comparable and are left out.
+
+        `weights` are of a word in each lexical field, by the names of `FIELD_WEIGHTS`.
         """
         threadpool_limits(1, user_api="blas")  # BLAS threads spin between products and starve other queries
         self._database = database
@@ -59,11 +59,6 @@ class SqliteIndex:
     def weighing(self, weights: Mapping[str, float]) -> "SqliteIndex":
         """The same index with other weights of the lexical fields."""
         return SqliteIndex(self._database, encoder=self._encoder, weights=weights)
-
-    @property
-    def name(self) -> str:
-        """Engine and version of its tables in schema.sql; the key of its calibration."""
-        return "sqlite-fts5-1"
 
     def put(self, entries: Sequence[Stored]) -> None:
         """In one transaction."""

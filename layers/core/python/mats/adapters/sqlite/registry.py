@@ -93,19 +93,16 @@ class SqliteRegistry:
     def remove_if(self, precondition: Precondition, id: Id) -> bool:
         with self.database.writing() as connection:
             before = _load(connection, id)
-            if before and not precondition(before.etag):
+            if before is None:
+                return False
+            if not precondition(before.etag):
                 raise PreconditionFailed(id)
-            return self._remove(connection, id)
+            connection.execute("DELETE FROM registry WHERE id = ?", (id,))
+            self.announce(connection, "Registry", "REMOVE", id)
+            return True
 
     def remove(self, id: Id) -> bool:
-        with self.database.writing() as connection:
-            return self._remove(connection, id)
-
-    def _remove(self, connection: sqlite3.Connection, id: Id) -> bool:
-        existed = connection.execute("DELETE FROM registry WHERE id = ?", (id,)).rowcount > 0
-        if existed:
-            self.announce(connection, "Registry", "REMOVE", id)
-        return existed
+        return self.remove_if(lambda _: True, id)
 
     def ids(self, *, after: Id | None = None) -> Iterator[Id]:
         rows = self.database.rows("SELECT id FROM registry WHERE id > ? ORDER BY id", (after or "",))

@@ -70,7 +70,6 @@ class ArdResult(ArdEntry):
 
     @classmethod
     def of_result(cls, result: Result, base: str) -> Self:
-        """The entry of a search result in the registry at this address."""
         profile = result.candidate.profile
         metadata = {**_metadata(profile), "blendedScore": round(result.score, 4)}
         if result.suspicious:

@@ -82,11 +82,9 @@ def fetch_keys(issuer: str) -> dict[str, jwt.PyJWK]:
 
 def _parse_key(document: object) -> jwt.PyJWK | None:
     """A key; None if it is for another purpose, too weak, or invalid."""
-    if (
-        not isinstance(document, dict)
-        or not isinstance(document.get("kid"), str)
-        or document.get("use", "sig") != "sig"
-    ):
+    if not isinstance(document, dict) or not isinstance(document.get("kid"), str):
+        return None
+    if document.get("use", "sig") != "sig":
         return None
     key_type = (document.get("kty"), document.get("crv"))
     algorithm = next((name for name, its_type in ALGORITHMS.items() if its_type == key_type), None)

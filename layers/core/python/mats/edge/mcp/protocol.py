@@ -74,12 +74,9 @@ class _Request:
 
 
 def reply_to(message: object, session: McpSession, headers: MirroredHeaders | None = None) -> RpcReply | None:
-    """The reply to a message; None if it is a notification, or itself a reply.
+    """The reply to a message, which is any parsed JSON; None if it is a notification, or itself a reply.
 
-    Args:
-        message: Any parsed JSON.
-        session: The application and the caller.
-        headers: None where the transport has no headers.
+    `headers` is None where the transport has none.
     """
     if fault := _invalid_reason(message):
         return RpcReply(None, code=INVALID_REQUEST, message=fault)
@@ -148,7 +145,8 @@ def _reply_stateless(request: _Request, session: McpSession, headers: MirroredHe
     if requested != CURRENT:
         return _unsupported_version(request.id, requested)
     reply = _dispatch(request, session, _STATELESS_METHODS)
-    return reply if reply.result is None else replace(reply, result={**_PREAMBLE, **reply.result})
+    preamble = {**_PREAMBLE, **_CACHING} if request.method in _CACHEABLE else _PREAMBLE
+    return reply if reply.result is None else replace(reply, result={**preamble, **reply.result})
 
 
 def _mismatch(request: _Request, version: object, headers: MirroredHeaders) -> str:
@@ -195,21 +193,13 @@ def _initialize(request: _Request, session: McpSession) -> Message | RpcReply:
 
 
 def _discover_server(request: _Request, session: McpSession) -> Message:
-    return {
-        "supportedVersions": list(SUPPORTED), "capabilities": {"tools": {}}, "instructions": tools.INSTRUCTIONS,
-        **_CACHING,
-    }  # fmt: skip
+    return {"supportedVersions": list(SUPPORTED), "capabilities": {"tools": {}}, "instructions": tools.INSTRUCTIONS}
 
 
 def _list_tools(request: _Request, session: McpSession) -> Message | RpcReply:
     if request.params.get("cursor") is not None:
         return request.error(INVALID_PARAMS, "there is only one page of tools; leave out `cursor`")
     return {"tools": tools.definitions()}
-
-
-def _list_tools_with_ttl(request: _Request, session: McpSession) -> Message | RpcReply:
-    result = _list_tools(request, session)
-    return result if isinstance(result, RpcReply) else {**result, **_CACHING}
 
 
 def _call_tool(request: _Request, session: McpSession) -> Message | RpcReply:
@@ -222,6 +212,7 @@ def _call_tool(request: _Request, session: McpSession) -> Message | RpcReply:
 
 _PREAMBLE: Message = {"resultType": "complete", "_meta": {"io.modelcontextprotocol/serverInfo": _SERVER}}
 """Part of every result of 2026-07-28."""
+_CACHEABLE = ("server/discover", "tools/list")
 _CACHING: Message = {"ttlMs": _TOOLS_TTL_MS, "cacheScope": "public"}
 _METHODS_AFTER_HANDSHAKE: Mapping[str, _Method] = {
     "initialize": _initialize,
@@ -230,5 +221,5 @@ _METHODS_AFTER_HANDSHAKE: Mapping[str, _Method] = {
     "tools/call": _call_tool,
 }
 _STATELESS_METHODS: Mapping[str, _Method] = {
-    "server/discover": _discover_server, "tools/list": _list_tools_with_ttl, "tools/call": _call_tool,
+    "server/discover": _discover_server, "tools/list": _list_tools, "tools/call": _call_tool,
 }  # fmt: skip

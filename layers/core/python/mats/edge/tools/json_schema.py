@@ -12,16 +12,12 @@ _TYPES = frozenset("array boolean integer null number object string".split())
 
 def drop_invalid_keywords(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The schema without keywords whose values are invalid, at any depth."""
-    checked = {keyword: _CHECKS.get(keyword, _keep)(value) for keyword, value in schema.items()}
-    return {keyword: value for keyword, value in checked.items() if value is not _INVALID}
+    checked = {word: _CHECKS[word](value) if word in _CHECKS else value for word, value in schema.items()}
+    return {word: value for word, value in checked.items() if value is not _INVALID}
 
 
 _INVALID: Any = object()
 """Marks an invalid value; None can be a valid one."""
-
-
-def _keep(value: Any) -> Any:
-    return value
 
 
 def _if(allowed: Callable[[Any], bool]) -> Callable[[Any], Any]:
@@ -46,11 +42,16 @@ def _schemas(value: Any) -> Any:
     return read if read and not any(entry is _INVALID for entry in read) else _INVALID
 
 
-def _named_schemas(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return _INVALID
-    read = {name: _schema(entry) for name, entry in value.items()}
-    return {name: entry for name, entry in read.items() if entry is not _INVALID}
+def _each_of(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """For objects: their entries with a valid value."""
+
+    def check_entries(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return _INVALID
+        checked = {name: check(entry) for name, entry in value.items()}
+        return {name: entry for name, entry in checked.items() if entry is not _INVALID}
+
+    return check_entries
 
 
 def _type(value: Any) -> Any:
@@ -73,45 +74,32 @@ def _are_names(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(n, str) for n in value) and len(set(value)) == len(value)
 
 
-def _dependent(value: Any) -> Any:
-    return {k: v for k, v in value.items() if _are_names(v)} if isinstance(value, dict) else _INVALID
-
-
-def _dependencies(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return _INVALID
-    read = {name: entry if _are_names(entry) else _schema(entry) for name, entry in value.items()}
-    return {name: entry for name, entry in read.items() if entry is not _INVALID}
-
-
-def _each(keywords: str, reader: Callable[[Any], Any]) -> dict[str, Callable[[Any], Any]]:
-    return dict.fromkeys(keywords.split(), reader)
+def _all(keywords: str, check: Callable[[Any], Any]) -> dict[str, Callable[[Any], Any]]:
+    return dict.fromkeys(keywords.split(), check)
 
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {
-    **_each(
+    **_all(
         "additionalProperties unevaluatedProperties unevaluatedItems items propertyNames then else contentSchema",
         _schema,
     ),
-    **_each("not if contains", _whole(_schema)),
-    **_each("properties patternProperties $defs definitions dependentSchemas", _named_schemas),
-    **_each("allOf anyOf prefixItems", _schemas),
+    **_all("not if contains", _whole(_schema)),
+    **_all("properties patternProperties $defs definitions dependentSchemas", _each_of(_schema)),
+    **_all("allOf anyOf prefixItems", _schemas),
     "oneOf": _whole(_schemas),
-    **_each("maximum minimum exclusiveMaximum exclusiveMinimum", _if(_is_number)),
-    **_each(
-        "maxLength minLength maxItems minItems maxProperties minProperties maxContains minContains", _if(_is_count)
-    ),
-    **_each("uniqueItems deprecated readOnly writeOnly", _if(lambda value: isinstance(value, bool))),
-    **_each(
+    **_all("maximum minimum exclusiveMaximum exclusiveMinimum", _if(_is_number)),
+    **_all("maxLength minLength maxItems minItems maxProperties minProperties maxContains minContains", _if(_is_count)),
+    **_all("uniqueItems deprecated readOnly writeOnly", _if(lambda value: isinstance(value, bool))),
+    **_all(
         "title description $comment format pattern contentEncoding contentMediaType $ref $dynamicRef",
         _if(lambda value: isinstance(value, str)),
     ),
-    **_each("enum examples", _if(lambda value: isinstance(value, list))),
-    **_each("$id $anchor $dynamicAnchor $vocabulary", lambda value: _INVALID),
+    **_all("enum examples", _if(lambda value: isinstance(value, list))),
+    **_all("$id $anchor $dynamicAnchor $vocabulary", lambda value: _INVALID),
     "type": _type,
     "multipleOf": _if(lambda value: _is_number(value) and value > 0),
     "required": _if(_are_names),
-    "dependentRequired": _dependent,
-    "dependencies": _dependencies,
+    "dependentRequired": _each_of(_if(_are_names)),
+    "dependencies": _each_of(lambda value: value if _are_names(value) else _schema(value)),
 }
 """Each returns the valid part of a keyword's value. Names of schemas are dropped: they may clash in a list of tools."""
