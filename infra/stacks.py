@@ -1,7 +1,7 @@
 """The two stacks: tables, which are retained, and everything that can be made again from them."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from aws_cdk import Annotations, App, Stack, Tags, Validations
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -26,6 +26,8 @@ from infra.constructs.search_domain import SearchDomain
 from infra.constructs.tables import MatsTables
 from infra.constructs.watched import Watched
 from infra.context import Context
+from mats.adapters.opensearch import mapping
+from mats.bootstrap.calibration import load_calibration
 
 
 class DataStack(Stack):
@@ -134,6 +136,19 @@ def add_stacks(app: App, *, region: str = "") -> tuple[DataStack, SystemStack]:
     data = DataStack(app, f"{context.name}-data", context=context)
     system = SystemStack(app, context.name, context=context, tables=data.tables)
     Tags.of(app).add("application", context.name)
-    for key, replaced in context.replacing.items():
-        Annotations.of(system).add_info(f"{key}: changing it later replaces {replaced}. See docs/runbook.md, Switches.")
+    for note in notes(context):
+        Annotations.of(system).add_info(note)
     return data, system
+
+
+def notes(context: Context) -> Iterator[str]:
+    """What people should know before they deploy."""
+    for key, replaced in context.replacing.items():
+        yield f'{key}: changing it later replaces {replaced}. See docs/runbook.md, "Switches on a live system".'
+    calibration = load_calibration(f"opensearch-{mapping.VERSION}", context.encoder_model)
+    if not calibration.source.fitted:
+        yield (
+            f"encoder_model: no calibration is fitted to {context.encoder_model}, so scores and verdicts without a "
+            f"reranker use that of {calibration.source.name}. Fit one on judged queries: `make calibrate`, "
+            "docs/how-to-tune.md."
+        )

@@ -101,6 +101,18 @@ def test_every_key_that_replaces_something_says_so_at_synthesis():
     assert Context().replacing == {}
 
 
+def test_an_encoder_without_calibration_is_said_at_synthesis():
+    from infra.stacks import notes
+
+    (note,) = notes(Context())
+    assert "no calibration is fitted to amazon.titan-embed-text-v2:0" in note
+    assert "make calibrate" in note
+    assert list(notes(Context(encoder_model="none"))) == [
+        "encoder_model: changing it later replaces the index: changes wait until `mats reindex` has made another. "
+        'See docs/runbook.md, "Switches on a live system".'
+    ]
+
+
 def test_two_deployments_share_no_physical_name():
     everything = {**PRODUCTION, **SIGN_IN, **HOST, "waf": "true", "audit": "true"}
     one, other = (
