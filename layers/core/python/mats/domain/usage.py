@@ -15,7 +15,6 @@ class Usage:
     usd: float | None = 0.0
 
     def plus(self, other: "Usage") -> "Usage":
-        """The sum of two usages."""
         known = None if self.usd is None or other.usd is None else self.usd + other.usd
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
@@ -34,7 +33,6 @@ class Usage:
 
     @classmethod
     def total(cls, usages: Iterable["Usage"]) -> "Usage":
-        """The sum of usages."""
         return reduce(cls.plus, usages, cls())
 
 

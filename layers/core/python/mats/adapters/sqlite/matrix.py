@@ -28,7 +28,6 @@ class Column(Generic[V]):
         self._rows[row] = self._codes.setdefault(value, len(self._codes))
 
     def copy(self) -> "Column[V]":
-        """An independent copy."""
         other: Column[V] = Column()
         other._codes, other._rows = dict(self._codes), self._rows.copy()
         return other
@@ -98,7 +97,7 @@ class Matrix:
             self._findable[row] = False
 
     def mask(self, wanted: Filter) -> Mask:
-        """Mask of the findable rows that pass the filter."""
+        """The findable rows that pass the filter."""
         mask = self._findable[: self._size] & self._audiences.where(wanted.sees, self._size)
         if wanted.kinds:
             mask &= self._kinds.where(wanted.admits_kind, self._size)

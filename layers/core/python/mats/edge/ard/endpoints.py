@@ -77,13 +77,11 @@ def get_entry(application: Application, request: Request) -> Response:
     """`GET /agents/{identifier}`: one entry."""
     identifier = _identifier(request)
     name = parse_identifier(identifier)
-    if name is None:
-        raise CapabilityNotFound(identifier)
     try:
-        profile = application.get(request.caller, name.id)
-    except CapabilityNotFound as error:
-        raise CapabilityNotFound(identifier) from error
-    if profile.kind is not name.kind:
+        profile = application.get(request.caller, name.id) if name else None
+    except CapabilityNotFound:
+        profile = None
+    if name is None or profile is None or profile.kind is not name.kind:
         raise CapabilityNotFound(identifier)
     return _cacheable(request, ArdEntry.of(profile, base_address(request)), _PRIVATE)
 

@@ -35,7 +35,8 @@ class ArdName(NamedTuple):
 
 def identifier(kind: Kind, namespace: str, name: str) -> str:
     """The identifier of a capability; distinct capabilities have distinct identifiers."""
-    return f"urn:air:{publisher(namespace)}:{kind}:{_TO_ESCAPE.sub(_escape, name)}"
+    escaped = _TO_ESCAPE.sub(lambda found: ":" if found["slash"] else f"_x{ord(found[0]):x}_", name)
+    return f"urn:air:{publisher(namespace)}:{kind}:{escaped}"
 
 
 def parse_identifier(text: str) -> ArdName | None:
@@ -66,10 +67,6 @@ def namespace_of(domain: str) -> str | None:
     """The namespace of a publisher; None if `publisher` never returns this host name."""
     namespace = ".".join(reversed(domain.removesuffix(_RESERVED).split(".")))
     return namespace if publisher(namespace) == domain else None
-
-
-def _escape(found: re.Match[str]) -> str:
-    return ":" if found["slash"] else f"_x{ord(found[0]):x}_"
 
 
 def _unescape(text: str) -> str | None:

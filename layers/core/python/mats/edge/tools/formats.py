@@ -51,7 +51,6 @@ class ReadyMade(BaseModel):
 
     @classmethod
     def of(cls, shortlist: Shortlist, format: Format, token_budget: int | None) -> Self:
-        """The tools of a shortlist that fit the budget, best first."""
         tool_format = _TOOL_FORMATS[format]
         kept, left_out, tokens = _fit_budget(shortlist.results, tool_format, token_budget)
         return cls(
@@ -91,18 +90,14 @@ class _ToolFormat:
 
     def tokens(self, tool: ToolDefinition) -> int:
         """The tokens of a tool: its output, and its definition if that is apart."""
-        return estimated_tokens(self.output([tool])) + (
-            estimated_tokens([self.definition(tool)]) if self.deferred else 0
-        )
+        apart = estimated_tokens([self.definition(tool)]) if self.deferred else 0
+        return estimated_tokens(self.output([tool])) + apart
 
 
 def _fit_budget(
     results: Iterable[Result], tool_format: _ToolFormat, budget: int | None
 ) -> tuple[list[ToolDefinition], list[LeftOut], int]:
-    """The tools that fit, those left out, and the tokens of the former.
-
-    A smaller tool may fit after a larger one did not.
-    """
+    """The tools that fit (a smaller one may after a larger one did not), those left out, and the tokens that fit."""
     kept: list[ToolDefinition] = []
     left_out: list[LeftOut] = []
     tokens = 0
