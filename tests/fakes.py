@@ -17,7 +17,7 @@ from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, PreconditionFailed
 from mats.domain.index_fields import lexical_fields
 from mats.domain.placement import Placed, place, version_of
-from mats.domain.profile import Profile
+from mats.domain.profile import Profile, Status
 from mats.domain.query import Filter
 from mats.domain.registration import Registration
 from mats.domain.shortlist import Shortlist
@@ -255,6 +255,11 @@ class MemoryProfiles:
     def versions(self, id: Id) -> Sequence[Profile]:
         now = self.retention.now()
         return [profile for profile, expires in self.earlier.get(id, []) if expires is None or expires > now]
+
+    def erase(self, id: Id) -> int:
+        if id in self.kept and self.kept[id].profile.status is not Status.DELETED:
+            raise DependencyFailed("written again")
+        return len(self.earlier.pop(id, []))
 
     def ids(self, *, after: Id | None = None) -> Iterator[Id]:
         yield from sorted(id for id in self.kept if after is None or id > after)

@@ -110,6 +110,7 @@ class AccessPolicies(Construct):
         return [
             iam.PolicyStatement(actions=calls, resources=[tables.registry.table_arn, *kept]),
             iam.PolicyStatement(actions=[f"dynamodb:{call}" for call in _WRITE], resources=kept),
+            iam.PolicyStatement(actions=["dynamodb:DeleteItem"], resources=[tables.registry.table_arn]),  # `mats erase`
         ]
 
 

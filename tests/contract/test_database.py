@@ -87,6 +87,7 @@ def test_an_older_file_is_migrated_and_keeps_its_rows(tmp_path: Path):
     old = sqlite3.connect(tmp_path / "mats.db", isolation_level=None)
     old.executescript(
         "DROP TABLE answers; DROP INDEX profile_versions_expiry; ALTER TABLE profile_versions DROP COLUMN expires_at; "
+        "DROP INDEX profiles_expiry; ALTER TABLE profiles DROP COLUMN expires_at; "
         "INSERT INTO trust VALUES ('a/b', 1); PRAGMA user_version = 1"
     )
     old.close()
@@ -107,6 +108,7 @@ def test_two_processes_that_migrate_a_file_at_once_both_open_it(tmp_path: Path):
         old = sqlite3.connect(file, isolation_level=None)
         old.executescript(
             "DROP INDEX profile_versions_expiry; ALTER TABLE profile_versions DROP COLUMN expires_at; "
+            "DROP INDEX profiles_expiry; ALTER TABLE profiles DROP COLUMN expires_at; "
             "PRAGMA user_version = 2"
         )
         old.close()

@@ -3,7 +3,10 @@
 from array import array
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from mats.domain.capability import Id
+from mats.domain.errors import DependencyFailed
 from mats.domain.profile import Status
 from mats.ports import ProfileStore, Stored
 from tests.builders import a_profile
@@ -100,3 +103,27 @@ def test_without_a_limit_every_version_stays(profiles: ProfileStore):
     for rev in (1, 2, 3):
         profiles.save([revision(rev)])
     assert [version.rev for version in profiles.versions(revision(1).profile.id)] == [1, 2]
+
+
+def test_versions_are_erased_behind_a_tombstone_that_takes_no_late_revision(profiles: ProfileStore):
+    id = revision(1).profile.id
+    profiles.save([revision(1, name="other")])
+    profiles.save([revision(1, endpoint="first")])
+    profiles.save([revision(2, endpoint="second")])
+    with pytest.raises(DependencyFailed):
+        profiles.erase(id)
+    assert len(profiles.versions(id)) == 1
+
+    profiles.save([revision(3, status=Status.DELETED, source=None)])
+    assert profiles.erase(id) == 2
+    assert profiles.versions(id) == []
+    for late in (1, 2, 3):
+        assert list(profiles.save([revision(late, endpoint="late")])) == [id]
+    assert profiles.get([id])[id].profile.status is Status.DELETED
+    assert profiles.versions(id) == []
+    assert profiles.erase(id) == 0
+    assert profiles.erase(Id("com.acme/never there")) == 0
+
+    assert profiles.save([revision(4, endpoint="registered again")]) in ([], ())
+    assert profiles.get([id])[id].profile.endpoint == "registered again"
+    assert len(profiles.versions(revision(1, name="other").profile.id)) == 0

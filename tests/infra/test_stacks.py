@@ -386,6 +386,13 @@ def test_operators_can_redrive_every_dead_letter_queue(trial: Deployment):
 
 def test_operators_can_do_what_the_runbook_asks(trial: Deployment):
     allowed = people(trial, "Operators")
+    for table, call in (
+        ("Registry", "DeleteItem"), ("Trust", "DeleteItem"), ("Profiles", "PutItem"), ("Profiles", "UpdateItem"),
+        ("Profiles", "DeleteItem"), ("Profiles", "Query"), ("Profiles", "BatchGetItem"), ("Registry", "BatchGetItem"),
+    ):  # fmt: skip
+        assert iam.allowed(allowed, f"dynamodb:{call}", trial.one("AWS::DynamoDB::Table", table).arn), "mats erase"
+    assert iam.allowed(allowed, "events:PutEvents", trial.one("AWS::Events::EventBus").arn)
+    assert not iam.allowed(allowed, "dynamodb:PutItem", trial.one("AWS::DynamoDB::Table", "Registry").arn)
     here = f"arn:aws:events:{trial.region}:{trial.account}"
     assert iam.allowed(allowed, "lambda:GetFunctionConfiguration", function(trial, "enrichment").arn)
     assert iam.allowed(

@@ -1,10 +1,25 @@
 """Repair without a person: what the schedule and the stack's own events start, run as the templates define it."""
 
+import json
+
 import pytest
 
+from mats.adapters.clock import SystemClock, fresh_id
+from mats.adapters.dynamodb.profiles import DynamoProfiles
+from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
+from mats.adapters.dynamodb.tables import Tables
+from mats.adapters.dynamodb.values import from_row
+from mats.adapters.opensearch.domain import Domain
+from mats.adapters.opensearch.index import OpenSearchIndex
+from mats.domain.capability import Id, parts
+from mats.domain.profile import Status
+from mats.ports import Target
+from mats.usecases.erase import Erase, Traces
 from tests.path.world import Make, World, item
+from tests.servers.deployment import REGION
 from tests.servers.recorder import Refuse, every, nth
 from tests.servers.state_machine import ExecutionFailed
+from tests.servers.tables import credentials
 
 pytestmark = pytest.mark.server
 
@@ -95,3 +110,48 @@ def test_a_piece_that_dies_or_meets_a_service_that_fails_is_tried_again(made: Ma
     with pytest.raises(ExecutionFailed, match="DependencyFailed"):
         world.night()
     world.repair.weather = None
+
+
+def test_what_was_erased_stays_away_whatever_comes_late(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    credentials(monkeypatch, dynamodb=world.servers.dynamodb)
+    secret = world.put(item("secret", "Keeps the secret ledger."))
+    other = world.put(item("other", "Handles something else."))
+    world.settle()
+    world.maintain("reindex")  # so that two indices have it
+    world.put(item("secret", "Keeps the secret ledger.", version="2"))
+    world.trust(secret, 40)
+    world.settle()
+    tables = Tables(region=REGION)
+    profiles = DynamoProfiles(tables, world.table("Profiles"))
+
+    def settle(id: Id) -> None:
+        entry = {"Source": "mats.maintenance", "DetailType": "CapabilityChanged", "EventBusName": "mats"}
+        namespace, name = parts(id)
+        keys = {"namespace": {"S": namespace}, "name": {"S": name}}
+        world.path.put_events([{**entry, "Detail": json.dumps({"keys": keys})}])
+        world.settle()
+
+    erase = Erase(
+        registry=DynamoRegistry(tables, world.table("Registry")), trust=DynamoTrust(tables, world.table("Trust")),
+        profiles=profiles, clock=SystemClock(), ids=fresh_id, settle=settle,
+    )  # fmt: skip
+    late = profiles.get([Id(secret)])[Id(secret)]
+    assert erase.traces(Id(secret)) == Traces(True, True, Status.ACTIVE, late.profile.rev - 1)
+    assert erase(Id(secret)) == late.profile.rev
+
+    domain = Domain(world.servers.opensearch, region=REGION, read_s=10)
+    for number in (1, 2):  # a run that had saved the content before, and indexes it only now
+        target = Target(f"capabilities-{number}", late.profile.encoder)
+        OpenSearchIndex(domain, lambda target=target: [target], encoder=target.encoder).put([late])  # type: ignore[misc]
+    world.path.repeat(30)
+    world.settle()
+    world.night()
+    world.settle()
+    rows = tables.all_rows(world.table("Profiles"), "scan")
+    assert "ledger" not in json.dumps([from_row(row) for row in rows], default=str)
+    for number in (1, 2):
+        found = domain.search(f"capabilities-{number}", {"size": 100, "query": {"match_all": {}}})
+        assert "ledger" not in json.dumps(found)
+        assert {hit["_source"]["id"]: hit["_source"]["findable"] for hit in found} == {secret: False, other: True}
+    assert world.discover("keeps the secret ledger").ids == [other]
+    assert "expires_at" in (world.profile(secret) or {})

@@ -16,7 +16,11 @@ class Retention:
 
     def expires_at(self) -> int | None:
         """When a version that is superseded now expires, in seconds since 1970."""
-        return self.now() + int(timedelta(days=self.days).total_seconds()) if self.days else None
+        return self.in_days(self.days) if self.days else None
+
+    def in_days(self, days: int) -> int:
+        """The time so many days from now, in seconds since 1970."""
+        return self.now() + int(timedelta(days=days).total_seconds())
 
     def now(self) -> int:
         """Seconds since 1970."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mats.edge.changes import ChangeProcessor
     from mats.usecases.backfill import Backfill
     from mats.usecases.enrich import Enrich
+    from mats.usecases.erase import Erase
     from mats.usecases.profile_maker import ProfileMaker
     from mats.usecases.reconcile import Reconcile
     from mats.usecases.reindex import Reindex
@@ -195,6 +196,20 @@ class System(Generic[S_co]):
                 call.result(timeout=_OPEN_S)
             except (CapabilityError, TimeoutError) as error:
                 LOGGER.warning("a connection was not opened in advance: %s", error or f"no answer in {_OPEN_S} s")
+
+    def erase(self, settle: Callable[[Id], None]) -> "Erase":
+        """Erase capabilities; `settle` takes a removed one down the offline path."""
+        from mats.usecases.erase import Erase  # noqa: PLC0415 - not for discovery
+
+        stores = self.stores
+        return Erase(
+            registry=stores.registry,
+            trust=stores.trust,
+            profiles=stores.profiles,
+            clock=self.clock,
+            ids=fresh_id,
+            settle=settle,
+        )
 
     def close(self) -> None:
         """Stop the threads of the online path and close the stores."""

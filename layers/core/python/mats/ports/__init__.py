@@ -28,6 +28,7 @@ from mats.ports.operations import (
 from mats.ports.queue import Change, DeadLetter, QueuedChange, QueueDepth, QueueMonitor
 from mats.ports.search import CandidateIndex, Generations, Hit, SearchIndex, Target
 from mats.ports.stores import (
+    GUARD_DAYS,
     ConditionalRegistry,
     Item,
     ListedProfile,
@@ -42,6 +43,7 @@ from mats.ports.stores import (
 )
 
 __all__ = [
+    "GUARD_DAYS",
     "NO_DIMENSIONS",
     "NO_LABELS",
     "OFF",

@@ -82,6 +82,10 @@ class TrustBook(Protocol):
         """Assign trust to an id, registered or not; None withdraws it."""
 
 
+GUARD_DAYS = 8
+"""A day more than tombstones stay in the index, so that nothing there outlives the profile's revision number."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stored:
     """A profile and its vector, as stored."""
@@ -108,6 +112,15 @@ class ProfileStore(Protocol):
 
     def versions(self, id: Id) -> Sequence[Profile]:
         """The earlier revisions of a profile, oldest first."""
+
+    def erase(self, id: Id) -> int:
+        """Delete the earlier revisions, and let the current one, a tombstone, expire; the number of revisions deleted.
+
+        The tombstone stays for GUARD_DAYS: until then a run that still holds the content cannot write it.
+
+        Raises:
+            DependencyFailed: the current revision is no tombstone; or the store did not answer, and repeating resumes.
+        """
 
     def ids(self, *, after: Id | None = None) -> Iterator[Id]:
         """As `Registry.ids`; tombstones are included."""

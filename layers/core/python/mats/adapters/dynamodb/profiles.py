@@ -18,8 +18,9 @@ from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.dynamodb.values import Row, from_row, to_row
 from mats.adapters.retention import FOR_EVER, Retention
 from mats.domain.capability import Id, parts
-from mats.domain.profile import Profile
-from mats.ports import Stored, Vector
+from mats.domain.errors import DependencyFailed
+from mats.domain.profile import Profile, Status
+from mats.ports import GUARD_DAYS, Stored, Vector
 
 _VERSIONS = "versions#"
 _NOT_FIELDS = ("row", "vector", "id", "expires_at")
@@ -92,6 +93,31 @@ class DynamoProfiles:
         kept = [_parse_version(row) for row in rows if from_row(row).get("expires_at", now + 1) > now]
         return [version for version in kept if current is None or version.rev < current.profile.rev]
 
+    def erase(self, id: Id) -> int:
+        if self.get([id]):
+            self._let_expire(id)
+        rows = self._version_rows(id)
+        self.tables.map(lambda row: self.tables.ask(self.table, "delete_item", Key=_row_key(row)), rows)
+        return len(rows)
+
+    def _let_expire(self, id: Id) -> None:
+        """Mark the current row, a tombstone, for DynamoDB to delete; writing it again takes the mark away."""
+        try:
+            self.tables.ask(
+                self.table,
+                "update_item",
+                Key=_key(id),
+                UpdateExpression="SET expires_at = :expiry",
+                ConditionExpression="#status = :deleted",
+                ExpressionAttributeNames={"#status": "status"},
+                ExpressionAttributeValues={
+                    ":expiry": {"N": str(self.retention.in_days(GUARD_DAYS))},
+                    ":deleted": {"S": Status.DELETED},
+                },
+            )
+        except ClientError as error:
+            raise DependencyFailed(f"{id} has been written again; erase it again if it has to go") from error
+
     def _version_rows(self, id: Id) -> list[Row]:
         rows = self.tables.all_rows(
             self.table,
@@ -135,6 +161,10 @@ def _id(row: Row) -> Id:
 def _version_key(id: Id, rev: int) -> dict[str, Any]:
     digest = hashlib.sha256(id.encode()).hexdigest()
     return {"namespace": {"S": f"{_VERSIONS}{digest}"}, "name": {"S": f"{rev:010d}"}}
+
+
+def _row_key(row: Row) -> dict[str, Any]:
+    return {name: row[name] for name in ("namespace", "name")}
 
 
 def _parse_row(row: Row) -> Stored:

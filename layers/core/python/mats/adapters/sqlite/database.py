@@ -15,9 +15,12 @@ from mats.domain.errors import DependencyFailed, StorageUnusable
 _BUSY_MS = 10_000
 _PAUSE_S = 0.01
 _CACHE_KIB = 4_096
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Of schema.sql, stored in the file as its `user_version`."""
-_NEW_COLUMNS = {3: "ALTER TABLE profile_versions ADD COLUMN expires_at INTEGER;"}
+_NEW_COLUMNS = {
+    3: "ALTER TABLE profile_versions ADD COLUMN expires_at INTEGER;",
+    4: "ALTER TABLE profiles ADD COLUMN expires_at INTEGER;",
+}
 """By the version that has them; a new file has them from the start."""
 
 

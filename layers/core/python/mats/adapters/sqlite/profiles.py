@@ -8,8 +8,9 @@ from mats.adapters.retention import FOR_EVER, Retention
 from mats.adapters.sqlite.database import Database, Watch
 from mats.adapters.sqlite.registry import IN, as_json
 from mats.domain.capability import Id
-from mats.domain.profile import Profile
-from mats.ports import ListedProfile, ProfileChanges, Stored, Vector
+from mats.domain.errors import DependencyFailed
+from mats.domain.profile import Profile, Status
+from mats.ports import GUARD_DAYS, ListedProfile, ProfileChanges, Stored, Vector
 
 
 def to_blob(vector: Vector | None) -> bytes | None:
@@ -35,7 +36,8 @@ class SqliteProfiles:
     def save(self, changes: Sequence[Stored]) -> Collection[Id]:
         superseded: list[Id] = []
         with self.database.writing() as connection:
-            connection.execute("DELETE FROM profile_versions WHERE expires_at <= ?", (self.retention.now(),))
+            for table in ("profile_versions", "profiles"):
+                connection.execute(f"DELETE FROM {table} WHERE expires_at <= ?", (self.retention.now(),))
             for profile, blob in ((change.profile, to_blob(change.vector)) for change in changes):
                 before = connection.execute("SELECT rev FROM profiles WHERE id = ?", (profile.id,)).fetchone()
                 if (before[0] if before else 0) != profile.rev - 1:
@@ -64,6 +66,15 @@ class SqliteProfiles:
         query = "SELECT body FROM profile_versions WHERE id = ? AND coalesce(expires_at > ?, TRUE) ORDER BY rev"
         rows = self.database.rows(query, (id, self.retention.now()))
         return [Profile.model_validate_json(body) for (body,) in rows]
+
+    def erase(self, id: Id) -> int:
+        with self.database.writing() as connection:
+            row = connection.execute("SELECT status FROM profiles WHERE id = ?", (id,)).fetchone()
+            if row and row[0] != Status.DELETED:
+                raise DependencyFailed(f"{id} has been written again; erase it again if it has to go")
+            expiry = self.retention.in_days(GUARD_DAYS)
+            connection.execute("UPDATE profiles SET expires_at = ? WHERE id = ?", (expiry, id))
+            return connection.execute("DELETE FROM profile_versions WHERE id = ?", (id,)).rowcount
 
     def ids(self, *, after: Id | None = None) -> Iterator[Id]:
         rows = self.database.rows("SELECT id FROM profiles WHERE id > ? ORDER BY id", (after or "",))

@@ -71,6 +71,11 @@ class SqliteQueue:
                     "UPDATE events SET holder = NULL, due = 0 WHERE holder = ?", [(holder,) for holder in ended]
                 )
 
+    def forget(self, id: Id) -> None:
+        """Delete every change of a capability, dead letters included."""
+        with self.database.writing() as connection:
+            connection.execute("DELETE FROM events WHERE id = ?", (id,))
+
     def has_unfinished(self, id: Id) -> bool:
         return bool(self.database.rows("SELECT 1 FROM events WHERE id = ? LIMIT 1", (id,)))
 

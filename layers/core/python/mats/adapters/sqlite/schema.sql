@@ -17,8 +17,10 @@ CREATE INDEX IF NOT EXISTS events_due ON events (due) WHERE dead IS NULL;
 -- Profiles, the source of truth of the index, and their earlier revisions.
 CREATE TABLE IF NOT EXISTS profiles (
     id TEXT PRIMARY KEY, rev INTEGER NOT NULL, indexed_rev INTEGER NOT NULL, status TEXT NOT NULL,
-    body TEXT NOT NULL, vector BLOB
+    body TEXT NOT NULL, vector BLOB,
+    expires_at INTEGER  -- since version 4: of the tombstone of an erased capability
 );
+CREATE INDEX IF NOT EXISTS profiles_expiry ON profiles (expires_at) WHERE expires_at IS NOT NULL;
 CREATE TABLE IF NOT EXISTS profile_versions (
     id TEXT NOT NULL, rev INTEGER NOT NULL, body TEXT NOT NULL,
     expires_at INTEGER,  -- since version 3: seconds since 1970; NULL: never

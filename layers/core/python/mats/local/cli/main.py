@@ -11,6 +11,7 @@ import typer
 from mats import __version__
 from mats.local.cli import dataset
 from mats.local.cli.enrich import enrich
+from mats.local.cli.erase import erase
 from mats.local.cli.evaluation import evaluate, experiment, gate, report
 from mats.local.cli.import_ import import_
 from mats.local.cli.mcp import mcp
@@ -53,8 +54,8 @@ def _common(
 
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
-    serve, search, mcp, add, remove, trust, import_, preview, reconcile, reindex, backfill, switch, enrich, show, stats,
-    replay, evaluate, experiment, gate, report,
+    serve, search, mcp, add, remove, trust, import_, preview, reconcile, reindex, backfill, switch, enrich, erase, show,
+    stats, replay, evaluate, experiment, gate, report,
 )  # fmt: skip
 for command in _COMMANDS:
     app.command(command.__name__.removesuffix("_"))(command)
