@@ -74,11 +74,16 @@ def tables(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> T
     return Tables()
 
 
+ENGINES = {"aws": ("2.19", "opensearch_url"), "aws, OpenSearch 3": ("3.5", "opensearch3_url")}
+"""Versions and fixtures of real OpenSearch nodes."""
+IN_AWS = [pytest.param(name, marks=pytest.mark.server) for name in ENGINES]
+
+
 @pytest.fixture
-def domain(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Domain:
-    """A client of a real OpenSearch node."""
+def domain_on(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Domain]:
+    """Makes a client of a node of ENGINES."""
     credentials(monkeypatch)
-    return Domain(request.getfixturevalue("opensearch_url"), read_s=10)
+    return lambda engine: Domain(request.getfixturevalue(ENGINES[engine][1]), read_s=10)
 
 
 @pytest.fixture(params=["memory", "sqlite", pytest.param("aws", marks=pytest.mark.server)])
@@ -157,16 +162,20 @@ def aging(make: Making, request: pytest.FixtureRequest) -> Aging:
     return Aging(profiles, clock)
 
 
-@pytest.fixture
-def index(make: Making, request: pytest.FixtureRequest) -> SearchIndex:
-    def in_opensearch() -> object:
-        domain, name, encoder = request.getfixturevalue("domain"), f"contract-{next(_numbers)}", FakeEncoder()
-        domain.create(name, index_body(encoder.dimension, aliases=[write_alias(name)], replicas="0-1", refresh="-1"))
-        request.addfinalizer(lambda: domain.drop(name))
-        targets = [Target(name, encoder.name)]
-        return OpenSearchIndex(domain, lambda: targets, encoder=encoder.name, read=name, refresh="true")
-
-    return make(MemoryIndex, lambda db: SqliteIndex(db, encoder=FakeEncoder().name), in_opensearch)
+@pytest.fixture(params=["memory", "sqlite", *IN_AWS])
+def index(request: pytest.FixtureRequest) -> SearchIndex:
+    encoder = FakeEncoder()
+    if request.param == "memory":
+        return MemoryIndex()
+    if request.param == "sqlite":
+        return SqliteIndex(request.getfixturevalue("database"), encoder=encoder.name)
+    domain, name = request.getfixturevalue("domain_on")(request.param), f"contract-{next(_numbers)}"
+    domain.create(name, index_body(encoder.dimension, aliases=[write_alias(name)], replicas="0-1", refresh="-1"))
+    request.addfinalizer(lambda: domain.drop(name))  # noqa: PT021 - the others have nothing to drop
+    targets = [Target(name, encoder.name)]
+    return OpenSearchIndex(
+        domain, lambda: targets, encoder=encoder.name, read=name, refresh="true", engine=ENGINES[request.param][0]
+    )
 
 
 @dataclass(frozen=True)
@@ -188,14 +197,14 @@ class Renewable:
         return Reindex(profiles=self.profiles, generations=self.generations, page=4)
 
 
-@pytest.fixture(params=["sqlite", pytest.param("aws", marks=pytest.mark.server)])
+@pytest.fixture(params=["sqlite", *IN_AWS])
 def renewable(request: pytest.FixtureRequest) -> Renewable:
     encoder = FakeEncoder()
     if request.param == "sqlite":
         database = request.getfixturevalue("database")
         index = SqliteIndex(database, encoder=encoder.name)
         return Renewable(SqliteProfiles(database), index, SqliteGenerations(database, index.name))
-    domain, tables = request.getfixturevalue("domain"), request.getfixturevalue("tables")
+    domain, tables = request.getfixturevalue("domain_on")(request.param), request.getfixturevalue("tables")
     profiles = DynamoProfiles(tables, a_table(tables))
     generations = OpenSearchGenerations(
         domain=domain, targets=DynamoTargets(tables, profiles.table), encoder=encoder.name,

@@ -9,6 +9,7 @@ from mats.domain.query import Filter
 from mats.evaluation.systems.keyword_search import PlainBm25
 from mats.ports import SearchIndex, Stored
 from tests.builders import a_profile, a_registration
+from tests.contract.conftest import IN_AWS
 
 DOCUMENTS, QUERIES = 150, 40
 AGREEMENT = 0.95
@@ -26,7 +27,7 @@ def descriptions(chance: random.Random) -> list[str]:
     return [" ".join(chance.choices(VOCABULARY, weights, k=chance.randint(6, 24))) for _ in range(DOCUMENTS)]
 
 
-@pytest.mark.parametrize("adapter", ["sqlite", pytest.param("aws", marks=pytest.mark.server)], indirect=True)
+@pytest.mark.parametrize("index", ["sqlite", *IN_AWS], indirect=True)
 def test_an_index_ranks_as_plain_bm25_does(index: SearchIndex):
     chance = random.Random(7)
     texts = descriptions(chance)

@@ -1,6 +1,6 @@
 """The servers that suites share: each starts when a test first asks for it, once per run, and stops at its end.
 
-`tests/conftest.py` brings them in: `from tests.servers.fixtures import dynamodb_url, opensearch_url  # noqa: F401`.
+`tests/conftest.py` brings them in by importing each.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import pytest
 
 from tests.servers.dynamodb import DynamoDBLocal
 from tests.servers.jvm import JavaServer
-from tests.servers.opensearch import OpenSearchNode
+from tests.servers.opensearch import OpenSearch3Node, OpenSearchNode
 
 _AS_DEPLOYED = {"rest.action.multi.allow_explicit_index": "false", "action.auto_create_index": "true"}
 """The first is how our stacks set a domain, the second how every domain comes."""
@@ -19,6 +19,12 @@ _AS_DEPLOYED = {"rest.action.multi.allow_explicit_index": "false", "action.auto_
 def opensearch_url() -> Iterator[str]:
     """Where an OpenSearch node listens; suites keep apart by the names of their indices."""
     yield from _url(OpenSearchNode(settings=_AS_DEPLOYED))
+
+
+@pytest.fixture(scope="session")
+def opensearch3_url() -> Iterator[str]:
+    """The same for the next major version of OpenSearch."""
+    yield from _url(OpenSearch3Node(settings=_AS_DEPLOYED))
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """A server in a Java process of ours, for as long as it is entered."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -31,6 +32,8 @@ class JavaServer:
 
     name: str
     main: str
+    release = 17
+    """Of the virtual machine, at least."""
 
     def __init__(self, *, port: int = 0, java_options: Sequence[str] = ("-Xmx512m",)) -> None:
         self._port, self._java_options = port, java_options
@@ -43,7 +46,13 @@ class JavaServer:
     @classmethod
     def missing(cls) -> str | None:
         """What this machine lacks to run it, in words."""
+        if maven.virtual_machine(cls.release) is None:
+            return f"Java {cls.release} (make test-servers installs one)"
         return maven.missing(cls.name)
+
+    def classpath(self, home: Path) -> list[str]:
+        """Folders of classes and jars."""
+        return [str(home), f"{home}/lib/*"]
 
     def arguments(self, home: Path, folder: Path) -> list[str]:
         """The launcher's arguments before the port."""
@@ -57,8 +66,9 @@ class JavaServer:
         home = maven.assembled(self.name)
         self.folder = Path(tempfile.mkdtemp(prefix=f"mats-{self.name}-"))
         command = [
-            "java", *self._java_options, "-XX:-UsePerfData", f"-Djava.io.tmpdir={self.folder}",
-            f"-Djava.library.path={home}/lib", "-cp", f"{home}:{home}/lib/*", self.main,
+            maven.virtual_machine(self.release) or "java",
+            *self._java_options, "-XX:-UsePerfData", f"-Djava.io.tmpdir={self.folder}",
+            f"-Djava.library.path={home}/lib", "-cp", os.pathsep.join(self.classpath(home)), self.main,
             *self.arguments(home, self.folder), str(self._port), *self.options(),
         ]  # fmt: skip
         self.log = self.folder / "log"

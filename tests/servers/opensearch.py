@@ -1,23 +1,29 @@
-"""A real OpenSearch 2.19.1 node with k-NN on loopback."""
+"""Real OpenSearch nodes with k-NN on loopback."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 from urllib.request import urlopen
 
+from tests.servers import maven
 from tests.servers.jvm import JavaServer, serve
 
 
 class OpenSearchNode(JavaServer):
-    """Made for a quick start; a benchmark gives it `heap="2g", collector="G1", quick=False`.
+    """A node of version 2.19.1.
 
-    `settings` are settings of the node, such as {"indices.query.bool.max_clause_count": "4096"}.
+    Made for a quick start; a benchmark gives it `heap="2g", collector="G1", quick=False`.
+
+    `settings` are settings of the node, such as {"indices.query.bool.max_clause_count": "4096"}; `kept` is a folder
+    for its data that stays.
     No write makes an index by itself. Vectors need `"engine": "lucene"`: Maven lacks the native library of the other.
     """
 
     name = "opensearch"
     main = "OpenSearchNode"
+    locales: Sequence[str] = ()
+    """Options of the virtual machine."""
 
     def __init__(
         self,
@@ -27,18 +33,19 @@ class OpenSearchNode(JavaServer):
         collector: str = "Serial",
         quick: bool = True,
         settings: Mapping[str, str] | None = None,
+        kept: Path | None = None,
     ) -> None:
         options = [
             f"-Xms{heap}", f"-Xmx{heap}", f"-XX:+Use{collector}GC", *(["-XX:TieredStopAtLevel=1"] if quick else []),
             "-Dfile.encoding=UTF-8", "-Djava.awt.headless=true", "-Dlog4j.shutdownHookEnabled=false",
-            "-Dlog4j2.disable.jmx=true",
+            "-Dlog4j2.disable.jmx=true", *self.locales,
         ]  # fmt: skip
         super().__init__(port=port, java_options=options)
-        self._settings = dict(settings or {})
+        self._settings, self._kept = dict(settings or {}), kept
 
     def arguments(self, home: Path, folder: Path) -> list[str]:
         """Where it is, and where its data goes."""
-        return [str(home), str(folder)]
+        return [str(home), str(self._kept or folder)]
 
     def options(self) -> list[str]:
         """Settings of the node."""
@@ -49,6 +56,23 @@ class OpenSearchNode(JavaServer):
         with urlopen(f"{self.url}/_cluster/health?wait_for_status=yellow&timeout=60s") as health:
             health.read()
         return self
+
+
+class OpenSearch3Node(OpenSearchNode):
+    """A node of the next major version, 3.5.0: the newest whose k-NN plugin Maven has."""
+
+    name = "opensearch3"
+    release = 21
+    locales = ("-Djava.locale.providers=SPI,CLDR",)  # finds ThaiWords.java
+
+    @classmethod
+    def missing(cls) -> str | None:
+        """What this machine lacks to run it, in words."""
+        return super().missing() or OpenSearchNode.missing()
+
+    def classpath(self, home: Path) -> list[str]:
+        """With the launcher of the earlier version, which a compiler older than 21 can build."""
+        return [*super().classpath(home), str(maven.assembled(OpenSearchNode.name))]
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """Every setting: its environment variable, its default and its meaning. Nothing else reads the environment."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -57,6 +58,9 @@ class Settings:
     index_endpoint: str = _setting(
         "MATS_INDEX_ENDPOINT", "", "address of the OpenSearch domain; set by the stacks, selects the system in AWS"
     )
+    index_engine: str = _setting(
+        "MATS_INDEX_ENGINE", "2.19", "version of the domain's OpenSearch, on which the scale of its scores depends"
+    )
     registry_table: str = _setting("MATS_REGISTRY_TABLE", "", "DynamoDB table of registrations")
     trust_table: str = _setting("MATS_TRUST_TABLE", "", "DynamoDB table of trust")
     profiles_table: str = _setting("MATS_PROFILES_TABLE", "", "DynamoDB table of profiles")
@@ -98,6 +102,8 @@ class Settings:
             faults.append(
                 f"MATS_INDEX_ENDPOINT must be an https address (http on loopback only), not {self.index_endpoint!r}"
             )
+        if not re.fullmatch(r"\d+\.\d+", self.index_engine):
+            faults.append(f"MATS_INDEX_ENGINE must be a version such as 2.19, not {self.index_engine!r}")
         tables = (self.registry_table, self.trust_table, self.profiles_table)
         if any(tables) and not (all(tables) and self.index_endpoint):
             faults.append(

@@ -83,7 +83,13 @@ class CloudStores:
     @cached_property
     def index(self) -> OpenSearchIndex:
         """Reads the generations only when it writes."""
-        return OpenSearchIndex(self._domain, self._writable, self._restore, encoder=self._models.encoder_name)
+        return OpenSearchIndex(
+            self._domain,
+            self._writable,
+            self._restore,
+            encoder=self._models.encoder_name,
+            engine=self._settings.index_engine,
+        )
 
     @cached_property
     def generations(self) -> "OpenSearchGenerations":

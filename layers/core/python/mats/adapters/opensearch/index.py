@@ -49,6 +49,8 @@ class OpenSearchIndex:
     read: str = ALIAS
     refresh: str = "false"
     """`true`: searches see a write at once; otherwise within a second, without a wait in the write."""
+    engine: str = "2.19"
+    """Version of OpenSearch."""
 
     @property
     def name(self) -> str:
@@ -85,7 +87,7 @@ class OpenSearchIndex:
         if not terms:
             return []
         query = {"bool": {"must": mapping.any_word(terms), "filter": mapping.filter_clauses(admitted)}}
-        return _best([Hit(id, score) for id, score in self._search(query, depth + _SLACK)], depth)
+        return _best([Hit(id, score) for id, score in self._bm25(query, depth + _SLACK)], depth)
 
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
         """Approximate (HNSW)."""
@@ -98,7 +100,7 @@ class OpenSearchIndex:
         if not ids:
             return {}
         either = {"should": [mapping.any_word(terms)]} if terms else {}
-        return dict(self._search({"bool": {"filter": mapping.among(ids), **either}}, len(ids)))
+        return dict(self._bm25({"bool": {"filter": mapping.among(ids), **either}}, len(ids)))
 
     def cosine_of(self, vector: Vector, ids: Collection[Id]) -> Mapping[Id, float]:
         """Exact, because k is the number of ids."""
@@ -165,6 +167,10 @@ class OpenSearchIndex:
             self.domain.delete_where(target.name, {"bool": {"filter": clauses}})
         if targets:
             time.sleep(_GUARDED_S)
+
+    def _bm25(self, query: Mapping[str, Any], size: int) -> list[tuple[Id, float]]:
+        factor = mapping.bm25_factor(self.engine)
+        return [(id, score * factor) for id, score in self._search(query, size)]
 
     def _search(self, query: Mapping[str, Any], size: int) -> list[tuple[Id, float]]:
         """Ids and scores, best first; empty if there is no index."""

@@ -164,6 +164,11 @@ def among(ids: Collection[Id]) -> list[dict[str, Any]]:
     return [{"term": {"findable": True}}, {"terms": {"id": list(ids)}}]
 
 
+def bm25_factor(engine: str) -> float:
+    """Factor that makes a BM25 score of this version one of OpenSearch 2; later ones leave out the constant k1 + 1."""
+    return 1.0 if int(engine.partition(".")[0]) < 3 else _K1 * _TIMES_WEIGHT + 1
+
+
 def cosine(score: float) -> float:
     """The cosine behind a score of Lucene's k-NN, (1 + cosine) / 2."""
     return max(-1.0, min(1.0, 2 * score - 1))
