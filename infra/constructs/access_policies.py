@@ -13,11 +13,18 @@ from infra.constructs.event_path import EventPath
 from infra.constructs.maintenance_machine import MaintenanceMachine
 from infra.constructs.model_access import ModelAccess
 from infra.constructs.nag import HERE, accept_wildcards
-from infra.constructs.search_domain import SearchDomain
+from infra.constructs.search_domain import Calls, SearchDomain
 from infra.constructs.tables import MatsTables
 
 TAGS = ("mats-namespace", *(f"mats-namespace-{n}" for n in range(2, 6)))
 """Principal tags that hold an owner's namespaces, one in each; the first one makes an owner."""
+MEND: Calls = {
+    **{f"es:ESHttp{method}": ["*"] for method in ("Get", "Head")},
+    **{f"es:ESHttp{method}": ["capabilities*"] for method in ("Put", "Delete")},
+    "es:ESHttpPost": ["capabilities*", "_aliases"],
+}
+"""Calls of operators: look at the whole domain; change our indices, but no settings, templates, scripts or snapshots of
+the cluster."""
 _NONE = "~"
 """Stands for a tag that a principal lacks; no namespace can have this name."""
 _READ = ("GetItem", "BatchGetItem", "Query")
@@ -74,9 +81,8 @@ class AccessPolicies(Construct):
         )
 
     def _accept_operators(self, domain: SearchDomain, maintenance: MaintenanceMachine) -> None:
-        domain.accept_paths(
-            self.operators, ["*"], "Operators may look at and mend every index; OpenSearch keeps nothing else"
-        )
+        domain.accept_paths(self.operators, ["*"], "Operators may look at everything, which GET and HEAD do not change")
+        domain.accept_paths(self.operators, ["capabilities*"], "Operators may mend every index of ours")
         accept_wildcards(
             self.operators, [f"arn:<AWS::Partition>:events:{HERE}:replay/*"], "A replay is named by whoever starts it"
         )
@@ -128,9 +134,9 @@ def _repairs(path: EventPath, domain: SearchDomain) -> list[iam.PolicyStatement]
         _sqs(("SendMessage",), [path.queue.queue_arn]),
         iam.PolicyStatement(actions=["pipes:DescribePipe", "pipes:StartPipe", "pipes:StopPipe"], resources=running),
         iam.PolicyStatement(actions=["events:PutEvents"], resources=[path.bus.event_bus_arn]),
-        iam.PolicyStatement(
-            actions=[f"es:ESHttp{method}" for method in ("Get", "Head", "Post", "Put", "Delete")],
-            resources=[f"{domain.arn}/*"],
+        *(
+            iam.PolicyStatement(actions=[action], resources=[f"{domain.arn}/{path}" for path in paths])
+            for action, paths in MEND.items()
         ),
     ]
 

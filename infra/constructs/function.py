@@ -135,6 +135,7 @@ def common(context: Context, models: ModelAccess) -> Settings:
         rerank_model=models.id_of(context.rerank_model),
         writer_model=models.id_of(context.writer_model),
         index_endpoint=_STAND_IN,
+        index_engine=context.engine_version,
     )
 
 

@@ -51,7 +51,7 @@ class SearchDomain(Construct):
             self,
             "Domain",
             domain_name=self.name,
-            version=opensearch.EngineVersion.open_search("2.19"),
+            version=opensearch.EngineVersion.open_search(context.engine_version),
             capacity=opensearch.CapacityConfig(
                 data_nodes=chosen.nodes,
                 data_node_instance_type=chosen.node,

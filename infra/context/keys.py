@@ -48,6 +48,11 @@ class Context:
     instance_type: str = _key("", "OpenSearch instance type of the data nodes, such as `r7g.xlarge.search`")
     instance_count: int = _key(0, "number of data nodes: 1, or a multiple of the three zones")
     storage_gb: int = _key(0, "storage of each data node in GB, 10 to 16,000")
+    engine_version: str = _key(
+        Settings().index_engine,
+        "version of OpenSearch; a later one upgrades the domain in place, and there is no way back",
+        choices=("2.19", "3.1", "3.3", "3.5", "3.7"),
+    )
     enrichment_concurrency: int = _key(0, "batches of changes that are enriched at once, 2 to 1,000; default 2 or 10")
     discovery_concurrency: int = _key(
         0, "reserved concurrency of the discovery function: it has these, and no more; 0: it shares the account's"

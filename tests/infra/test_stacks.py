@@ -66,7 +66,7 @@ CONTEXTS = {
     "trial, console": SIGN_IN,
     "production, console": {**PRODUCTION, **SIGN_IN, **HOST},
     "trial, a VPC and a key of one's own": {**OWN_VPC, **OWN_KEY, "api_log_role": "keep"},
-    "production, bigger": {**PRODUCTION, **BIGGER},
+    "production, bigger": {**PRODUCTION, **BIGGER, "engine_version": "3.5"},
 }
 OF_THE_CDK = "Custom"
 """How the ids of functions begin that the CDK brings and runs at deployment only."""
@@ -161,12 +161,16 @@ def test_each_function_invokes_exactly_its_two_models(trial: Deployment, name: s
 
 def test_through_a_profile_the_models_behind_it_answer_to_it_alone():
     deployed = deployment(inference_profile="eu")
-    allowed = allows(deployed, "discovery")
     profile = f"arn:aws:bedrock:{deployed.region}:{deployed.account}:inference-profile/eu.amazon.nova-micro-v1:0"
     model = "arn:aws:bedrock:eu-north-1::foundation-model/amazon.nova-micro-v1:0"
-    assert iam.allowed(allowed, "bedrock:InvokeModel", profile)
-    assert iam.allowed(allowed, "bedrock:InvokeModel", model, {"bedrock:InferenceProfileArn": profile})
-    assert not iam.allowed(allowed, "bedrock:InvokeModel", model, {"bedrock:InferenceProfileArn": "another"})
+    assert iam.allowed(allows(deployed, "discovery"), "bedrock:InvokeModel", profile)
+    writer, its_profile = (arn.replace("micro", "lite") for arn in (model, profile))
+    for allowed, behind, through in (
+        (allows(deployed, "discovery"), model, profile),
+        (people(deployed, "Operators"), writer, its_profile),
+    ):
+        assert iam.allowed(allowed, "bedrock:InvokeModel", behind, {"bedrock:InferenceProfileArn": through})
+        assert not iam.allowed(allowed, "bedrock:InvokeModel", behind, {"bedrock:InferenceProfileArn": "another"})
 
 
 def test_without_a_rerank_model_discovery_may_only_encode():
@@ -489,11 +493,22 @@ def test_only_changes_go_to_enrichment_so_that_it_does_not_hear_itself(trial: De
 
 def test_the_index_is_encrypted_at_rest_between_nodes_and_on_the_way(any_deployment: Deployment):
     domain = any_deployment.one("AWS::OpenSearchService::Domain")
-    assert domain["EngineVersion"] == "OpenSearch_2.19"
     assert domain["EncryptionAtRestOptions"]["Enabled"]
     assert domain["NodeToNodeEncryptionOptions"]["Enabled"]
     assert domain["DomainEndpointOptions"]["EnforceHTTPS"]
     assert "TLS-1-2" in domain["DomainEndpointOptions"]["TLSSecurityPolicy"]
+
+
+def test_another_engine_upgrades_the_domain_and_the_functions_know_its_scores():
+    for version in ("2.19", "3.5"):
+        deployed = deployment(engine_version=version)
+        domain = deployed.one("AWS::OpenSearchService::Domain")
+        assert domain["EngineVersion"] == f"OpenSearch_{version}"
+        variables = function(deployed, "discovery")["Environment"]["Variables"]
+        assert Settings.from_env(variables).index_engine == version
+    made = templates()["mats"]["Resources"].values()
+    (policy,) = [one["UpdatePolicy"] for one in made if one["Type"] == "AWS::OpenSearchService::Domain"]
+    assert policy == {"EnableVersionUpgrade": True}
 
 
 def test_the_index_knows_the_roles_of_the_functions_and_nobody_else(any_deployment: Deployment):

@@ -38,6 +38,7 @@ SWITCHES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "a topic of one's own": ({}, {"alarm_topic_arn": "arn:aws:sns:eu-west-1:123456789012:on-call"}),
     "a trial becomes production": ({}, PRODUCTION),
     "more capacity": (PRODUCTION, {**PRODUCTION, "instance_count": "6", "storage_gb": "500", "throttle_rate": "900"}),
+    "the next engine": ({}, {"engine_version": "3.5"}),
     "logs are kept longer": ({}, {"log_retention_days": "365", "log_queries": "hash"}),
     "no models": ({}, {"rerank_model": "none", "writer_model": "none"}),
     "through an inference profile": ({}, {"inference_profile": "eu"}),

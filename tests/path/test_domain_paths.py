@@ -23,14 +23,21 @@ def node(servers: Servers) -> Iterator[Node]:
         yield node
 
 
-def test_discovery_can_change_nothing(node: Node):
+@pytest.fixture(params=["opensearch_url", "opensearch3_url"], ids=["OpenSearch 2.19", "OpenSearch 3.5"])
+def any_node(servers: Servers, request: pytest.FixtureRequest) -> Iterator[Node]:
+    """`servers` makes sure that there is a CDK."""
+    with closing(Node(request.getfixturevalue(request.param))) as node:
+        yield node
+
+
+def test_discovery_can_change_nothing(any_node: Node):
     allowed = allowed_to("Discovery")
     assert {"/capabilities/_search", "/capabilities/_mget"} < {each.path for each in allowed}
-    assert node.changes(allowed) == {}
+    assert any_node.changes(allowed) == {}
 
 
-def test_enrichment_can_write_documents_and_make_indices_and_nothing_else(node: Node):
-    changes = node.changes(allowed_to("Enrichment"))
+def test_enrichment_can_write_documents_and_make_indices_and_nothing_else(any_node: Node):
+    changes = any_node.changes(allowed_to("Enrichment"))
     assert changes.pop(Request("POST", "/capabilities-1-write/_bulk")) == {"documents of capabilities-1"}
     assert changes.pop(Request("PUT", "/capabilities-3")) == {"index capabilities-3"}
     for (method, path), parts in changes.items():

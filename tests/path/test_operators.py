@@ -1,0 +1,71 @@
+"""The commands of operators against what their policy allows."""
+
+from pathlib import Path
+
+import pytest
+
+from mats.adapters.opensearch import generations
+from tests.command import Mats
+from tests.infra.synth import deployment
+from tests.path.world import World, item
+from tests.servers import iam
+from tests.servers.recorder import Account, Recorder
+
+pytestmark = pytest.mark.server
+
+
+def operators() -> list[iam.Statement]:
+    deployed = deployment()
+    policy = deployed.one("AWS::IAM::ManagedPolicy", "PeopleOperators")["PolicyDocument"]
+    return list(policy["Statement"])
+
+
+def test_repair_and_reindex_are_allowed(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(generations.time, "sleep", lambda _: None)
+    for name in ("refund_payment", "send_invoice"):
+        world.put(item(name, "Does what its name says."))
+    world.settle()
+    enrichment = world.deployment.one("AWS::Lambda::Function", "Enrichment")
+    with Recorder(
+        dynamodb=world.servers.dynamodb,
+        opensearch=world.servers.opensearch,
+        bedrock=world.bedrock.url,
+        account=Account.of(world.deployment),
+    ) as recorder:
+        environment = {
+            **enrichment["Environment"]["Variables"],
+            **recorder.environment(),
+            "MATS_INDEX_ENDPOINT": recorder.url("opensearch"),
+            "AWS_REGION": world.deployment.region,
+        }
+        mats = Mats(tmp_path / "home", encoder=environment["MATS_ENCODER"])
+        for command in ("reconcile", "reindex", "reindex --rollback", "reindex", "reindex --retire", "reconcile"):
+            ran = mats(*command.split(), **environment)
+            assert ran.code == 0, ran.err
+        assert recorder.refused(operators()) == []
+        asked = {(call.method, call.path) for call in recorder.calls if call.service == "opensearch"}
+    assert {("POST", "/_aliases"), ("PUT", "/capabilities-2"), ("DELETE", "/capabilities-1")} <= asked
+    assert {entry["id"] for entry in world.indexed()} == {"com.acme/refund_payment", "com.acme/send_invoice"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "expected"),
+    [
+        ("Get", "_cluster/health", True),
+        ("Get", "_cat/indices", True),
+        ("Delete", "capabilities-1", True),
+        ("Put", "capabilities-1/_settings", True),
+        ("Put", "_cluster/settings", False),
+        ("Put", "_template/capabilities", False),
+        ("Put", "_scripts/x", False),
+        ("Post", "_reindex", False),
+        ("Post", "_snapshot/cs-automated/x/_restore", False),
+        ("Delete", "_snapshot/cs-automated/x", False),
+        ("Delete", ".kibana_1", False),
+        ("Delete", "_all", False),
+        ("Delete", "*", False),
+    ],
+)
+def test_operators_mend_our_indices_and_leave_the_cluster_alone(method: str, path: str, expected: bool):
+    domain = Account.of(deployment()).domain
+    assert iam.allowed(operators(), f"es:ESHttp{method}", f"{domain}/{path}") is expected
