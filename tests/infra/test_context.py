@@ -196,3 +196,20 @@ def test_a_region_refuses_models_it_cannot_invoke(region: str, given: dict[str, 
 )
 def test_a_region_takes_models_it_can_invoke(region: str, given: dict[str, object]):
     Context.parse(given).check_region(region)
+
+
+NOT_OF_THE_CONTEXT = {"key", "model_refused", "number_of_replicas", "request_id"}
+"""Names in the operators' pages that are spelled like keys: of a log, of a setting of an index, of a record."""
+
+
+@pytest.mark.parametrize("page", ["runbook.md", "aws.md"])
+def test_operators_are_told_to_turn_only_keys_that_exist(page: str):
+    """A key is spelled with an underscore, as in `storage_gb`, or with its value, as in `auth=jwt`."""
+    text = (ROOT / "docs" / page).read_text("utf-8")
+    code = re.findall(r"`([^`\n]+)`", text) + re.findall(r'CONTEXT="([^"]+)"', text)
+    named = {
+        found[1] for part in code for word in part.split() if (found := re.fullmatch(r"([a-z]+(?:_[a-z]+)*)=\S+", word))
+    }
+    named |= {part for part in code if re.fullmatch(r"[a-z]+(_[a-z]+)+", part)}
+    assert {"storage_gb", "auth"} <= named
+    assert named - {key.name for key in fields(Context)} <= NOT_OF_THE_CONTEXT
