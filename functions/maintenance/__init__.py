@@ -1,1 +1,1 @@
-"""The enrichment function."""
+"""The maintenance function."""

@@ -1,1 +1,1 @@
-"""The enrichment function."""
+"""The function that deletes old versions of discovery."""

@@ -74,7 +74,7 @@ def _verdicts(ours: OwnMetrics) -> cloudwatch.GraphWidget:
 
 
 def _degraded_share(ours: OwnMetrics) -> cloudwatch.GraphWidget:
-    labels = {"degraded": "any"} | {f"degraded{signal}": signal.lower() for signal in metrics.SIGNALS}
+    labels = {"degraded": "any"} | {f"degraded{part}": part.lower() for part in metrics.PARTS}
     answers = ours.discovery("Answers")
     shares = [
         metrics.share(name, ours.discovery(name[0].upper() + name[1:]), answers, label=label)

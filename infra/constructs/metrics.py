@@ -1,4 +1,4 @@
-"""OwnMetrics of alarms and dashboard: those that the functions write, and those of AWS."""
+"""Metrics of alarms and dashboard: those that the functions write, and those of AWS."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ FIVE_MINUTES = Duration.minutes(5)
 MINUTE = Duration.minutes(1)
 STAGES = ("Queue", "Encode", "Lexical", "Neural", "Fetch", "Rerank", "Measure")
 """Stages of an answer, each with a metric `<Stage>Ms`."""
-SIGNALS = ("Llm", "Neural", "Lexical", "Bm25")
-"""Signals an answer can lack, each with a metric `Degraded<Signal>`."""
+PARTS = ("Llm", "Neural", "Lexical", "Bm25", "Audiences")
+"""Parts an answer can lack, each with a metric `Degraded<Part>`."""
 VERDICTS = ("Match", "Weak", "None")
-OUTCOMES = ("Indexed", "Unchanged", "Deleted", "Superseded", "Waiting", "Rejected")
+OUTCOMES = ("Indexed", "Unchanged", "Deleted", "Superseded", "Waiting", "Rejected", "Refused", "Postponed")
 """Outcomes of a change, each a metric."""
 PIPE_RUNNING = "PipeRunning"
 

@@ -28,7 +28,7 @@ def _key(default: Any, meaning: str, *, choices: tuple[str, ...] = (), replaces:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The chosen options. Numbers of 0 and empty texts take the default of `size`.
+    """The chosen options. In the keys of `capacity`, 0 and an empty text stand for the default of `size`.
 
     Raises:
         ContextInvalid: with every fault.

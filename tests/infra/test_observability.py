@@ -24,13 +24,17 @@ from cdk_nag import AwsSolutionsChecks  # noqa: E402
 
 from infra import cost  # noqa: E402
 from infra.constructs import dashboard  # noqa: E402
+from infra.constructs import metrics as own  # noqa: E402
 from infra.constructs.metrics import OwnMetrics  # noqa: E402
 from infra.constructs.observability import Observability  # noqa: E402
 from infra.constructs.watched import Watched  # noqa: E402
 from infra.context import Context  # noqa: E402
 from infra.vendor import ROOT  # noqa: E402
+from mats.domain.outcome import Outcome  # noqa: E402
 from mats.domain.query import Query  # noqa: E402
+from mats.domain.usage import Usage  # noqa: E402
 from mats.edge import log  # noqa: E402
+from mats.edge import metrics as edge_metrics  # noqa: E402
 from mats.settings import Settings  # noqa: E402
 from tests.builders import a_profile  # noqa: E402
 from tests.unit.usecases.test_discover import discover_over, indexed  # noqa: E402
@@ -282,3 +286,11 @@ def _values(report: Any, key: str) -> Iterator[str]:
         yield report[key]
     for each in inner:
         yield from _values(each, key)
+
+
+def test_the_dashboard_knows_every_part_that_an_answer_can_lack_and_every_outcome_of_a_change():
+    parts = edge_metrics.answer_metrics(discover_over(indexed())(Query(query="anything")))
+    assert {name.removeprefix("Degraded") for name in parts if name.startswith("Degraded")} == {"", *own.PARTS}
+    outcomes = edge_metrics.batch_metrics([], Usage())
+    assert {*own.OUTCOMES} <= set(outcomes)
+    assert len(own.OUTCOMES) == len(Outcome)

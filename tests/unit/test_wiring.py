@@ -66,7 +66,7 @@ def test_the_local_system_refuses_settings_of_the_one_in_aws_and_makes_no_file(t
 
 def test_wiring_either_function_asks_nobody(offline):
     settings = in_aws(callers_table="callers", event_bus="mats", metrics="mats")
-    assert bootstrap.application(settings).audiences_of is not None
+    assert bootstrap.open_system(settings).application.audiences_of is not None
     assert bootstrap.change_processor(settings).spent() == {}
 
 
@@ -74,14 +74,14 @@ def test_wiring_with_models_on_bedrock_asks_nobody(offline):
     settings = Settings(
         index_endpoint=NOWHERE, encoder="amazon.titan-embed-text-v2:0", bedrock=True, region="us-east-1", **TABLES
     )
-    application = bootstrap.application(settings)
+    application = bootstrap.open_system(settings).application
     assert application.discover.retrieve.encoder is not None
     assert application.discover.rerank.reranker is not None
     assert bootstrap.change_processor(settings).enrich.maker.writer is not None
 
 
 def test_discovery_needs_no_tables(offline):
-    application = bootstrap.application(Settings(index_endpoint=NOWHERE, encoder="none"))
+    application = bootstrap.open_system(Settings(index_endpoint=NOWHERE, encoder="none")).application
     assert application.audiences_of is None
     assert application.discover.retrieve.index.name.startswith("opensearch")
 
@@ -97,14 +97,14 @@ def test_in_aws_answers_do_not_say_what_failed_inside_and_locally_they_do(offlin
 
 
 def test_metrics_are_written_where_there_is_a_namespace(offline, capsys):
-    assert isinstance(bootstrap.application(in_aws(metrics="mats")).metrics, CloudWatchMetrics)
-    bootstrap.application(in_aws()).metrics({})
+    assert isinstance(bootstrap.open_system(in_aws(metrics="mats")).application.metrics, CloudWatchMetrics)
+    bootstrap.open_system(in_aws()).application.metrics({})
     assert capsys.readouterr().out == ""
 
 
 def test_the_two_functions_measure_under_names_of_their_own(offline):
     settings = in_aws(metrics="mats")
-    assert bootstrap.application(settings).metrics == CloudWatchMetrics("mats", "discovery")
+    assert bootstrap.open_system(settings).application.metrics == CloudWatchMetrics("mats", "discovery")
     assert bootstrap.change_processor(settings).metrics == CloudWatchMetrics("mats", "enrichment")
 
 

@@ -1,4 +1,4 @@
-"""Wiring: the only production module that imports adapters."""
+"""Wiring: what runs in production reaches the adapters through this package."""
 
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,7 +14,6 @@ from mats.bootstrap.models import (
 )
 from mats.bootstrap.stores import Stores
 from mats.bootstrap.system import System
-from mats.edge.app import Application
 from mats.settings import Settings
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ __all__ = [
     "RERANKED",
     "AnySystem",
     "Calibration",
-    "application",
     "batch_bedrock",
     "bedrock",
     "change_processor",
@@ -55,11 +53,6 @@ def open_system(settings: Settings) -> AnySystem:
     from mats.bootstrap.local import local_system  # noqa: PLC0415 - sqlite3, which the functions in AWS do not need
 
     return local_system(settings)
-
-
-def application(settings: Settings) -> Application:
-    """The application of the discovery function."""
-    return open_system(settings).application
 
 
 def change_processor(settings: Settings) -> "ChangeProcessor":

@@ -4,7 +4,7 @@ import json
 import logging
 from dataclasses import dataclass
 
-from mats.bootstrap.models import resource
+from mats.bootstrap.models import packaged_text
 from mats.domain.ranking import Scale, Thresholds
 from mats.domain.trace import CalibrationSource
 
@@ -30,7 +30,7 @@ def load_calibration(index: str, encoder: str) -> Calibration:
     Fallback for a pair without calibration, with a warning: the same index with another encoder, else the first entry.
     `make calibrate` adds a pair.
     """
-    table = json.loads(resource("calibration.json"))
+    table = json.loads(packaged_text("calibration.json"))
     wanted = f"{index}/{encoder}"
     known = next((key for key in table if wanted.startswith(key)), None)
     if known is None:

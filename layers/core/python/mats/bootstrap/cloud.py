@@ -48,7 +48,7 @@ def cloud_system(settings: Settings, *, encoder: Encoder | None = None) -> "Clou
 
 
 class CloudStores:
-    """Tables of DynamoDB and a domain of OpenSearch. Discovery uses the index and the table of callers only."""
+    """Tables of DynamoDB and a domain of OpenSearch. Discovery uses the index, callers and switches."""
 
     def __init__(self, settings: Settings, models: ConfiguredModels, session: "Session") -> None:
         self._settings, self._models, self._session = settings, models, session

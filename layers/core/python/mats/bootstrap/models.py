@@ -141,7 +141,7 @@ def batch_bedrock(settings: Settings) -> "Bedrock":
 
 def prices() -> Prices:
     """Prices per token of the models."""
-    return Prices.parse(json.loads(resource("prices.json")))
+    return Prices.parse(json.loads(packaged_text("prices.json")))
 
 
 def _bedrock(settings: Settings, budgets: Budgets, **more: Any) -> "Bedrock":
@@ -178,10 +178,10 @@ def bedrock_catalogue(settings: Settings) -> dict[str, Any]:
 
 def prompt(name: str) -> Prompt:
     """A prompt of `prompts/`."""
-    return Prompt.parse(resource(f"prompts/{name}.md"))
+    return Prompt.parse(packaged_text(f"prompts/{name}.md"))
 
 
-def resource(path: str) -> str:
+def packaged_text(path: str) -> str:
     """A text file that comes with the code."""
     return resources.files("mats").joinpath(path).read_text("utf-8")
 

@@ -1,4 +1,4 @@
-"""From measurements to a ranked shortlist: fusion, the absolute scale, the four signals, the blend, the verdict.
+"""From measurements to a ranked shortlist: fusion, the absolute scale, the signals, the blend, the verdict.
 
 Fusion chooses *which* k candidates are ranked; it compares them with each other, so its scores mean nothing outside
 their query. The retrieval scale rates *how good* a candidate is on its own, so it can be compared across queries.

@@ -113,8 +113,8 @@ class Answer(_ResponseModel):
     query_id: str
     verdict: Verdict
     intent: str | None = Field(description="The capability type inferred from the query.")
-    degraded: list[str] = Field(description="Stages that failed or were late: llm, neural, lexical.")
-    without: list[str] = Field(default=[], description="Stages that are not configured or switched off: llm, neural.")
+    degraded: list[str] = Field(description="Parts that failed or were late: llm, neural, lexical, bm25, audiences.")
+    without: list[str] = Field(default=[], description="Parts that are not configured or switched off: llm, neural.")
     results: list[RankedCapability]
     took_ms: dict[str, float]
     cost: Cost

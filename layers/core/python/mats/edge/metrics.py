@@ -11,7 +11,7 @@ from mats.ports import NO_DIMENSIONS, Measure
 
 FAILED: Mapping[str, Measure] = {"Failed": Measure(1, "Count")}
 """One request that failed on our side."""
-_STAGES = ("llm", "neural", "lexical", "bm25", "audiences")
+_PARTS = ("llm", "neural", "lexical", "bm25", "audiences")
 
 
 def answer_metrics(shortlist: Shortlist) -> dict[str, Measure]:
@@ -20,7 +20,7 @@ def answer_metrics(shortlist: Shortlist) -> dict[str, Measure]:
         "Answers": Measure(1, "Count"),
         "Failed": Measure(0, "Count"),
         "Degraded": Measure(bool(degraded), "Count"),
-        **{f"Degraded{part.capitalize()}": Measure(part in degraded, "Count") for part in _STAGES},
+        **{f"Degraded{part.capitalize()}": Measure(part in degraded, "Count") for part in _PARTS},
         f"Verdict{shortlist.verdict.capitalize()}": Measure(1, "Count"),
         **{f"{stage.capitalize()}Ms": Measure(ms, "Milliseconds") for stage, ms in shortlist.trace.took_ms.items()},
         **_usage_metrics(shortlist.trace.usage),

@@ -35,7 +35,7 @@ class BodySpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """An endpoint.
+    """An endpoint. A path has one method.
 
     `path` is spelled as in API Gateway: `{name+}` stands for the rest of the path, slashes included.
     `refused_methods` are methods that API Gateway forwards, to be answered with 405; it answers all others with 403.

@@ -103,8 +103,8 @@ class SearchResults(BaseModel):
     verdict: Verdict = Field(
         description="`match`: the first serves the request. `weak`: look at several. `none`: nothing here serves it."
     )
-    degraded: list[str] = Field(description="Stages that failed or were late.")
-    without: list[str] = Field(default=[], description="Stages that are not configured.")
+    degraded: list[str] = Field(description="Parts that failed or were late.")
+    without: list[str] = Field(default=[], description="Parts that are not configured or switched off.")
     results: list[FoundCapability]
 
     @classmethod

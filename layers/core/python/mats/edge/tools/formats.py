@@ -34,7 +34,7 @@ class ReadyMade(BaseModel):
     query_id: str
     verdict: Verdict
     degraded: list[str]
-    without: list[str] = Field(default=[], description="Stages that are not configured.")
+    without: list[str] = Field(default=[], description="Parts that are not configured or switched off: llm, neural.")
     format: Format
     output: list[dict[str, Any]] | dict[str, Any] | None = Field(
         description="To be passed on as it is. `mcp_tools`: MCP tools. `bedrock_tool_config`: the `toolConfig` of "

@@ -1,1 +1,1 @@
-"""The paper's experiments: each is a function of a laboratory, and its results are JSON."""
+"""The paper's experiments: each is a function of an `ExperimentContext`, and its results are JSON."""

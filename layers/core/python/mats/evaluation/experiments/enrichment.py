@@ -1,4 +1,4 @@
-"""4 · Enrichment: raw against enriched profiles with ever less of the owner's text, and without each field."""
+"""Enrichment: raw against enriched profiles with ever less of the owner's text, and without each field."""
 
 import random
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""6 · The first stage: its settings one at a time, the number of candidates, the sources, the weights of the fields."""
+"""The first stage: its settings one at a time, the number of candidates, the sources, the weights of the fields."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping

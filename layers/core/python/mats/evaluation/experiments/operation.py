@@ -1,4 +1,4 @@
-"""8 and 9 · Operation: one registry of all four kinds, and abstention."""
+"""Operation: one registry of all four kinds, and abstention."""
 
 from collections import Counter
 from collections.abc import Mapping

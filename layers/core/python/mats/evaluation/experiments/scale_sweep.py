@@ -1,4 +1,4 @@
-"""2 · Accuracy against the size of the registry, from ten capabilities to all of them.
+"""Accuracy against the size of the registry, from ten capabilities to all of them.
 
 A fixed slice of queries is asked of growing registries that hold their gold. Where a registry is too small for all of
 that gold, the queries are split over several registries of that size, each with the gold of its queries.

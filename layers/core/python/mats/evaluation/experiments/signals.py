@@ -1,4 +1,4 @@
-"""5 · Signals: each one left out, and the fallback for a missing reranker."""
+"""Signals: each one left out, and the fallback for a missing reranker."""
 
 from collections.abc import Mapping
 from dataclasses import replace

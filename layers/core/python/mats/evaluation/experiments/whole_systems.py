@@ -1,4 +1,4 @@
-"""1, 3 and 7 · Whole systems: the main table, the causes of misses, cost and latency; all by the same answers."""
+"""Whole systems: the main table, the causes of misses, cost and latency; all by the same answers."""
 
 from collections.abc import Iterable
 from functools import partial
