@@ -9,7 +9,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.constructs.checkov import accept_checkov
-from infra.constructs.firewall_and_domain import custom_domain, firewall
+from infra.constructs.firewall_and_host_name import custom_domain, firewall
 from infra.constructs.foundation import Foundation
 from infra.constructs.function import Function, Limits, common, environment
 from infra.constructs.gateway_errors import set_gateway_errors
