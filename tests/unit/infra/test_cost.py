@@ -137,14 +137,3 @@ def test_the_command_reads_numbers_as_people_write_them(capsys):
 def test_the_command_says_in_one_line_what_it_cannot_do():
     with pytest.raises(SystemExit, match="size must be trial or production"):
         cost.main(["--size", "huge"])
-
-
-def test_memory_and_kept_versions_are_those_of_the_stack():
-    from infra.constructs import discovery_api, maintenance
-    from mats.edge.maintenance import RESERVE_MS
-    from mats.usecases.prune_versions import PruneVersions
-
-    assert cost.ASSUMED.discovery_gb == discovery_api._MEMORY_MB / 1024
-    assert cost.ASSUMED.maintenance_gb == maintenance.MEMORY_MB / 1024
-    assert cost.PIECE_S == maintenance.TIMEOUT_S - RESERVE_MS / 1000
-    assert cost.ASSUMED.kept_versions == PruneVersions.__dataclass_fields__["keep"].default
