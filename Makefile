@@ -14,6 +14,7 @@ TOOLS_LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --
 LAYER_LOCK := $(BIN)/uv pip compile --quiet --python-platform aarch64-manylinux_2_28 --python-version 3.13 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links --constraint requirements/lock.txt
 WORKERS ?= auto
+SERVER_WORKERS ?= 3
 PYTEST = $(BIN)/python -m pytest --quiet
 READY := .venv/.ready
 MODEL := .venv/.model
@@ -47,9 +48,9 @@ test: check ## Run every check and every test that needs only Python (WORKERS=N,
 	@$(PYTEST) -m timing tests/integration
 	@echo "Not run: what needs a server, the CDK, a browser or the judged data sets; make test-servers runs it."
 
-test-servers: setup $(INFRA) $(CHECKOV)/.ready $(SERVERS) ## Run the tests that need OpenSearch, DynamoDB, Lambda, the CDK, a browser or the data sets
+test-servers: setup $(INFRA) $(CHECKOV)/.ready $(SERVERS) ## Run the tests that need OpenSearch, DynamoDB, Lambda, the CDK, a browser or the data sets (SERVER_WORKERS=N)
 	@$(BIN)/mypy --package infra
-	@$(PYTEST) -n $(WORKERS) --dist loadscope -m server
+	@$(PYTEST) -n $(SERVER_WORKERS) --dist loadscope -m server
 
 test-bedrock: setup ## Ask the real models on Bedrock; needs AWS credentials, stops before 0.05 USD
 	@MATS_BEDROCK=1 $(BIN)/python -m pytest --quiet tests/bedrock

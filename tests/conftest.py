@@ -84,7 +84,9 @@ class SharedServers(LoadScopeScheduling):
         folder = path.removeprefix("tests/").partition("/")[0]
         if folder in ("console", "infra"):
             return path
-        return "data" if "real_data" in path else {"packaging": "packaging"}.get(folder, "java")
+        if folder in ("packaging", "path"):
+            return folder
+        return "data" if "real_data" in path else "servers"
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
