@@ -35,7 +35,7 @@ def test_fitted_constants_are_found(monkeypatch, encoder, name):
         "sqlite-fts5-1/some-other": {**ROW, "scale": {**ROW["scale"], "c": 99.0}},
         f"sqlite-fts5-1/{encoder_key(Settings(encoder=encoder, bedrock=True))}": ROW,
     }
-    monkeypatch.setattr(calibration, "resource", lambda _: json.dumps(table))
+    monkeypatch.setattr(calibration, "packaged_text", lambda _: json.dumps(table))
     found = load_calibration("sqlite-fts5-1", name)
     assert (found.scale.c, found.scale.lo, found.thresholds.match) == (20.0, 0.2, 0.9)
     assert found.source.fitted
@@ -46,7 +46,7 @@ def test_an_unfitted_encoder_uses_the_constants_of_the_same_index(monkeypatch, c
         "opensearch-1/all-MiniLM-L6-v2": {**ROW, "scale": {**ROW["scale"], "c": 99.0}},
         "sqlite-fts5-1/all-MiniLM-L6-v2": ROW,
     }
-    monkeypatch.setattr(calibration, "resource", lambda _: json.dumps(table))
+    monkeypatch.setattr(calibration, "packaged_text", lambda _: json.dumps(table))
     with caplog.at_level(logging.WARNING, "mats"):
         found = load_calibration("sqlite-fts5-1", "bge-small-en-v1.5-0123abcd-int8")
     assert found.scale.c == 20.0
@@ -100,7 +100,7 @@ def test_the_constants_are_fitted_for_titan_in_an_account(tmp_path, monkeypatch,
         assert {exchange.model for exchange in server.exchanges} == {TITAN}
         assert server.rejected == []
     assert set(results["verdict"]) == {TITAN, "none"}
-    monkeypatch.setattr(calibration, "resource", lambda _: table.read_text())
+    monkeypatch.setattr(calibration, "packaged_text", lambda _: table.read_text())
     for index in ("sqlite-fts5-1", "opensearch-1"):
         found = load_calibration(index, f"{TITAN}-1024")
         assert found.source == CalibrationSource(name=f"{index}/{TITAN}", fitted=True)
