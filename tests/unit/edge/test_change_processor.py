@@ -2,11 +2,13 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from mats.domain.errors import DependencyFailed, ModelRefused
-from mats.edge.changes import ChangeProcessor, process_batch, refusal_reporter
+from mats.edge.changes import ChangeProcessor, process_batch
+from mats.edge.metrics import report_refusals
 from mats.ports import Measure, QueuedChange
 from mats.usecases.deadline import Deadline
 from tests.aws_events import sqs_batch
@@ -124,7 +126,7 @@ def test_refused_model_ends_the_messages_with_one_metric_and_a_log_line(caplog):
     def record(measures, dimensions=None):
         measured.append((measures, dimensions))
 
-    world.enrich = replace(world.enrich, on_refuse=refusal_reporter(record))
+    world.enrich = replace(world.enrich, on_refuse=partial(report_refusals, emit=record))
     with caplog.at_level("ERROR", "mats"):
         assert failures(process(sqs_batch([message("a"), message("b")]), world, metrics=record)) == []
     assert measured[0] == ({"ModelRefused": Measure(2, "Count")}, {})

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -20,6 +20,7 @@ from mats.domain.capability import Id
 from mats.domain.errors import CapabilityError, DependencyFailed, ModelRefused
 from mats.domain.ranking import PAPER_WEIGHTS, VerdictThresholds
 from mats.edge.app import Application, ignore_metrics
+from mats.edge.metrics import report_refusals
 from mats.ports import Clock, Metrics, ModelChoice, Reranker, Writer
 from mats.settings import TITAN, Settings
 from mats.usecases.discover import Discover
@@ -132,7 +133,6 @@ class System(Generic[S_co]):
     @cached_property
     def enrich(self) -> "Enrich":
         """The offline path."""
-        from mats.edge.changes import refusal_reporter  # noqa: PLC0415 - not for discovery
         from mats.usecases.enrich import Enrich  # noqa: PLC0415 - not for discovery
 
         return Enrich(
@@ -144,7 +144,7 @@ class System(Generic[S_co]):
             writer_threads=DaemonThreads(self.settings.writer_calls, "writer"),
             on_wait=self._note_wait,
             on_reject=self.stores.announce_rejections,
-            on_refuse=refusal_reporter(self._metrics("enrichment")),
+            on_refuse=partial(report_refusals, emit=self._metrics("enrichment")),
         )
 
     @cached_property

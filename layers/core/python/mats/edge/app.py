@@ -62,10 +62,8 @@ class Application:
         if failure:
             shortlist = shortlist.degrade("audiences", failure)
         log.log_answer(shortlist, audiences, spell_out=self.log_queries, scope=scope, request_id=caller.request_id)
-        log.log_refusals(shortlist.trace.refused)
         self.metrics(metrics.answer_metrics(shortlist))
-        for measures, dimensions in metrics.refusal_metrics(shortlist.trace.refused):
-            self.metrics(measures, dimensions)
+        metrics.report_refusals(shortlist.trace.refused, self.metrics)
         self.record_exposure(shortlist)
         return shortlist
 

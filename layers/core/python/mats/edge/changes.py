@@ -1,7 +1,7 @@
 """Changes of capabilities: parsing them from SQS batches of EventBridge events, and enriching what changed."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mats.domain.capability import capability_id
 from mats.domain.errors import DependencyFailed
 from mats.domain.outcome import Outcome
-from mats.domain.profile import Cause, Refusal
+from mats.domain.profile import Cause
 from mats.domain.usage import Usage
 from mats.edge import log, metrics
 from mats.edge.app import ignore_metrics
@@ -59,17 +59,6 @@ class ChangeProcessor:
         except Exception:
             log.LOGGER.exception("a bug while handling message %s", message)
             return [message]
-
-
-def refusal_reporter(emit: Metrics) -> Callable[[Sequence[Refusal]], None]:
-    """What logs and counts the models that refused a batch of changes."""
-
-    def report(refused: Sequence[Refusal]) -> None:
-        log.log_refusals(refused)
-        for measures, dimensions in metrics.refusal_metrics(refused):
-            emit(measures, dimensions)
-
-    return report
 
 
 def process_batch(

@@ -7,7 +7,8 @@ from mats.domain.outcome import Outcome
 from mats.domain.profile import Refusal
 from mats.domain.shortlist import Shortlist
 from mats.domain.usage import Usage
-from mats.ports import NO_DIMENSIONS, Measure
+from mats.edge.log import log_refusals
+from mats.ports import NO_DIMENSIONS, Measure, Metrics
 
 FAILED: Mapping[str, Measure] = {"Failed": Measure(1, "Count")}
 """One request that failed on our side."""
@@ -25,6 +26,13 @@ def answer_metrics(shortlist: Shortlist) -> dict[str, Measure]:
         **{f"{stage.capitalize()}Ms": Measure(ms, "Milliseconds") for stage, ms in shortlist.trace.took_ms.items()},
         **_usage_metrics(shortlist.trace.usage),
     }
+
+
+def report_refusals(refused: Collection[Refusal], emit: Metrics) -> None:
+    """Log and count the models that refused an answer or a batch of changes."""
+    log_refusals(refused)
+    for measures, dimensions in refusal_metrics(refused):
+        emit(measures, dimensions)
 
 
 def refusal_metrics(refused: Collection[Refusal]) -> Iterator[tuple[dict[str, Measure], Mapping[str, str]]]:
