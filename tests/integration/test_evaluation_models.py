@@ -1,5 +1,7 @@
 """Every system that asks a model, from its name to its answers, against a service as strict as the real one."""
 
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +10,7 @@ import pytest
 
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, NotPermitted
-from mats.evaluation.data.datasets import Dataset, JudgedQuery
+from mats.evaluation.data.datasets import Dataset, JudgedQuery, load
 from mats.evaluation.experiments.context import has_candidate
 from mats.evaluation.systems.base import SystemAnswer, ask
 from mats.evaluation.systems.catalogue import VARIANTS
@@ -209,6 +211,43 @@ def test_an_enriched_registry_is_written_once(server, settings):
             profiles = bench.discover.retrieve.index.fetch([Id("n/t0")])
         assert profiles[Id("n/t0")].enriched
         assert len(converse(server)) == asked
+
+
+LABELS = ("distractor", "relevance", "label", "gold", "split", "judgement", "is_positive", "examples", "hard_negative")
+
+
+def a_labelled_folder(folder: Path) -> Path:
+    """A data set whose rows carry marks of an evaluation, each with a value that stands nowhere else."""
+    rows = [
+        {"_id": f"t{n}", "type": kind, "name": f"t{n}", "description": f"{text}.", "source": "lab"}
+        | ({"parameters": {"topic": text}} if kind == "model" else {})
+        | {label: f"zz{label}value" for label in LABELS}
+        for n, (text, kind) in enumerate(zip(WORDS, ("tool", "model", "agent", "skill", "tool"), strict=True))
+    ]
+    queries = [{"_id": f"q{n}", "text": f"please {text} for me"} for n, text in enumerate(WORDS)]
+    folder.mkdir()
+    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
+    (folder / "qrels.tsv").write_text("query\tdocument\tgrade\n" + "".join(f"q{n}\tt{n}\t1\n" for n in range(5)))
+    return folder
+
+
+def test_no_label_of_a_data_set_reaches_a_model(server, settings, tmp_path):
+    models, dataset = Models(settings), load(a_labelled_folder(tmp_path / "labelled"))
+    seen = []
+    for writer in (None, models.writer):
+        with Workbench(dataset=dataset, models=models, writer=writer) as bench:
+            for name in ASKING:
+                ask(VARIANTS[name].build(bench), dataset.queries)
+            profiles = bench.discover.retrieve.index.fetch([r.id for r in dataset.registrations])
+            seen += [profile.model_dump_json() for profile in profiles.values()]
+    assert len(seen) == 10
+    sent = [json.dumps(exchange.body.get("messages", exchange.body)) for exchange in server.exchanges]
+    assert sum("<candidates>" in text for text in sent) >= 15
+    assert sum("<registration>" in text for text in sent) == 5
+    marks = re.compile("|".join(rf"{label}value|\b{label}\b" for label in LABELS))
+    assert [text for text in sent if marks.search(text)] == []
+    assert [text for text in seen if re.search("value", text)] == []
 
 
 class TestNotRun:

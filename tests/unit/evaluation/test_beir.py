@@ -15,15 +15,16 @@ def _row(**entries):
 
 
 def test_a_judged_row_becomes_a_registration():
-    row = _row(description="Converts lengths.", provider="Metric Co", stars=5, parameters={"properties": {"to": {}}})
+    schema = {"properties": {"to": {}}}
+    row = _row(description="Converts lengths.", provider="Metric Co", category="Units", parameters=schema)
     assert item_of(row) == {
         "namespace": "lab-set.t-1",
         "name": "convert_units",
         "kind": "tool",
         "description": "Converts lengths.",
         "provider": "Metric Co",
-        "input_schema": {"properties": {"to": {}}},
-        "descriptor": {"stars": 5},
+        "input_schema": schema,
+        "descriptor": {"category": "Units"},
     }
     assert Registration.parse(item_of(row)).id == "lab-set.t-1/convert_units"
 
@@ -35,8 +36,16 @@ def test_a_row_that_says_no_more_than_its_name_is_a_registration_all_the_same():
 
 
 def test_entries_that_say_nothing_are_left_out():
-    row = _row(description="", provider=None, parameters={}, skills=[], stars=None)
+    row = _row(description="", provider=None, parameters={}, skills=[], category=None)
     assert item_of(row) == {"namespace": "lab-set.t-1", "name": "convert_units", "kind": "tool"}
+
+
+@pytest.mark.parametrize(
+    "label", ["distractor", "relevance", "label", "gold", "split", "qrels", "query", "examples", "positive_examples"]
+)
+def test_marks_of_an_evaluation_are_dropped(label):
+    marked = _row(description="Converts lengths.", **{label: ["true"]})
+    assert item_of(marked) == item_of(_row(description="Converts lengths."))
 
 
 @pytest.mark.parametrize(

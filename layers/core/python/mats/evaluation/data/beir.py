@@ -5,15 +5,24 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_ATTRIBUTES = {"_id", "type", "name", "description", "provider", "parameters", "skills", "source"}
+_DESCRIPTOR = frozenset(
+    (
+        "title summary category domain functionality api_call performance provider_description instructions tags "
+        "skills documentation"
+    ).split()
+)
+"""What a row may say about its capability, beside the attributes of a registration and `parameters`."""
 
 
 def item_of(row: object) -> object:
     """The Registry item a row stands for; what is not recognised is returned as it is, to be parsed as one.
 
     A row with `_id`, `type` and `name` but no `kind` is of a retrieval data set (BEIR's layout). Its namespace is made
-    from its source and `_id`, which is unique in its set, because names are not; entries that a registration has no
-    attribute for go to `descriptor`.
+    from its source and `_id`, which is unique in its set, because names are not.
+
+    Only known descriptions of a capability are read. All other entries are dropped: sets mark their rows for evaluation
+    (`distractor`, `split`, `gold`), a list of such marks is never complete, and an index or a model that sees one sees
+    the judgement. `examples` are dropped too, because in a judged set they may be its queries.
     """
     if not isinstance(row, Mapping) or "kind" in row or not {"_id", "type", "name"} <= row.keys():
         return row
@@ -24,14 +33,12 @@ def item_of(row: object) -> object:
         "description": row.get("description"),
         "provider": row.get("provider"),
     }
-    descriptor = {key: value for key, value in row.items() if key not in _ATTRIBUTES and value is not None}
+    descriptor = {key: value for key, value in row.items() if key in _DESCRIPTOR and value}
     parameters = row.get("parameters")
     if isinstance(parameters, Mapping) and "properties" in parameters:
         item["input_schema"] = parameters
     elif parameters:
         descriptor["parameters"] = parameters
-    if row.get("skills"):
-        descriptor["skills"] = row["skills"]
     return {key: value for key, value in {**item, "descriptor": descriptor}.items() if value}
 
 
