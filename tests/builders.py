@@ -7,6 +7,7 @@ from mats.domain.profile import Enrichment, Profile, profile_of
 from mats.domain.query import Query
 from mats.domain.ranking import PAPER_WEIGHTS, Scale, Thresholds, Verdict, VerdictThresholds
 from mats.domain.registration import Registration
+from mats.domain.scoring import Scoring, TrustRule
 from mats.domain.shortlist import Candidate, Result, Shortlist
 from mats.domain.trace import Trace
 from mats.ports import Encoder, Reranker, SearchIndex
@@ -63,8 +64,9 @@ def a_discover(
         retrieve=Retrieve(index=index, encoder=encoder, k=k, breaker=encoder_breaker or CircuitBreaker()),
         rerank=Rerank(reranker=reranker, shuffle=shuffle, breaker=breaker or CircuitBreaker()),
         stages=Stages(**{"clock": FakeClock(), "executor": AtOnce(), "models": AtOnce(), **stages}),
-        weights=PAPER_WEIGHTS,
-        scale=Scale(c=0.5, lo=0.0, hi=1.0),
+        scoring=Scoring(
+            scale=Scale(c=0.5, lo=0.0, hi=1.0), weights=PAPER_WEIGHTS, trust=TrustRule(prior=50, proportional=True)
+        ),
         thresholds=VerdictThresholds(
             reranked=Thresholds(match=0.7, weak=0.4),
             hybrid=Thresholds(match=0.6, weak=0.3),

@@ -144,12 +144,15 @@ def cut_off(handler: _Handler) -> None:
 
 def test_request_follows_the_contract():
     with serving((200, ANSWER)) as server, Client(server.url) as mats:
-        answer = mats.discover("refund", kinds=["tool"], namespaces={"com.acme"}, tags=("a",), limit=3, explain=True)
+        answer = mats.discover(
+            "refund", kinds=["tool"], namespaces={"com.acme"}, tags=("a",), limit=3, min_relevance="weak"
+        )
     assert answer == Answer.of(FULL)
     (request,) = server.requests
     assert request["path"] == "/discover"
     assert json.loads(request["body"]) == {
-        "query": "refund", "kinds": ["tool"], "namespaces": ["com.acme"], "tags": ["a"], "limit": 3, "explain": True,
+        "query": "refund", "kinds": ["tool"], "namespaces": ["com.acme"], "tags": ["a"], "limit": 3,
+        "min_relevance": "weak", "explain": False,
     }  # fmt: skip
     assert "Authorization" not in request["headers"]
 

@@ -18,7 +18,6 @@ from mats.domain.ranking import (
     fallback_weights,
     fuse,
     intent,
-    quality,
     shares,
 )
 
@@ -161,12 +160,7 @@ def test_trust_does_not_outrank_relevance_when_the_model_is_missing():
     assert blend(relevant, PAPER_WEIGHTS) < blend(trusted, PAPER_WEIGHTS)
 
 
-# quality and intent
-
-
-@pytest.mark.parametrize(("trust", "expected"), [(None, None), (0, 0.0), (1, 0.01), (70, 0.7), (100, 1.0)])
-def test_quality_is_the_trust_in_hundredths_and_absent_without_one(trust, expected):
-    assert quality(trust) == expected
+# intent
 
 
 @pytest.mark.parametrize(

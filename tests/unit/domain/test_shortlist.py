@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from mats.domain.capability import Lifecycle
 from mats.domain.ranking import PAPER_WEIGHTS, Scale, Signal
+from mats.domain.scoring import PAPER_TRUST, Scoring, TrustRule
 from mats.domain.shortlist import Candidate, Result, rank
 from tests.builders import a_profile
 
@@ -28,8 +29,11 @@ candidates = st.lists(
 some_scores = st.dictionaries(st.integers(0, 7), st.sampled_from([0.0, 0.5, 1.0]))
 
 
-def ranked(candidates, scores=None) -> tuple[Result, ...]:
-    return rank(candidates, scores or {}, None, weights=PAPER_WEIGHTS, scale=SCALE)
+PROPORTIONAL = TrustRule(prior=50, proportional=True)
+
+
+def ranked(candidates, scores=None, trust=PROPORTIONAL) -> tuple[Result, ...]:
+    return rank(candidates, scores or {}, None, Scoring(scale=SCALE, weights=PAPER_WEIGHTS, trust=trust))
 
 
 def scores_of(candidates, scores) -> dict:
@@ -76,7 +80,9 @@ def test_a_deprecated_capability_ranks_below_an_equal_active_one():
 
 
 def test_a_deprecated_capability_ranks_above_a_worse_active_one():
-    assert [id[-1] for id in ids(ranked(an_old_and_a_new(("z", 60), ("a", 50))))] == ["z", "a"]
+    candidates = an_old_and_a_new(("z", 60), ("a", 50))
+    equal = {candidate.profile.id: 0.5 for candidate in candidates}
+    assert [id[-1] for id in ids(ranked(candidates, equal))] == ["z", "a"]
 
 
 def test_equals_are_ordered_by_id():
@@ -103,5 +109,7 @@ def test_the_score_is_the_weighted_mean_of_the_signals_that_are_there(llm, bm25,
     profile = a_profile(trust=trust, type_tags=tags)
     candidate = Candidate(profile=profile, bm25=bm25, cosine=None)
     scores = {} if llm is None else {profile.id: llm}
-    [result] = rank([candidate], scores, "pay" if tags else None, weights=PAPER_WEIGHTS, scale=SCALE)
+    [result] = rank(
+        [candidate], scores, "pay" if tags else None, Scoring(scale=SCALE, weights=PAPER_WEIGHTS, trust=PAPER_TRUST)
+    )
     assert result.score == pytest.approx(expected)

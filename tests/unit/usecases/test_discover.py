@@ -200,12 +200,35 @@ def test_neighbouring_words_break_ties_between_equal_matches():
     assert ids(shortlist) == ["b", "a"]
 
 
-def test_trust_is_quality_and_its_absence_is_not_zero():
-    trusted = REFUND.model_copy(update={"trust": 0})
+def test_unrated_takes_the_prior_beside_a_rated_one_in_proportion_to_relevance():
+    trusted = REFUND.model_copy(update={"trust": 80})
     shortlist = discover_over(indexed(trusted, GEOCODE))(Query(query="money back"))
     by_name = {r.candidate.profile.name: r for r in shortlist.results}
-    assert by_name["refund"].signals[Signal.QUALITY] == 0.0
-    assert Signal.QUALITY not in by_name["geocode"].signals
+    for name, trust in (("refund", 0.8), ("geocode", 0.5)):
+        assert by_name[name].signals[Signal.QUALITY] == pytest.approx(trust * by_name[name].relevance)
+
+
+def test_trust_drops_out_where_nobody_is_rated():
+    results = discover_over(indexed(REFUND, GEOCODE))(Query(query="money back")).results
+    assert all(Signal.QUALITY not in result.signals for result in results)
+
+
+def test_results_below_min_relevance_are_left_out_but_ranked():
+    discover = discover_over(indexed(*THREE), reranker=scored(0.9, 0.5, 0.1))
+    everything = discover(Query(query="money back"))
+    for least in (0.0, 0.3, "weak", 0.6, 1.0):
+        shortlist = discover(Query(query="money back", min_relevance=least))
+        cut = 0.4 if least == "weak" else least
+        assert ids(shortlist) == [r.candidate.profile.name for r in everything.results if r.relevance >= cut]
+        assert len(shortlist.ranked) == len(everything.ranked)
+        assert shortlist.verdict == everything.verdict
+
+
+def test_verdict_none_leaves_nothing_above_a_weak_match():
+    shortlist = discover_over(indexed(*THREE), reranker=scored(0.3, 0.2, 0.1))(
+        Query(query="money back", min_relevance="weak")
+    )
+    assert (shortlist.verdict, shortlist.results) == (Verdict.NONE, ())
 
 
 def test_intent_counts_where_there_are_type_tags():

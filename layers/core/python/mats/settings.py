@@ -1,7 +1,7 @@
 """Every setting: its environment variable, its default and its meaning. Nothing else reads the environment."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
@@ -19,8 +19,9 @@ class SettingsInvalid(ValueError):
     """Some environment variables are invalid; the message names all of them."""
 
 
-def _setting(variable: str, default: Any, help: str) -> Any:
-    return field(default=default, metadata={"variable": variable, "help": help})
+def _setting(variable: str, default: Any, help: str, *, choices: Sequence[str] = ()) -> Any:
+    """A setting; with `choices`, one of these."""
+    return field(default=default, metadata={"variable": variable, "help": help, "choices": choices})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,15 +47,29 @@ class Settings:
         "MATS_CANDIDATE_ORDER",
         "retrieval",
         "order of candidates in the prompt: `retrieval` or `shuffled`",
+        choices=("retrieval", "shuffled"),
     )
     encoder: str = _setting(
         "MATS_ENCODER",
         DEFAULT_ENCODER,
         "sentence encoder: a name on the Hugging Face hub, a folder, `amazon.titan-embed-text-v2:0`, or `none`",
     )
-    encoder_precision: str = _setting("MATS_ENCODER_PRECISION", "int8", "int8 (fast) or fp32 (exact)")
+    encoder_precision: str = _setting(
+        "MATS_ENCODER_PRECISION", "int8", "int8 (fast) or fp32 (exact)", choices=("int8", "fp32")
+    )
     query_prefix: str = _setting("MATS_QUERY_PREFIX", "", "prefix of queries that the encoder expects, such as BGE's")
     k: int = _setting("MATS_K", 15, "candidates per query, 1 to 25")
+    trust_rule: str = _setting(
+        "MATS_TRUST_RULE",
+        "proportional",
+        "how trust counts: `proportional` to relevance, or `additive` as in the paper",
+        choices=("proportional", "additive"),
+    )
+    trust_prior: str = _setting(
+        "MATS_TRUST_PRIOR",
+        "50",
+        "trust of an unrated capability beside a rated one, 0 to 100; `none`: its trust is left out, as in the paper",
+    )
     index_endpoint: str = _setting(
         "MATS_INDEX_ENDPOINT", "", "address of the OpenSearch domain; set by the stacks, selects the system in AWS"
     )
@@ -82,20 +97,24 @@ class Settings:
         "MATS_JWT_CLAIM", "audiences", "claim that lists a caller's audiences; dots lead into an object"
     )
     audiences: tuple[str, ...] = _setting("MATS_AUDIENCES", (), "audiences of local callers, separated by commas")
-    log_queries: str = _setting("MATS_LOG_QUERIES", "text", "how queries are logged: as `text` or as `hash`")
+    log_queries: str = _setting(
+        "MATS_LOG_QUERIES", "text", "how queries are logged: as `text` or as `hash`", choices=("text", "hash")
+    )
 
     def __post_init__(self) -> None:
-        faults = []
+        faults = [
+            f"{setting.metadata['variable']} must be {' or '.join(choices)}, not {getattr(self, setting.name)!r}"
+            for setting in fields(self)
+            if (choices := setting.metadata["choices"]) and getattr(self, setting.name) not in choices
+        ]
         if not 1 <= self.k <= MAX_K:
             faults.append(f"MATS_K must be from 1 to {MAX_K}, not {self.k}")
-        if self.encoder_precision not in ("int8", "fp32"):
-            faults.append(f"MATS_ENCODER_PRECISION must be int8 or fp32, not {self.encoder_precision!r}")
         if not 1 <= self.writer_calls <= 64:
             faults.append(f"MATS_WRITER_CALLS must be from 1 to 64, not {self.writer_calls}")
         if self.versions_days < 0:
             faults.append(f"MATS_VERSIONS_DAYS must not be negative, not {self.versions_days}")
-        if self.candidate_order not in ("retrieval", "shuffled"):
-            faults.append(f"MATS_CANDIDATE_ORDER must be retrieval or shuffled, not {self.candidate_order!r}")
+        if not (self.trust_prior == "none" or re.fullmatch(r"\d{1,2}|100", self.trust_prior)):
+            faults.append(f"MATS_TRUST_PRIOR must be from 0 to 100, or none, not {self.trust_prior!r}")
         if self.encoder.startswith(TITAN) and not self.bedrock:
             faults.append(f"MATS_ENCODER={self.encoder} is on Bedrock, so MATS_BEDROCK must be 1")
         if self.index_endpoint and not _is_address(self.index_endpoint):
@@ -109,8 +128,6 @@ class Settings:
             faults.append(
                 "MATS_REGISTRY_TABLE, MATS_TRUST_TABLE, MATS_PROFILES_TABLE and MATS_INDEX_ENDPOINT go together"
             )
-        if self.log_queries not in ("text", "hash"):
-            faults.append(f"MATS_LOG_QUERIES must be text or hash, not {self.log_queries!r}")
         if faults:
             raise SettingsInvalid("; ".join(faults))
 

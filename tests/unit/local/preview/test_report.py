@@ -194,5 +194,5 @@ def test_signals_of_the_candidate_are_those_of_discovery():
     world = World(REFUND)
     world.trust.put(TIDES.id, 70)
     (query,) = world.preview(TIDES).queries
-    assert query.signals[Signal.QUALITY] == 0.7
+    assert query.signals[Signal.QUALITY] == 0.7 * query.signals[Signal.RETRIEVAL]
     assert query.score

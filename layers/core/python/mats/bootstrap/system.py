@@ -19,6 +19,7 @@ from mats.bootstrap.stores import Stores
 from mats.domain.capability import Id
 from mats.domain.errors import CapabilityError, DependencyFailed, ModelRefused
 from mats.domain.ranking import PAPER_WEIGHTS, VerdictThresholds
+from mats.domain.scoring import Scoring, TrustRule
 from mats.edge.app import Application, ignore_metrics
 from mats.edge.metrics import report_refusals
 from mats.ports import Clock, Metrics, ModelChoice, Reranker, Writer
@@ -83,8 +84,7 @@ class System(Generic[S_co]):
                 models=DaemonThreads(_STAGE_THREADS, "model"),
                 budgets=BUDGETS,
             ),
-            weights=PAPER_WEIGHTS,
-            scale=calibration.scale,
+            scoring=Scoring(scale=calibration.scale, weights=PAPER_WEIGHTS, trust=_trust_rule(self.settings)),
             thresholds=VerdictThresholds(
                 reranked=RERANKED,
                 hybrid=calibration.thresholds,
@@ -236,6 +236,11 @@ class System(Generic[S_co]):
         from mats.adapters.cloudwatch import CloudWatchMetrics  # noqa: PLC0415 - Powertools, for the functions in AWS
 
         return CloudWatchMetrics(self.settings.metrics, service)
+
+
+def _trust_rule(settings: Settings) -> TrustRule:
+    prior = None if settings.trust_prior == "none" else int(settings.trust_prior)
+    return TrustRule(prior=prior, proportional=settings.trust_rule == "proportional")
 
 
 def _log_switch_failure(error: DependencyFailed) -> None:

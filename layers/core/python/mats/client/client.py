@@ -7,6 +7,7 @@ from urllib.parse import quote, urlsplit
 from mats.client.auth import Auth
 from mats.client.transport import Retries, Transport
 from mats.domain.capability import Kind
+from mats.domain.ranking import MinRelevance
 from mats.edge.answer import Answer, Capability, Health
 from mats.edge.discover_request import Format
 from mats.edge.tools.formats import ReadyMade
@@ -50,6 +51,7 @@ class Client:
         namespaces: Iterable[str] = (),
         tags: Iterable[str] = (),
         limit: int | None = None,
+        min_relevance: MinRelevance | None = None,
         explain: bool = False,
     ) -> Answer:
         """The capabilities that serve a request, best first.
@@ -60,9 +62,10 @@ class Client:
             namespaces: In any of these or below.
             tags: All of these.
             limit: Maximum of results.
+            min_relevance: Only results of at least this relevance, 0 to 1, or of a `weak` match; default: all.
             explain: Add the words that matched, and the fields they matched in.
         """
-        request = _request(query, kinds, namespaces, tags, limit)
+        request = _request(query, kinds, namespaces, tags, limit, min_relevance)
         return self._transport.call("POST", "/discover", Answer, {**request, "explain": explain})
 
     def tools(
@@ -75,12 +78,14 @@ class Client:
         namespaces: Iterable[str] = (),
         tags: Iterable[str] = (),
         limit: int | None = None,
+        min_relevance: MinRelevance | None = None,
     ) -> ReadyMade:
         """The same as tools for a model: `output` is in the format of its API.
 
-        `token_budget` is the maximum of tokens of all tools, estimated by the API; the rest is as for `discover`.
+        `token_budget` is the maximum of tokens of all tools, estimated by the API. By default there are none below a
+        `weak` match; the rest is as for `discover`.
         """
-        request = _request(query, kinds, namespaces, tags, limit)
+        request = _request(query, kinds, namespaces, tags, limit, min_relevance)
         options = {"format": format, "token_budget": token_budget}
         return self._transport.call("POST", "/discover", ReadyMade, {**request, **options})
 
@@ -103,12 +108,18 @@ class Client:
 
 
 def _request(
-    query: str, kinds: Iterable[Kind | str], namespaces: Iterable[str], tags: Iterable[str], limit: int | None
+    query: str,
+    kinds: Iterable[Kind | str],
+    namespaces: Iterable[str],
+    tags: Iterable[str],
+    limit: int | None,
+    min_relevance: MinRelevance | None,
 ) -> dict[str, Any]:
-    return {
+    request = {
         "query": query, "kinds": _to_list(kinds), "namespaces": _to_list(namespaces), "tags": _to_list(tags),
-        "limit": limit,
+        "limit": limit, "min_relevance": min_relevance,
     }  # fmt: skip
+    return {name: value for name, value in request.items() if value is not None}
 
 
 def _to_list(values: Iterable[str]) -> list[str]:

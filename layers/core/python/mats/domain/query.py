@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -17,6 +17,17 @@ def _check_not_blank(text: str) -> str:
 
 
 QueryText = Annotated[str, Field(min_length=1, max_length=2_000), AfterValidator(_check_not_blank)]
+
+
+def _check_relevance(value: object) -> object:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1:
+        return value
+    if value is None or value == "weak":
+        return value
+    raise ValueError(f"must be a number from 0 to 1, or `weak`; not {str(value)[:60]!r}")
+
+
+Relevance = Annotated[Annotated[float, Field(ge=0, le=1)] | Literal["weak"], BeforeValidator(_check_relevance)]
 Label = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -45,6 +56,11 @@ class Query(RequestModel):
     )
     limit: Annotated[int, Field(ge=1, strict=True)] | None = Field(
         default=None, description="At most this many results; no more than the service looks at (15 by default)."
+    )
+    min_relevance: Relevance | None = Field(
+        default=None,
+        description="Only results of at least this relevance, 0 to 1; `weak`: that of a verdict `weak`, so that an "
+        "answer with the verdict `none` has no results. Default: all; with a `format`: `weak`.",
     )
     explain: Annotated[bool, Field(strict=True)] = Field(
         default=False, description="Say for each result which words matched in which fields."

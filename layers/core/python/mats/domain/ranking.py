@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
 
 from mats.domain.capability import Id, Kind
 
@@ -101,7 +102,7 @@ class Scale:
 
 
 class Signal(StrEnum):
-    """A signal of a shortlist's score; `retrieval` replaces `llm` when no candidate has that."""
+    """A signal of a shortlist's score; `retrieval` takes the weight of `llm` when no candidate has that."""
 
     LLM = "llm"
     RETRIEVAL = "retrieval"
@@ -122,7 +123,11 @@ def fallback_weights(weights: Weights) -> Weights:
 
     If it were dropped, trust would outrank relevance.
     """
-    return {Signal.RETRIEVAL if signal is Signal.LLM else signal: weight for signal, weight in weights.items()}
+    moved: dict[Signal, float] = {}
+    for signal, weight in weights.items():
+        target = Signal.RETRIEVAL if signal is Signal.LLM else signal
+        moved[target] = moved.get(target, 0.0) + weight
+    return moved
 
 
 def shares(signals: Signals, weights: Weights) -> dict[Signal, float]:
@@ -142,11 +147,6 @@ def blend(signals: Signals, weights: Weights) -> float:
     return min(max(values), max(min(values), mean))  # rounding cannot leave the range
 
 
-def quality(trust: int | None) -> float | None:
-    """Operator-assigned trust as a signal in [0, 1]; None if unassigned."""
-    return None if trust is None else trust / 100
-
-
 def intent(inferred: str | None, *, kind: Kind | None, type_tags: Collection[str]) -> float | None:
     """1 if the inferred capability type is among the tags, one half if only the kind matches, else 0.
 
@@ -157,6 +157,10 @@ def intent(inferred: str | None, *, kind: Kind | None, type_tags: Collection[str
     if inferred in type_tags:
         return 1.0
     return 0.5 if inferred == kind else 0.0
+
+
+MinRelevance = float | Literal["weak"]
+"""The least relevance of a result in [0, 1], or that of a weak match."""
 
 
 class Verdict(StrEnum):
@@ -179,6 +183,10 @@ class Thresholds:
         if best is None or best < self.weak:
             return Verdict.NONE
         return Verdict.MATCH if best >= self.match else Verdict.WEAK
+
+    def cut(self, min_relevance: MinRelevance | None) -> float:
+        """The least relevance of a result that is shown."""
+        return self.weak if min_relevance == "weak" else min_relevance or 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

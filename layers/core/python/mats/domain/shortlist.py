@@ -7,7 +7,8 @@ from mats.domain.capability import Id, Lifecycle
 from mats.domain.explain import MatchedWords
 from mats.domain.profile import Profile
 from mats.domain.query import Query
-from mats.domain.ranking import Scale, Signal, Verdict, Weights, blend, fallback_weights, intent, quality, shares
+from mats.domain.ranking import Signal, Verdict, blend, fallback_weights, intent, shares
+from mats.domain.scoring import Scoring
 from mats.domain.suspicion import copies
 from mats.domain.trace import Trace
 
@@ -40,7 +41,10 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortlist:
-    """The answer. `ranked` has every candidate, best first; only the first `shown` are for the caller."""
+    """The answer. `ranked` has every candidate, best first; only the first `shown` are for the caller.
+
+    Those below the query's `min_relevance` follow the others.
+    """
 
     query_id: str
     query: Query
@@ -72,9 +76,7 @@ def rank(
     candidates: Sequence[Candidate],
     scores: Mapping[Id, float],
     inferred: str | None,
-    *,
-    weights: Weights,
-    scale: Scale,
+    scoring: Scoring,
 ) -> tuple[Result, ...]:
     """Blend the signals of each candidate and sort: highest score first, independent of the input's order.
 
@@ -85,12 +87,13 @@ def rank(
     weight of `llm`. Each candidate has an id of its own.
     """
     if not scores:
-        weights = fallback_weights(weights)
+        scoring = replace(scoring, weights=fallback_weights(scoring.weights))
+    prior = scoring.trust.prior_among(candidate.profile.trust for candidate in candidates)
     copied = copies({c.profile.id: c.profile.source.description for c in candidates if c.profile.source})
     results: list[Result] = []
     for candidate in candidates:
         id = candidate.profile.id
-        result = _result(candidate, scores.get(id), inferred, weights, scale)
+        result = _result(candidate, scores.get(id), inferred, scoring, prior)
         results.append(replace(result, suspicious=(*result.suspicious, copied[id])) if id in copied else result)
     return tuple(sorted(results, key=_sort_key))
 
@@ -100,14 +103,17 @@ def _sort_key(result: Result) -> tuple[bool, float, bool, Id]:
     return Signal.LLM not in result.signals, -result.score, profile.lifecycle is Lifecycle.DEPRECATED, profile.id
 
 
-def _result(candidate: Candidate, llm: float | None, inferred: str | None, weights: Weights, scale: Scale) -> Result:
-    profile = candidate.profile
+def _result(
+    candidate: Candidate, llm: float | None, inferred: str | None, scoring: Scoring, prior: int | None
+) -> Result:
+    profile, scale, weights = candidate.profile, scoring.scale, scoring.weights
     retrieval = scale.retrieval(candidate.bm25, candidate.cosine, candidate.pairs)
+    relevance = llm if llm is not None else retrieval or 0.0
     measured = {
         Signal.LLM: llm,
         Signal.RETRIEVAL: retrieval,
         Signal.BM25: None if candidate.bm25 is None else scale.bm25(candidate.bm25),
-        Signal.QUALITY: quality(profile.trust),
+        Signal.QUALITY: scoring.trust.quality(profile.trust, prior, relevance),
         Signal.INTENT: intent(inferred, kind=profile.kind, type_tags=profile.type_tags),
     }
     signals = {signal: value for signal, value in measured.items() if value is not None and signal in weights}
@@ -116,9 +122,15 @@ def _result(candidate: Candidate, llm: float | None, inferred: str | None, weigh
         score=blend(signals, weights),
         signals=signals,
         weights=shares(signals, weights),
-        relevance=llm if llm is not None else retrieval or 0.0,
+        relevance=relevance,
         suspicious=profile.suspicious,
     )
+
+
+def split_by_relevance(ranked: Sequence[Result], least: float) -> tuple[tuple[Result, ...], tuple[Result, ...]]:
+    """The results of at least this relevance, and the others; both in their order."""
+    kept = tuple(result for result in ranked if result.relevance >= least)
+    return kept, tuple(result for result in ranked if result.relevance < least)
 
 
 def best_relevance(ranked: Sequence[Result]) -> float | None:

@@ -101,7 +101,7 @@ class Application:
             index=retrieve.index.name,
             encoder=retrieve.encoder.name if retrieve.encoder else None,
             reranker=reranker.name if reranker else None,
-            weights=dict(self.discover.weights),
+            weights=dict(self.discover.scoring.weights),
         )
 
     def _audiences(self, caller: Caller) -> frozenset[str]:

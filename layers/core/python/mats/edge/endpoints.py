@@ -21,6 +21,8 @@ def search(application: Application, request: Request) -> Response:
 
 def search_answer(application: Application, caller: Caller, wish: DiscoverRequest) -> "Answer | ReadyMade":
     """The answer to a search: results, or tools if the request names a `format`. Raises as `Application.search`."""
+    if wish.format and wish.min_relevance is None:
+        wish = wish.model_copy(update={"min_relevance": "weak"})
     shortlist = application.search(caller, wish)
     if wish.format is None:
         return Answer.of(shortlist)

@@ -8,8 +8,9 @@ from typing import Any
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.explain import explain
 from mats.domain.query import ANYWHERE, Filter, Query, Scope
-from mats.domain.ranking import Scale, VerdictThresholds, Weights
-from mats.domain.shortlist import Shortlist, best_relevance, rank
+from mats.domain.ranking import VerdictThresholds
+from mats.domain.scoring import Scoring
+from mats.domain.shortlist import Shortlist, best_relevance, rank, split_by_relevance
 from mats.domain.text import query_terms
 from mats.domain.trace import CalibrationSource, Trace
 from mats.ports import Ids, Reranker
@@ -29,8 +30,7 @@ class Discover:
     retrieve: Retrieve
     rerank: Rerank
     stages: Stages
-    weights: Weights
-    scale: Scale
+    scoring: Scoring
     thresholds: VerdictThresholds
     ids: Ids
     calibration: CalibrationSource | None = None
@@ -67,8 +67,10 @@ class Discover:
         measuring = stages.start("measure", lambda: self.retrieve.measure(found))  # concurrently with the reranker
         reranked = rerank(query.query, found.profiles, stages, trace, {"query_id": query_id, "request_id": request_id})
         candidates = found.candidates(query.query, finish(measuring, trace))
-        ranked = rank(candidates, reranked.scores, reranked.intent, weights=self.weights, scale=self.scale)
+        ranked = rank(candidates, reranked.scores, reranked.intent, self.scoring)
         thresholds = self.thresholds.of(reranked=bool(reranked.scores), neural=bool(found.cosine))
+        kept, cut = split_by_relevance(ranked, thresholds.cut(query.min_relevance))
+        ranked = (*kept, *cut)
         if query.explain:
             ranked = tuple(replace(result, why=explain(terms, result.candidate.profile)) for result in ranked)
         trace.took_ms["total"] = stages.clock.elapsed_ms() - began
@@ -78,9 +80,13 @@ class Discover:
             verdict=thresholds.verdict(best_relevance(ranked)),
             intent=reranked.intent,
             ranked=ranked,
-            shown=min(limit, len(ranked)),
+            shown=min(limit, len(kept)),
             trace=trace,
         )
+
+    def with_scoring(self, **changes: Any) -> "Discover":
+        """The same with other fields of `Scoring`."""
+        return replace(self, scoring=replace(self.scoring, **changes))
 
     def _limit(self, query: Query) -> int:
         most = self.retrieve.k

@@ -13,7 +13,7 @@ from mats.domain.errors import CapabilityNotFound, DependencyFailed, RequestInva
 from mats.domain.faults import RequestModel
 from mats.domain.fence import is_hidden
 from mats.domain.profile import Profile
-from mats.domain.query import Label, Query
+from mats.domain.query import Label, Query, Relevance
 from mats.domain.ranking import Verdict
 from mats.domain.shortlist import Result, Shortlist
 from mats.domain.text import clip
@@ -68,6 +68,9 @@ class SearchArguments(_Arguments):
     limit: Annotated[int, Field(ge=1)] = Field(
         default=_LIMIT, description="At most this many results; no more than the service looks at (15 by default)."
     )
+    min_relevance: Relevance = Field(
+        default="weak", description="Leaves out results of less relevance: 0 to 1, or that of the verdict `weak`."
+    )
 
 
 class GetArguments(_Arguments):
@@ -101,7 +104,8 @@ class SearchResults(BaseModel):
 
     query_id: str
     verdict: Verdict = Field(
-        description="`match`: the first serves the request. `weak`: look at several. `none`: nothing here serves it."
+        description="`match`: the first serves the request, or one of the first few where `without` or `degraded` "
+        "names `llm`. `weak`: look at several. `none`: nothing here serves it, so there are no results."
     )
     degraded: list[str] = Field(description="Parts that failed or were late.")
     without: list[str] = Field(default=[], description="Parts that are not configured or switched off.")
@@ -181,8 +185,9 @@ _SEARCH = _McpTool(
     "Find the tools, agents, skills and models that can serve a request, ranked, best first. Use it when a task needs "
     "something that none of your own tools does, before you say that it cannot be done. Describe the task, not the "
     "tool you imagine; search once for each task. `verdict` says what to make of the results: `match` (take the "
-    "first), `weak` (read several before you choose), `none` (nothing here serves it: put it in other words once, "
-    "then say so). This only finds, it runs nothing: call get_capability with the id you choose. " + _UNTRUSTED,
+    "first; where `without` or `degraded` names `llm`, no model has compared them: read the first few), `weak` (read "
+    "several before you choose), `none` (nothing here serves it: put it in other words once, then say so). "
+    "This only finds, it runs nothing: call get_capability with the id you choose. " + _UNTRUSTED,
     SearchArguments,
     SearchResults,
     _search,

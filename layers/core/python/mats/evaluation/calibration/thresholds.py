@@ -7,7 +7,7 @@ least 80 % of the in-scope queries it accepts have gold in their list.
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -46,11 +46,11 @@ def relevance_scores(dataset: Dataset, settings: Settings, encoder: Encoder | No
     gold = {id for query in dataset.queries for id in query.relevant}
     others = [r for r in dataset.registrations if r.id not in gold]
     with registry_of(dataset.registrations, settings, encoder=encoder) as local:
-        discover = replace(without_timeouts(local.discover), scale=scale)
+        discover = without_timeouts(local.discover).with_scoring(scale=scale)
         answers = [_best(discover, query) for query in dataset.queries]
         gibberish = [_best(discover, query)[0] for query in _gibberish(dataset.name)]
     with registry_of(others, settings, encoder=encoder) as local:
-        discover = replace(without_timeouts(local.discover), scale=scale)
+        discover = without_timeouts(local.discover).with_scoring(scale=scale)
         without = [_best(discover, query)[0] for query in dataset.queries]
     best, has_gold = zip(*answers, strict=True)
     return RelevanceScores(np.array(best), np.array(has_gold), np.array(without), np.array(gibberish))

@@ -107,7 +107,7 @@ def settings_of(discover: Discover) -> Mapping[str, Discover]:
         return replace(discover, retrieve=replace(discover.retrieve, **changed))
 
     def scale(**changed: float) -> Discover:
-        return replace(discover, scale=replace(discover.scale, **changed))
+        return discover.with_scoring(scale=replace(discover.scoring.scale, **changed))
 
     return {
         "as shipped": discover,

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from mats.domain.ranking import PAPER_WEIGHTS, Signal, Weights
+from mats.domain.scoring import PAPER_TRUST
 from mats.evaluation.data.datasets import sample
 from mats.evaluation.experiments.context import ExperimentContext, mcnemar_json
 from mats.evaluation.systems.base import ask
@@ -27,7 +28,7 @@ PLAIN = without(Signal.LLM)
 def signals(context: ExperimentContext) -> dict[str, Any]:
     """Each signal left out over the sample registry, which has trust and tags; both rules over the judged sets.
 
-    No public set has trust or type tags, so that two signals are left there.
+    Trust is added, as in the paper. No public set has trust or type tags, so that two signals are left there.
     """
     return {"sample": _sample(context), "sets": {name: _rules(context, name) for name in context.sets}}
 
@@ -42,16 +43,16 @@ def _sample(context: ExperimentContext) -> dict[str, Any]:
     dataset = replace(dataset, queries=[query for query in dataset.queries if query.relevant])
     lacking = context.models.lacking({"llm"})
     with context.bench_of(dataset) as bench:
-        discover = bench.discover
+        discover = bench.discover.with_scoring(trust=PAPER_TRUST)
         if not lacking:
             reranker = context.models.reranker(context.models.settings.rerank_model)
             discover = replace(discover, rerank=replace(discover.rerank, reranker=reranker))
         left_out: Mapping[str, Discover | None] = {
             "nothing": discover,
-            "quality": replace(discover, weights=without(Signal.QUALITY)),
-            "bm25": replace(discover, weights=without(Signal.BM25)),
-            "quality and intent": replace(discover, weights=without(Signal.QUALITY, Signal.INTENT)),
-            "intent": None if lacking else replace(discover, weights=without(Signal.INTENT)),
+            "quality": discover.with_scoring(weights=without(Signal.QUALITY)),
+            "bm25": discover.with_scoring(weights=without(Signal.BM25)),
+            "quality and intent": discover.with_scoring(weights=without(Signal.QUALITY, Signal.INTENT)),
+            "intent": None if lacking else discover.with_scoring(weights=without(Signal.INTENT)),
             "llm": None if lacking else replace(discover, rerank=replace(discover.rerank, reranker=None)),
         }
         results = {
@@ -69,7 +70,7 @@ def _rules(context: ExperimentContext, name: str) -> dict[str, Any]:
     if isinstance(fallback, str):
         return {**dataset_json(dataset), "rules": {"stand-in": {"not_run": fallback}}, "mcnemar": None}
     context.log(f"{name}: the paper's plain rule")
-    plain = ask(shortlist_system(replace(discover, weights=PLAIN)), dataset.queries)
+    plain = ask(shortlist_system(discover.with_scoring(weights=PLAIN)), dataset.queries)
     return {
         **dataset_json(dataset),
         "rules": {"stand-in": metrics_json(fallback, dataset), "plain": metrics_json(plain, dataset)},

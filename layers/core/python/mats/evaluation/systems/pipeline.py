@@ -6,6 +6,7 @@ from dataclasses import replace
 from mats.domain.capability import Kind
 from mats.domain.query import Query
 from mats.domain.ranking import PAPER_WEIGHTS
+from mats.domain.scoring import PAPER_TRUST
 from mats.domain.shortlist import Shortlist
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import LONGEST_QUERY, RankingSystem, SystemAnswer
@@ -31,7 +32,7 @@ def reranked_system(discover: Discover, models: Models) -> RankingSystem:
     def answer(query: JudgedQuery) -> SystemAnswer:
         converse = RecordedConverse(models.converse)
         rerank = replace(discover.rerank, reranker=models.reranker(models.settings.rerank_model, converse))
-        pipeline = replace(discover, weights=PAPER_WEIGHTS, rerank=rerank)
+        pipeline = replace(discover.with_scoring(weights=PAPER_WEIGHTS, trust=PAPER_TRUST), rerank=rerank)
         answered = _answer(pipeline, Query(query=query.text[:LONGEST_QUERY]), converse.calls)
         if converse.denied:
             raise converse.denied

@@ -34,6 +34,12 @@ def search(
         list[str] | None, typer.Option(help="Only capabilities with this tag; given several times: with all of them.")
     ] = None,
     limit: Annotated[int | None, typer.Option(help="At most this many results.", show_default="15")] = None,
+    min_relevance: Annotated[
+        str | None,
+        typer.Option(
+            help="Only results of at least this relevance, 0 to 1, or `weak`.", show_default="all; `weak` with --format"
+        ),
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show the matched words and fields, and the time of each stage.")
     ] = False,
@@ -48,7 +54,8 @@ def search(
     """Rank the capabilities that serve a request."""
     request = {
         "query": query, "kinds": [str(one) for one in kind or []], "namespaces": namespace or [], "tags": tag or [],
-        "explain": explain, "limit": limit, "format": format, "token_budget": token_budget,
+        "explain": explain, "limit": limit, "min_relevance": _relevance(min_relevance),
+        "format": format, "token_budget": token_budget,
     }  # fmt: skip
     local = local_system(context.obj)
     parsed = DiscoverRequest.parse(request)
@@ -59,6 +66,14 @@ def search(
         _print_tools(answer)
     else:
         _show(answer, explain=explain, why_degraded=local.models.without_encoder)
+
+
+def _relevance(text: str | None) -> str | float | None:
+    """A number, if it is one; the request's schema checks the rest."""
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return text
 
 
 def _print_tools(answer: dict[str, Any]) -> None:

@@ -1,0 +1,44 @@
+"""How measurements become a score: the weights of the signals, the scale of retrieval, and the rule for trust."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mats.domain.ranking import Scale, Weights
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrustRule:
+    """How operator-assigned trust, 0 to 100, becomes the `quality` signal. docs/decisions/0036.
+
+    Args:
+        prior: Trust of an unrated candidate in an answer where another one is rated, 0 to 100. None: its `quality`
+            drops out.
+        proportional: Whether `quality` is trust x relevance, so that it orders what is relevant, or trust alone.
+    """
+
+    prior: int | None
+    proportional: bool
+
+    def prior_among(self, assigned: Iterable[int | None]) -> int | None:
+        """The trust of the unrated in an answer with these; None if nobody is rated there."""
+        return self.prior if any(trust is not None for trust in assigned) else None
+
+    def quality(self, trust: int | None, prior: int | None, relevance: float) -> float | None:
+        """The signal in [0, 1]; None if there is neither trust nor a prior."""
+        counted = prior if trust is None else trust
+        if counted is None:
+            return None
+        return counted / 100 * (relevance if self.proportional else 1)
+
+
+PAPER_TRUST = TrustRule(prior=None, proportional=False)
+"""Section 3.3 of the paper: trust is added, and drops out where it is missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scoring:
+    """One configuration for all kinds, never tuned for one of them or for a data set."""
+
+    scale: Scale
+    weights: Weights
+    trust: TrustRule
