@@ -44,7 +44,11 @@ class DiscoveryApi(Construct):
         super().__init__(scope, id)
         context, models, tables = on.context, on.models, on.tables
         settings = replace(
-            common(context, models), log_queries=context.log_queries, switches_table=tables.switches.table_name
+            common(context, models),
+            log_queries=context.log_queries,
+            trust_rule=context.trust_rule,
+            trust_prior=context.trust_prior,
+            switches_table=tables.switches.table_name,
         )
         if context.auth == "iam":
             settings = replace(settings, callers_table=tables.callers.table_name)

@@ -135,6 +135,15 @@ class Context:
         "how the decision log holds a query: as its `text` or as a `hash`",
         choices=("text", "hash"),
     )
+    trust_rule: str = _key(
+        Settings().trust_rule,
+        "how trust counts in the score: `proportional` to relevance, or `additive` as in the paper",
+        choices=("proportional", "additive"),
+    )
+    trust_prior: str = _key(
+        Settings().trust_prior,
+        "trust of an unrated capability beside a rated one, 0 to 100; `none`: its trust is left out, as in the paper",
+    )
     kms_key_arn: str = _key(
         "",
         "KMS key of your own for tables, index, logs and environment variables; empty: keys that AWS owns or manages",

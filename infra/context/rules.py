@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from mats.settings import is_prior
+
 if TYPE_CHECKING:
     from infra.context.keys import Context
 
@@ -47,6 +49,8 @@ def _capacity(context: Context) -> Iterator[str]:
         value = getattr(context, key)
         if value and not lowest <= value <= highest:
             yield f"{key} must be from {lowest} to {highest}, not {value}"
+    if not is_prior(context.trust_prior):
+        yield f"trust_prior must be from 0 to 100, or none, not {context.trust_prior!r}"
     if context.log_retention_days not in _RETENTION:
         choices = ", ".join(map(str, _RETENTION))
         yield f"log_retention_days must be one of {choices}, not {context.log_retention_days}"

@@ -113,7 +113,7 @@ class Settings:
             faults.append(f"MATS_WRITER_CALLS must be from 1 to 64, not {self.writer_calls}")
         if self.versions_days < 0:
             faults.append(f"MATS_VERSIONS_DAYS must not be negative, not {self.versions_days}")
-        if not (self.trust_prior == "none" or re.fullmatch(r"\d{1,2}|100", self.trust_prior)):
+        if not is_prior(self.trust_prior):
             faults.append(f"MATS_TRUST_PRIOR must be from 0 to 100, or none, not {self.trust_prior!r}")
         if self.encoder.startswith(TITAN) and not self.bedrock:
             faults.append(f"MATS_ENCODER={self.encoder} is on Bedrock, so MATS_BEDROCK must be 1")
@@ -182,6 +182,11 @@ def function_settings(environment: Mapping[str, str]) -> Settings:
     if on_lambda(environment) and not settings.in_aws:
         raise SettingsInvalid("MATS_INDEX_ENDPOINT must be set: in Lambda there is no local registry")
     return settings
+
+
+def is_prior(text: str) -> bool:
+    """Whether a text is a trust prior: 0 to 100, or `none`."""
+    return text == "none" or bool(re.fullmatch(r"\d{1,2}|100", text))
 
 
 def _is_address(text: str) -> bool:
