@@ -90,7 +90,7 @@ UNUSABLE = {
     "far too long": (tool_reply("describe", FIVE | {"summary": "word " * 500}), "summary is far too long"),
     "far too many": (tool_reply("describe", FIVE | {"keywords": [str(n) for n in range(50)]}), "far too many"),
     "missing field": (tool_reply("describe", {k: FIVE[k] for k in list(FIVE)[1:]}), "it lacks summary"),
-    "wrong type": (tool_reply("describe", FIVE | {"keywords": "refund"}), "keywords is not a list"),
+    "wrong type": (tool_reply("describe", FIVE | {"keywords": {"a": 1}}), "keywords is not a list"),
     "words": (converse_reply([{"text": "It gives money back, I think."}], stop="end_turn"), "not an object"),
 }
 

@@ -1,5 +1,7 @@
 """The writer's request for a registration, and the parser of its reply."""
 
+import re
+from dataclasses import dataclass
 from typing import Any
 
 from mats.domain.errors import ReplyUnusable
@@ -13,6 +15,9 @@ _MOST_ENTRIES = 20
 """Limits of a reply in characters and entries; the prompt asks for a quarter of them."""
 _TEXTS = ("summary", "action")
 _LISTS = ("keywords", "positive_examples", "negative_examples")
+_OPTIONAL = "negative_examples"
+_BETWEEN_KEYWORDS = re.compile(r"[,;\n]")
+_LARGEST_KEYWORD = 1e15
 
 
 def brief(registration: Registration) -> str:
@@ -34,22 +39,40 @@ def brief(registration: Registration) -> str:
     return encode_json({"kind": registration.kind, **shown})
 
 
-def enrichment(reply: object) -> Enrichment:
+@dataclass(frozen=True, slots=True)
+class ParsedReply:
+    """The five fields of a reply, and a note for each entry that could not be kept."""
+
+    enrichment: Enrichment
+    notes: tuple[str, ...] = ()
+
+
+def parse_reply(reply: object) -> ParsedReply:
     """The five fields of a reply, cleaned, without empty and duplicate entries.
+
+    Faults that leave no doubt about the content are repaired: a string for a list, a number or null among the entries,
+    no negative examples.
 
     Raises:
         ReplyUnusable: the message quotes nothing of the reply, so it can go into a second prompt.
     """
     if not isinstance(reply, dict):
         raise ReplyUnusable("it is not an object with the five fields")
-    if missing := [field for field in (*_TEXTS, *_LISTS) if field not in reply]:
+    if missing := [field for field in (*_TEXTS, *_LISTS) if field not in reply and field != _OPTIONAL]:
         raise ReplyUnusable(f"it lacks {', '.join(missing)}")
     texts = {field: _text(field, reply[field]) for field in _TEXTS}
-    lists = {field: _entries(field, reply[field]) for field in _LISTS}
+    lists, notes = dict[str, tuple[str, ...]](), list[str]()
+    for field in _LISTS:
+        value = reply.get(field)
+        entries = _to_list(field, [] if value is None and field == _OPTIONAL else value)
+        usable = [entry for entry in entries if not _is_lost(field, entry)]
+        if lost := len(entries) - len(usable):
+            notes.append(f"dropped from {field}: {lost} without a usable value")
+        lists[field] = _entries(field, usable)
     read = Enrichment.model_validate({**texts, **lists})
     if read == Enrichment():
         raise ReplyUnusable("all five fields are empty")
-    return read
+    return ParsedReply(read, tuple(notes))
 
 
 def _text(field: str, value: Any, longest: int = _LONGEST_TEXT) -> str:
@@ -61,10 +84,29 @@ def _text(field: str, value: Any, longest: int = _LONGEST_TEXT) -> str:
     return text
 
 
-def _entries(field: str, value: Any) -> tuple[str, ...]:
+def _to_list(field: str, value: Any) -> list[Any]:
+    """The entries of a list without nulls, or of a string: one to a line, keywords also between commas."""
+    if isinstance(value, str):
+        if len(value) > _MOST_ENTRIES * _LONGEST_ENTRY:
+            raise ReplyUnusable(f"{field} is far too long")
+        return _BETWEEN_KEYWORDS.split(value) if field == "keywords" else value.splitlines()
     if not isinstance(value, list):
         raise ReplyUnusable(f"{field} is not a list")
-    if len(value) > _MOST_ENTRIES:
+    return [entry for entry in value if entry is not None]
+
+
+def _is_lost(field: str, entry: Any) -> bool:
+    """Whether an entry is a number that cannot be a keyword: infinite, or with more digits than any keyword has."""
+    return field == "keywords" and _is_number(entry) and not abs(entry) < _LARGEST_KEYWORD
+
+
+def _entries(field: str, values: list[Any]) -> tuple[str, ...]:
+    texts = [f"{entry:.15g}" if field == "keywords" and _is_number(entry) else entry for entry in values]
+    texts = [_text(field, text, _LONGEST_ENTRY) for text in texts if text != ""]
+    if len(texts) > _MOST_ENTRIES:
         raise ReplyUnusable(f"{field} has far too many entries")
-    texts = [_text(field, entry, _LONGEST_ENTRY) for entry in value]
     return tuple(dict.fromkeys(text for text in texts if text))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

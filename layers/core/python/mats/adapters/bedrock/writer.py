@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 from mats.adapters.bedrock.converse import Converse, ConverseReply, prompt_request
-from mats.domain.describing import brief, enrichment
+from mats.domain.describing import ParsedReply, brief, parse_reply
 from mats.domain.errors import ReplyUnusable
-from mats.domain.profile import Enrichment
 from mats.domain.prompt import Prompt, fill_template
 from mats.domain.registration import Registration
 from mats.domain.text import first_object
@@ -33,21 +32,23 @@ class BedrockWriter:
         request = fill_template(self.text.request, {"registration": brief(registration)})
         first = self._ask(request, labels=labels)
         try:
-            return Written(enrichment=self._parse(first), usage=first.usage)
+            parsed = self._parse(first)
         except ReplyUnusable as error:
             repair = fill_template(self.text.parts["repair"], {"error": str(error)})
             second = self._ask(request, repair, labels=labels)
             try:
-                written = self._parse(second)
+                parsed = self._parse(second)
             except ReplyUnusable as again:
                 raise ReplyUnusable(f"the reply cannot be used: {again}; the one before: {error}") from again
             note = f"written at the second attempt; the first could not be used: {error}"
-            return Written(enrichment=written, notes=(note,), usage=first.usage.plus(second.usage))
+            usage = first.usage.plus(second.usage)
+            return Written(enrichment=parsed.enrichment, notes=(note, *parsed.notes), usage=usage)
+        return Written(enrichment=parsed.enrichment, notes=parsed.notes, usage=first.usage)
 
     def _ask(self, *texts: str, labels: Labels) -> ConverseReply:
         return self.converse(prompt_request(self.name, self.text, *texts, max_tokens=_MAX_TOKENS, labels=labels))
 
-    def _parse(self, reply: ConverseReply) -> Enrichment:
+    def _parse(self, reply: ConverseReply) -> ParsedReply:
         if reply.is_refusal:
             raise ReplyUnusable(f"it was refused ({reply.stop})")
         if reply.is_cut_off:
@@ -56,4 +57,4 @@ class BedrockWriter:
             raise ReplyUnusable(f"it breaks the form ({reply.stop})")
         if reply.tool and reply.tool != self.text.tool["name"]:
             raise ReplyUnusable("it calls another tool")
-        return enrichment(reply.arguments if reply.tool else first_object(reply.text))
+        return parse_reply(reply.arguments if reply.tool else first_object(reply.text))
