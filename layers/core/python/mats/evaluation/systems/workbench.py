@@ -71,10 +71,19 @@ def _fill(
         for r in batch:
             if r.id in trust:
                 local.stores.trust.put(r.id, trust[r.id])
-        changes = [Change(r.id, Cause(event_id="evaluation", time=local.clock.now())) for r in batch]
-        if {Outcome.DEGRADED, Outcome.REFUSED} & set(local.enrich(changes).values()):
-            raise DependencyFailed(f"the registry cannot be filled: {local.why_waiting}")
+        index_changes(local, [r.id for r in batch])
         progress(len(batch))
+
+
+def index_changes(local: LocalSystem, ids: Sequence[Id]) -> None:
+    """Take changed capabilities down the offline path.
+
+    Raises:
+        DependencyFailed: a model failed.
+    """
+    changes = [Change(id, Cause(event_id="evaluation", time=local.clock.now())) for id in ids]
+    if {Outcome.DEGRADED, Outcome.REFUSED} & set(local.enrich(changes).values()):
+        raise DependencyFailed(f"the registry cannot be filled: {local.why_waiting}")
 
 
 @dataclass(kw_only=True)

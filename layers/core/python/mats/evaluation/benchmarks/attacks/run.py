@@ -1,0 +1,161 @@
+"""How attacks run: through the production path, in registries that are filled once."""
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from mats.bootstrap.local import LocalSystem
+from mats.domain.capability import Id
+from mats.domain.query import Query
+from mats.domain.registration import Registration
+from mats.domain.scoring import TrustRule
+from mats.domain.shortlist import Shortlist
+from mats.evaluation.benchmarks.attacks.items import SEED
+from mats.evaluation.benchmarks.attacks.measures import Observation
+from mats.evaluation.benchmarks.attacks.scene import Attack, AttackTarget, Scene, Wave
+from mats.evaluation.data.datasets import Dataset
+from mats.evaluation.systems.base import LONGEST_QUERY
+from mats.evaluation.systems.workbench import index_changes, without_timeouts
+from mats.ports import Encoder, Vector
+from mats.usecases.discover import Discover
+
+QUERIES = 50
+"""Attacked queries of a registry."""
+Say: TypeAlias = Callable[[str], object]
+"""Takes one line on the progress."""
+
+
+@dataclass(frozen=True)
+class MemoizedQueries:
+    """An encoder that encodes each query once."""
+
+    encoder: Encoder
+    known: dict[str, Vector] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.encoder.name
+
+    @property
+    def dimension(self) -> int:
+        return self.encoder.dimension
+
+    def encode_query(self, text: str) -> Vector:
+        if text not in self.known:
+            self.known[text] = self.encoder.encode_query(text)
+        return self.known[text]
+
+    def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
+        return self.encoder.encode_documents(texts)
+
+
+def pipeline_of(local: LocalSystem) -> Discover:
+    """The production pipeline without a reranker and without timeouts."""
+    discover = without_timeouts(local.discover)
+    encoder = discover.retrieve.encoder
+    if encoder is None:
+        return discover
+    return replace(discover, retrieve=replace(discover.retrieve, encoder=MemoizedQueries(encoder)))
+
+
+def targets_of(dataset: Dataset, count: int = QUERIES) -> list[AttackTarget]:
+    """A seeded sample of the queries that have a relevant capability in the registry."""
+    registered = {registration.id: registration for registration in dataset.registrations}
+    targets = [
+        AttackTarget(query, registered[max(relevant, key=lambda id: (dataset.trust.get(id, -1), id))])
+        for query in dataset.queries
+        if (relevant := query.relevant & registered.keys())
+    ]
+    return random.Random(SEED).sample(targets, min(count, len(targets)))
+
+
+@dataclass(kw_only=True)
+class AttackedRegistry:
+    """A filled registry, in which attacks are tried one after the other. `trust` is what is assigned now."""
+
+    local: LocalSystem
+    registrations: Sequence[Registration]
+    targets: Sequence[AttackTarget]
+    trust: Mapping[Id, int]
+    _pipeline: Discover | None = None
+    _before: dict[str, tuple[Id, ...]] = field(default_factory=dict)
+
+    @property
+    def pipeline(self) -> Discover:
+        """The pipeline that answers."""
+        if self._pipeline is None:
+            self._pipeline = pipeline_of(self.local)
+        return self._pipeline
+
+    @contextmanager
+    def scoring_by(self, rule: TrustRule) -> Iterator[None]:
+        """Another rule for trust, for the length of a `with` block."""
+        kept, before = self.pipeline, self._before
+        self._pipeline = replace(kept, scoring=replace(kept.scoring, trust=rule))
+        self._before = {}
+        try:
+            yield
+        finally:
+            self._pipeline, self._before = kept, before
+
+    @property
+    def scene(self) -> Scene:
+        return Scene(registrations=self.registrations, targets=self.targets, trust=self.trust)
+
+    def assign(self, trust: Mapping[Id, int]) -> None:
+        """Replace all trust."""
+        changed = [id for id in {**self.trust, **trust} if self.trust.get(id) != trust.get(id)]
+        for id in changed:
+            self.local.stores.trust.put(id, trust.get(id))
+        index_changes(self.local, changed)
+        self.trust = trust
+        self._before = {}
+
+    def shortlist(self, text: str) -> Shortlist:
+        return self.pipeline(Query(query=text[:LONGEST_QUERY]))
+
+    def rank_ids(self, text: str) -> tuple[Id, ...]:
+        """The ids of all candidates, best first."""
+        return tuple(result.candidate.profile.id for result in self.shortlist(text).ranked)
+
+    def observe(self, attack: Attack) -> list[Observation]:
+        """The answers to an attack's queries; every wave is removed at its end."""
+        return [one for wave in attack.waves(self.scene) for one in self.observe_wave(wave)]
+
+    def observe_wave(self, wave: Wave) -> list[Observation]:
+        """The answers to the queries of one wave."""
+        for target in wave.targets:
+            if target.query.text not in self._before:
+                self._before[target.query.text] = self.rank_ids(target.query.text)
+        with self.with_items(wave.items, wave.trust):
+            return [self._observe(target, wave.attacker_ids) for target in wave.targets]
+
+    def _observe(self, target: AttackTarget, attackers: frozenset[Id]) -> Observation:
+        results = self.shortlist(target.query.text).ranked
+        return Observation(
+            relevant=target.query.relevant,
+            ranked=tuple(result.candidate.profile.id for result in results),
+            before=self._before[target.query.text],
+            attackers=attackers - target.query.relevant,
+            flagged=frozenset(result.candidate.profile.id for result in results if result.suspicious),
+            trust=max((self.trust[id] for id in target.query.relevant if id in self.trust), default=None),
+        )
+
+    @contextmanager
+    def with_items(self, items: Sequence[Registration], trust: Mapping[Id, int]) -> Iterator[None]:
+        """These registrations in the registry, for the length of a `with` block."""
+        stores, ids = self.local.stores, [item.id for item in items]
+        stores.registry.put(items)
+        for id, value in trust.items():
+            stores.trust.put(id, value)
+        index_changes(self.local, ids)
+        try:
+            yield
+        finally:
+            for id in ids:
+                stores.registry.remove(id)
+            for id in trust:
+                stores.trust.put(id, None)
+            index_changes(self.local, ids)

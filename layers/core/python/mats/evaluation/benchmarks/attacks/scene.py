@@ -1,0 +1,72 @@
+"""The terms of an attack: a target, the registry it is in, and the registrations that an attacker adds."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from mats.domain.capability import Id
+from mats.domain.registration import Registration
+from mats.evaluation.data.datasets import JudgedQuery
+
+
+class Knowledge(StrEnum):
+    """What an attacker needs to know."""
+
+    QUERIES = "queries"
+    """The judged queries, word for word: no real attacker does, so the result is an upper bound."""
+    REGISTRATION = "registration"
+    """The public registration of the target."""
+    NOTHING = "nothing"
+    """No attacker: a fault of the ranking that harms the honest."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttackTarget:
+    """A judged query, and the registered capability that should be first: of the relevant ones the best rated."""
+
+    query: JudgedQuery
+    item: Registration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """The registry under attack: its targets, and the trust of its capabilities, 0 to 100."""
+
+    registrations: Sequence[Registration]
+    targets: Sequence[AttackTarget]
+    trust: Mapping[Id, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wave:
+    """Registrations that are in the registry at the same time, and the targets whose queries are asked meanwhile.
+
+    Args:
+        items: The registrations to add.
+        targets: The targets.
+        trust: Trust of some of the items.
+        attackers: Whose places are counted; None: those of the items.
+    """
+
+    items: Sequence[Registration]
+    targets: Sequence[AttackTarget]
+    trust: Mapping[Id, int] = field(default_factory=dict)
+    attackers: frozenset[Id] | None = None
+
+    @property
+    def attacker_ids(self) -> frozenset[Id]:
+        """The ids of the attackers."""
+        return frozenset(item.id for item in self.items) if self.attackers is None else self.attackers
+
+
+Waves: TypeAlias = Callable[[Scene], Sequence[Wave]]
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """A named way to make registrations from targets. A wave without targets is left out."""
+
+    name: str
+    knows: Knowledge
+    waves: Waves
