@@ -1,4 +1,4 @@
-"""What the system is made of in an AWS account, what it costs, and whether it works.
+"""The deployment on AWS: the CDK stacks, the check before a deployment, the smoke test after it, and the cost estimate.
 
 Importing it puts the source of `mats` on the path: `requirements.txt` does not install this repository.
 """

@@ -84,7 +84,7 @@ def profile_in(region: str) -> InferenceProfile | None:
 
 
 def matches(geography: str, region: str) -> bool:
-    """Whether a geography can be that of a region; true for geographies that the tables do not have."""
+    """Whether a profile of this geography may be called from a region; true for unknown geographies."""
     return geography not in _BEGINNINGS or bool(re.match(_BEGINNINGS[geography], region))
 
 

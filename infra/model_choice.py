@@ -1,4 +1,4 @@
-"""The context's choice of models: what cannot work, and how each model is invoked in a region."""
+"""The context's choice of models: its faults, and how each model is invoked in a region."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def profile_of(context: Context, model: str, region: str) -> InferenceProfile | 
 
 
 def model_faults(context: Context) -> Iterator[str]:
-    """What cannot work in any region."""
+    """The faults that the choice has in every region."""
     for key, model in (
         ("rerank_model", context.rerank_model),
         ("writer_model", context.writer_model),
@@ -73,7 +73,7 @@ def model_faults(context: Context) -> Iterator[str]:
 
 
 def region_faults(context: Context, region: str) -> Iterator[str]:
-    """What cannot work in this region."""
+    """The faults that the choice has in this region."""
     nova = [model for model in language_models(context) if model in NOVA]
     chosen = context.inference_profile
     if not chosen and nova and region not in regions():

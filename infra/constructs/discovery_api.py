@@ -16,7 +16,7 @@ from infra.constructs.gateway_errors import set_gateway_errors
 from infra.constructs.log_group import log_group
 from infra.constructs.nag import AWS_POLICIES, accept, accept_each
 from infra.constructs.network import Network
-from infra.constructs.reach import endpoint_configuration, resource_policy
+from infra.constructs.reach import endpoint_configuration, private_endpoint, resource_policy
 from infra.constructs.search_domain import SEARCH
 from infra.context import Context
 from infra.layers import core_layer, jwt_layer, vendor_layer
@@ -83,13 +83,14 @@ class DiscoveryApi(Construct):
 
     def _api(self, context: Context, network: Network | None) -> apigateway.RestApi:
         rate = context.capacity.throttle_rate
-        policy = resource_policy(self, context, network)
+        endpoint = private_endpoint(self, context, network)
+        policy = resource_policy(context, endpoint)
         api = apigateway.RestApi(
             self,
             "Api",
             rest_api_name=context.name,
             description="Finds the model, agent, tool or skill for a request, and invokes nothing",
-            endpoint_configuration=endpoint_configuration(self, context, network),
+            endpoint_configuration=endpoint_configuration(endpoint),
             policy=policy,
             disable_execute_api_endpoint=bool(context.domain_name),
             cloud_watch_role=context.api_log_role == "set",

@@ -1,4 +1,4 @@
-"""What the functions stand on."""
+"""The resources that all functions share."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from infra.context import Context
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foundation:
-    """The parts that every function shares: made first, and depending on no function."""
+    """The resources that all functions share. They are made before the functions and depend on none of them."""
 
     context: Context
     models: ModelAccess

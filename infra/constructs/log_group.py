@@ -8,17 +8,6 @@ from constructs import Construct
 from infra.constructs.checkov import accept_checkov
 from infra.context import Context
 
-_DAYS = {
-    days: logs.RetentionDays[name]
-    for name, days in {
-        "ONE_DAY": 1, "THREE_DAYS": 3, "FIVE_DAYS": 5, "ONE_WEEK": 7, "TWO_WEEKS": 14, "ONE_MONTH": 30,
-        "TWO_MONTHS": 60, "THREE_MONTHS": 90, "FOUR_MONTHS": 120, "FIVE_MONTHS": 150, "SIX_MONTHS": 180,
-        "ONE_YEAR": 365, "THIRTEEN_MONTHS": 400, "EIGHTEEN_MONTHS": 545, "TWO_YEARS": 731, "THREE_YEARS": 1096,
-        "FIVE_YEARS": 1827, "SIX_YEARS": 2192, "SEVEN_YEARS": 2557, "EIGHT_YEARS": 2922, "NINE_YEARS": 3288,
-        "TEN_YEARS": 3653,
-    }.items()
-}  # fmt: skip
-
 
 def log_group(scope: Construct, id: str, *, context: Context, vended: str = "") -> logs.LogGroup:
     """A log group.
@@ -34,10 +23,12 @@ def log_group(scope: Construct, id: str, *, context: Context, vended: str = "") 
         scope,
         id,
         log_group_name=f"/aws/vendedlogs/{vended}/{Fn.select(2, Fn.split('/', Aws.STACK_ID))}" if vended else None,
-        retention=_DAYS[context.log_retention_days],
         removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if context.production else RemovalPolicy.DESTROY,
         encryption_key=customer_key(scope, context),
     )
+    declared = group.node.default_child
+    assert isinstance(declared, logs.CfnLogGroup)  # noqa: S101 - what the construct is made of
+    declared.retention_in_days = context.log_retention_days
     if not context.kms_key_arn:
         accept_checkov(group, CKV_AWS_158="CloudWatch encrypts it with a key of its own; kms_key_arn chooses another")
     return group

@@ -32,7 +32,7 @@ MAINTAIN: Calls = {
 }
 """Calls of maintenance: compare, fill, and make, switch and delete indices."""
 MAINTAIN_DENIED: Calls = {**INDEX_DENIED, "es:ESHttpDelete": ["capabilities-*/*"]}
-"""What the wildcards of MAINTAIN would also allow: single documents, settings, mappings, aliases."""
+"""Calls to deny, because the wildcards of MAINTAIN would allow them: single documents, settings, mappings, aliases."""
 
 
 class MaintenanceFunction(Construct):

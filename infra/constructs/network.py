@@ -21,7 +21,6 @@ class Network(Construct):
         self.subnets = ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_ISOLATED)
         self.functions = self._group("Functions", "The functions of mats")
         self.domain = self._group("Domain", "The OpenSearch domain of mats")
-        self._api_endpoint: ec2.InterfaceVpcEndpoint | None = None
         self.functions.connections.allow_to(self.domain, _HTTPS)
         # DynamoDB's gateway has no security group. In a VPC created here nothing else on the Internet has a route.
         self.functions.add_egress_rule(ec2.Peer.any_ipv4(), _HTTPS, "DynamoDB through its gateway")
@@ -64,20 +63,18 @@ class Network(Construct):
         gateway = self.vpc.add_gateway_endpoint("DynamoDb", service=ec2.GatewayVpcEndpointAwsService.DYNAMODB)
         gateway.add_to_policy(_only_from_here("dynamodb:*"))
 
-    def api_endpoint(self) -> ec2.InterfaceVpcEndpoint:
-        """The endpoint that a private API is called through, from within the VPC; made when it is first asked for."""
-        if self._api_endpoint is None:
-            callers = self._group("Callers", "Whoever in the VPC calls the API of mats")
-            accept(callers, EC23="Calls come from the VPC's own addresses; the rule cannot read them before deployment")
-            callers.add_ingress_rule(ec2.Peer.ipv4(self.vpc.vpc_cidr_block), _HTTPS, "Calls from the VPC")
-            self._api_endpoint = self.vpc.add_interface_endpoint(
-                "Api",
-                service=ec2.InterfaceVpcEndpointAwsService.APIGATEWAY,
-                subnets=self.subnets,
-                security_groups=[callers],
-                open=False,
-            )
-        return self._api_endpoint
+    def add_api_endpoint(self) -> ec2.InterfaceVpcEndpoint:
+        """The endpoint through which a private API is called from within the VPC; to be added once."""
+        callers = self._group("Callers", "Whoever in the VPC calls the API of mats")
+        accept(callers, EC23="Calls come from the VPC's own addresses; the rule cannot read them before deployment")
+        callers.add_ingress_rule(ec2.Peer.ipv4(self.vpc.vpc_cidr_block), _HTTPS, "Calls from the VPC")
+        return self.vpc.add_interface_endpoint(
+            "Api",
+            service=ec2.InterfaceVpcEndpointAwsService.APIGATEWAY,
+            subnets=self.subnets,
+            security_groups=[callers],
+            open=False,
+        )
 
     def _interface(self, id: str, service: ec2.InterfaceVpcEndpointAwsService, action: str) -> None:
         endpoint = self.vpc.add_interface_endpoint(

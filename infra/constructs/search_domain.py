@@ -28,7 +28,7 @@ INDEX: Calls = {
 }
 """Calls of enrichment: write documents, and create the first index with its alias if there is none."""
 INDEX_DENIED: Calls = {"es:ESHttpPost": ["capabilities-*/*/*"], "es:ESHttpPut": ["capabilities-*/*"]}
-"""What the wildcards of INDEX would also allow: `_doc/x-write/_bulk`, `_settings`, `_mapping`, `_alias/x`."""
+"""Calls to deny, because the wildcards of INDEX would allow them: `_doc/x-write/_bulk`, `_settings`, `_alias/x`."""
 
 
 def _name(context: Context) -> str:

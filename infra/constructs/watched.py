@@ -1,4 +1,4 @@
-"""What alarms and dashboard look at."""
+"""The resources that alarms and the dashboard monitor."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from infra.constructs.metrics import OwnMetrics
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """The monitored parts of the system; mappings are by display name."""
+    """The monitored resources; mappings are by display name."""
 
     ours: OwnMetrics
     stage: apigateway.Stage

@@ -1,4 +1,4 @@
-"""Every key of the context: its default, its meaning, and what changing it replaces."""
+"""Every key of the context: its default, its meaning, and the resources that a change of it replaces."""
 
 import json
 import re

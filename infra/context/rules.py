@@ -1,4 +1,4 @@
-"""What values may be, and which keys go together. A rule names the faults of a context."""
+"""Valid values, and keys that need or exclude each other. Each rule yields the faults of a context."""
 
 from __future__ import annotations
 
