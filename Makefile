@@ -82,7 +82,7 @@ bench-aws: setup ## Measure what runs in AWS over a real OpenSearch node; needs 
 calibrate: setup ## Fit score constants and verdict thresholds on DATA
 	@$(BIN)/python -m mats.evaluation.calibration --data $(DATA)
 
-readme: setup ## Render the README's table from evaluation/results
+readme: setup ## Render the tables of README and docs/security.md from evaluation/results
 	@$(BIN)/python -m mats.evaluation.reporting.readme
 
 docs: setup ## Write docs/reference from the code

@@ -1,8 +1,11 @@
-"""The README says what the results say."""
+"""The README and the security page say what the results say."""
 
-from mats.evaluation.reporting.readme import README, render_readme
+import pytest
+
+from mats.evaluation.reporting.readme import PAGES
 
 
-def test_the_readme_matches_the_results():
-    readme = README.read_text(encoding="utf-8")
-    assert render_readme(readme) == readme, "stale; run `make readme`"
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_a_page_matches_the_results(path):
+    page = path.read_text(encoding="utf-8")
+    assert PAGES[path](page) == page, "stale; run `make readme`"

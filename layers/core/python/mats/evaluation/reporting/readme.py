@@ -1,28 +1,40 @@
-"""Render the answer and the tables of the README from evaluation/results."""
+"""Render the answer and the tables of the README, and the tables of docs/security.md, from evaluation/results."""
 
 import json
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from mats.evaluation.reporting.results import RESULTS, Json, read_results
+from mats.evaluation.reporting.security import security_tables
 from mats.resources import REPOSITORY
 
 README = REPOSITORY / "README.md"
+SECURITY = REPOSITORY / "docs" / "security.md"
 _MARKS = "<!-- {name}: rendered by `make readme` -->", "<!-- end of {name} -->"
 
 
 def main() -> None:
-    before = README.read_text(encoding="utf-8")
-    after = render_readme(before)
-    README.write_text(after, encoding="utf-8")
-    sys.stderr.write("README.md is up to date\n" if after == before else "README.md updated\n")
+    for path, render in PAGES.items():
+        before = path.read_text(encoding="utf-8")
+        after = render(before)
+        path.write_text(after, encoding="utf-8")
+        sys.stderr.write(f"{path.name} {'is up to date' if after == before else 'updated'}\n")
 
 
 def render_readme(readme: str) -> str:
     main = _load("experiment-main")
     tables = "\n\n".join((_retrieval(main), _speed(), _origin(main["provenance"])))
     return _replace_block(_replace_block(readme, "answer", _answer()), "results", tables)
+
+
+def render_security(page: str) -> str:
+    return _replace_block(page, "attacks", security_tables())
+
+
+PAGES: Mapping[Path, Callable[[str], str]] = {README: render_readme, SECURITY: render_security}
+"""The pages with rendered parts."""
 
 
 def _replace_block(readme: str, name: str, text: str) -> str:
