@@ -1,5 +1,6 @@
 """Valid things to start from; a test names only what it is about."""
 
+import json
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -45,6 +46,17 @@ def a_profile(
 ) -> Profile:
     """The profile of a registration with these overrides: raw, unless an enrichment is given."""
     return profile_of(a_registration(**overrides), trust=trust, origin=origin, enrichment=enrichment, notes=notes)
+
+
+def an_earlier_profile(*, input_schema: dict[str, Any] | None = None, **shown: Any) -> Profile:
+    """A profile with attributes that releases before decision 0038 accepted and registrations now refuse."""
+    refused = {key: shown.pop(key) for key in _REFUSED & shown.keys()}
+    refused |= {key: tuple(refused[key]) for key in ("tags", "type_tags") if key in refused}
+    schema = {"input_schema": json.dumps(input_schema, ensure_ascii=False)} if input_schema else {}
+    return a_profile(**shown).model_copy(update={**refused, **schema}).seal()
+
+
+_REFUSED = frozenset({"name", "endpoint", "version", "provider", "tags", "type_tags"})
 
 
 def a_discover(

@@ -7,6 +7,7 @@ import unicodedata
 from typing import Any
 from urllib.parse import quote
 
+from mats.domain.fence import remove_hidden
 from mats.domain.profile import Enrichment
 from mats.domain.registration import Registration
 from mats.ports import Written
@@ -64,7 +65,7 @@ NAMES = [
     "__proto__",
     "<img src=x onerror=window.__xss=1>/%3Cscript%3E",
     ". ..",
-    "\U0001f4a9/\u202egnp.exe",
+    "\U0001f4a9/gnp.exe",
 ]
 """What ids must bear on their way through addresses."""
 
@@ -115,7 +116,7 @@ def rejected_item(id: str) -> dict[str, Any]:
 
 
 def _everywhere(kind: str, label: str, text: str) -> dict[str, Any]:
-    line = _line(text)
+    line, key = _line(text), remove_hidden(text)
     short = line[:200].strip()
     return {
         "namespace": f"org.evil.{label}",
@@ -129,8 +130,8 @@ def _everywhere(kind: str, label: str, text: str) -> dict[str, Any]:
         "input_schema": {
             "type": "object",
             "title": text,
-            "properties": {text: {"type": line, "description": text, "enum": [text]}, "refund": {"description": text}},
-            "required": [text],
+            "properties": {key: {"type": line, "description": text, "enum": [text]}, "refund": {"description": text}},
+            "required": [key],
         },
         "examples": [f"refund a card payment {text}"[:2_000].strip()],
         "negative_examples": [text.strip()],
@@ -150,4 +151,4 @@ def _everywhere(kind: str, label: str, text: str) -> dict[str, Any]:
 
 def _line(text: str) -> str:
     """The text as a name may hold it."""
-    return "".join(" " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c for c in text)
+    return remove_hidden("".join(" " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c for c in text))

@@ -147,7 +147,6 @@ def test_invisible_and_direction_changing_characters_are_escaped(attacked):
     ):
         id = next(id for id in IDS if id.startswith(f"org.evil.{label}/"))
         page = go(attacked, at("registry", open=id))
-        expect(panel(page).get_by_role("heading", level=2)).to_contain_text(spelled)
         expect(panel(page).get_by_text(spelled).nth(3)).to_be_visible()
 
 

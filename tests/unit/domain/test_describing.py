@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mats.domain.describing import brief, parse_reply
 from mats.domain.errors import ReplyUnusable
-from mats.domain.fence import size
+from mats.domain.fence import find_hidden, size
 from mats.domain.profile import Enrichment
 from mats.domain.text import first_object
 from tests.builders import a_registration
@@ -72,7 +72,9 @@ def test_an_endless_registration_is_read_within_bounds():
 
 
 @given(
-    st.text(alphabet=st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=40),
+    st.text(alphabet=st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=40).filter(
+        lambda text: not find_hidden(text)
+    ),
     st.integers(1, 99),
 )
 def test_any_registration_is_one_line_of_bounded_json(text, times):

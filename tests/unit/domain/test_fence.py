@@ -7,7 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.fence import encode_json, is_hidden, size, truncate_json, visible
+from mats.domain.fence import (
+    encode_json,
+    escape_hidden,
+    find_hidden,
+    is_hidden,
+    remove_hidden,
+    size,
+    spell_out,
+    truncate_json,
+    visible,
+)
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -98,6 +108,69 @@ def test_visible_text_has_no_hidden_characters_and_is_unchanged(text):
 def test_characters_without_a_face_are_dropped(hidden):
     assert is_hidden(hidden)
     assert visible(f"pay{hidden}ment") == "payment"
+
+
+def test_every_hidden_category_of_unicode_is_hidden():
+    hidden = {chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) in ("Cf", "Co", "Cs")}
+    assert all(map(is_hidden, hidden))
+
+
+SHAPED = [
+    "❤\ufe0f",
+    "👩🏽\u200d💻",
+    "🏳\ufe0f\u200d🌈",
+    "👩\u200d👩\u200d👧",
+    "1\ufe0f\u20e3",
+    "می\u200cخواهم",
+    "क्\u200dष",
+]
+
+
+@pytest.mark.parametrize("text", SHAPED)
+def test_joiners_and_selectors_that_shape_a_character_are_not_spelled_out(text):
+    assert spell_out(f"a {text} b") == f"a {text} b"
+    assert find_hidden(text)
+    assert find_hidden(text, allow_shaping=True) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "spelled"),
+    [
+        ("re\u200bfund", "re⟨U+200B⟩fund"),
+        ("a\ufe0f é\ufe0f\ufe0f", "a⟨U+FE0F⟩ é\ufe0f⟨U+FE0F⟩"),
+        ("pay\u200dment", "pay⟨U+200D⟩ment"),
+        ("❤\ufe0f\u200d", "❤\ufe0f⟨U+200D⟩"),
+        ("\x7f\x85\x9b\u2028", "⟨U+007F⟩⟨U+0085⟩⟨U+009B⟩⟨U+2028⟩"),
+        ("\U000e0041" * 40, "⟨U+E0041⟩" * 8 + "⟨32 more⟩"),
+        ("Größe\n\t", "Größe\n\t"),
+    ],
+)
+def test_hidden_characters_are_spelled_out(text, spelled):
+    assert spell_out(text) == spelled
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_spelled_out_json_is_valid_and_keeps_its_shape(text):
+    spelled = json.loads(spell_out(json.dumps({"a": [text, 1], "b": True}, ensure_ascii=False)))
+    assert (spelled["a"][1:], spelled["b"]) == ([1], True)
+    assert find_hidden(spelled["a"][0], allow_shaping=True) == []
+    assert spell_out(spelled["a"][0]) == spelled["a"][0]
+
+
+@given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5))
+def test_nothing_hidden_remains_in_any_part_of_a_value(value):
+    shown = json.dumps(remove_hidden(value), ensure_ascii=False)
+    assert not any(is_hidden(c) or unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in shown)
+    assert "\\u001b" not in shown
+    assert remove_hidden({"a\nb\tc": [1, None, True, 0.5]}) == {"a\nb\tc": [1, None, True, 0.5]}
+
+
+@given(st.text())
+def test_escaped_json_has_the_same_value(text):
+    escaped = escape_hidden(json.dumps(text, ensure_ascii=False))
+    assert json.loads(escaped) == text
+    assert len(escaped.splitlines()) == 1
+    assert not any(map(is_hidden, escaped))
 
 
 @pytest.mark.parametrize("text", ["Größe", "取引を返金する", "мир", "🎉 refund", "a\u0301", "עברית"])

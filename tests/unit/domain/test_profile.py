@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from mats.domain.explain import MatchedWords, explain, pairs_found
+from mats.domain.fence import find_hidden
 from mats.domain.index_fields import FIELD_WEIGHTS, embedded_text, lexical_fields
 from mats.domain.origin import Recipe
 from mats.domain.profile import MAX_SCHEMA_BYTES, Cause, Enrichment, Profile, SourceText, Status, profile_of
@@ -283,7 +284,7 @@ profiles = st.builds(
         description=description, input_schema=schema, descriptor=descriptor, enrichment=enrichment
     ),
     texts,
-    st.dictionaries(texts, texts, max_size=3),
+    st.dictionaries(texts.filter(lambda text: not find_hidden(text)), texts, max_size=3),
     st.dictionaries(texts, texts, max_size=3),
     st.none() | st.builds(Enrichment, summary=texts, keywords=st.lists(texts, max_size=3)),
 )

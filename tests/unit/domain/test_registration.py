@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from mats.domain.capability import Kind, Lifecycle
 from mats.domain.errors import Fault, RegistrationInvalid
+from mats.domain.fence import is_hidden
 from mats.domain.registration import MAX_DEPTH, MAX_ITEM_BYTES, Registration
 from tests.builders import an_item
 
@@ -76,7 +77,6 @@ def test_any_mapping_is_an_item():
         "ক্ষতিপূরণ",
         "rück/erstattung",
         "💸",
-        "a\u200fb",
         "e\u0301",
         "x" * 200,
     ],
@@ -190,6 +190,51 @@ def test_a_control_character_within_a_name_is_rejected(character):
     assert "control characters" in _faults(an_item(name=f"refund{character}payment"))["name"]
 
 
+HIDDEN = ["\u200b", "\u200d", "\u202e", "\u00ad", "\ufe0f", "\u3164", "\ue000", "\U000e0041", "\U000e0100"]
+
+
+@pytest.mark.parametrize("character", HIDDEN)
+def test_hidden_characters_in_names_addresses_and_labels_are_rejected(character):
+    text, code = f"refund{character}ment", f"U+{ord(character):04X}"
+    schema = {"properties": {"a": {"anyOf": [{"properties": {text: {}}}]}}}
+    faults = _faults(
+        an_item(
+            name=text,
+            endpoint=text,
+            version=text,
+            provider=text,
+            tags=["a", text],
+            type_tags=[text],
+            input_schema=schema,
+        )
+    )
+    message = f"contains a hidden character ({code} at position 7): remove it"
+    assert faults.pop("input_schema") == f"a property name {message}"
+    assert faults == dict.fromkeys(["name", "endpoint", "version", "provider", "tags.1", "type_tags.0"], message)
+
+
+def test_several_hidden_characters_are_counted():
+    assert _faults(an_item(name="a\u200bb\u200b"))["name"] == (
+        "contains 2 hidden characters (the first is U+200B at position 2): remove them"
+    )
+
+
+@pytest.mark.parametrize(
+    "label", ["☀\ufe0f Weather", "👩🏽\u200d💻", "🏳\ufe0f\u200d🌈", "1\ufe0f\u20e3", "می\u200cخواهم"]
+)
+def test_what_shapes_an_emoji_or_a_letter_is_accepted_in_labels_alone(label):
+    assert Registration.parse(an_item(provider=label, tags=[label], description=label)).provider == label
+    assert "hidden" in _faults(an_item(name=label))["name"]
+
+
+@pytest.mark.parametrize("character", HIDDEN)
+def test_texts_may_contain_hidden_characters(character):
+    text = f"refund{character}ment"
+    schema = {"title": text, "properties": {"a": {"description": text, "enum": [text], "default": text}}}
+    item = an_item(description=text, examples=[text], input_schema=schema, descriptor={text: text})
+    assert Registration.parse(item).item() == item
+
+
 @pytest.mark.parametrize("name", ["", " ", "\n", "x" * 201, 7, ["x"], True])
 def test_a_name_that_is_empty_too_long_or_no_text_is_rejected(name):
     assert _faults(an_item(name=name)).keys() == {"name"}
@@ -284,7 +329,10 @@ def test_an_item_whose_keys_are_no_text_is_rejected():
 # round trips
 
 letters = st.characters(exclude_categories=["Cs"])
-printable = st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"])
+shown = letters.filter(lambda character: not is_hidden(character))
+printable = st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]).filter(
+    lambda character: not is_hidden(character)
+)
 
 
 def _says_something(text: str) -> bool:
@@ -297,6 +345,10 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(letters, max_size=8), inner, max_size=3),
     max_leaves=8,
 )
+labels = st.lists(st.text(shown, max_size=20).filter(_says_something), max_size=4)
+schemas = st.none() | st.dictionaries(
+    st.text(shown, max_size=8), st.text(letters) | st.lists(st.text(letters)), max_size=3
+)
 objects = st.none() | st.dictionaries(st.text(letters, max_size=8), json_values, max_size=3)
 items = st.fixed_dictionaries(
     {
@@ -306,14 +358,14 @@ items = st.fixed_dictionaries(
     },
     optional={
         "description": st.text(letters),
-        "version": st.text(letters, max_size=10),
-        "tags": words,
-        "type_tags": words,
-        "endpoint": st.text(letters, max_size=30),
-        "input_schema": objects,
+        "version": st.text(shown, max_size=10),
+        "tags": labels,
+        "type_tags": labels,
+        "endpoint": st.text(shown, max_size=30),
+        "input_schema": schemas,
         "examples": words,
         "negative_examples": words,
-        "provider": st.text(letters, max_size=10),
+        "provider": st.text(shown, max_size=10),
         "lifecycle": st.sampled_from([lifecycle.value for lifecycle in Lifecycle]),
         "descriptor": objects,
         "visible_to": st.none() | words.filter(bool),

@@ -11,7 +11,7 @@ from mats.domain.fence import size
 from mats.domain.profile import Enrichment
 from mats.domain.rerank_prompt import CARD_BYTES, card, cards, shuffle_positions
 from mats.domain.rerank_reply import known_type, parse_reply
-from tests.builders import a_profile
+from tests.builders import a_profile, an_earlier_profile
 from tests.failures import Failures
 
 SCORES = [90, 5, 0, 100, 42]
@@ -200,8 +200,8 @@ def test_the_card_of_a_raw_profile_has_description_and_parameters():
 
 
 def test_an_invisible_name_still_leaves_a_card():
-    assert json.loads(card(7, a_profile(name="\u200b\u200b")))["n"] == 7
-    assert json.loads(card(7, a_profile(name="\u200b\u200b")))["tool"] == "?"
+    assert json.loads(card(7, an_earlier_profile(name="\u200b\u200b")))["n"] == 7
+    assert json.loads(card(7, an_earlier_profile(name="\u200b\u200b")))["tool"] == "?"
 
 
 @pytest.mark.parametrize("kind", list(Kind))
@@ -229,7 +229,7 @@ def test_no_text_changes_another_card_or_displaces_its_own_name(name, text, tag,
 @given(st.text(max_size=300).filter(str.strip), st.integers(1, 25))
 def test_a_card_never_takes_more_than_its_room(text, number):
     text = text.encode("utf-8", "ignore").decode() or "x"
-    profile = a_profile(description=text * 20, provider=text[:200], tags=["a"]).model_copy(update={"name": text[:200]})
+    profile = an_earlier_profile(description=text * 20, provider=text[:200], tags=["a"], name=text[:200])
     shown = card(number, profile)
     assert size(shown) <= CARD_BYTES
     assert json.loads(shown)["n"] == number

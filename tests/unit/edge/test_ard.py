@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from mats.domain.capability import Kind, Lifecycle
 from mats.domain.errors import DependencyFailed, RequestInvalid
+from mats.domain.fence import spell_out
 from mats.domain.profile import Cause, Enrichment, Profile
 from mats.domain.query import Scope
 from mats.edge import http, openapi
@@ -27,7 +28,7 @@ from mats.ports import RerankResult, Stored
 from mats.usecases.look_up import LookUp
 from tests import ard_models as ard
 from tests.aws_events import proxy_request, respond_to
-from tests.builders import a_profile
+from tests.builders import a_profile, an_earlier_profile
 from tests.fakes import MemoryIndex, ScriptedReranker
 from tests.unit.usecases.test_discover import discover_over
 
@@ -683,19 +684,21 @@ EVIL = (
 
 @pytest.mark.parametrize("evil", EVIL)
 def test_hostile_names_stay_data(evil):
-    profile = a_profile(
+    profile = an_earlier_profile(
         namespace="com.acme", name=evil, description=f"weather {evil}", examples=(f"weather {evil}",), tags=(evil,),
         type_tags=(evil,), provider=evil, version=evil[:100], endpoint=evil,
     )  # fmt: skip
     application = over(index_of(profile))
     (item,) = listed(application=application)["items"]
     ard.Entry.model_validate(item)
-    assert item["displayName"] == profile.name
+    assert item["displayName"] == spell_out(profile.name)
     assert found(shown(item["identifier"], application=application), ard.Entry) == item
     (result,) = found(search(application=application), ard.SearchResponse)["results"]
     assert result["identifier"] == item["identifier"]
     assert result["source"] == BASE
-    assert names(found(search(filter={"tags": [evil]}, application=application), ard.SearchResponse)) == {profile.name}
+    assert names(found(search(filter={"tags": [evil]}, application=application), ard.SearchResponse)) == {
+        spell_out(profile.name)
+    }
 
 
 def test_suspicious_and_deprecated_entries_are_marked():

@@ -14,6 +14,7 @@ from mcp_types import _v2025_11_25 as before
 from mcp_types import _v2026_07_28 as current
 
 from mats.domain.errors import DependencyFailed
+from mats.domain.fence import spell_out
 from mats.edge.app import Application
 from mats.edge.caller import Caller
 from mats.edge.http import MAX_BODY_BYTES, Response
@@ -21,7 +22,7 @@ from mats.edge.mcp import protocol
 from mats.edge.mcp.tools import McpSession
 from mats.usecases.look_up import LookUp
 from tests.aws_events import proxy_request, respond_to
-from tests.builders import a_profile
+from tests.builders import a_profile, an_earlier_profile
 from tests.unit.usecases.test_discover import THREE, discover_over, indexed
 
 SECRET = a_profile(name="secret", description="give money back", visible_to=("finance",))
@@ -214,13 +215,15 @@ def test_mcp_search_is_logged_and_measured(caplog):
 
 @pytest.mark.parametrize("hidden", ["\u200b", "\u202e", "\U000e0041\U000e0042", "\u3164"])
 def test_hidden_characters_are_removed(hidden):
-    profile = a_profile(name=f"re{hidden}fund", description=f"give money {hidden}back", examples=[f"money{hidden}"])
+    profile = an_earlier_profile(
+        name=f"re{hidden}fund", description=f"give money {hidden}back", examples=[f"money{hidden}"]
+    )
     application = Application(discover_over(indexed(profile)), LookUp(indexed(profile)))
     (found,) = called("search_capabilities", {"query": "money"}, application=application)["structuredContent"][
         "results"
     ]
-    assert (found["id"], found["name"], found["summary"]) == (profile.id, "refund", "give money back")
-    shown = called("get_capability", {"id": found["id"]}, application=application)["structuredContent"]
+    assert (found["id"], found["name"], found["summary"]) == (spell_out(profile.id), "refund", "give money back")
+    shown = called("get_capability", {"id": profile.id}, application=application)["structuredContent"]
     assert shown["positive_examples"] == ["money"]
 
 

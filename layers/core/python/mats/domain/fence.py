@@ -1,7 +1,7 @@
-"""Escapes and truncates untrusted text for prompts: JSON between tags that the text cannot close.
+"""Makes untrusted text safe to read: for models without hidden characters, for people with them spelled out.
 
-Every `<`, `>`, `&` and line break becomes a JSON escape, so untrusted text can neither close its fence nor begin a line
-of its own. Hidden characters are removed.
+In prompts it is JSON between tags that the text cannot close: every `<`, `>`, `&` and line break becomes a JSON escape,
+so untrusted text can neither close its fence nor begin a line of its own.
 """
 
 import json
@@ -10,12 +10,25 @@ import unicodedata
 from typing import Any
 
 _ESCAPES = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\x85\u2028\u2029"})
-_UNSEEN = frozenset({"Cf", "Cs", "Co"})
-_IGNORABLE = (("\u2060", "\u206f"), ("\ufe00", "\ufe0f"), ("\ufff0", "\ufff8"), ("\U000e0000", "\U000e0fff"))
-"""Variation selectors and code points reserved for them, independent of Python's Unicode version."""
+_HIDDEN = (
+    "\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    "\u202a-\u202e\u2060-\u206f\u3164\ud800-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd"
+    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\U000f0000-\U0010ffff"
+)
+"""Formatting, tags, surrogates, private use, fillers, variation selectors: independent of Python's Unicode version."""
+_CONTROL = "\x00-\x1f\x7f-\x9f\u2028\u2029"
+_IS_HIDDEN = re.compile(f"[{_HIDDEN}]")
+_NOT_PLAIN = re.compile(f"[{_HIDDEN}\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]")
+"""Hidden characters, and control characters other than tab and line breaks."""
+_BASE = f"[^\x00-\x7f{_HIDDEN}{_CONTROL}]"
+_SHAPING = re.compile(f"({_BASE}(?:\ufe0f?\u200d(?={_BASE})|[\ufe0e\ufe0f]|\u200c(?={_BASE}))|[0-9#*]\ufe0f\u20e3)")
+"""A character beyond ASCII with what gives it its form: the joiners and selectors of emoji and of several scripts."""
+_RUN = re.compile(f"{_SHAPING.pattern}|([{_HIDDEN}\x7f-\x9f\u2028\u2029]+)")
+_RAW = re.compile(f"[{_HIDDEN}\x7f-\x9f\u2028\u2029]")
+"""What JSON need not escape and nobody sees."""
+_MOST_SPELLED = 8
+"""Code points spelled out of a run of hidden characters: enough to see it, too few to hold a message."""
 _BREAKS = frozenset({"Cc", "Zl", "Zp"})
-_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0")
-"""Letters and marks that Unicode lets a page leave out: fillers, a joiner, Mongolian variation selectors."""
 _PLAIN = re.compile(r"[ !#-%'-;=?-\[\]-~]*")
 """Characters that take one byte encoded: ASCII without quotes, backslashes and the escapes above."""
 
@@ -24,15 +37,65 @@ def visible(text: str) -> str:
     """The text as a person would see it: nothing hidden, no direction marks, whitespace runs as one space."""
     if text.isascii() and text.isprintable():
         return " ".join(text.split())
-    kept = (" " if unicodedata.category(c) in _BREAKS else "" if is_hidden(c) else c for c in text)
+    kept = (" " if unicodedata.category(c) in _BREAKS else c for c in _IS_HIDDEN.sub("", text))
     return " ".join("".join(kept).split())
 
 
 def is_hidden(character: str) -> bool:
     """Whether a character is invisible: formatting, private, filler, tag or variation selector."""
-    if unicodedata.category(character) in _UNSEEN or character in _FILLERS:
-        return True
-    return any(first <= character <= last for first, last in _IGNORABLE)
+    return bool(_IS_HIDDEN.match(character))
+
+
+def find_hidden(text: str, *, allow_shaping: bool = False) -> list[int]:
+    """The positions of hidden characters, from 0.
+
+    With `allow_shaping`, without those that shape the character before them, as in emoji and Persian.
+    """
+    if text.isascii():
+        return []
+    if allow_shaping:
+        text = _SHAPING.sub(lambda found: "x" * len(found[0]), text)
+    return [found.start() for found in _IS_HIDDEN.finditer(text)]
+
+
+def code_point(character: str) -> str:
+    """`U+200B`."""
+    return f"U+{ord(character):04X}"
+
+
+def remove_hidden(value: Any) -> Any:
+    """A JSON value whose texts and keys have no hidden and no control characters; tabs and line breaks stay."""
+    match value:
+        case str():
+            return value if value.isascii() and value.isprintable() else _NOT_PLAIN.sub("", value)
+        case list():
+            return [remove_hidden(entry) for entry in value]
+        case dict():
+            return {remove_hidden(key): remove_hidden(entry) for key, entry in value.items()}
+        case _:
+            return value
+
+
+def spell_out(text: str) -> str:
+    """The text, or JSON, with each hidden character as `⟨U+200B⟩`, long runs shortened.
+
+    Emoji and scripts keep the joiners and selectors that shape a visible character.
+    """
+    return text if text.isascii() and "\x7f" not in text else _RUN.sub(lambda found: found[1] or _spell(found[2]), text)
+
+
+def _spell(run: str) -> str:
+    spelled = "".join(f"⟨{code_point(c)}⟩" for c in run[:_MOST_SPELLED])
+    return spelled if len(run) <= _MOST_SPELLED else f"{spelled}⟨{len(run) - _MOST_SPELLED} more⟩"
+
+
+def escape_hidden(text: str) -> str:
+    """JSON text with hidden and control characters as escapes: the same value, readable in a terminal."""
+    return text if text.isascii() and "\x7f" not in text else _RAW.sub(_json_escape, text)
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    return "\\u007f" if found[0] == "\x7f" else json.dumps(found[0])[1:-1]
 
 
 def encode_json(value: Any) -> str:

@@ -3,10 +3,11 @@
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -20,6 +21,7 @@ from pydantic import (
 from mats.domain.capability import Id, Kind, Lifecycle, capability_id
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.faults import faults_of
+from mats.domain.fence import code_point, find_hidden
 
 MAX_ITEM_BYTES = 400_000
 """DynamoDB allows 400 KB per item; every registry enforces the same limit."""
@@ -44,6 +46,26 @@ def _as_list(value: object) -> object:
 Text = Annotated[str, StringConstraints(strip_whitespace=True)]
 Short = Annotated[Text, Field(min_length=1, max_length=200)]
 Sentence = Annotated[Text, Field(min_length=1, max_length=2_000)]
+
+
+def _check_label(value: str) -> str:
+    """Joiners and selectors that shape an emoji or a letter are not hidden."""
+    _refuse_hidden(value, find_hidden(value, allow_shaping=True))
+    return value
+
+
+def _refuse_hidden(value: str, hidden: Sequence[int], where: str = "") -> None:
+    """A fault that names the first of the hidden characters; positions count from 1."""
+    if not hidden:
+        return
+    first = f"{code_point(value[hidden[0]])} at position {hidden[0] + 1}"
+    if len(hidden) == 1:
+        raise ValueError(f"{where}contains a hidden character ({first}): remove it")
+    raise ValueError(f"{where}contains {len(hidden)} hidden characters (the first is {first}): remove them")
+
+
+Label = Annotated[Short, AfterValidator(_check_label)]
+Labels = Annotated[tuple[Label, ...], Field(max_length=100), BeforeValidator(_as_list)]
 Words = Annotated[tuple[Short, ...], Field(max_length=100), BeforeValidator(_as_list)]
 Sentences = Annotated[tuple[Sentence, ...], Field(max_length=100), BeforeValidator(_as_list)]
 
@@ -57,14 +79,14 @@ class Registration(BaseModel):
     name: Annotated[Text, Field(min_length=1, max_length=200)]
     kind: Kind
     description: Annotated[Text, Field(max_length=100_000)] = ""
-    version: Annotated[Text, Field(max_length=100)] = ""
-    tags: Words = ()
-    type_tags: Words = ()
+    version: Annotated[Text, Field(max_length=100), AfterValidator(_check_label)] = ""
+    tags: Labels = ()
+    type_tags: Labels = ()
     endpoint: Annotated[Text, Field(max_length=2_048)] = ""
     input_schema: dict[str, JsonValue] | None = None
     examples: Sentences = ()
     negative_examples: Sentences = ()
-    provider: Annotated[Text, Field(max_length=200)] = ""
+    provider: Annotated[Text, Field(max_length=200), AfterValidator(_check_label)] = ""
     lifecycle: Lifecycle = Lifecycle.ACTIVE
     descriptor: dict[str, JsonValue] | None = None
     visible_to: Words | None = None
@@ -81,6 +103,21 @@ class Registration(BaseModel):
     def _check_name(cls, value: str) -> str:
         if any(unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in value):
             raise ValueError("must not contain control characters or line breaks")
+        _refuse_hidden(value, find_hidden(value))
+        return value
+
+    @field_validator("endpoint")
+    @classmethod
+    def _check_endpoint(cls, value: str) -> str:
+        _refuse_hidden(value, find_hidden(value))
+        return value
+
+    @field_validator("input_schema")
+    @classmethod
+    def _check_property_names(cls, value: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
+        """Callers spell the names of properties; texts and values may contain anything."""
+        for key in _keys(value):
+            _refuse_hidden(key, find_hidden(key), "a property name ")
         return value
 
     @field_validator("visible_to")
@@ -135,6 +172,14 @@ def _depth(value: object) -> int:
         depth += 1
         level = [inner for container in level for inner in _containers(container)]
     return depth
+
+
+def _keys(node: object) -> Iterator[str]:
+    """Every key at any depth, which the limit of an item bounds."""
+    if isinstance(node, Mapping):
+        yield from map(str, node)
+    for inner in _containers(node):
+        yield from _keys(inner)
 
 
 def _containers(node: object) -> list[object]:

@@ -20,6 +20,7 @@ from mats.domain.errors import (
     RequestInvalid,
     StorageUnusable,
 )
+from mats.domain.fence import spell_out
 from mats.edge.answer import FaultAnswer, Problem
 from mats.edge.caller import Caller
 
@@ -108,7 +109,12 @@ def parse_json(data: bytes, limit: int = MAX_BODY_BYTES) -> Any:
 
 def json_response(content: BaseModel) -> Response:
     """A success with this model as JSON."""
-    return Response(200, content.model_dump_json(exclude_none=False), {"Content-Type": "application/json"})
+    return Response(200, to_json(content), {"Content-Type": "application/json"})
+
+
+def to_json(content: BaseModel, *, by_alias: bool = False, exclude_none: bool = False) -> str:
+    """A model as JSON, with hidden characters spelled out: docs/decisions/0038."""
+    return spell_out(content.model_dump_json(by_alias=by_alias, exclude_none=exclude_none))
 
 
 def error_response(error: CapabilityError, *, internal_details: bool = True) -> Response:
@@ -138,7 +144,7 @@ def problem(
             FaultAnswer(field=_valid_text(f.attribute), message=_valid_text(f.message)) for f in faults if f.attribute
         ],
     )
-    return Response(status, document.model_dump_json(), {"Content-Type": "application/problem+json", **(headers or {})})
+    return Response(status, to_json(document), {"Content-Type": "application/problem+json", **(headers or {})})
 
 
 def _valid_text(text: str) -> str:

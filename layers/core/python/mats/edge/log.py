@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from mats.domain.capability import Id
+from mats.domain.fence import escape_hidden
 from mats.domain.outcome import Outcome
 from mats.domain.profile import Refusal
 from mats.domain.query import ANYWHERE, Scope
@@ -16,6 +17,26 @@ from mats.domain.shortlist import Result, Shortlist
 from mats.domain.usage import Usage
 
 LOGGER = logging.getLogger("mats")
+_CONTROLS = {code: f"\\x{code:02x}" for code in range(32) if chr(code) != "\t"}
+
+
+class LineFormatter(logging.Formatter):
+    """A record begins a line; further lines of its message or traceback are indented, so that no text forges a record.
+
+    Hidden and control characters are escaped.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        lines = super().format(record).splitlines()
+        return "\n    ".join(escape_hidden(line.translate(_CONTROLS)) for line in lines)
+
+
+def log_line(record: Mapping[str, Any]) -> str:
+    """A record as JSON in ASCII, which no text in it can break into lines."""
+    return json.dumps(record).replace("\x7f", "\\u007f")
 
 
 def log_answer(
@@ -35,7 +56,7 @@ def log_answer(
             "homes": sorted(scope.exact_namespaces),
             "tag_choices": sorted(map(sorted, scope.tag_choices)),
         }
-    LOGGER.info("%s", json.dumps(record, ensure_ascii=False))
+    LOGGER.info("%s", log_line(record))
 
 
 def log_batch(outcomes: Mapping[Id, Outcome], usage: Usage) -> None:
@@ -46,14 +67,14 @@ def log_batch(outcomes: Mapping[Id, Outcome], usage: Usage) -> None:
         "again": sorted(id for id, outcome in outcomes.items() if not outcome.is_final),
         **asdict(usage),
     }
-    LOGGER.info("%s", json.dumps(record, ensure_ascii=False))
+    LOGGER.info("%s", log_line(record))
 
 
 def log_refusals(refused: Collection[Refusal]) -> None:
     """Log each model that refuses every request, with its cause and how many capabilities or answers lack it."""
     for refusal, count in Counter(refused).items():
         record = {"event": "model_refused", **refusal.model_dump(), "count": count}
-        LOGGER.error("%s", json.dumps(record, ensure_ascii=False))
+        LOGGER.error("%s", log_line(record))
 
 
 def _record(shortlist: Shortlist, audiences: Collection[str], *, spell_out: bool) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Maintenance in AWS: each task runs in pieces that fit a function; the output of a piece is the input of the next."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.capability import Id
-from mats.edge.log import LOGGER
+from mats.edge.log import LOGGER, log_line
 from mats.ports import Generations, Registry
 from mats.usecases.backfill import Backfill
 from mats.usecases.reconcile import Reconcile
@@ -72,7 +71,7 @@ class Maintenance:
                 state |= {"done": False, "wait_s": piece.wait_s}
                 break
         state |= {"counts": dict(counts), "index": self.generations.current()}
-        LOGGER.info("%s", json.dumps({**state, "event": "maintained"}, ensure_ascii=False))
+        LOGGER.info("%s", log_line({**state, "event": "maintained"}))
         return state
 
     def _pieces(self, asked: MaintenanceEvent) -> Iterator[Piece]:

@@ -18,7 +18,7 @@ from mats.edge.ard.entries import REGISTRY, ArdEntry, ArdList, ArdManifest, ArdR
 from mats.edge.ard.filters import list_filter, search_filter
 from mats.edge.ard.identifiers import parse_identifier
 from mats.edge.ard.requests import ArdListRequest, ArdSearch
-from mats.edge.http import Request, Response, problem
+from mats.edge.http import Request, Response, problem, to_json
 
 _ENTRY = "/agents/"
 _PRIVATE = "private, max-age=60"
@@ -158,4 +158,4 @@ def _cacheable(request: Request, answer: BaseModel, control: str) -> Response:
 
 
 def _json(answer: BaseModel) -> str:
-    return answer.model_dump_json(by_alias=True, exclude_none=True)
+    return to_json(answer, by_alias=True, exclude_none=True)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from mats.domain.capability import Id, Kind, Lifecycle
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, RequestInvalid
 from mats.domain.faults import RequestModel
-from mats.domain.fence import is_hidden
+from mats.domain.fence import remove_hidden, spell_out
 from mats.domain.profile import Profile
 from mats.domain.query import Label, Query, Relevance
 from mats.domain.ranking import Verdict
@@ -229,27 +229,24 @@ def call(name: str, arguments: Mapping[str, Any], session: McpSession) -> dict[s
         return _error_result(str(error))
     except DependencyFailed as error:
         return _error_result(error_detail(error, session.caller))
-    structured = _without_hidden(answer.model_dump(mode="json"))
+    structured = remove_hidden(_with_readable_ids(answer.model_dump(mode="json")))
     text = json.dumps(structured, ensure_ascii=False, separators=(",", ":"))
     return {"content": [{"type": "text", "text": text}], "structuredContent": structured, "isError": False}
 
 
 _VERBATIM = frozenset({"id", "endpoint", "input_schema"})
-"""Fields that only work complete and unchanged."""
+"""Fields that only work complete."""
 
 
-def _without_hidden(value: Any) -> Any:
-    """The value without hidden characters, which models read and people do not see."""
-    match value:
-        case str():
-            return value if value.isascii() else "".join(c for c in value if not is_hidden(c))
-        case list():
-            return [_without_hidden(entry) for entry in value]
-        case dict():
-            return {key: entry if key in _VERBATIM else _without_hidden(entry) for key, entry in value.items()}
-        case _:
-            return value
+def _with_readable_ids(answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer with hidden characters in ids spelled out: without them, an id could be that of another capability.
+
+    Only capabilities registered before such names were refused have them.
+    """
+    results = [_with_readable_ids(result) for result in answer.get("results", [])]
+    ids = {"id": spell_out(answer["id"])} if "id" in answer else {}
+    return {**answer, **ids, **({"results": results} if "results" in answer else {})}
 
 
 def _error_result(message: str) -> dict[str, Any]:
-    return {"content": [{"type": "text", "text": message}], "isError": True}
+    return {"content": [{"type": "text", "text": spell_out(message)}], "isError": True}

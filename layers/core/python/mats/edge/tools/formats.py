@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mats.domain.fence import spell_out
 from mats.domain.ranking import Verdict
 from mats.domain.shortlist import Result, Shortlist
 from mats.edge.discover_request import Format
@@ -61,7 +62,7 @@ class ReadyMade(BaseModel):
             format=format,
             output=tool_format.output(kept),
             definitions=[tool_format.definition(tool) for tool in kept] if tool_format.deferred else None,
-            names={tool.name: tool.id for tool in kept},
+            names={tool.name: spell_out(tool.id) for tool in kept},
             left_out=left_out,
             tokens=tokens,
         )
@@ -106,11 +107,11 @@ def _fit_budget(
         tool = tool_of(profile)
         alone = tool_format.tokens(tool)
         if profile.suspicious:
-            left_out.append(LeftOut(id=tool.id, reason="suspicious", tokens=alone))
+            left_out.append(LeftOut(id=spell_out(tool.id), reason="suspicious", tokens=alone))
         elif tool_format.plain and tool.plain_schema is None:
-            left_out.append(LeftOut(id=tool.id, reason="property_names", tokens=alone))
+            left_out.append(LeftOut(id=spell_out(tool.id), reason="property_names", tokens=alone))
         elif budget is not None and tokens + alone > budget:
-            left_out.append(LeftOut(id=tool.id, reason="token_budget", tokens=alone))
+            left_out.append(LeftOut(id=spell_out(tool.id), reason="token_budget", tokens=alone))
         else:
             kept.append(tool)
             tokens += alone
@@ -120,7 +121,7 @@ def _fit_budget(
 def _mcp(tool: ToolDefinition) -> dict[str, Any]:
     return {
         "name": tool.name, "title": tool.title, "description": tool.description, "inputSchema": tool.schema,
-        "_meta": {"mats/id": tool.id, "mats/kind": tool.kind},
+        "_meta": {"mats/id": spell_out(tool.id), "mats/kind": tool.kind},
     }  # fmt: skip
 
 

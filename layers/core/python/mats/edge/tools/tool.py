@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from mats.domain.capability import Id, Kind, Lifecycle, parts
-from mats.domain.fence import visible
+from mats.domain.fence import remove_hidden, visible
 from mats.domain.profile import Profile, SourceText
 from mats.domain.text import clip, split_identifier
 from mats.edge.tools.json_schema import drop_invalid_keywords
@@ -123,7 +123,7 @@ def _description(profile: Profile, kind: Kind) -> str:
 
 def _schema(text: str) -> dict[str, Any] | None:
     """The owner's schema if it describes an object, without invalid entries, which would break a whole list."""
-    written = json.loads(text) if text else None
+    written = remove_hidden(json.loads(text)) if text else None
     if not isinstance(written, dict) or "object" not in _list(written.get("type", "object")):
         return None
     schema = {key: value for key, value in written.items() if key not in ("type", "properties", "required", "$schema")}

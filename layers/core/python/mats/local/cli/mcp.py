@@ -24,7 +24,9 @@ def mcp(context: typer.Context) -> None:
     with suppress(KeyboardInterrupt):
         local = local_system(context.obj)
         caller = local_caller(local.settings)
-        logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(log.LineFormatter())
+        logging.basicConfig(handlers=[handler])
         logging.getLogger("mats").setLevel(logging.INFO)
         try:
             serve(sys.stdin.buffer, sys.stdout.buffer, McpSession(lambda: _application(local), caller))

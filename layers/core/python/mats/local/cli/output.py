@@ -1,7 +1,6 @@
 """Output of the command line: tables for a terminal, JSON for scripts, one line and an exit code for an error."""
 
 import json
-import re
 import sys
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator
@@ -18,10 +17,8 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from mats.domain.errors import CapabilityError, CapabilityNotFound, Invalid
+from mats.domain.fence import escape_hidden, spell_out
 from mats.settings import SettingsInvalid
-
-_STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""Control characters that JSON need not escape, line separators, and characters that change the text direction."""
 
 out = Console()
 err = Console(stderr=True)
@@ -53,15 +50,15 @@ class Exit(IntEnum):
 
 
 def plain(text: object, style: str = "") -> Text:
-    """Untrusted text for a terminal: without markup, control characters and changes of the text direction."""
-    shown = "".join(c for c in str(text) if c == "\n" or unicodedata.category(c) not in ("Cc", "Cf", "Cs"))
-    return Text(shown, style=style)
+    """Untrusted text for a terminal: without markup and control characters, hidden characters spelled out."""
+    kept = (c for c in str(text) if c == "\n" or unicodedata.category(c) not in ("Cc", "Zl", "Zp"))
+    return Text(spell_out("".join(kept)), style=style)
 
 
 def print_json(value: Any) -> None:
-    """Print JSON on standard output, indented on a terminal, with control characters escaped."""
+    """Print JSON on standard output, indented on a terminal, with hidden and control characters escaped."""
     text = json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None)
-    sys.stdout.write(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+    sys.stdout.write(escape_hidden(text) + "\n")
 
 
 def print_result(value: Any, text: str, *, as_json: bool) -> None:

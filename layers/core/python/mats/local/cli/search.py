@@ -1,5 +1,6 @@
 """`mats search`."""
 
+import json
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ from mats.domain.ranking import Signal
 from mats.edge.caller import local_caller
 from mats.edge.discover_request import DiscoverRequest, Format
 from mats.edge.endpoints import search_answer
+from mats.edge.http import to_json
 from mats.local.cli.output import AsJson, err, out, plain, print_json
 
 _VERDICTS = {"match": "bold green", "weak": "bold yellow", "none": "bold red"}
@@ -59,7 +61,7 @@ def search(
     }  # fmt: skip
     local = local_system(context.obj)
     parsed = DiscoverRequest.parse(request)
-    answer = search_answer(local.application, local_caller(local.settings), parsed).model_dump(mode="json")
+    answer = json.loads(to_json(search_answer(local.application, local_caller(local.settings), parsed)))
     if as_json:
         print_json(answer)
     elif format:

@@ -15,6 +15,7 @@ from rich.text import Text
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability import Id
 from mats.domain.errors import StorageUnusable
+from mats.edge.log import LineFormatter
 from mats.local.cli.output import Exit, bar, complain, err, out
 from mats.local.cli.registry import without_vector
 from mats.local.imports.importer import Importer
@@ -126,6 +127,6 @@ def _log_to(path: Path) -> None:
         handler = logging.handlers.RotatingFileHandler(path, maxBytes=_LOG_BYTES, backupCount=3, encoding="utf-8")
     except OSError as error:
         raise StorageUnusable(f"{path} cannot be written: {error.strerror}") from error
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    handler.setFormatter(LineFormatter())
     logging.getLogger().addHandler(handler)
     logging.getLogger("mats").setLevel(logging.INFO)

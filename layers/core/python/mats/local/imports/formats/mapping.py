@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from mats.domain.capability import Kind
 from mats.domain.errors import Fault, RegistrationInvalid
+from mats.domain.fence import find_hidden, visible
 from mats.domain.registration import Registration
 from mats.local.imports.formats.values import Json, text_at
 
@@ -14,6 +16,8 @@ _MAX_TEXT = {
     "examples": 2_000,
 }  # fmt: skip
 """Limits of a registration: entries of each list, and characters of each text by its attribute."""
+_TITLED = frozenset({Kind.AGENT, Kind.SKILL})
+"""Kinds whose name is a title, often with emoji. Tools and models are called by their exact name."""
 _UNKNOWN_OWNER = Fault("namespace", "the document does not name its owner: give --namespace, such as com.acme")
 
 
@@ -137,6 +141,9 @@ class ItemDraft:
         """The registration, or all faults at once."""
         if self.rest:
             self.item["descriptor"] = self.rest
+        if self.item["kind"] in _TITLED and (title := self.item.get("name")) and find_hidden(title):
+            self.item["name"] = visible(title)
+            self.add_note("name", "has hidden characters; they are removed")
         try:
             return MappedValue(self.where, Registration.parse(self.item), notes=tuple(self.notes))
         except RegistrationInvalid as error:

@@ -1,0 +1,238 @@
+"""Hidden characters in every attribute, against every output that a model or a person reads."""
+
+import json
+import logging
+import unicodedata
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from mats.adapters.bedrock.converse import ConverseReply
+from mats.adapters.bedrock.reranker import BedrockReranker
+from mats.adapters.bedrock.writer import BedrockWriter
+from mats.bootstrap.models import prompt
+from mats.domain.errors import ReplyUnusable
+from mats.domain.fence import is_hidden
+from mats.domain.profile import Enrichment, Profile
+from mats.domain.text import every_text
+from mats.domain.usage import Usage
+from mats.edge.app import Application
+from mats.edge.ard.identifiers import identifier
+from mats.edge.discover_request import Format
+from mats.edge.http import Response
+from mats.edge.log import LineFormatter
+from mats.local.cli.output import plain
+from mats.usecases.look_up import LookUp
+from tests.aws_events import proxy_request, respond_to
+from tests.builders import a_profile, a_registration, an_earlier_profile
+from tests.unit.usecases.test_discover import discover_over, indexed
+
+HIDDEN = {
+    "zero-width space": "\u200b", "zero-width joiner": "\u200d", "word joiner": "\u2060", "byte order mark": "\ufeff",
+    "soft hyphen": "\u00ad", "right-to-left override": "\u202e", "isolate": "\u2066", "direction mark": "\u200f",
+    "variation selector": "\ufe0f", "byte in a selector": "\U000e0101", "tags": "\U000e0049\U000e0067\U000e006e",
+    "Hangul filler": "\u3164", "half-width filler": "\uffa0", "grapheme joiner": "\u034f", "private use": "\ue000",
+    "supplementary private use": "\U000f0001", "annotation": "\ufff9", "invisible plus": "\u2064",
+}  # fmt: skip
+CONTROLS = [
+    "\x00", "\x07", "\x08", "\x0b", "\x0c", "\r", "\x1b", "\x1c", "\x7f", "\x85", "\x9b", "\u2028", "\u2029",
+]  # fmt: skip
+
+
+def text(hidden: str) -> str:
+    return f"refund{hidden} a payment"
+
+
+def schema(hidden: str, key: str = "") -> dict[str, Any]:
+    said = text(hidden)
+    charge = {
+        "type": "string", "title": said, "description": said, "enum": [said], "default": said, "examples": [said],
+        "const": said, "x-note": {"deep": [said]},
+    }  # fmt: skip
+    return {"type": "object", "title": said, "properties": {f"charge{key}": charge}, "$defs": {"a": {"title": said}}}
+
+
+def attributes(hidden: str) -> dict[str, Any]:
+    """Every attribute of a registration that may contain hidden characters."""
+    said = text(hidden)
+    return {
+        "description": said, "examples": [said], "negative_examples": [said], "input_schema": schema(hidden),
+        "descriptor": {"title": said, said: said, "skills": [{"name": said, "description": said}]},
+        "visible_to": None,
+    }  # fmt: skip
+
+
+def accepted(hidden: str) -> Profile:
+    """A profile of today; without flags, for which `format` would leave it out."""
+    profile = a_profile(**attributes(hidden), enrichment=written(hidden))
+    return profile.model_copy(update={"suspicious": ()}).seal()
+
+
+def earlier(hidden: str) -> Profile:
+    """A profile of a release that refused hidden characters nowhere."""
+    said = text(hidden)
+    labels = {"name": said, "endpoint": f"https://acme.example/{said}", "version": said, "provider": said}
+    profile = an_earlier_profile(
+        **{**attributes(hidden), **labels, "tags": [said], "type_tags": [said], "input_schema": schema(hidden, hidden)},
+        enrichment=written(hidden),
+    )
+    return profile.model_copy(update={"suspicious": ()}).seal()
+
+
+def written(hidden: str) -> Enrichment:
+    said = text(hidden)
+    return Enrichment(summary=said, action=said, keywords=(said,), positive_examples=(said,), negative_examples=(said,))
+
+
+def over(profile: Profile, **more: Any) -> Application:
+    return Application(discover_over(indexed(profile), **more), LookUp(indexed(profile)))
+
+
+def ask(profile: Profile, method: str, path: str, body: Any = None) -> Response:
+    raw = b"" if body is None else json.dumps(body).encode()
+    return respond_to(proxy_request(method, path, {}, raw, ()), over(profile))
+
+
+def call(tool: str, profile: Profile, **arguments: Any) -> str:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+    result = json.loads(ask(profile, "POST", "/mcp", message).body)["result"]
+    return json.dumps([result, json.loads(result["content"][0]["text"])], ensure_ascii=False)
+
+
+def made_for(format: Format) -> Callable[[Profile], str]:
+    def tools(profile: Profile) -> str:
+        request = {"query": "refund", "format": format, "min_relevance": 0}
+        body = json.loads(ask(profile, "POST", "/discover", request).body)
+        assert body["names"]
+        assert not body["left_out"]
+        return json.dumps(body, ensure_ascii=False)
+
+    return tools
+
+
+class _Recorder:
+    """Stands for Converse; keeps the requests."""
+
+    def __init__(self) -> None:
+        self.requests: list[Any] = []
+
+    def __call__(self, request: Any) -> ConverseReply:
+        self.requests.append(request)
+        return ConverseReply(stop="end_turn", calls=(), text="", usage=Usage())
+
+
+def rerank_request(profile: Profile) -> str:
+    sent = _Recorder()
+    BedrockReranker(converse=sent, name="m", text=prompt("rerank")).rerank("refund", [profile])
+    return json.dumps(sent.requests, ensure_ascii=False)
+
+
+MODELS_READ: dict[str, Callable[[Profile], str]] = {
+    "MCP search": lambda profile: call("search_capabilities", profile, query="refund", min_relevance=0),
+    "MCP get": lambda profile: call("get_capability", profile, id=profile.id),
+    "rerank request": rerank_request,
+    **{f"format {format}": made_for(format) for format in Format},
+}
+PEOPLE_READ: dict[str, Callable[[Profile], str]] = {
+    "discover": lambda profile: ask(profile, "POST", "/discover", {"query": "refund", "explain": True}).body,
+    "capability": lambda profile: ask(profile, "GET", f"/capabilities/{quote(profile.id)}").body,
+    "ARD search": lambda profile: ask(profile, "POST", "/search", {"query": {"text": "refund"}}).body,
+    "ARD list": lambda profile: ask(profile, "GET", "/agents").body,
+    "ARD entry": lambda profile: (
+        ask(profile, "GET", f"/agents/{identifier(profile.indexed_kind, profile.namespace, profile.name)}").body
+    ),
+    "unknown id": lambda profile: ask(a_profile(), "GET", f"/capabilities/{quote(profile.id + 'x')}").body,
+    "unknown path": lambda profile: ask(a_profile(), "GET", f"/{quote(profile.id)}").body,
+    "terminal": lambda profile: plain(f"{profile.id} {profile.enrichment.summary} {profile.provider}").plain,
+}
+
+
+@pytest.mark.parametrize("made", [accepted, earlier])
+@pytest.mark.parametrize("hidden", HIDDEN.values(), ids=HIDDEN.keys())
+@pytest.mark.parametrize("output", MODELS_READ.values(), ids=MODELS_READ.keys())
+def test_no_hidden_character_reaches_a_model(output, hidden, made):
+    shown = output(made(hidden))
+    assert "refund" in shown
+    assert "U+" not in "".join(every_text(_without_ids(json.loads(shown))))
+    assert not [c for c in "".join(every_text(json.loads(shown))) if is_hidden(c)]
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+@pytest.mark.parametrize("output", MODELS_READ.values(), ids=MODELS_READ.keys())
+def test_no_control_character_reaches_a_model(output, control):
+    texts = "".join(every_text(json.loads(output(accepted(control)))))
+    assert not [c for c in texts if unicodedata.category(c) in ("Cc", "Zl", "Zp") and c not in "\t\n\r"]
+
+
+@pytest.mark.parametrize("made", [accepted, earlier])
+@pytest.mark.parametrize("hidden", HIDDEN.values(), ids=HIDDEN.keys())
+@pytest.mark.parametrize("output", PEOPLE_READ.values(), ids=PEOPLE_READ.keys())
+def test_hidden_characters_are_spelled_out_to_people(output, hidden, made):
+    shown = output(made(hidden))
+    assert not any(map(is_hidden, shown))
+    assert not any(map(is_hidden, json.dumps(shown)))
+
+
+@pytest.mark.parametrize("hidden", HIDDEN.values(), ids=HIDDEN.keys())
+@pytest.mark.parametrize("output", ["discover", "capability", "ARD search", "ARD entry", "terminal"])
+def test_nothing_hidden_is_dropped_in_silence(output, hidden):
+    assert f"⟨U+{ord(hidden[0]):04X}⟩" in PEOPLE_READ[output](accepted(hidden))
+
+
+@pytest.mark.parametrize("hidden", HIDDEN.values(), ids=HIDDEN.keys())
+def test_no_hidden_character_reaches_the_writer(hidden):
+    sent = _Recorder()
+    writer = BedrockWriter(converse=sent, name="m", text=prompt("enrich"))
+    with pytest.raises(ReplyUnusable):
+        writer.describe(a_registration(**attributes(hidden)))
+    assert "refund" in str(sent.requests)
+    assert not [c for c in "".join(every_text(sent.requests)) if is_hidden(c)]
+
+
+@contextmanager
+def logged(tmp_path: Any) -> Iterator[Callable[[], str]]:
+    """The text of a log file as `mats serve` writes it."""
+    handler = logging.FileHandler(tmp_path / "mats.log", encoding="utf-8")
+    handler.setFormatter(LineFormatter())
+    logger = logging.getLogger("mats")
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield lambda: (tmp_path / "mats.log").read_bytes().decode()
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+        handler.close()
+
+
+@pytest.mark.parametrize("character", [*CONTROLS, "\n", *HIDDEN.values()])
+def test_no_text_forges_or_hides_in_a_log_line(character, tmp_path):
+    forged = f"refund{character}2026-01-01 00:00:00,000 INFO mats forged"
+    with logged(tmp_path) as content:
+        body = json.dumps({"query": forged}).encode()
+        assert respond_to(proxy_request("POST", "/discover", {}, body, ()), over(accepted(character))).status == 200
+        logging.getLogger("mats").warning("a key of the issuer is invalid: %s", forged)
+        try:
+            raise ValueError(forged)
+        except ValueError:
+            logging.getLogger("mats").exception("internal error at %s", forged)
+        lines = content().splitlines()
+    assert len([line for line in lines if line.startswith("20")]) == 3
+    assert all(line.startswith(("20", "    ")) for line in lines)
+    assert all(line.isascii() and line.isprintable() for line in lines)
+
+
+def _without_ids(value: Any) -> Any:
+    """Ids of earlier profiles are spelled out: without its hidden characters, an id could be another's."""
+    match value:
+        case dict():
+            return {key: _without_ids(entry) for key, entry in value.items() if key not in ("id", "mats/id", "names")}
+        case list():
+            return [_without_ids(entry) for entry in value]
+        case str() if value.startswith("{"):
+            return _without_ids(json.loads(value))
+    return value
