@@ -12,7 +12,7 @@ from mats import bootstrap
 from mats.adapters.bedrock.reranker import BedrockReranker
 from mats.adapters.bedrock.writer import BedrockWriter
 from mats.domain.errors import ReplyUnusable
-from mats.domain.fence import is_hidden, size
+from mats.domain.fence import find_hidden, is_hidden, size
 from mats.domain.profile import Enrichment, Profile
 from mats.domain.query import Query
 from mats.domain.registration import Registration
@@ -85,18 +85,22 @@ FENCES = re.compile(r"\A(?P<head>.*?)<candidates>\n(?P<inside>.*)\n</candidates>
 
 
 def attackers(text: str) -> list[Registration]:
-    """The text in everything an owner writes: at once, and in each part alone."""
+    """The text in everything an owner writes that may hold it: at once, and in each part alone."""
     line = " ".join(text.split())
     short = line[:200].strip() or "x"
-    parts: list[dict[str, Any]] = [
-        {"description": text},
+    labels: list[dict[str, Any]] = [
         {"name": re.sub(r"[\x00-\x1f\x7f\u2028\u2029]", " ", text)[:200].strip() or "x"},
         {"provider": short},
         {"tags": [short]},
         {"type_tags": [short]},
+    ]
+    key = "x" if find_hidden(text) else short
+    parts: list[dict[str, Any]] = [
+        {"description": text},
+        *([] if find_hidden(text) else labels),
         {"examples": [text[:2_000]]},
         {"negative_examples": [text[:2_000]]},
-        {"input_schema": {"properties": {short: {"description": text}}}},
+        {"input_schema": {"properties": {key: {"description": text}}}},
         {"descriptor": {"skills": [{"name": short, "description": text, "examples": [text]}]}},
     ]
     together = {key: value for part in parts for key, value in part.items()}
