@@ -12,6 +12,7 @@ from mats.evaluation.benchmarks.attacks.benchmark import run_attacks
 from mats.evaluation.benchmarks.attacks.curve import ATTACKS_TRIED, RULES, prior_curve
 from mats.evaluation.benchmarks.attacks.hidden import a_probe, read_outputs, try_hidden
 from mats.evaluation.benchmarks.attacks.honest import count_flags, trust_cost
+from mats.evaluation.benchmarks.attacks.judge import DeceivedReranker
 from mats.evaluation.benchmarks.attacks.measures import Observation, measure, measure_groups
 from mats.evaluation.benchmarks.attacks.run import AttackedRegistry, targets_of
 from mats.evaluation.benchmarks.attacks.scene import AttackTarget, Knowledge, Scene
@@ -32,7 +33,7 @@ PAY, MAP, MAIL = (
 )
 QUERIES = (
     JudgedQuery("q1", "return money to a customer", frozenset({PAY.id})),
-    JudgedQuery("q2", "coordinates of an address", frozenset({MAP.id})),
+    JudgedQuery("q2", "coordinates of an\naddress", frozenset({MAP.id})),
     JudgedQuery("q3", "an unserved request", frozenset()),
 )
 DATASET = Dataset("tiny", (PAY, MAP, MAIL), QUERIES, {}, "", {PAY.id: 90})
@@ -160,7 +161,8 @@ def test_the_curve_has_a_row_per_rule(registry):
     assert curve["rules"].keys() == RULES.keys()
     for row in curve["rules"].values():
         assert row["honest"]["match@15"] == 2
-        assert row["first"].keys() == set(ATTACKS_TRIED)
+        assert row["first"].keys() == row["taken"].keys() == set(ATTACKS_TRIED)
+        assert all(row["taken"][name] <= min(row["held"], first) for name, first in row["first"].items())
     pasted = [row["first"]["1 item a query, as its example"] for row in curve["rules"].values()]
     assert pasted[0] == 1  # the paper's rule: an unrated item has no quality signal to lose
 
@@ -170,6 +172,17 @@ def test_another_rule_for_trust_is_in_force_within_its_block_only(registry):
     with registry.scoring_by(PAPER_TRUST):
         assert registry.pipeline.scoring.trust == PAPER_TRUST
     assert registry.pipeline is before
+
+
+def test_a_deceived_reranker_leaves_the_choice_to_trust(registry):
+    reranker = DeceivedReranker(
+        {query.text: query.relevant for query in QUERIES}, {item.id for item in DATASET.registrations}
+    )
+    pasted = next(attack for attack in ATTACKS if attack.name == "1 item a query, as its example")
+    with registry.reranking_by(reranker):
+        [row] = run_attacks(registry, {"assigned": {PAY.id: 90}}, [pasted], say=lambda _: None)["assigned"]["attacks"]
+    assert row["trusted"]["rank1"] == 0
+    assert row["unrated"]["rank1"] == 1
 
 
 def test_flags_on_the_honest_are_counted_once_each(registry):

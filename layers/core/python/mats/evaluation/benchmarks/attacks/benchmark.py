@@ -12,6 +12,7 @@ from mats.evaluation.benchmarks.attacks.curve import prior_curve, rate_some
 from mats.evaluation.benchmarks.attacks.hidden import try_hidden
 from mats.evaluation.benchmarks.attacks.honest import count_flags, count_matches, sum_flags, trust_cost
 from mats.evaluation.benchmarks.attacks.items import SEED
+from mats.evaluation.benchmarks.attacks.judge import DeceivedReranker
 from mats.evaluation.benchmarks.attacks.measures import measure_groups
 from mats.evaluation.benchmarks.attacks.run import QUERIES, AttackedRegistry, Say, targets_of
 from mats.evaluation.benchmarks.attacks.scene import Attack
@@ -71,7 +72,16 @@ def _attack_sample(dataset: Dataset, registry: AttackedRegistry) -> dict[str, An
         },
         "prior_curve": prior_curve(registry, dataset, dataset.trust, _HONEST),
         "attacks": run_attacks(registry, trust, say=_say),
+        "deceived_reranker": _deceive(dataset, registry),
     }
+
+
+def _deceive(dataset: Dataset, registry: AttackedRegistry) -> dict[str, Any]:
+    """Every attack with a reranker that takes attackers for the right answer, with the sample's own trust."""
+    relevant = {query.text: query.relevant for query in dataset.queries}
+    honest = {registration.id for registration in dataset.registrations}
+    with registry.reranking_by(DeceivedReranker(relevant, honest)):
+        return run_attacks(registry, {"assigned": dataset.trust}, say=_say)
 
 
 def _attack_set(dataset: Dataset, registry: AttackedRegistry) -> dict[str, Any]:

@@ -41,6 +41,8 @@ def rate_some(registrations: Sequence[Registration]) -> dict[Id, int]:
 def prior_curve(registry: AttackedRegistry, dataset: Dataset, trust: Mapping[Id, int], honest: int) -> dict[str, Any]:
     """By rule: the trusted targets on which an attacker is first, by attack, and the honest matches without attack.
 
+    `held` are the trusted targets that are first without attack, and `taken` those of them on which an attacker is.
+
     Attackers paste the queries of trusted targets; where there are fewer than QUERIES, those of others as well.
 
     Args:
@@ -56,20 +58,24 @@ def prior_curve(registry: AttackedRegistry, dataset: Dataset, trust: Mapping[Id,
     attacked = trusted[:QUERIES]
     scene = Scene(registrations=registry.registrations, targets=[*trusted, *others][:QUERIES], trust=trust)
     judged = [target.query for target in targets][:honest]
-    rows: dict[str, dict[str, Any]] = {rule: {"first": {}} for rule in RULES}
-    for rule, row in rows.items():
+    queries = [target.query for target in attacked]
+    rows: dict[str, dict[str, Any]] = {}
+    held: dict[str, list[JudgedQuery]] = {}
+    for rule in RULES:
         with registry.scoring_by(RULES[rule]):
-            row["honest"] = count_matches(registry, judged)
+            held[rule] = [query for query in queries if _is_first(registry, query, query.relevant)]
+            honest_matches = count_matches(registry, judged)
+        rows[rule] = {"honest": honest_matches, "held": len(held[rule]), "first": {}, "taken": {}}
     for attack in (attack for attack in ATTACKS if attack.name in ATTACKS_TRIED):
         for wave in attack.waves(scene):
             with registry.with_items(wave.items, wave.trust):
                 for rule, row in rows.items():
                     with registry.scoring_by(RULES[rule]):
-                        first = count_first(registry, [target.query for target in attacked], wave.attacker_ids)
-                    row["first"][attack.name] = row["first"].get(attack.name, 0) + first
-    return {"rated": len(trust), "honest_queries": len(judged), "trusted_targets": len(attacked), "rules": rows}
+                        won = [query for query in queries if _is_first(registry, query, wave.attacker_ids)]
+                    row["first"][attack.name] = len(won)
+                    row["taken"][attack.name] = sum(query in held[rule] for query in won)
+    return {"rated": len(trust), "honest_queries": len(judged), "trusted_targets": len(queries), "rules": rows}
 
 
-def count_first(registry: AttackedRegistry, queries: Sequence[JudgedQuery], attackers: frozenset[Id]) -> int:
-    """Queries whose first is an attacker."""
-    return sum(not attackers.isdisjoint(registry.rank_ids(query.text)[:1]) for query in queries)
+def _is_first(registry: AttackedRegistry, query: JudgedQuery, ids: frozenset[Id]) -> bool:
+    return not ids.isdisjoint(registry.rank_ids(query.text)[:1])

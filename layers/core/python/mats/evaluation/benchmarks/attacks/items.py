@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from mats.domain.fence import visible
 from mats.domain.registration import Registration
 from mats.domain.text import STOP_WORDS, words
 from mats.evaluation.benchmarks.attacks.scene import AttackTarget, Scene, Wave, Waves
@@ -44,6 +45,10 @@ def as_negative_examples(texts: Sequence[str]) -> Fields:
 
 def as_tags(texts: Sequence[str]) -> Fields:
     return {"tags": [text[:_LONGEST_WORD] for text in texts]}
+
+
+def as_name(text: str) -> Fields:
+    return {"name": visible(text)[:_LONGEST_WORD]}
 
 
 def as_parameters(texts: Sequence[str]) -> Fields:

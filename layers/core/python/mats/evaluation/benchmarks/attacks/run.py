@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -18,7 +18,7 @@ from mats.evaluation.benchmarks.attacks.scene import Attack, AttackTarget, Scene
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.workbench import index_changes, without_timeouts
-from mats.ports import Encoder, Vector
+from mats.ports import Encoder, Reranker, Vector
 from mats.usecases.discover import Discover
 
 QUERIES = 50
@@ -89,12 +89,18 @@ class AttackedRegistry:
             self._pipeline = pipeline_of(self.local)
         return self._pipeline
 
-    @contextmanager
-    def scoring_by(self, rule: TrustRule) -> Iterator[None]:
+    def scoring_by(self, rule: TrustRule) -> AbstractContextManager[None]:
         """Another rule for trust, for the length of a `with` block."""
+        return self._answering(replace(self.pipeline, scoring=replace(self.pipeline.scoring, trust=rule)))
+
+    def reranking_by(self, reranker: Reranker) -> AbstractContextManager[None]:
+        """A reranker, for the length of a `with` block."""
+        return self._answering(replace(self.pipeline, rerank=replace(self.pipeline.rerank, reranker=reranker)))
+
+    @contextmanager
+    def _answering(self, pipeline: Discover) -> Iterator[None]:
         kept, before = self.pipeline, self._before
-        self._pipeline = replace(kept, scoring=replace(kept.scoring, trust=rule))
-        self._before = {}
+        self._pipeline, self._before = pipeline, {}
         try:
             yield
         finally:

@@ -82,7 +82,7 @@ ATTACKS = (
     Attack("1 item, common words of the registry", _REGISTRATION, _vocabulary),
     Attack("1 item a query, as its description", _QUERIES, items.item_each(lambda text: items.in_description([text]))),
     Attack("1 item a query, as its example", _QUERIES, items.item_each(lambda text: items.as_examples([text]))),
-    Attack("1 item a query, as its name", _QUERIES, items.item_each(lambda text: {"name": text[:200]})),
+    Attack("1 item a query, as its name", _QUERIES, items.item_each(items.as_name)),
     Attack(
         "1 item a query, half its words as example",
         _QUERIES,
