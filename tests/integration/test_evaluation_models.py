@@ -10,11 +10,13 @@ import pytest
 
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, NotPermitted
+from mats.domain.rerank_prompt import CARD_BYTES
+from mats.domain.usage import Usage
 from mats.evaluation.data.datasets import Dataset, JudgedQuery, load
 from mats.evaluation.experiments.context import has_candidate
 from mats.evaluation.systems.base import SystemAnswer, ask
 from mats.evaluation.systems.catalogue import VARIANTS
-from mats.evaluation.systems.costs import estimate_cost, estimate_writing_cost
+from mats.evaluation.systems.costs import bound_cost, bound_writing_cost
 from mats.evaluation.systems.models import PAPER_ENCODERS, Models
 from mats.evaluation.systems.score import score
 from mats.evaluation.systems.workbench import Workbench
@@ -22,7 +24,7 @@ from mats.settings import TITAN, Settings
 from tests.bedrock.conftest import aws_settings
 from tests.builders import a_registration
 from tests.servers.bedrock import Answer as Reply
-from tests.servers.bedrock import BedrockServer, Exchange, Refuse, tool_reply
+from tests.servers.bedrock import BedrockServer, Exchange, Refuse, converse_reply, tool_reply
 
 ASKING = ("full-ctx", "search-and-pick", "trial-and-err", "pipeline-bm25", "pipeline-dense", "pipeline-hybrid")
 PIPELINES = ASKING[3:]
@@ -159,17 +161,21 @@ def test_missing_permission_ends_the_run_of_every_llm_system(server, settings):
             answers(name, settings)
 
 
-def test_baselines_return_the_models_pick(server, settings):
-    def playing(exchange: Exchange) -> Reply:
-        names = [tool["toolSpec"]["name"] for tool in exchange.body["toolConfig"]["tools"]]
-        turn = len(exchange.body["messages"]) // 2
-        if names == ["pick"]:
-            return Reply(tool_reply("pick", {"line": 2}))
-        if names[0] == "search":
-            return Reply(tool_reply("pick", {"number": 1}) if turn else tool_reply("search", {"query": "weather"}))
-        return Reply(tool_reply("try", {"id": f"n/t{turn}"}))
+def picking(exchange: Exchange) -> Reply | None:
+    """A baseline's model that picks the capability about weather, or tries one after the other."""
+    if exchange.operation != "Converse":
+        return None
+    names = [tool["toolSpec"]["name"] for tool in exchange.body["toolConfig"]["tools"]]
+    turn = len(exchange.body["messages"]) // 2
+    if names == ["pick"]:
+        return Reply(tool_reply("pick", {"line": 2}))
+    if names[0] == "search":
+        return Reply(tool_reply("pick", {"number": 1}) if turn else tool_reply("search", {"query": "weather"}))
+    return Reply(tool_reply("try", {"number": f"t{turn}"}))
 
-    server.play = playing
+
+def test_baselines_return_the_models_pick(server, settings):
+    server.play = picking
     assert {answer.ranked for answer in answers("full-ctx", settings).values()} == {("n/t1",)}
     assert {answer.ranked for answer in answers("search-and-pick", settings).values()} == {("n/t1",)}
     assert {answer.ranked for answer in answers("trial-and-err", settings).values()} <= {(f"n/t{n}",) for n in range(6)}
@@ -268,44 +274,97 @@ class TestNotRun:
         ]  # fmt: skip
 
 
-class TestCostEstimate:
+def usage_of(given: dict[str, SystemAnswer]) -> Usage:
+    return Usage.total(answer.usage for answer in given.values())
+
+
+def talking(exchange: Exchange) -> Reply | None:
+    """As many calls as fit behind a long talk, never the last one."""
+    if "toolConfig" not in exchange.body or exchange.operation != "Converse":
+        return None
+    tool = exchange.body["toolConfig"]["tools"][0]["toolSpec"]["name"]
+    arguments = {"list": {"page": 1}, "search": {"query": "payment weather letter train photo"}}.get(tool)
+    if arguments is None:
+        return None
+    uses = [{"toolUse": {"toolUseId": f"use-{n}", "name": tool, "input": arguments}} for n in range(8)]
+    return Reply(converse_reply([{"text": "Well, let me think. " * 20}, *uses]))
+
+
+class TestCostBound:
     @pytest.mark.parametrize("name", ASKING)
-    def test_no_loop_makes_more_calls_than_estimated(self, server, settings, name):
-        expected = estimate_cost(VARIANTS[name], settings, 5)
+    @pytest.mark.parametrize("play", [None, talking])
+    def test_no_system_costs_more_than_its_bound(self, server, settings, name, play):
+        bound = bound_cost(VARIANTS[name], settings, a_dataset())
         assert converse(server) == []
+        server.play = play
         given = answers(name, settings)
-        assert (expected.what, expected.model) == (name, settings.rerank_model)
-        assert expected.calls >= sum(answer.calls for answer in given.values()) == len(converse(server))
-        assert expected.usage.input_tokens > 0
-        assert expected.usage.output_tokens > 0
-        assert expected.usage.usd
+        spent = usage_of(given)
+        assert (bound.what, bound.model) == (name, settings.rerank_model)
+        assert bound.calls >= sum(answer.calls for answer in given.values()) == len(converse(server))
+        assert bound.usage.input_tokens >= spent.input_tokens > 0
+        assert bound.usage.output_tokens >= sum(e.body["inferenceConfig"]["maxTokens"] for e in converse(server))
+        assert bound.usage.usd
 
     def test_more_candidates_cost_more_tokens(self, settings):
-        few, many = (estimate_cost(VARIANTS["pipeline-bm25"], replace(settings, k=k), 5).usage for k in (5, 15))
-        assert 5 * 15 * 50 < many.input_tokens < 5 * 15 * 110
-        assert few.input_tokens < many.input_tokens
+        few, many = (bound_cost(VARIANTS["pipeline-bm25"], replace(settings, k=k), a_dataset()).usage for k in (5, 15))
+        assert many.input_tokens - few.input_tokens >= 5 * 10 * CARD_BYTES
+        assert few.output_tokens < many.output_tokens
 
     def test_an_unknown_price_is_not_zero(self, settings):
         settings = replace(settings, rerank_model="nobody.knows-it")
-        assert estimate_cost(VARIANTS["search-and-pick"], settings, 5).usage.usd is None
+        assert bound_cost(VARIANTS["search-and-pick"], settings, a_dataset()).usage.usd is None
 
     def test_a_system_without_an_llm_costs_nothing(self, settings):
-        expected = estimate_cost(VARIANTS["bm25"], settings, 5)
-        assert (expected.calls, expected.usage.usd) == (0, 0)
+        bound = bound_cost(VARIANTS["bm25"], settings, a_dataset())
+        assert (bound.calls, bound.usage.usd) == (0, 0)
 
-    def test_writing_takes_a_call_for_each_registration(self, settings):
-        expected = estimate_writing_cost(settings, 5)
-        assert (expected.calls, expected.model) == (5, settings.writer_model)
-        assert expected.usage.output_tokens >= 5 * 300
+    def test_writing_costs_no_more_than_its_bound(self, server, settings):
+        models, registrations = Models(settings), a_dataset().registrations
+        bound = bound_writing_cost(settings, registrations)
+        assert (bound.calls, bound.model) == (2 * 5, settings.writer_model)
+        spent = Usage.total(models.writer.describe(registration).usage for registration in registrations)
+        assert bound.usage.input_tokens >= spent.input_tokens > 0
+        assert bound.usage.output_tokens >= spent.output_tokens > 0
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_every_system_measures_a_total_that_holds_its_model(server, settings, name):
+    for answer in answers(name, settings, at_once=4).values():
+        assert answer.took_ms["total"] >= answer.took_ms["rerank" if name in PIPELINES else "llm"] > 0
 
 
 def test_results_name_the_model_and_count_what_failed(server, settings):
     with Workbench(dataset=a_dataset(), models=Models(settings)) as bench:
         results = score(bench, VARIANTS["pipeline-hybrid"])
     assert (results["llm"], results["prompt"]) == (settings.rerank_model, VARIANTS["pipeline-hybrid"].prompt())
-    assert (results["failed"], results["calls"], results["replayed"]) == (0, 5, 0)
+    assert (results["failed"], results["reasons"], results["calls"], results["replayed"]) == (0, {}, 5, 0)
     assert results["metrics"]["match@1"] == 1.0
     assert results["usage"]["usd"] > 0
+
+
+def of_refund(exchange: Exchange) -> bool:
+    return "please refund" in str(exchange.body)
+
+
+def test_results_count_the_reasons_of_failures(server, settings):
+    server.play = lambda exchange: (
+        Refuse("ValidationException", "too long") if of_refund(exchange) else picking(exchange)
+    )
+    with Workbench(dataset=a_dataset(), models=Models(settings)) as bench:
+        results = score(bench, VARIANTS["search-and-pick"])
+    [(reason, count)] = results["reasons"].items()
+    assert (results["failed"], count) == (1, 1)
+    assert "too long" in reason
+    assert 0 < results["metrics"]["match@1"] < 1
+
+
+def test_measures_of_a_single_pick_other_than_match_1_are_undefined(server, settings):
+    server.play = picking
+    with Workbench(dataset=a_dataset(), models=Models(settings)) as bench:
+        results = score(bench, VARIANTS["search-and-pick"])
+    assert results["metrics"]["match@1"] is not None
+    for name in ("match@3", "match@5", "match@15", "mrr", "recall@15"):
+        assert (results["metrics"][name], results["intervals_95"][name]) == (None, None)
 
 
 def test_variants_have_the_papers_names_and_llm_variants_a_prompt():

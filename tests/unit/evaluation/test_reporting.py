@@ -71,11 +71,25 @@ def test_the_papers_number_stands_below_ours(results):
     assert any("22 of ToolRet's 35 sources" in note for note in table.notes)
 
 
-def test_an_estimate_is_marked_and_has_no_accuracy(tmp_path):
-    table = tables(build_report(written(tmp_path, all_results(judged=False))))["efficiency-cost"]
-    row = next(row for row in table.rows if row[0] == "full-ctx")
-    assert row[1:5] == ("not run", "128,067", "8", "4.4800")
-    assert row[-1] == "estimated"
+def test_a_cost_is_measured_or_stands_among_the_bounds(tmp_path):
+    made = tables(build_report(written(tmp_path, all_results(judged=False))))
+    row = next(row for row in made["efficiency-cost"].rows if row[0] == "full-ctx")
+    assert set(row[1:]) == {"not run"}
+    bound = next(row for row in made["efficiency-bounds"].rows if row[0] == "full-ctx")
+    assert bound[1:] == ("a-model", "≤ 4", "≤ 480,067", "≤ 64", "≤ 16.8000")
+    for table in (made["efficiency-cost"], made["efficiency-bounds"]):
+        ours = [cell for row in table.rows if not isinstance(row, PaperRow) for cell in row]
+        assert "estimated" not in ours
+
+
+def test_undefined_measures_are_dashes(tmp_path):
+    results = all_results()
+    for one in results["main"]["sets"].values():
+        one["systems"]["full-ctx"]["metrics"] |= dict.fromkeys(("match@3", "match@5", "match@15", "mrr", "recall@15"))
+    table = tables(build_report(written(tmp_path, results)))["main-others"]
+    rows = [row for row in table.rows if row[1] == "full-ctx"]
+    assert rows
+    assert {cell for row in rows for cell in row[2:]} == {"–"}
 
 
 def test_every_row_has_a_cell_for_every_column(results):

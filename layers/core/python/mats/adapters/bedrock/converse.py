@@ -9,6 +9,11 @@ from mats.domain.prompt import Prompt
 from mats.domain.usage import Usage
 from mats.ports import NO_LABELS, Labels
 
+CUT_OFF = ("max_tokens", "model_context_window_exceeded")
+"""Stop reasons of a reply that reached a token limit."""
+MALFORMED = "malformed_"
+"""How the stop reasons begin by which the service itself reports malformed model output."""
+
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
@@ -46,12 +51,12 @@ class ConverseReply:
     @property
     def is_malformed(self) -> bool:
         """Whether the service itself reports malformed model output."""
-        return self.stop.startswith("malformed_")
+        return self.stop.startswith(MALFORMED)
 
     @property
     def is_cut_off(self) -> bool:
         """Whether the model reached a token limit."""
-        return self.stop in ("max_tokens", "model_context_window_exceeded")
+        return self.stop in CUT_OFF
 
 
 Converse: TypeAlias = Callable[[Mapping[str, Any]], ConverseReply]

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -13,9 +13,9 @@ import numpy as np
 from mats.domain.errors import Fault
 from mats.evaluation.data.datasets import SETS, Dataset, DatasetInvalid, load
 from mats.evaluation.measures import Values, estimate, mcnemar
-from mats.evaluation.systems.base import Answers, ask
+from mats.evaluation.systems.base import Answers, ask, total_failure
 from mats.evaluation.systems.catalogue import VARIANTS
-from mats.evaluation.systems.costs import CostEstimate, estimate_cost
+from mats.evaluation.systems.costs import CostBound, bound_cost
 from mats.evaluation.systems.models import Models
 from mats.evaluation.systems.pipeline import shortlist_system
 from mats.evaluation.systems.score import estimate_json, metrics_json
@@ -71,14 +71,17 @@ class ExperimentContext:
         return Workbench(dataset=dataset, models=self.models, writer=writer)
 
     def answers(self, name: str, variant: str) -> Answers | str:
-        """The answers of a system to every query of a set, or why it cannot run."""
+        """The answers of a system to a set, or the reason why there are none: it cannot run, or every query failed."""
         chosen = VARIANTS[variant]
         if lacking := self.models.lacking(chosen.needs):
             return lacking
         if (name, variant) not in self._answers:
             self.log(f"{name}: {variant}")
             self._answers[name, variant] = chosen.answers(self.bench(name))
-        return self._answers[name, variant]
+        answers = self._answers[name, variant]
+        if failure := total_failure(answers):
+            self.log(f"{name}: {variant}: {failure}")
+        return failure or answers
 
     def result(self, name: str, variant: str, measure: Callable[[Answers, Dataset], dict[str, Any]]) -> dict[str, Any]:
         """What `measure` makes of the answers of a system to a set, or `not_run` with the reason."""
@@ -102,12 +105,12 @@ class ExperimentContext:
             "sets": {name: dataset.digest for name, dataset in self._datasets.items()},
         }
 
-    def cost_estimates(self, queries: int, what: str) -> list[CostEstimate]:
-        """The cost of asking every system that has an LLM; empty if no LLM is configured."""
+    def cost_bounds(self, datasets: Sequence[Dataset], what: str) -> list[CostBound]:
+        """The most that asking every system with an LLM costs over these sets; empty if no LLM is configured."""
         return [
-            estimate_cost(variant, self.models.settings, queries, what=f"{what}: {variant.name}")
+            bound_cost(variant, self.models.settings, *datasets, what=f"{what}: {variant.name}")
             for variant in VARIANTS.values()
-            if "llm" in variant.needs and not self.models.lacking(variant.needs)
+            if variant.has_llm and not self.models.lacking(variant.needs)
         ]
 
     def log(self, text: str) -> None:
@@ -127,7 +130,7 @@ def share_json(values: Values) -> dict[str, float] | None:
     return estimate_json(estimate(values)) if len(values) else None
 
 
-def match_json(answers: Answers, dataset: Dataset) -> dict[str, dict[str, float]]:
+def match_json(answers: Answers, dataset: Dataset) -> dict[str, dict[str, float] | None]:
     measures = metrics_json(answers, dataset)
     return {name: measures[name] for name in ("match@1", "match@15")}
 

@@ -12,7 +12,7 @@ from mats.evaluation.experiments.context import ExperimentContext, mcnemar_json
 from mats.evaluation.measures import SEED
 from mats.evaluation.systems.base import Answers
 from mats.evaluation.systems.catalogue import VARIANTS
-from mats.evaluation.systems.costs import CostEstimate, estimate_writing_cost
+from mats.evaluation.systems.costs import CostBound, bound_writing_cost
 from mats.evaluation.systems.score import metrics_json
 from mats.evaluation.systems.workbench import Workbench
 from mats.ports import NO_LABELS, Labels, Writer, Written
@@ -81,10 +81,12 @@ def enrichment(context: ExperimentContext) -> dict[str, Any]:
     }
 
 
-def estimate_costs(context: ExperimentContext) -> list[CostEstimate]:
-    pool = sample_pool(context.dataset(DATASET))
-    settings, size = context.models.settings, len(pool.registrations)
-    return [estimate_writing_cost(settings, size, what=f"describing {name} {DATASET}") for name in LEVELS]
+def bound_costs(context: ExperimentContext) -> list[CostBound]:
+    pool, settings = sample_pool(context.dataset(DATASET)).registrations, context.models.settings
+    return [
+        bound_writing_cost(settings, [cut(registration) for registration in pool], what=f"describing {name} {DATASET}")
+        for name, cut in LEVELS.items()
+    ]
 
 
 def sample_pool(dataset: Dataset) -> Dataset:

@@ -17,7 +17,7 @@ from mats.evaluation.experiments.context import ExperimentContext, first_is_righ
 from mats.evaluation.measures import SEED
 from mats.evaluation.systems.base import Answers
 from mats.evaluation.systems.catalogue import VARIANTS
-from mats.evaluation.systems.costs import CostEstimate
+from mats.evaluation.systems.costs import CostBound
 
 DATASET = "tools"
 QUERIES = 100
@@ -49,10 +49,14 @@ def scale_sweep(context: ExperimentContext) -> dict[str, Any]:
     }
 
 
-def estimate_costs(context: ExperimentContext) -> list[CostEstimate]:
+def bound_costs(context: ExperimentContext) -> list[CostBound]:
     dataset = context.dataset(DATASET)
-    queries = len(query_slice(dataset))
-    return [one for size in _sizes(dataset) for one in context.cost_estimates(queries, f"{size:,} of {DATASET}")]
+    queries = query_slice(dataset)
+    return [
+        one
+        for size in _sizes(dataset)
+        for one in context.cost_bounds(list(registries(dataset, queries, size)), f"{size:,} of {DATASET}")
+    ]
 
 
 def _sizes(dataset: Dataset) -> list[int]:
@@ -108,6 +112,9 @@ def _measure(
 
 
 def _point(answers: Sequence[tuple[Answers, Dataset]]) -> dict[str, Any]:
+    """The measures at one size; None if every query failed, as where the registry exceeds a model's window."""
+    if all(answer.failed for given, _ in answers for answer in given.values()):
+        return {**dict.fromkeys(("match@1", "candidates", "conditional")), "queries": sum(len(g) for g, _ in answers)}
     hits = np.concatenate([first_is_right(given, part) for given, part in answers])
     candidates = np.concatenate([has_candidate(given, part) for given, part in answers])
     return {
@@ -125,6 +132,7 @@ def _crossover(systems: Mapping[str, Any], lacking: Mapping[str, str]) -> dict[s
     ahead = [
         (two["size"], two["match@1"]["mean"] > one["match@1"]["mean"])
         for one, two in zip(systems[SINGLE], systems[TWO_STAGE], strict=True)
+        if one["match@1"] and two["match@1"]
     ]
     behind = [size for size, is_ahead in ahead if not is_ahead]
     after = [size for size, is_ahead in ahead if is_ahead and size > max(behind, default=0)]

@@ -6,11 +6,11 @@ from typing import Any
 
 from mats.domain.ranking import PAPER_WEIGHTS, Signal, Weights
 from mats.domain.scoring import PAPER_TRUST
-from mats.evaluation.data.datasets import sample
+from mats.evaluation.data.datasets import Dataset, sample
 from mats.evaluation.experiments.context import ExperimentContext, mcnemar_json
-from mats.evaluation.systems.base import ask
+from mats.evaluation.systems.base import Answers, ask, total_failure
 from mats.evaluation.systems.catalogue import VARIANTS
-from mats.evaluation.systems.costs import CostEstimate, estimate_cost
+from mats.evaluation.systems.costs import CostBound, bound_cost
 from mats.evaluation.systems.pipeline import shortlist_system
 from mats.evaluation.systems.score import dataset_json, metrics_json
 from mats.usecases.discover import Discover
@@ -33,9 +33,8 @@ def signals(context: ExperimentContext) -> dict[str, Any]:
     return {"sample": _sample(context), "sets": {name: _rules(context, name) for name in context.sets}}
 
 
-def estimate_costs(context: ExperimentContext) -> list[CostEstimate]:
-    queries = len(sample().queries)
-    return [estimate_cost(VARIANTS["pipeline-hybrid"], context.models.settings, queries, what="sample")]
+def bound_costs(context: ExperimentContext) -> list[CostBound]:
+    return [bound_cost(VARIANTS["pipeline-hybrid"], context.models.settings, sample(), what="sample")]
 
 
 def _sample(context: ExperimentContext) -> dict[str, Any]:
@@ -56,12 +55,15 @@ def _sample(context: ExperimentContext) -> dict[str, Any]:
             "llm": None if lacking else replace(discover, rerank=replace(discover.rerank, reranker=None)),
         }
         results = {
-            name: metrics_json(ask(shortlist_system(system), dataset.queries), dataset)
-            if system
-            else {"not_run": lacking}
+            name: _metrics(ask(shortlist_system(system), dataset.queries), dataset) if system else {"not_run": lacking}
             for name, system in left_out.items()
         }
     return {"queries": len(dataset.queries), "without": results}
+
+
+def _metrics(answers: Answers, dataset: Dataset) -> dict[str, Any]:
+    failure = total_failure(answers)
+    return {"not_run": failure} if failure else dict(metrics_json(answers, dataset))
 
 
 def _rules(context: ExperimentContext, name: str) -> dict[str, Any]:

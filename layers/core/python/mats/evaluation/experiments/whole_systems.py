@@ -1,6 +1,6 @@
 """Whole systems: the main table, the causes of misses, cost and latency; all by the same answers."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import partial
 from typing import Any
 
@@ -10,8 +10,8 @@ from mats.evaluation.experiments.context import ExperimentContext, first_is_righ
 from mats.evaluation.measures import estimate, per_query
 from mats.evaluation.systems.base import Answers, SystemAnswer, run_of
 from mats.evaluation.systems.catalogue import VARIANTS
-from mats.evaluation.systems.costs import CostEstimate, estimate_cost
-from mats.evaluation.systems.score import dataset_json, estimate_json, metrics_json, stage_percentiles
+from mats.evaluation.systems.costs import CostBound, bound_cost
+from mats.evaluation.systems.score import dataset_json, estimate_json, failures_json, metrics_json, stage_percentiles
 
 _PICKERS = frozenset({"regex", "full-ctx", "search-and-pick", "trial-and-err"})
 """Systems without a first stage."""
@@ -27,24 +27,30 @@ def main_table(context: ExperimentContext) -> dict[str, Any]:
     return {"k": context.models.settings.k, "sets": {name: _main_of(context, name) for name in context.sets}}
 
 
-def estimate_costs(context: ExperimentContext) -> list[CostEstimate]:
-    """The cost of the LLMs of this table, and of the experiments that share its answers."""
-    return [one for name in context.sets for one in context.cost_estimates(len(context.dataset(name).queries), name)]
+def bound_costs(context: ExperimentContext) -> list[CostBound]:
+    """The most that the LLMs of this table cost, and those of the experiments that share its answers."""
+    return [one for name in context.sets for one in context.cost_bounds([context.dataset(name)], name)]
 
 
 def _main_of(context: ExperimentContext, name: str) -> dict[str, Any]:
     dataset, plain = context.dataset(name), context.answers(name, "bm25")
     baseline = {} if isinstance(plain, str) else per_query(run_of(plain), dataset.queries)
 
-    def measures(answers: Answers, dataset: Dataset) -> dict[str, Any]:
+    def measures(defined: Collection[str], answers: Answers, dataset: Dataset) -> dict[str, Any]:
         values = per_query(run_of(answers), dataset.queries)
         return {
-            "metrics": metrics_json(answers, dataset),
-            "over_bm25": {name: estimate_json(estimate(values[name] - before)) for name, before in baseline.items()},
-            "failed": sum(bool(answer.failed) for answer in answers.values()),
+            "metrics": metrics_json(answers, dataset, defined),
+            "over_bm25": {
+                name: estimate_json(estimate(values[name] - before)) if name in defined else None
+                for name, before in baseline.items()
+            },
+            **failures_json(answers),
         }
 
-    systems = {variant: context.result(name, variant, measures) for variant in VARIANTS}
+    systems = {
+        name_of: context.result(name, name_of, partial(measures, variant.measures))
+        for name_of, variant in VARIANTS.items()
+    }
     return {**dataset_json(dataset), "systems": systems}
 
 
@@ -104,37 +110,34 @@ def _examples(dataset: Dataset, missed: Iterable[tuple[JudgedQuery, SystemAnswer
 
 
 def efficiency(context: ExperimentContext) -> dict[str, Any]:
-    """Tokens in and out per query, dollars per 1,000 queries, p50 and p95 of each stage.
+    """Calls, tokens in and out per query, dollars per 1,000 queries, p50 and p95 of each stage, as measured.
 
-    Without an LLM, tokens and dollars of systems that need one are estimates of `systems/costs.py`, and marked so;
-    their accuracy and their latency are unknown.
+    `at_most` bounds the first four for every system with an LLM, whether it was run or not.
     """
-    return {"dataset": _COST_DATASET, "systems": {variant: _cost_of(context, variant) for variant in VARIANTS}}
-
-
-def _cost_of(context: ExperimentContext, variant: str) -> dict[str, Any]:
-    answers, dataset = context.answers(_COST_DATASET, variant), context.dataset(_COST_DATASET)
-    if isinstance(answers, str):
-        if "llm" not in VARIANTS[variant].needs:
-            return {"not_run": answers}
-        expected = estimate_cost(VARIANTS[variant], context.models.settings, len(dataset.queries))
-        return {
-            "match@1": None,
-            **_per_query(expected.usage, len(dataset.queries)),
-            "ms": {},
-            "estimated": True,
-            "why": answers,
-        }
+    dataset, settings = context.dataset(_COST_DATASET), context.models.settings
+    bounds = {name: bound_cost(variant, settings, dataset) for name, variant in VARIANTS.items() if variant.has_llm}
     return {
-        "match@1": round(float(first_is_right(answers, dataset).mean()), 4),
-        **_per_query(Usage.total(answer.usage for answer in answers.values()), len(answers)),
-        "ms": stage_percentiles(answers),
-        "estimated": False,
+        "dataset": _COST_DATASET,
+        "systems": {variant: context.result(_COST_DATASET, variant, _cost) for variant in VARIANTS},
+        "at_most": {
+            name: {"model": bound.model, **_per_query(bound.calls, bound.usage, len(dataset.queries))}
+            for name, bound in bounds.items()
+        },
     }
 
 
-def _per_query(usage: Usage, queries: int) -> dict[str, float | None]:
+def _cost(answers: Answers, dataset: Dataset) -> dict[str, Any]:
+    calls = sum(answer.calls for answer in answers.values())
     return {
+        "match@1": round(float(first_is_right(answers, dataset).mean()), 4),
+        **_per_query(calls, Usage.total(answer.usage for answer in answers.values()), len(answers)),
+        "ms": stage_percentiles(answers),
+    }
+
+
+def _per_query(calls: int, usage: Usage, queries: int) -> dict[str, float | None]:
+    return {
+        "calls": round(calls / queries, 2),
         "input_tokens": round(usage.input_tokens / queries, 1),
         "output_tokens": round(usage.output_tokens / queries, 1),
         "usd_per_1000": None if usage.usd is None else round(1_000 * usage.usd / queries, 5),

@@ -34,11 +34,13 @@ def efficiency(results: Json, paper: Json) -> Section:
         draw=lambda: latency(times),
     )
     costs = _costs(systems, paper, row=paper["sets"].get(name, {}).get("row", ""))
+    tables = (costs, _bounds(results["at_most"]))
     return Section(
         id="efficiency",
         title="Cost and latency",
-        summary=f"Means per query over `{name}`; estimates count the tokens of prompts without asking a model.",
-        tables=(costs, by_stage) if times else (costs,),
+        summary=f"Means per query over `{name}`, and bounds that hold for any model. The total of a query does not "
+        "count waiting for other queries.",
+        tables=(*tables, by_stage) if times else tables,
         figures=(figure,) if times else (),
     )
 
@@ -53,13 +55,8 @@ def _costs(systems: Json, paper: Json, row: str) -> Table:
     for name, one in systems.items():
         rows.append((name, *_cells(one)))
         if of_paper := known.get(paper["systems"].get(name, "")):
-            cells = (
-                percent(of_paper["match@1"]),
-                *_tokens(of_paper),
-                number(of_paper["p50_ms"]),
-                NONE,
-                _source(of_paper),
-            )
+            source = "estimated" if of_paper["estimated"] else "measured"
+            cells = percent(of_paper["match@1"]), *_tokens(of_paper), number(of_paper["p50_ms"]), NONE, source
             rows.append(PaperRow((f"paper: {paper['systems'][name]}", *cells)))
     return Table(
         id="efficiency-cost",
@@ -71,7 +68,7 @@ def _costs(systems: Json, paper: Json, row: str) -> Table:
         notes=(
             f"The paper ({paper['efficiency']['table']}) counts on its own data, models and machines; its pipelines "
             "are estimates after the fact.",
-            *not_run_notes((name, {"not_run": one["why"]} if one.get("why") else one) for name, one in systems.items()),
+            *not_run_notes(systems.items()),
         ),
     )  # fmt: skip
 
@@ -81,11 +78,11 @@ def _cells(one: Json) -> tuple[str, ...]:
         return (NOT_RUN,) * 7
     total = one["ms"].get("total", {})
     return (
-        NOT_RUN if one["match@1"] is None else percent(one["match@1"]),
+        percent(one["match@1"]),
         *_tokens(one),
         number(total.get("p50"), 1),
         number(total.get("p95"), 1),
-        _source(one),
+        "measured",
     )
 
 
@@ -93,8 +90,23 @@ def _tokens(one: Json) -> tuple[str, ...]:
     return number(one["input_tokens"]), number(one["output_tokens"]), number(one["usd_per_1000"], 4)
 
 
-def _source(one: Json) -> str:
-    return "estimated" if one["estimated"] else "measured"
+def _bounds(bounds: Json) -> Table:
+    rows = tuple(
+        (name, one["model"], *(f"≤ {cell}" for cell in (number(one["calls"]), *_tokens(one))))
+        for name, one in bounds.items()
+    )
+    return Table(
+        id="efficiency-bounds",
+        caption="What a query costs at most",
+        head=("system", "model", "calls", "tokens in", "tokens out", "$ per 1,000 queries"),
+        rows=rows,
+        labels=2,
+        notes=(
+            "Bounds, not measurements: each byte of a prompt counts as a token (English has about four bytes a token), "
+            "every turn is taken, and every reply is as long as allowed. A system with several turns usually stays "
+            "further below its bound than one with a single call, so compare bounds with bounds only.",
+        ),
+    )
 
 
 def kinds(results: Json, paper: Json) -> Section:

@@ -23,6 +23,10 @@ class ResultsInvalid(Invalid):
     """A results file has another shape than its experiment writes."""
 
 
+def has_results(name: str) -> bool:
+    return (RESULTS / f"{name}.json").exists()
+
+
 def write_results(name: str, results: dict[str, Any]) -> Path:
     """Write results with their provenance; the path of the file."""
     RESULTS.mkdir(exist_ok=True)

@@ -1,5 +1,6 @@
 """The interface of a system under test, and how it is asked many queries."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from mats.evaluation.measures import Run
 
 LONGEST_QUERY = 2_000
 """Characters: the limit of the API."""
+_REASONS = 20
 
 Progress: TypeAlias = Callable[[int], None]
 
@@ -25,8 +27,9 @@ class SystemAnswer:
     """The result of one query.
 
     `ranked` is best first; a system that picks returns one id or none. `retrieved` are the candidates of its first
-    stage. `usage` and `took_ms` are those of
-    the original calls, also where `cached` of the `calls` had a reply in the cache and cost nothing.
+    stage. `usage` and `took_ms` are those of the original calls, also where `cached` of the `calls` had a reply in the
+    cache and cost nothing. `took_ms` has `total` for every system: milliseconds with local work, without waiting for
+    other queries.
     """
 
     ranked: Sequence[Id]
@@ -48,6 +51,25 @@ Answers: TypeAlias = Mapping[str, SystemAnswer]
 
 def run_of(answers: Answers) -> Run:
     return {query: answer.ranked for query, answer in answers.items()}
+
+
+def failure_counts(answers: Answers) -> dict[str, int]:
+    """The number of failed queries by reason: the commonest twenty, first the commonest."""
+    reasons = Counter(answer.failed for answer in answers.values() if answer.failed)
+    return dict(reasons.most_common(_REASONS))
+
+
+def total_failure(answers: Answers) -> str:
+    """How many failed and why, if every query did; empty otherwise."""
+    if not answers or not all(answer.failed for answer in answers.values()):
+        return ""
+    return failure_text(len(answers), len(answers), failure_counts(answers))
+
+
+def failure_text(failed: int, queries: int, reasons: Mapping[str, int]) -> str:
+    """A line such as `failed 15/15; the commonest reason (12): Input is too long`."""
+    reason, count = next(iter(reasons.items()))
+    return f"failed {failed:,}/{queries:,}; the commonest reason ({count:,}): {reason}"
 
 
 def ask(

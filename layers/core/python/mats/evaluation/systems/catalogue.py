@@ -1,5 +1,6 @@
 """Every system under test as a value: the production pipeline with one thing changed, or a baseline."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -10,6 +11,7 @@ from mats.domain.query import Filter
 from mats.domain.registration import Registration
 from mats.domain.trace import Trace
 from mats.evaluation.data.datasets import JudgedQuery
+from mats.evaluation.measures import MEASURES
 from mats.evaluation.systems import conversation
 from mats.evaluation.systems.base import Answers, Progress, RankingSystem, SystemAnswer, ask, no_progress
 from mats.evaluation.systems.chat_model import ChatModel
@@ -39,10 +41,16 @@ class Variant:
     build: Callable[[Workbench], RankingSystem]
     prompt: Callable[[], str] = lambda: ""
     """The hash of its prompt; empty without a model."""
+    measures: tuple[str, ...] = tuple(MEASURES)
+    """Those that are defined for it: a system that picks one result has no more than Match@1."""
+
+    @property
+    def has_llm(self) -> bool:
+        return "llm" in self.needs
 
     def answers(self, bench: Workbench, *, progress: Progress = no_progress) -> Answers:
         """The answers to the queries of a workbench's data set."""
-        at_once = _CALLS_AT_ONCE if "llm" in self.needs else 1
+        at_once = _CALLS_AT_ONCE if self.has_llm else 1
         return ask(self.build(bench), bench.dataset.queries, at_once=at_once, progress=progress)
 
 
@@ -74,8 +82,9 @@ def _plain_bm25(bench: Workbench) -> RankingSystem:
     plain, k = PlainBm25(bench.dataset.registrations), bench.models.settings.k
 
     def answer(query: JudgedQuery) -> SystemAnswer:
+        began = time.perf_counter()
         ids = plain.search(query.text, k)
-        return SystemAnswer(ranked=ids, retrieved=ids)
+        return SystemAnswer(ranked=ids, retrieved=ids, took_ms={"total": 1_000 * (time.perf_counter() - began)})
 
     return answer
 
@@ -103,8 +112,9 @@ def _pipeline(name: str, description: str, first_stage: FirstStage, *needs: str)
 def _picker(
     name: str, description: str, system: Callable[[Sequence[Registration], ChatModel], RankingSystem]
 ) -> Variant:
-    """A model that picks from the registry without the pipeline."""
+    """A model that picks one capability from the registry without the pipeline."""
     return Variant(
+        measures=("match@1",),
         name=name,
         description=description,
         needs=frozenset({"llm"}),
@@ -119,7 +129,7 @@ _ALL = (
         build=lambda bench: Regex(bench.dataset.registrations, bench.models.settings.k),
     ),
     _picker("full-ctx", "the whole registry in one prompt, a model picks", FullContext),
-    _picker("search-and-pick", "a model searches with plain BM25, then picks", SearchAndPick),
+    _picker("search-and-pick", "a model searches with BM25, then picks", SearchAndPick),
     _picker("trial-and-err", "a model lists and tries; its final try counts", TrialAndError),
     Variant(name="bm25", description="plain BM25 over name and description, the baseline", build=_plain_bm25),
     _first_stage("lexical", "our fielded BM25 alone", lexical),

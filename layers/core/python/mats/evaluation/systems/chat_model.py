@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from mats.adapters.bedrock.converse import ToolCall, dialect_of
+from mats.adapters.bedrock.converse import CUT_OFF, MALFORMED, ToolCall, dialect_of
 from mats.domain.usage import Usage
 from mats.evaluation.systems.cached_converse import CachedConverse
 
@@ -40,6 +40,11 @@ class ModelTurn:
     usage: Usage = field(default_factory=Usage)
     took_ms: float = 0.0
     cached: bool = False
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it reached a token limit, or the service reports it as malformed: its calls may be incomplete."""
+        return self.stop in CUT_OFF or self.stop.startswith(MALFORMED)
 
 
 Message: TypeAlias = UserMessage | ModelTurn

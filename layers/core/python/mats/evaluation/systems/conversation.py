@@ -1,8 +1,9 @@
 """One query's conversation between a baseline and a model, with its prompts, tools and cost."""
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,6 +19,10 @@ from mats.evaluation.systems.chat_model import ChatModel, Message, ModelTurn, To
 
 _PROMPTS = Path(__file__).parent / "prompts"
 _REFUSALS = ("content_filtered", "guardrail_intervened")
+MOST_CALLS = 8
+"""Calls of a turn that get a result; only the first is made. More are dropped from the conversation."""
+ONE_CALL = "One call at a time: look at the results first."
+BROKEN = "The reply was cut off or malformed: make one call, without other words."
 
 
 def prompt(name: str) -> Prompt:
@@ -36,6 +41,17 @@ def list_line(number: int, registration: Registration, *, max_description: int |
     return f"{number} {encode_json(f'{name}: {description}' if description else name)}"
 
 
+def request_of(text: Prompt, query: JudgedQuery) -> str:
+    """The message with a query: truncated to the API's limit, as JSON that cannot leave its fence."""
+    return fill_template(text.request, {"query": encode_json(visible(query.text[:LONGEST_QUERY]))})
+
+
+def tools_of(text: Prompt, *sections: str) -> list[ToolSpec]:
+    """The tools of a prompt: those of further sections, then its own."""
+    more = [json.loads(text.parts[name].removeprefix("```json").removesuffix("```")) for name in sections]
+    return [*more, text.tool]
+
+
 class NoPick(Exception):
     """A conversation ended without a valid pick; the message says why."""
 
@@ -50,6 +66,8 @@ class Conversation:
     max_tokens: int
     messages: list[Message] = field(default_factory=list)
     turns: list[ModelTurn] = field(default_factory=list)
+    _harness_s: float = 0.0
+    """CPU time of this thread in calls of the model: the evaluation's own, not the system's."""
 
     @classmethod
     def about(
@@ -61,14 +79,12 @@ class Conversation:
         context: Sequence[str] = (),
         max_tokens: int,
     ) -> Self:
-        """A conversation that starts with a query: truncated to the API's limit, as JSON that cannot leave its fence.
+        """A conversation that starts with a query.
 
         `tools` are the sections of tools beside the prompt's own; the texts of `context` precede the request.
         """
-        request = fill_template(text.request, {"query": encode_json(visible(query.text[:LONGEST_QUERY]))})
-        more = [json.loads(text.parts[name].removeprefix("```json").removesuffix("```")) for name in tools]
-        opened = cls(chat=chat, system=text.system, tools=[*more, text.tool], max_tokens=max_tokens)
-        opened.add(*context, request)
+        opened = cls(chat=chat, system=text.system, tools=tools_of(text, *tools), max_tokens=max_tokens)
+        opened.add(*context, request_of(text, query))
         return opened
 
     def add(self, *texts: str, results: Sequence[tuple[str, str]] = ()) -> None:
@@ -81,7 +97,10 @@ class Conversation:
             DependencyFailed: it did not answer.
             NoPick: it refused.
         """
+        began = time.thread_time()
         turn = self.chat.turn(self.system, self.messages, self.tools, must_call=must_call, max_tokens=self.max_tokens)
+        self._harness_s += time.thread_time() - began
+        turn = replace(turn, calls=turn.calls[:MOST_CALLS])
         self.messages.append(turn)
         self.turns.append(turn)
         if turn.stop in _REFUSALS and not turn.calls:
@@ -91,10 +110,13 @@ class Conversation:
     def answer(self, converse: Callable[[], Id | None], *, retrieved: Sequence[Id]) -> SystemAnswer:
         """What `converse` picks, with the cost of the whole conversation; a failure if it raises NoPick.
 
+        `total` is the time of the model's original calls and the CPU time of local work, such as searches: other
+        queries that are asked at the same time do not add to it.
+
         Raises:
             NotPermitted: an operator has to act before any query can be answered.
         """
-        picked, failed = None, ""
+        picked, failed, began = None, "", time.thread_time()
         try:
             picked = converse()
         except NotPermitted:
@@ -105,19 +127,40 @@ class Conversation:
             ranked=() if picked is None else (picked,),
             retrieved=retrieved,
             usage=Usage.total(turn.usage for turn in self.turns),
-            took_ms={"llm": sum(turn.took_ms for turn in self.turns)} if self.turns else {},
+            took_ms=self._took_ms(time.thread_time() - began - self._harness_s),
             failed=failed,
             calls=len(self.turns),
             cached=sum(turn.cached for turn in self.turns),
         )
 
+    def _took_ms(self, local_s: float) -> dict[str, float]:
+        if not self.turns:
+            return {}
+        llm = sum(turn.took_ms for turn in self.turns)
+        return {"llm": llm, "total": llm + 1_000 * max(0.0, local_s)}
+
 
 def results_of(turn: ModelTurn, call_tool: Callable[[str, Mapping[str, Any]], str]) -> list[tuple[str, str]]:
-    """Call ids and results of a turn, in order; `call_tool` takes a tool's name and its arguments."""
+    """Call ids and results of a turn, in order; `call_tool` takes a tool's name and its arguments.
+
+    Only the first call is made, so that every call can use the result of the one before; none of a broken turn is.
+    """
+    if turn.is_broken:
+        return [(call.id, BROKEN) for call in turn.calls]
     return [
-        (call.id, call_tool(call.tool, call.arguments if isinstance(call.arguments, Mapping) else {}))
-        for call in turn.calls
+        (call.id, ONE_CALL if number else call_tool(call.tool, _object(call.arguments)))
+        for number, call in enumerate(turn.calls)
     ]
+
+
+def reminders(turn: ModelTurn, turns_left: int, *, without_call: str, last: str) -> list[str]:
+    """The texts that follow a turn: `without_call` after one without a call, `last` if one turn is left."""
+    texts = [] if turn.calls else [f"{BROKEN} {without_call}" if turn.is_broken else without_call]
+    return [*texts, last] if turns_left == 1 else texts
+
+
+def _object(arguments: object) -> Mapping[str, Any]:
+    return arguments if isinstance(arguments, Mapping) else {}
 
 
 def parse_int(value: object) -> int | None:

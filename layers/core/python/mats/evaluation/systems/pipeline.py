@@ -57,8 +57,12 @@ def _answer(discover: Discover, query: Query, calls: Sequence[TimedReply] = ()) 
 
 
 def _original_times(shortlist: Shortlist, calls: Sequence[TimedReply]) -> dict[str, float]:
-    """Milliseconds of each stage; for a cached reply those of the original call."""
+    """Milliseconds of each stage; for a cached reply those of the original call.
+
+    `total` is without `queue`, the wait for other queries of the evaluation.
+    """
     took = dict(shortlist.trace.took_ms)
+    took["total"] -= took.get("queue", 0.0)
     for call in calls:
         if call.cached and "rerank" in took:
             took["total"] += call.took_ms - took["rerank"]

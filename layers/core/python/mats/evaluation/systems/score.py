@@ -1,20 +1,25 @@
 """Score a system on a data set: measures with intervals, usage and latency."""
 
+from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any
 
 from mats.domain.usage import Usage
 from mats.evaluation.data.datasets import Dataset
-from mats.evaluation.measures import Estimate, estimate, per_query, percentiles
-from mats.evaluation.systems.base import Answers, Progress, no_progress, run_of
+from mats.evaluation.measures import MEASURES, Estimate, estimate, per_query, percentiles
+from mats.evaluation.systems.base import Answers, Progress, failure_counts, no_progress, run_of, total_failure
 from mats.evaluation.systems.catalogue import Variant
 from mats.evaluation.systems.workbench import Workbench
 
 
 def score(bench: Workbench, variant: Variant, *, progress: Progress = no_progress) -> dict[str, Any]:
-    """Ask a system every query of a workbench's data set; measures, intervals, sizes, models and usage."""
+    """Ask a system every query of a workbench's data set; measures, intervals, sizes, models and usage.
+
+    A measure is None if it is undefined for the system, as all but Match@1 are for one that picks a single result, and
+    if every query failed.
+    """
     answers, models = variant.answers(bench, progress=progress), bench.models
-    estimates = {name: estimate(v) for name, v in per_query(run_of(answers), bench.dataset.queries).items()}
+    estimates = _estimates(answers, bench.dataset, () if total_failure(answers) else variant.measures)
     return {
         **dataset_json(bench.dataset),
         "variant": variant.name,
@@ -22,9 +27,9 @@ def score(bench: Workbench, variant: Variant, *, progress: Progress = no_progres
         "encoder": models.encoder.name if "encoder" in variant.needs and models.encoder else None,
         "llm": models.settings.rerank_model if "llm" in variant.needs else None,
         "prompt": variant.prompt() or None,
-        "metrics": {name: round(e.mean, 4) for name, e in estimates.items()},
-        "intervals_95": {name: [round(e.low, 4), round(e.high, 4)] for name, e in estimates.items()},
-        "failed": sum(bool(answer.failed) for answer in answers.values()),
+        "metrics": {name: round(e.mean, 4) if e else None for name, e in estimates.items()},
+        "intervals_95": {name: [round(e.low, 4), round(e.high, 4)] if e else None for name, e in estimates.items()},
+        **failures_json(answers),
         "calls": sum(answer.calls for answer in answers.values()),
         "replayed": sum(answer.cached for answer in answers.values()),
         "usage": asdict(Usage.total(answer.usage for answer in answers.values())),
@@ -52,8 +57,21 @@ def stage_percentiles(answers: Answers) -> dict[str, dict[str, float]]:
     return {stage: percentiles(each, 50, 95) for stage, each in times.items()}
 
 
-def metrics_json(answers: Answers, dataset: Dataset) -> dict[str, dict[str, float]]:
-    return {name: estimate_json(estimate(v)) for name, v in per_query(run_of(answers), dataset.queries).items()}
+def failures_json(answers: Answers) -> dict[str, Any]:
+    """The number of failed queries, and the reasons."""
+    return {"failed": sum(bool(answer.failed) for answer in answers.values()), "reasons": failure_counts(answers)}
+
+
+def metrics_json(
+    answers: Answers, dataset: Dataset, defined: Collection[str] = MEASURES.keys()
+) -> dict[str, dict[str, float] | None]:
+    """The measures with intervals; None for one that is not defined."""
+    return {name: estimate_json(e) if e else None for name, e in _estimates(answers, dataset, defined).items()}
+
+
+def _estimates(answers: Answers, dataset: Dataset, defined: Collection[str]) -> dict[str, Estimate | None]:
+    values = per_query(run_of(answers), dataset.queries)
+    return {name: estimate(each) if name in defined else None for name, each in values.items()}
 
 
 def estimate_json(value: Estimate) -> dict[str, float]:

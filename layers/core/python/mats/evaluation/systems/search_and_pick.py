@@ -1,16 +1,25 @@
 """Search&Pick: a model with a search tool."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
 
 from mats.domain.capability import Id
+from mats.domain.prompt import fill_template
 from mats.domain.registration import Registration
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import LONGEST_QUERY, SystemAnswer
 from mats.evaluation.systems.chat_model import ANY, ChatModel
-from mats.evaluation.systems.conversation import Conversation, NoPick, list_line, parse_int, prompt, results_of
+from mats.evaluation.systems.conversation import (
+    Conversation,
+    NoPick,
+    list_line,
+    parse_int,
+    prompt,
+    reminders,
+    results_of,
+)
 from mats.evaluation.systems.keyword_search import PlainBm25
 
 PAGE = 15
@@ -19,24 +28,28 @@ DESCRIPTION_CHARS = 200
 """Characters of each description: ours."""
 ROUNDS = 4
 """Turns of the model, the pick included: ours. The paper's 3,141 tokens in and 48 out are two or three turns."""
-_MAX_TOKENS = 200
+MAX_TOKENS = 200
+_WITHOUT_CALL, _LAST_TURN = "Call search or pick.", "Last turn: pick now."
 
 
 class SearchAndPick:
-    """A model searches with plain BM25 as often as it likes within a budget of turns, then picks one result.
+    """A model searches with BM25 as often as it likes within a budget of turns, then picks one result it has seen.
 
-    The paper says: "LLM with a search tool to narrow candidates before picking". Ours: the search engine, the page, the
-    budget, and that the last turn allows only a pick. Number 0 or null is no answer.
+    The paper's: "LLM with a search tool to narrow candidates before picking". Ours: the search engine, which is the
+    system `bm25` with names split into words; the page; the budget, which the model is told; one call a turn; and that
+    the last turn allows only a pick, by force where the model can be forced, else by a text. The paper's model may
+    abstain there; ours by number 0 or null.
     """
 
     def __init__(self, registrations: Sequence[Registration], chat: ChatModel) -> None:
-        self._chat, self._prompt = chat, prompt("search-and-pick")
-        self._engine, self._lock = PlainBm25(registrations), Lock()
+        text = prompt("search-and-pick")
+        self._prompt = replace(text, system=fill_template(text.system, {"rounds": str(ROUNDS)}))
+        self._chat, self._engine, self._lock = chat, PlainBm25(registrations, splits_names=True), Lock()
         self._by_id = {registration.id: registration for registration in registrations}
 
     def __call__(self, query: JudgedQuery) -> SystemAnswer:
         """The pick; a failure if there is none within the budget, or the model failed."""
-        conversation = Conversation.about(query, self._chat, self._prompt, "search", max_tokens=_MAX_TOKENS)
+        conversation = Conversation.about(query, self._chat, self._prompt, "search", max_tokens=MAX_TOKENS)
         session = _SearchSession(self._search, self._by_id)
         return conversation.answer(lambda: self._converse(conversation, session), retrieved=session.results)
 
@@ -45,11 +58,12 @@ class SearchAndPick:
             return self._engine.search(text, PAGE)
 
     def _converse(self, conversation: Conversation, session: "_SearchSession") -> Id | None:
-        for left in range(ROUNDS, 0, -1):
-            results = results_of(conversation.next_turn(ANY if left > 1 else "pick"), session.call)
+        for left in reversed(range(ROUNDS)):
+            turn = conversation.next_turn(ANY if left else "pick")
+            results = results_of(turn, session.call)
             if session.is_over:
                 return session.picked
-            conversation.add(*([] if results else ["Call search or pick."]), results=results)
+            conversation.add(*reminders(turn, left, without_call=_WITHOUT_CALL, last=_LAST_TURN), results=results)
         raise NoPick(f"no pick within {ROUNDS} turns")
 
 
@@ -63,9 +77,7 @@ class _SearchSession:
     is_over: bool = False
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """The result of a call; calls after a pick are ignored."""
-        if self.is_over:
-            return "It is over."
+        """The result of a call."""
         if name == "search":
             return self._search(arguments.get("query"))
         return self._pick(arguments) if name == "pick" else "There is no such tool: call search or pick."

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mats.evaluation.systems.catalogue import Variant
     from mats.evaluation.systems.models import Models
 
-Yes = Annotated[bool, typer.Option("--yes", help="Accept the estimated cost; without it, no model is called.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Accept the cost; without it, no model is called.")]
 
 
 def evaluate(
@@ -44,10 +44,13 @@ def evaluate(
 ) -> None:
     """Measure a system on a judged data set, in a temporary registry.
 
-    Prints Match@1/3/5/15, MRR and Recall@15 with bootstrap 95 % intervals and writes them to evaluation/results.
+    Prints Match@1/3/5/15, MRR and Recall@15 with bootstrap 95 % intervals and writes them to evaluation/results. A
+    query whose model call failed counts as missed; if every query failed, nothing was measured, the exit code is 1 and
+    earlier results stay.
     """
     from mats.evaluation.data.datasets import load  # noqa: PLC0415
-    from mats.evaluation.reporting.results import write_results  # noqa: PLC0415
+    from mats.evaluation.reporting.results import has_results, write_results  # noqa: PLC0415
+    from mats.evaluation.systems.base import failure_text  # noqa: PLC0415
     from mats.evaluation.systems.models import Models  # noqa: PLC0415
 
     settings: Settings = context.obj
@@ -62,16 +65,22 @@ def evaluate(
     if lacking := models.lacking(chosen.needs):
         raise DependencyFailed(f"{chosen.name} {lacking}")
     results = _measure(models, chosen, dataset, yes=yes)
-    path = write_results(f"evaluate-{dataset.name}-{chosen.name}", results)
+    name = f"evaluate-{dataset.name}-{chosen.name}"
+    all_failed = results["failed"] == results["queries"]
+    path = None if all_failed and has_results(name) else write_results(name, results)
     if as_json:
         print_json(results)
     else:
         _show(results, dataset)
-        note(f"results written to {path}")
+        note(f"results written to {path}" if path else f"the earlier results of {name} stay")
+    if results["failed"]:
+        complain(failure_text(results["failed"], results["queries"], results["reasons"]))
+    if all_failed:
+        raise typer.Exit(Exit.REFUSED)
 
 
 def _measure(models: "Models", chosen: "Variant", dataset: "Dataset", *, yes: bool) -> dict[str, Any]:
-    from mats.evaluation.systems.costs import estimate_cost  # noqa: PLC0415
+    from mats.evaluation.systems.costs import bound_cost  # noqa: PLC0415
     from mats.evaluation.systems.score import score  # noqa: PLC0415
     from mats.evaluation.systems.workbench import Workbench  # noqa: PLC0415
 
@@ -81,7 +90,7 @@ def _measure(models: "Models", chosen: "Variant", dataset: "Dataset", *, yes: bo
         Workbench(dataset=dataset, models=models, indexed=indexed) as bench,
     ):
         if "llm" in chosen.needs:
-            confirm_cost([estimate_cost(chosen, models.settings, len(dataset.queries))], yes=yes)
+            confirm_cost([bound_cost(chosen, models.settings, dataset)], yes=yes)
         return score(bench, chosen, progress=asked)
 
 
@@ -118,8 +127,9 @@ def _show(results: dict[str, Any], dataset: "Dataset") -> None:
     out.print(f"{results['dataset']}: {results['queries']:,} queries over {results['documents']:,} capabilities")
     table = table_of("measure", results["variant"], "95 %", right=(results["variant"], "95 %"))
     for name, value in results["metrics"].items():
-        low, high = results["intervals_95"][name]
-        table.add_row(name, Text(f"{value:.3f}", style="bold"), f"{low:.3f} – {high:.3f}")
+        low, high = results["intervals_95"][name] or (None, None)
+        interval = "–" if low is None else f"{low:.3f} – {high:.3f}"
+        table.add_row(name, Text("–" if value is None else f"{value:.3f}", style="bold"), interval)
     out.print(table)
     for source in defects(dataset):
         if source.suspicions:
@@ -145,7 +155,7 @@ def experiment(
     figures.
     """
     from mats.evaluation.data.datasets import SETS  # noqa: PLC0415
-    from mats.evaluation.experiments.catalogue import EXPERIMENTS, estimate_costs  # noqa: PLC0415
+    from mats.evaluation.experiments.catalogue import EXPERIMENTS, bound_costs  # noqa: PLC0415
     from mats.evaluation.experiments.context import ExperimentContext  # noqa: PLC0415
     from mats.evaluation.reporting.results import write_results  # noqa: PLC0415
     from mats.evaluation.systems.models import Models  # noqa: PLC0415
@@ -155,7 +165,7 @@ def experiment(
     models = Models(context.obj)
     with ExperimentContext(data=data, models=models, sets=tuple(sets or SETS), examples=examples) as shared:
         chosen = names or list(EXPERIMENTS)
-        confirm_cost(estimate_costs(shared, chosen), yes=yes)
+        confirm_cost(bound_costs(shared, chosen), yes=yes)
         for name in chosen:
             began = time.monotonic()
             results = EXPERIMENTS[name].run(shared)

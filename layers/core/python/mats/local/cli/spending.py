@@ -11,7 +11,7 @@ from mats.bootstrap import AnySystem
 from mats.local.cli.output import Exit, complain, err, out, print_result
 
 if TYPE_CHECKING:
-    from mats.evaluation.systems.costs import CostEstimate
+    from mats.evaluation.systems.costs import CostBound
 
 
 def usage_json(system: AnySystem) -> dict[str, Any]:
@@ -31,28 +31,36 @@ def print_with_usage(system: AnySystem, value: Mapping[str, Any], text: str, *, 
 def print_usage(system: AnySystem) -> None:
     """Print a line per model that was called."""
     for model, usage in system.models.spending().items():
-        price = f"${usage.usd:.4f}" if usage.usd is not None else "price not known"
-        line = f"{model}: {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, {price}"
+        line = f"{model}: {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, {dollars(usage.usd)}"
         out.print(Text(line, style="dim"))
 
 
-def confirm_cost(estimates: "Sequence[CostEstimate]", *, yes: bool) -> None:
-    """Print cost estimates; end the command if there are any and `--yes` was not given."""
-    if not any(one.calls for one in estimates):
+def confirm_cost(bounds: "Sequence[CostBound]", *, yes: bool) -> None:
+    """Print the most that models will cost; end the command if they are called and `--yes` was not given."""
+    if not any(one.calls for one in bounds):
         return
-    from mats.evaluation.systems.costs import TOKENIZER  # noqa: PLC0415 - evaluation's libraries
-
-    for one in estimates:
-        price = f"${one.usage.usd:.2f}" if one.usage.usd is not None else "price not known"
+    for one in bounds:
         line = (
-            f"{one.what} by {one.model}: at most {one.calls:,} calls, about {one.usage.input_tokens:,} tokens in, "
-            f"{one.usage.output_tokens:,} out, {price}"
+            f"{one.what} by {one.model}: at most {one.calls:,} calls, {one.usage.input_tokens:,} tokens in, "
+            f"{one.usage.output_tokens:,} out, {dollars(one.usage.usd)}"
         )
         err.print(Text(line), soft_wrap=True)
-    known = sum(one.usage.usd or 0.0 for one in estimates)
-    unknown = any(one.usage.usd is None for one in estimates)
-    total = f"${known:.2f}" + (" and the cost of models without a known price" if unknown else "")
-    err.print(Text(f"total: about {total} (tokens by {TOKENIZER}); replies in the cache cost nothing"), soft_wrap=True)
+    known = dollars(sum(one.usage.usd or 0.0 for one in bounds))
+    unknown = " and the cost of models without a known price" if any(one.usage.usd is None for one in bounds) else ""
+    err.print(
+        Text(
+            f"total: at most {known}{unknown}; each byte of a prompt counts as a token, and English has about four "
+            "bytes a token; replies in the cache cost nothing"
+        ),
+        soft_wrap=True,
+    )
     if not yes:
         complain("no model was called: add --yes to accept the cost")
         raise typer.Exit(Exit.REFUSED)
+
+
+def dollars(usd: float | None) -> str:
+    """A cost to a hundredth of a cent, never rounded down to nothing."""
+    if usd is None:
+        return "price not known"
+    return "< $0.0001" if 0 < usd < 0.0001 else f"${usd:,.4f}"
