@@ -128,6 +128,21 @@ def signals(judged: bool = True) -> dict[str, Any]:
     }
 
 
+def blends(judged: bool = True) -> dict[str, Any]:
+    names, judges = ("bm25 .05", "retrieval .10", "no llm"), ("sd 0", "sd 10", "constant")
+    return {
+        "seeds": 10, "gold": [60.0, 98.0], "others": [5.0, 55.0], "opinion_sd": 18.0, "twins": 0.16,
+        "twin_lead": [5.0, 20.0], "bias": 15.0,
+        "weights": {name: {"llm": 0.5, "bm25": 0.05} for name in names},
+        "sets": {
+            name: {**sizes(name, i), "asked": 60, "candidates": an_estimate(0.8),
+                   "judges": {judge: {blend: an_estimate(0.6) for blend in names} for judge in judges}}
+            for i, name in enumerate(SETS)
+        },
+        "macro": {judge: dict.fromkeys(names, 0.6) for judge in judges},
+    }  # fmt: skip
+
+
 def field_weights(judged: bool = True) -> dict[str, Any]:
     return {"sets": {name: {"settings": one["settings"]} for name, one in first_stage(judged)["sets"].items()}}
 
@@ -198,6 +213,7 @@ def abstention(judged: bool = True) -> dict[str, Any]:
 
 ALL = {
     "main": main, "scale": scale, "decomposition": decomposition, "enrichment": enrichment, "signals": signals,
+    "blends": blends,
     "first-stage": first_stage, "field-weights": field_weights, "efficiency": efficiency, "kinds": kinds,
     "abstention": abstention,
 }  # fmt: skip

@@ -3,7 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mats.evaluation.experiments import enrichment, first_stage, operation, scale_sweep, signals, whole_systems
+from mats.evaluation.experiments import (
+    blends,
+    enrichment,
+    first_stage,
+    operation,
+    scale_sweep,
+    signals,
+    whole_systems,
+)
 from mats.evaluation.experiments.context import ExperimentContext
 from mats.evaluation.systems.costs import CostBound
 
@@ -19,6 +27,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "decomposition": Experiment(whole_systems.decomposition, whole_systems.bound_costs),
     "enrichment": Experiment(enrichment.enrichment, enrichment.bound_costs),
     "signals": Experiment(signals.signals, signals.bound_costs),
+    "blends": Experiment(blends.blends),
     "first-stage": Experiment(first_stage.first_stage),
     "field-weights": Experiment(first_stage.field_weights),
     "efficiency": Experiment(whole_systems.efficiency, whole_systems.bound_costs),

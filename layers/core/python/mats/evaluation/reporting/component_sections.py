@@ -1,6 +1,6 @@
 """Sections about parts of the pipeline: enrichment, signals, the first stage."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mats.evaluation.reporting.cells import (
     INTERVALS,
@@ -123,6 +123,49 @@ def _rules(sets: Json) -> Iterator[tuple[str, ...]]:
         for rule, metrics in one["rules"].items():
             test = gained_lost(one.get("mcnemar")) if rule == "stand-in" else NONE
             yield name, rule, *measures(metrics, _MEASURES), test
+
+
+def blends(results: Json, paper: Json) -> Section:
+    macro, sets, names = results["macro"], results["sets"], tuple(results["weights"])
+    asked = comma_list(f"{name} {one['asked']:,}" for name, one in sets.items())
+    return Section(
+        id="blends",
+        title="Weights beside a judge of known error",
+        summary="No model was asked: scores are derived from the labels plus noise. Gold gets "
+        f"{_range(results['gold'])}; others get {_range(results['others'])} by their retrieval score, with a standard "
+        f"deviation of {results['opinion_sd']:.0f}, and less than the gold; in {percent(results['twins'])} % of "
+        f"queries the candidate most like the gold gets {_range(results['twin_lead'])} more than it. Noise is normal, "
+        "sd is its standard deviation; scores are rounded to 5.",
+        tables=(
+            Table(
+                id="blends-macro",
+                caption="Match@1 by judge and what stands beside its weight of .50, mean over the sets, %",
+                head=("judge", *names),
+                rows=tuple((judge, *(percent(row[name]) for name in names)) for judge, row in macro.items()),
+                notes=(
+                    f"Queries: {asked}; {results['seeds']} judgements of each.",
+                    f"Length-biased: sd 10, and {results['bias']:.0f} points per standard deviation of the length of a "
+                    "card. Constant: 50 for every candidate. `llm alone` breaks ties by id.",
+                    "The paper reports no such experiment.",
+                ),
+            ),
+            Table(
+                id="blends-sets",
+                caption="Match@1 by set, judge and blend, %",
+                head=("set", "judge", *names),
+                rows=tuple(
+                    (set_name, judge, *(percent(row[name]["mean"]) for name in names))
+                    for set_name, one in sets.items()
+                    for judge, row in one["judges"].items()
+                ),
+                labels=2,
+            ),
+        ),
+    )
+
+
+def _range(ends: Sequence[float]) -> str:
+    return f"{ends[0]:.0f} to {ends[1]:.0f}"
 
 
 def first_stage(results: Json, paper: Json) -> Section:

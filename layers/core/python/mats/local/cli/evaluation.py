@@ -73,10 +73,12 @@ def evaluate(
     else:
         _show(results, dataset)
         note(f"results written to {path}" if path else f"the earlier results of {name} stay")
-    if results["failed"]:
-        complain(failure_text(results["failed"], results["queries"], results["reasons"]))
+    failures = failure_text(results["failed"], results["queries"], results["reasons"]) if results["failed"] else ""
     if all_failed:
+        complain(failures)
         raise typer.Exit(Exit.REFUSED)
+    if failures:
+        err.print(plain(failures), style="yellow", soft_wrap=True)
 
 
 def _measure(models: "Models", chosen: "Variant", dataset: "Dataset", *, yes: bool) -> dict[str, Any]:
@@ -150,9 +152,9 @@ def experiment(
 ) -> None:
     """Run the paper's experiments over judged data sets and write their results to evaluation/results.
 
-    Experiments: main, scale, decomposition, enrichment, signals, first-stage, field-weights, efficiency, kinds and
-    abstention. A system whose model is not configured is reported as not run. `mats report` renders tables and
-    figures.
+    Experiments: main, scale, decomposition, enrichment, signals, blends, first-stage, field-weights, efficiency,
+    kinds and abstention. A system whose model is not configured is reported as not run. `mats report` renders tables
+    and figures.
     """
     from mats.evaluation.data.datasets import SETS  # noqa: PLC0415
     from mats.evaluation.experiments.catalogue import EXPERIMENTS, bound_costs  # noqa: PLC0415
