@@ -172,10 +172,12 @@ def candidates_of(discover: Discover, query: JudgedQuery) -> list[JudgedCandidat
     """The candidates of the first stage, with their signals."""
     found = [result.candidate for result in discover(Query(query=query.text[:LONGEST_QUERY])).ranked]
     gold = [_words_of(each.profile) for each in found if each.profile.id in query.relevant]
-    return [_judged(each, gold, query, discover.scoring.scale) for each in found]
+    return [_candidate_of(each, gold, query, discover.scoring.scale) for each in found]
 
 
-def _judged(found: Candidate, gold: Sequence[frozenset[str]], query: JudgedQuery, scale: Scale) -> JudgedCandidate:
+def _candidate_of(
+    found: Candidate, gold: Sequence[frozenset[str]], query: JudgedQuery, scale: Scale
+) -> JudgedCandidate:
     retrieval = scale.retrieval(found.bm25, found.cosine, found.pairs)
     measured = {Signal.RETRIEVAL: retrieval, Signal.BM25: None if found.bm25 is None else scale.bm25(found.bm25)}
     is_gold = found.profile.id in query.relevant

@@ -69,7 +69,7 @@ def bound_cost(variant: Variant, settings: Settings, *datasets: Dataset, what: s
     """Of asking a system every query of data sets, each over its registry; nothing for a system without an LLM."""
     bound = _BASELINES.get(variant.name, _pipeline)
     parts = [bound(dataset, settings) for dataset in datasets] if variant.has_llm else []
-    return _priced(what or variant.name, settings.rerank_model, _Tokens.total(parts))
+    return _with_price(what or variant.name, settings.rerank_model, _Tokens.total(parts))
 
 
 def bound_writing_cost(
@@ -85,10 +85,10 @@ def bound_writing_cost(
             writer.describe(registration)
         except ReplyUnusable:
             continue
-    return _priced(what, settings.writer_model, _Tokens.total(map(_of_request, requests.made)))
+    return _with_price(what, settings.writer_model, _Tokens.total(map(_of_request, requests.made)))
 
 
-def _priced(what: str, model: str, tokens: _Tokens) -> CostBound:
+def _with_price(what: str, model: str, tokens: _Tokens) -> CostBound:
     usage = bootstrap.prices().usage(model, tokens.input, tokens.output)
     return CostBound(what=what, model=model, calls=tokens.calls, usage=usage)
 

@@ -49,8 +49,6 @@ def evaluate(
     earlier results stay.
     """
     from mats.evaluation.data.datasets import load  # noqa: PLC0415
-    from mats.evaluation.reporting.results import has_results, write_results  # noqa: PLC0415
-    from mats.evaluation.systems.base import failure_text  # noqa: PLC0415
     from mats.evaluation.systems.models import Models  # noqa: PLC0415
 
     settings: Settings = context.obj
@@ -65,7 +63,15 @@ def evaluate(
     if lacking := models.lacking(chosen.needs):
         raise DependencyFailed(f"{chosen.name} {lacking}")
     results = _measure(models, chosen, dataset, yes=yes)
-    name = f"evaluate-{dataset.name}-{chosen.name}"
+    _write_and_show(results, dataset, as_json=as_json)
+
+
+def _write_and_show(results: dict[str, Any], dataset: "Dataset", *, as_json: bool) -> None:
+    """Write and print results; end the command if every query failed, without replacing earlier results."""
+    from mats.evaluation.reporting.results import has_results, write_results  # noqa: PLC0415
+    from mats.evaluation.systems.base import failure_text  # noqa: PLC0415
+
+    name = f"evaluate-{dataset.name}-{results['variant']}"
     all_failed = results["failed"] == results["queries"]
     path = None if all_failed and has_results(name) else write_results(name, results)
     if as_json:
