@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.grounding import ground, is_bare, is_opaque
+from mats.domain.grounding import ground, is_bare, is_opaque, says_nothing
 from mats.domain.profile import Enrichment
 from tests.builders import a_registration
 
@@ -14,10 +14,12 @@ SCHEMA = {"type": "object", "properties": {"charge_id": {"type": "string"}, "amo
 ABOUT = "Gives money back, up to 5,000 EUR within 24h. See https://docs.acme.com/refunds or /v2/refunds."
 REFUND = a_registration(description=ABOUT, input_schema=SCHEMA)
 INVENTED = (
-    "https://evil.com/x", "www.evil.com", "pay@evil.com", "order_id", "getUser", "ORD-4711", "v3", "4711", "12.5",
+    "https://evil.com/x", "www.evil.com", "pay@evil.com", "order_id", "getUser", "ORD-4711", "v3", "4155550100",
     "/v9/users", "std::sort", "com.evil", "#4711", "https://docs.acme.community", "https://docs.acme.com/refunds-evil",
-    "48h", "@evil", "a1b2c3d4",
+    "@evil", "a1b2c3d4", "v2.1",
 )  # fmt: skip
+ILLUSTRATIONS = ("4711", "12.5", "48h", "1980s", "MP3", "7", "10%", "3D", "5 pm", "5pm", "14:30", "2nd", "99,000")
+"""Numbers that a request may have although the registration does not; no claim may."""
 FIELDS = ("summary", "action", "keywords", "positive_examples", "negative_examples")
 
 
@@ -43,6 +45,19 @@ def test_ungrounded_text_is_dropped_from_every_field(invention, around):
     )
     assert [note.split(":")[0] for note in kept.notes] == [f"dropped from {field}" for field in FIELDS]
     assert all(invention.strip("#@") in note for note in kept.notes)
+
+
+@pytest.mark.parametrize("number", ILLUSTRATIONS)
+def test_numbers_that_illustrate_a_request_stay_in_examples_only(number):
+    kept = ground(written(f"refunds {number} at once"), REFUND).enrichment
+    entries = ("money back", f"refunds {number} at once")
+    assert kept == Enrichment(
+        summary="Gives money back.",
+        action="Gives money back.",
+        keywords=("money back",),
+        positive_examples=entries,
+        negative_examples=entries,
+    )
 
 
 @pytest.mark.parametrize(
@@ -132,8 +147,8 @@ planted = st.one_of(
     hosts.map("https://{}/pay".format), hosts.map("www.{}".format), hosts.map("pay@{}".format),
     st.from_regex(r"[a-z]{3,8}_[a-z]{3,8}", fullmatch=True),
     st.from_regex(r"[a-z]{3,8}[A-Z][a-z]{3,8}", fullmatch=True),
-    st.from_regex(r"[A-Z]{2,4}-[0-9]{2,6}", fullmatch=True), st.integers(6_000, 10**9).map(str),
-    st.integers(6_000, 10**9).map("{:,}".format),
+    st.from_regex(r"[A-Z]{2,4}-[0-9]{2,6}", fullmatch=True), st.integers(10**6, 10**12).map(str),
+    st.integers(10**6, 10**12).map("{:,}".format),
 )  # fmt: skip
 
 
@@ -162,10 +177,62 @@ def test_a_sentence_or_entry_is_kept_whole_or_dropped_whole(text):
     assert kept.keywords in ((text,), ())
 
 
+# proper names and promotion
+
+MUSIC = a_registration(
+    name="TokApi: search",
+    description="search songs on GitHub by natural language processing; Use the Sensor Tower API",
+)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "Works with Spotify and Apple Music.", "Searches TikTok.", "TikTok search for songs.", "Runs on PostgreSQL.",
+        "Spotify search for songs.", "Searches songs for IBM.", "Searches songs in the “Deezer” catalogue.",
+        "Searches the iPhone.", "Searches songs free of charge.", "An award-winning search.", "Unlimited songs.",
+        "Searches the top ten songs.", "Uses Spotify's songs.",
+    ],
+)  # fmt: skip
+def test_a_sentence_with_another_product_or_a_promotional_claim_is_dropped(claim):
+    prose = f"Searches songs. {claim}"
+    kept = ground(Enrichment(summary=prose, action=prose), MUSIC)
+    assert (kept.enrichment.summary, kept.enrichment.action) == ("Searches songs.", "Searches songs.")
+    assert len(kept.notes) == 2
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "Searches songs on GitHub.", "Searches Github songs.", "A TokApi tool.", "Uses NLP.", "Returns JSON or CSV.",
+        "Takes URLs and IDs.", "Songs of the Sensor Tower.", "Given a song, Searches it.", "Finds songs; Returns them.",
+        "Fetches Song Data.", "It Processes Language.", "The tool says: Tokenized songs.", "Open to anyone on Monday.",
+        "Transcodes songs.", "Developers search songs.", "Temperatures in Celsius.",
+    ],
+)  # fmt: skip
+def test_ordinary_capitalized_words_are_no_products(claim):
+    kept = ground(Enrichment(summary=claim, action=claim), MUSIC)
+    assert (kept.enrichment.summary, kept.enrichment.action, kept.notes) == (claim, claim, ())
+
+
+def test_products_are_dropped_from_keywords_and_listed_in_examples():
+    said = Enrichment(
+        keywords=("TikTok", "Song Search"),
+        positive_examples=("find a song on TikTok", "find me a song"),
+        negative_examples=("play it: TikTok",),
+    )
+    kept = ground(said, MUSIC)
+    assert kept.enrichment == said.model_copy(update={"keywords": ("Song Search",)})
+    assert kept.notes == (
+        "dropped from keywords: 'TikTok' (TikTok is not in the registration)",
+        "kept in positive_examples: 'find a song on TikTok' (TikTok is not in the registration)",
+    )
+
+
 # bare names
 
 
-@pytest.mark.parametrize("name", ["xq7_proc", "svc-41", "f3a9", "x9 y8", "T800", "___"])
+@pytest.mark.parametrize("name", ["xq7_proc", "proc-41", "f3a9 sum", "x9 calc"])
 def test_an_opaque_name_grounds_no_summary_and_no_action(name):
     bare = a_registration(name=name, description=None)
     kept = ground(written("Processes data"), bare)
@@ -173,6 +240,38 @@ def test_an_opaque_name_grounds_no_summary_and_no_action(name):
     assert (kept.enrichment.summary, kept.enrichment.action) == ("", "")
     assert kept.enrichment.keywords == ("money back", "Processes data")
     assert len(kept.notes) == 2
+
+
+GENERIC = (
+    "Demo Project", "asdfadsf", "test", "My API", "hello world", "New App v2", "untitled-1", "svc-41", "f3a9", "x9 y8",
+    "T800", "___", "👋 Demo Project_v2: Me", "55ee860b-fe7e-4d66-a228-bb5320c3305d",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GENERIC)
+@pytest.mark.parametrize("about", [None, "A test project.", "my first api"])
+def test_a_name_that_any_project_could_have_grounds_nothing(name, about):
+    bare = a_registration(name=name, description=about)
+    kept = ground(written("Processes data"), bare)
+    assert says_nothing(bare)
+    assert kept.enrichment == Enrichment()
+    assert kept.notes == ("dropped all fields: name and description say nothing of what it does",)
+    assert ground(Enrichment(), bare).notes == ()
+
+
+@pytest.mark.parametrize(
+    "name", ["convert_currency", "xq7_proc", "html2pdf", "sms", "test_email", "demo-invoice", "翻訳", "sample size"]
+)
+def test_a_telling_word_in_a_bare_name_grounds_keywords_and_examples(name):
+    bare = a_registration(name=name, description=None)
+    assert not says_nothing(bare)
+    assert ground(written("Processes data"), bare).enrichment.positive_examples == ("money back", "Processes data")
+
+
+@pytest.mark.parametrize("more", [{"description": "Gives money back"}, {"tags": ["pay"]}, {"input_schema": SCHEMA}])
+def test_a_generic_name_with_more_text_grounds_what_that_says(more):
+    demo = a_registration(**{"name": "Demo Project", "description": None, **more})
+    assert ground(Enrichment(keywords=("money back",)), demo).enrichment.keywords == ("money back",)
 
 
 @pytest.mark.parametrize("name", ["refund_payment", "getWeatherForecast", "translate text", "翻訳 文書"])

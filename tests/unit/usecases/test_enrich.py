@@ -430,3 +430,14 @@ def test_the_writers_call_is_labelled_with_the_event():
     world = World(encoder=FakeEncoder(), writer=writer)
     world.register(PAY, event="e7")
     assert writer.labels == [{"event_id": "e7"}]
+
+
+def test_the_writer_is_not_asked_about_a_name_that_any_project_could_have():
+    demo = a_registration(name="Demo Project", description=None)
+    writer = ScriptedWriter(lambda registration: Written(enrichment=FIVE))
+    world = World(writer=writer)
+    assert world.register(demo) is Outcome.INDEXED
+    profile = world.profile(demo.id)
+    assert (profile.enriched, profile.enrichment) == (True, Enrichment())
+    assert profile.notes == ("not described: name and description say nothing of what it does",)
+    assert (world.found("demo"), writer.asked) == ([demo.id], [])

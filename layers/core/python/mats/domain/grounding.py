@@ -1,33 +1,24 @@
-"""Grounding: URLs, identifiers and numbers of an enrichment must occur in the registration.
+"""Grounding: URLs, identifiers, numbers and proper names of an enrichment must occur in the registration.
 
 A sentence of `summary` or `action`, or an entry of a list, with an ungrounded token is dropped whole, because deleting
-the token alone would change the meaning. If a registration is only a name, `summary` and `action` may use only words of
-the name; keywords and examples may be inferred from it.
+the token alone would change the meaning. Examples may have numbers and proper names of their own. If a registration is
+only a name, `summary` and `action` may use only words of the name; keywords and examples may be inferred from it,
+unless any project could have that name.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Self
 
 from mats.domain.capability import Kind
+from mats.domain.common_words import ACRONYMS, GENERIC
+from mats.domain.evidence import Evidence, normalize
 from mats.domain.profile import Enrichment
 from mats.domain.registration import Registration
-from mats.domain.text import STOP_WORDS, clip, every_text, split_identifier, stem, words
+from mats.domain.text import STOP_WORDS, clip, split_identifier, stem, words
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\.\w\.)\s+|(?<=[。！？])")
 """Not after `e.g.` or `i.e.`, which do not end a sentence."""
-_TOKEN = re.compile(r"[^\s,;!?\"'“”‘’`()\[\]{}<>|\\]+")
-_URL = re.compile(r"\w+://|www\.|[^\s@]+@[^\s@]+\.\w", re.IGNORECASE)
-_IDENTIFIER = re.compile(
-    r"\w_\w"  # get_user
-    r"|^[a-z]{2,}[A-Z][a-z]|^(?:[A-Z][a-z]+){3}"  # getUser, GetUserName; not PhD, mRNA, JavaScript
-    r"|\w::\w|^[/~.]+/?\w"  # std::sort, /v1/users
-    r"|^@\w|^#\w"  # a handle, an anchor
-    r"|\w{2}\.\w{2}|\w\.\w{2,}/|\w@\w"  # com.acme, report.pdf, t.co/x, root@localhost
-)
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_GROUPING = re.compile(r",(?=\d{3}(?!\d))")
 _SAYS_LITTLE = frozenset(
     stem(word)
     for word in (
@@ -38,58 +29,10 @@ _SAYS_LITTLE = frozenset(
 )
 """Words allowed in the summary of a bare name although the name does not contain them."""
 _READABLE = re.compile(r"(?=.*[aeiouy])[a-z]{3,}|[^\W\d_a-z]{2,}")
+_MASHED = re.compile("asdf|sdf|dfg|ghj|hjk|jkl|qwer|zxc|xcv|cvb|vbn|lkj")
+"""Neighbouring keys that no word has side by side."""
 _NOTE = 80
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """The tokens, normalized words and numbers of a registration that claims are checked against."""
-
-    tokens: frozenset[str]
-    spoken: str
-    numbers: frozenset[str]
-
-    @classmethod
-    def of(cls, registration: Registration) -> Self:
-        """Every name and text of a registration."""
-        text = "\n".join(every_text(registration.item()))
-        tokens = frozenset(_bare(token).lower() for token in _TOKEN.findall(text))
-        return cls(tokens, f" {_normalize(text)} ", frozenset(_numbers(text)))
-
-    def ungrounded_tokens(self, text: str) -> Iterator[str]:
-        """URLs, identifiers and numbers of a text that do not occur in the registration."""
-        for token in map(_bare, _TOKEN.findall(text)):
-            if token and not self._contains(token):
-                yield token
-        yield from (number for number in _numbers(text) if number not in self.numbers)
-
-    def _contains(self, token: str) -> bool:
-        if _NUMBER.fullmatch(token):
-            return True  # numbers are checked separately
-        link = _URL.search(token) is not None
-        mixed = any(map(str.isdigit, token)) and any(map(str.isalpha, token))  # order numbers, versions, hashes
-        if not (link or mixed or _IDENTIFIER.search(token)):
-            return True
-        if token.lower() in self.tokens:
-            return True
-        return not link and any(f" {_normalize(form)} " in self.spoken for form in (token, token.removesuffix("s")))
-
-
-def _bare(token: str) -> str:
-    """A token without the punctuation around it."""
-    return token.strip(".:…-–—*").removesuffix("/")
-
-
-def _normalize(text: str) -> str:
-    """Words and numbers of a text, names taken apart: `getUser_v2` and `get user v2` are alike."""
-    return " ".join(words(split_identifier(text)))
-
-
-def _numbers(text: str) -> Iterator[str]:
-    """The numbers of a text as digits, without grouping and trailing zeros."""
-    for number in _NUMBER.findall(text):
-        digits = _GROUPING.sub("", number)
-        yield digits.rstrip("0").rstrip(".") if "." in digits else digits
+SAYS_NOTHING = "name and description say nothing of what it does"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +45,22 @@ class Grounded:
 
 def ground(written: Enrichment, registration: Registration) -> Grounded:
     """The enrichment without sentences and entries that the registration does not support."""
+    if says_nothing(registration):
+        return Grounded(Enrichment(), () if written == Enrichment() else (f"dropped all fields: {SAYS_NOTHING}",))
     evidence, notes = Evidence.of(registration), list[str]()
+    checks: dict[str, Callable[[str], Iterator[str]]] = {
+        "summary": evidence.in_claim,
+        "action": evidence.in_claim,
+        "keywords": evidence.in_keyword,
+        "positive_examples": evidence.in_example,
+        "negative_examples": evidence.in_example,
+    }
 
     def is_grounded(field: str, text: str) -> bool:
-        invented = list(dict.fromkeys(evidence.ungrounded_tokens(text)))
-        if invented:
-            notes.append(_note(field, text, f"{', '.join(invented)} is not in the registration"))
+        if invented := _comma_list(checks[field](text)):
+            notes.append(_note(field, text, f"{invented} is not in the registration"))
+        elif field == "positive_examples" and (named := _comma_list(evidence.proper_names(text))):
+            notes.append(f"kept in {field}: {clip(text, _NOTE)!r} ({clip(named, _NOTE)} is not in the registration)")
         return not invented
 
     claims: dict[str, str] = {}
@@ -125,17 +78,43 @@ def ground(written: Enrichment, registration: Registration) -> Grounded:
     return Grounded(Enrichment.model_validate({**claims, **lists}), tuple(notes))
 
 
+def _comma_list(tokens: Iterator[str]) -> str:
+    return ", ".join(dict.fromkeys(tokens))
+
+
 def _note(field: str, text: str, why: str) -> str:
     return f"dropped from {field}: {clip(text, _NOTE)!r} ({clip(why, 2 * _NOTE)})"
 
 
 def is_bare(registration: Registration) -> bool:
     """Whether the name is the only text about the capability's purpose."""
-    said = registration.item().keys() & {
-        "tags", "type_tags", "input_schema", "examples", "negative_examples", "descriptor",
-    }  # fmt: skip
-    described = _normalize(registration.description) not in ("", _normalize(registration.name))
-    return not said and not described
+    described = normalize(registration.description) not in ("", normalize(registration.name))
+    return not _has_more(registration) and not described
+
+
+def says_nothing(registration: Registration) -> bool:
+    """Whether name and description could be any project's, such as `Demo Project`, and there is nothing else."""
+    return not _has_more(registration) and all(
+        _is_empty(word)
+        for text in (registration.name, registration.description)
+        for word in words(split_identifier(text))
+    )
+
+
+def _has_more(registration: Registration) -> bool:
+    """Whether there is more about the capability's purpose than name and description."""
+    return (
+        not registration.item()
+        .keys()
+        .isdisjoint({"tags", "type_tags", "input_schema", "examples", "negative_examples", "descriptor"})
+    )
+
+
+def _is_empty(word: str) -> bool:
+    """Whether a word of a name, in lower case, says nothing: generic, a number, unreadable."""
+    if word in GENERIC or word.isdigit() or _MASHED.search(word):
+        return True
+    return not _READABLE.fullmatch(word) and word.upper() not in ACRONYMS
 
 
 def _beyond_a_bare_name(text: str, registration: Registration) -> str:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mats.domain.errors import DependencyFailed, RegistrationInvalid, ReplyUnusable
-from mats.domain.grounding import ground
+from mats.domain.grounding import SAYS_NOTHING, ground, says_nothing
 from mats.domain.index_fields import embedded_text
 from mats.domain.origin import Recipe, same_text
-from mats.domain.profile import MAX_KEPT_BYTES, Profile, check_profile_size, profile_of, with_owners_words
+from mats.domain.profile import MAX_KEPT_BYTES, Enrichment, Profile, check_profile_size, profile_of, with_owners_words
 from mats.domain.registration import Registration
-from mats.ports import NO_LABELS, Encoder, Labels, Stored, Vector, Writer
+from mats.ports import NO_LABELS, Encoder, Labels, Stored, Vector, Writer, Written
 from mats.usecases.model_switch import SwitchedModel
 from mats.usecases.refusals import ProbedEncoder, ProbedWriter
 
@@ -58,13 +58,18 @@ class ProfileMaker:
     def describe(self, registration: Registration, trust: int | None, labels: Labels = NO_LABELS) -> Profile:
         """The profile with the grounded part of the writer's five fields. `labels` are for the log of the call.
 
+        The writer is not asked about a registration that says nothing: there would be no grounds for its text.
+
         Raises:
             DependencyFailed: there is no writer, or it did not answer.
             ReplyUnusable: its reply is malformed, or the profile too large.
         """
         if self.writer is None:
             raise DependencyFailed(NO_WRITER)
-        written = self.writer.describe(registration, labels)
+        if says_nothing(registration):
+            written = Written(enrichment=Enrichment(), notes=(f"not described: {SAYS_NOTHING}",))
+        else:
+            written = self.writer.describe(registration, labels)
         confirmed = ground(written.enrichment, registration)
         profile = profile_of(
             registration,
