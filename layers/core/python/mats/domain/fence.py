@@ -81,7 +81,7 @@ def spell_out(text: str) -> str:
 
     Emoji and scripts keep the joiners and selectors that shape a visible character.
     """
-    return text if text.isascii() and "\x7f" not in text else _RUN.sub(lambda found: found[1] or _spell(found[2]), text)
+    return _RUN.sub(lambda found: found[1] or _spell(found[2]), text) if _RAW.search(text) else text
 
 
 def _spell(run: str) -> str:
@@ -91,7 +91,7 @@ def _spell(run: str) -> str:
 
 def escape_hidden(text: str) -> str:
     """JSON text with hidden and control characters as escapes: the same value, readable in a terminal."""
-    return text if text.isascii() and "\x7f" not in text else _RAW.sub(_json_escape, text)
+    return _RAW.sub(_json_escape, text)
 
 
 def _json_escape(found: re.Match[str]) -> str:

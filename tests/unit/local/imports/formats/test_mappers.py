@@ -17,6 +17,7 @@ from mats.local.imports.formats.references import References
 from tests.unit.local.imports.formats import documents as d
 
 FILE = Source("file.json")
+OWNED = Source("file.json", namespace="com.acme")
 SAMPLES = (d.SERVER, d.OLD_SERVER, d.TOOLS, d.CARD, d.CARD_1_0, d.OPENAPI, d.MODELS, decode(d.SKILL.encode()))
 
 
@@ -322,6 +323,15 @@ def test_all_faults_of_an_entry_are_reported():
     server = {**d.SERVER, "name": "a\nb", "repository": {}, "remotes": [], "websiteUrl": ""}
     (said,) = faults(server).values()
     assert len(said) == 2
+
+
+def test_hidden_characters_leave_the_name_of_an_agent_and_reject_a_tool():
+    (agent,) = map_value({**d.CARD, "name": "☀\ufe0f Travel\u200b desk"}, FILE)
+    assert agent.registration
+    assert agent.registration.name == "☀ Travel desk"
+    assert [note.attribute for note in agent.notes] == ["name"]
+    (rejected,) = faults({"tools": [{**d.TOOLS["tools"][0], "name": "ti\u200bde"}]}, OWNED).values()
+    assert rejected == ["name: contains a hidden character (U+200B at position 3): remove it"]
 
 
 def test_value_that_fits_no_attribute_stays_in_the_descriptor():
