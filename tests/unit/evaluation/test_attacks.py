@@ -126,6 +126,13 @@ class TestAttacks:
             same = [w.items for w in attack.waves(SCENE)] == [w.items for w in attack.waves(elsewhere)]
             assert same is (attack.knows is not Knowledge.QUERIES), attack.name
 
+    def test_a_refused_copy_is_counted_and_left_out(self):
+        bare = a_registration(namespace="com.acme", name="bare", description="")
+        targets = [AttackTarget(JudgedQuery("q", "q", frozenset({item.id})), item) for item in (PAY, bare)]
+        scene = Scene(registrations=[PAY, bare], targets=targets)
+        [wave] = items.copy_each(items.rewrite(items.zero_width))(scene)
+        assert (len(wave.items), wave.refused) == (1, 1)
+
     def test_changed_copies_look_alike(self):
         assert items.one_homoglyph("send it") == "sеnd it"
         assert items.zero_width("send it") == "se\u200bnd it"

@@ -105,8 +105,11 @@ def run_attacks(
         rows = []
         for attack in table:
             say(f"attacks: {len(registry.registrations):,} capabilities, trust {name}: {attack.name}")
-            if observations := registry.observe(attack):
-                rows.append({"attack": attack.name, "knows": attack.knows, **measure_groups(observations)})
+            waves = attack.waves(registry.scene)
+            if observations := [one for wave in waves for one in registry.observe(wave)]:
+                refused = sum(wave.refused for wave in waves)
+                row = {"attack": attack.name, "knows": attack.knows, "refused": refused}
+                rows.append({**row, **measure_groups(observations)})
         honest = count_matches(registry, [target.query for target in registry.targets])
         results[name] = {"rated": len(assigned), "without_attack": honest, "attacks": rows}
     return results

@@ -3,9 +3,11 @@
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeAlias
 
+from mats.domain.errors import RegistrationInvalid
 from mats.domain.fence import visible
 from mats.domain.registration import Registration
 from mats.domain.text import STOP_WORDS, words
@@ -164,14 +166,21 @@ def item_each(paste: Callable[[str], Fields]) -> Waves:
 
 
 def copy_each(remake: Remade) -> Waves:
-    """One copy per target, all at once; equal ones once."""
+    """One copy per target, all at once; equal ones once, and none that is refused."""
 
     def waves(scene: Scene) -> list[Wave]:
         made = {json.dumps(fields): fields for fields in map(remake, scene.targets)}
-        items = [copy_into(fields, _namespace(n, len(made))) for n, fields in enumerate(made.values())]
-        return [Wave(items=items, targets=scene.targets)]
+        items = list(_valid_copies(made.values()))
+        return [Wave(items=items, targets=scene.targets, refused=len(made) - len(items))]
 
     return waves
+
+
+def _valid_copies(made: Collection[Fields]) -> Iterator[Registration]:
+    """A copy of each, in a namespace of its own, unless it is refused."""
+    for number, fields in enumerate(made):
+        with suppress(RegistrationInvalid):
+            yield copy_into(fields, _namespace(number, len(made)))
 
 
 def flood(make: Callable[[AttackTarget, int], Registration]) -> Waves:

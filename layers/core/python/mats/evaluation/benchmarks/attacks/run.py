@@ -14,7 +14,7 @@ from mats.domain.scoring import TrustRule
 from mats.domain.shortlist import Shortlist
 from mats.evaluation.benchmarks.attacks.items import SEED
 from mats.evaluation.benchmarks.attacks.measures import Observation
-from mats.evaluation.benchmarks.attacks.scene import Attack, AttackTarget, Scene, Wave
+from mats.evaluation.benchmarks.attacks.scene import AttackTarget, Scene, Wave
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.workbench import index_changes, without_timeouts
@@ -126,12 +126,8 @@ class AttackedRegistry:
         """The ids of all candidates, best first."""
         return tuple(result.candidate.profile.id for result in self.shortlist(text).ranked)
 
-    def observe(self, attack: Attack) -> list[Observation]:
-        """The answers to an attack's queries; every wave is removed at its end."""
-        return [one for wave in attack.waves(self.scene) for one in self.observe_wave(wave)]
-
-    def observe_wave(self, wave: Wave) -> list[Observation]:
-        """The answers to the queries of one wave."""
+    def observe(self, wave: Wave) -> list[Observation]:
+        """The answers to the queries of one wave, which is removed at the end."""
         for target in wave.targets:
             if target.query.text not in self._before:
                 self._before[target.query.text] = self.rank_ids(target.query.text)

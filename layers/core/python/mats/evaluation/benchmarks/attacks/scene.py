@@ -47,12 +47,14 @@ class Wave:
         targets: The targets.
         trust: Trust of some of the items.
         attackers: Whose places are counted; None: those of the items.
+        refused: Further registrations that the registry refuses.
     """
 
     items: Sequence[Registration]
     targets: Sequence[AttackTarget]
     trust: Mapping[Id, int] = field(default_factory=dict)
     attackers: frozenset[Id] | None = None
+    refused: int = 0
 
     @property
     def attacker_ids(self) -> frozenset[Id]:
