@@ -88,7 +88,7 @@ class Judge:
 
 
 def _good_scores(candidates: Sequence[JudgedCandidate], rng: np.random.Generator) -> Scores:
-    """The scores of a judge without error, who sometimes prefers the candidate that is most like the gold."""
+    """The scores of a judge without error, who sometimes prefers the candidate most like the gold and the request."""
     low, high = OTHERS
     found = np.array([each.signals.get(Signal.RETRIEVAL, 0.0) for each in candidates])
     points = low + (high - low) * found + rng.normal(0.0, OPINION_SD, len(candidates))
@@ -98,7 +98,7 @@ def _good_scores(candidates: Sequence[JudgedCandidate], rng: np.random.Generator
         points = np.where(is_gold, gold, np.minimum(points, gold - STEP))
     if prefers_twin and is_gold.any() and not is_gold.all():
         others = (each for each in candidates if not each.is_gold)
-        twin = max(others, key=lambda each: (each.likeness, each.id))
+        twin = max(others, key=lambda each: (each.likeness + each.signals.get(Signal.RETRIEVAL, 0.0), each.id))
         points[candidates.index(twin)] = min(gold + lead, GOLD[1])
     return points
 

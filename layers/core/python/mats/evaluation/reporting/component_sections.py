@@ -134,7 +134,7 @@ def blends(results: Json, paper: Json) -> Section:
         summary="No model was asked: scores are derived from the labels plus noise. Gold gets "
         f"{_range(results['gold'])}; others get {_range(results['others'])} by their retrieval score, with a standard "
         f"deviation of {results['opinion_sd']:.0f}, and less than the gold; in {percent(results['twins'])} % of "
-        f"queries the candidate most like the gold gets {_range(results['twin_lead'])} more than it. Noise is normal, "
+        f"queries the candidate most like gold and request gets {_range(results['twin_lead'])} more. Noise is normal, "
         "sd is its standard deviation; scores are rounded to 5.",
         tables=(
             Table(
