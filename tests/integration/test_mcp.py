@@ -58,7 +58,9 @@ async def find_and_show(server: Any, mode: str) -> str:
     async with connected(server, mode) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert tools.keys() == {"search_capabilities", "search_tools", "get_capability"}
-        found = await client.call_tool("search_capabilities", {"query": "money back for a payment", "limit": 1})
+        found = await client.call_tool(
+            "search_capabilities", {"query": "money back for a payment", "limit": 1, "min_relevance": 0}
+        )
         assert not found.is_error
         (first,) = found.structured_content["results"]
         assert first["id"] == "com.acme/refund"
@@ -103,7 +105,7 @@ def test_older_clients_work(service, monkeypatch, version):
 def test_stdio_client_sees_new_registrations(mats):
     async def conversation() -> None:
         async with connected(stdio(mats), "auto") as client:
-            sought = ("search_capabilities", {"query": "translate a letter"})
+            sought = ("search_capabilities", {"query": "translate a letter", "min_relevance": 0})
             assert (await client.call_tool(*sought)).structured_content["results"] == []
             added = await anyio.to_thread.run_sync(
                 lambda: mats("add", "-", stdin=rows(tool("translate", description="Translate a letter")))
@@ -120,7 +122,7 @@ PING = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
 
 
 def test_stdout_has_messages_only(mats):
-    search = {"name": "search_capabilities", "arguments": {"query": "money"}}
+    search = {"name": "search_capabilities", "arguments": {"query": "money", "min_relevance": 0}}
     call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": search}
     lines = [
         PING, b"", b"{", b"\xff", b"[]", b"[" * 70_000, b'"' + b"x" * 200_000 + b'"', json.dumps(call).encode(),
@@ -176,7 +178,7 @@ def test_unsearchable_registry_is_a_tool_error(tmp_path):
     assert mats("add", "-", stdin=rows(tool("refund"))).code == 0
     with closing(sqlite3.connect(mats.home / "mats.db")) as database:
         database.execute("DROP TABLE entries")
-    call = {"name": "search_capabilities", "arguments": {"query": "money"}}
+    call = {"name": "search_capabilities", "arguments": {"query": "money", "min_relevance": 0}}
     ran = mats("mcp", stdin=json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}).encode())
     result = json.loads(ran.out)["result"]
     assert result["isError"]
