@@ -4,6 +4,7 @@ import json
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from mats.domain.assignment import Assigned
 from mats.domain.profile import Enrichment, Profile, profile_of
 from mats.domain.query import Query
 from mats.domain.ranking import PAPER_WEIGHTS, Scale, Thresholds, Verdict, VerdictThresholds
@@ -39,13 +40,18 @@ def a_registration(**overrides: Any) -> Registration:
 def a_profile(
     *,
     trust: int | None = None,
+    verified: str = "",
     origin: str = "",
     enrichment: Enrichment | None = None,
     notes: tuple[str, ...] = (),
     **overrides: Any,
 ) -> Profile:
-    """The profile of a registration with these overrides: raw, unless an enrichment is given."""
-    return profile_of(a_registration(**overrides), trust=trust, origin=origin, enrichment=enrichment, notes=notes)
+    """The profile of a registration with these overrides: raw, unless an enrichment is given.
+
+    `verified` is the provider verified for its namespace.
+    """
+    assigned = Assigned(trust=trust, provider=verified)
+    return profile_of(a_registration(**overrides), assigned=assigned, origin=origin, enrichment=enrichment, notes=notes)
 
 
 def an_earlier_profile(*, input_schema: dict[str, Any] | None = None, **shown: Any) -> Profile:

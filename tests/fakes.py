@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from mats.adapters.retention import FOR_EVER, Retention
+from mats.domain.assignment import Assigned, covers, resolve_all
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, PreconditionFailed
 from mats.domain.index_fields import lexical_fields
@@ -110,8 +111,9 @@ class MemoryRegistry:
     def remove(self, id: Id) -> bool:
         return self.items.pop(id, None) is not None
 
-    def ids(self, *, after: Id | None = None) -> Iterator[Id]:
-        yield from sorted(id for id in self.items if after is None or id > after)
+    def ids(self, *, after: Id | None = None, namespace: str = "") -> Iterator[Id]:
+        found = sorted(id for id in self.items if after is None or id > after)
+        yield from (id for id in found if not namespace or covers(namespace, id))
 
 
 class MemoryQueue:
@@ -210,16 +212,19 @@ class MemoryTrust:
     """Trust in a dict."""
 
     def __init__(self) -> None:
-        self.given: dict[Id, int] = {}
+        self.given: dict[Id, Assigned] = {}
 
-    def get(self, ids: Collection[Id]) -> Mapping[Id, int]:
-        return {id: self.given[id] for id in ids if id in self.given}
+    def get(self, ids: Collection[Id]) -> Mapping[Id, Assigned]:
+        return resolve_all(ids, self.rows)
 
-    def put(self, id: Id, trust: int | None) -> None:
-        if trust is None:
-            self.given.pop(id, None)
+    def rows(self, keys: Collection[Id]) -> Mapping[Id, Assigned]:
+        return {key: self.given[key] for key in keys if key in self.given}
+
+    def put(self, key: Id, assigned: Assigned) -> None:
+        if assigned:
+            self.given[key] = assigned
         else:
-            self.given[id] = trust
+            self.given.pop(key, None)
 
 
 class MemoryProfiles:

@@ -15,7 +15,7 @@ from infra.constructs import metrics
 from infra.constructs.metrics import OwnMetrics
 from infra.constructs.watched import Watched
 
-FIRST_PLACES = '"position": 1, "id": "*", "rev": *, "provider": "*"'
+FIRST_PLACES = '"position": 1, "id": "*", "rev": *, "provider": "*", "provider_verified": *, "score"'
 """The first candidate in a record of the decision log, as a pattern of Logs Insights: `*` is captured."""
 _HALF, _THIRD, _FULL = 12, 8, 24
 _GOOD = (
@@ -142,15 +142,15 @@ def _functions(functions: Mapping[str, lambda_.IFunction]) -> cloudwatch.GraphWi
 
 
 def _exposure(log: logs.ILogGroup) -> cloudwatch.LogQueryWidget:
-    """First places by provider, to see whether one provider takes them all."""
+    """First places by provider, verified or claimed, to see whether one provider takes them all."""
     return cloudwatch.LogQueryWidget(
         title="First places by provider",
         log_group_names=[log.log_group_name],
         query_lines=[
             "fields message",
-            f"parse message '{FIRST_PLACES}' as first, rev, provider",
+            f"parse message '{FIRST_PLACES}' as first, rev, provider, verified",
             "filter ispresent(provider)",
-            "stats count(*) as first_places by provider",
+            "stats count(*) as first_places by provider, verified",
             "sort first_places desc",
             "limit 20",
         ],

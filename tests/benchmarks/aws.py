@@ -165,9 +165,7 @@ def answer(data: Path, settings: Settings) -> dict[str, Any]:
 def _fill(index: OpenSearchIndex, documents: Sequence[Registration], encoder: str) -> None:
     """Index registrations with dense vectors."""
     for start in range(0, len(documents), _PAGE):
-        profiles = [
-            profile_of(registration, trust=None, origin="") for registration in documents[start : start + _PAGE]
-        ]
+        profiles = [profile_of(registration, origin="") for registration in documents[start : start + _PAGE]]
         index.put(
             [
                 Stored(p.model_copy(update={"rev": 1, "encoder": encoder}), vector_of(embedded_text(p), DIMENSION))

@@ -30,7 +30,7 @@ def lines(name: str) -> list[dict]:
 
 
 def stored(row: dict, *, rev: int = 1, **changes) -> Stored:
-    profile = profile_of(Registration.parse(row), trust=None, origin="")
+    profile = profile_of(Registration.parse(row), origin="")
     made = profile.model_copy(update={"rev": rev, "encoder": ENCODER.name, **changes})
     return Stored(made, ENCODER.encode_query(made.source.description))
 

@@ -9,6 +9,9 @@ import pytest
 from mats.adapters.sqlite.database import SCHEMA_VERSION, Database
 from mats.domain.errors import DependencyFailed, StorageUnusable
 
+OLD_TRUST = "DROP TABLE trust; CREATE TABLE trust (id TEXT PRIMARY KEY, trust INTEGER NOT NULL);"
+"""Before version 5."""
+
 
 def test_a_read_only_file_is_reported(tmp_path: Path, monkeypatch):
     Database(tmp_path / "mats.db").close()
@@ -63,7 +66,7 @@ def test_a_block_that_raises_leaves_nothing_behind(tmp_path: Path):
 
     def half_done() -> None:
         with database.writing() as connection:
-            connection.execute("INSERT INTO trust VALUES ('a/b', 1)")
+            connection.execute("INSERT INTO trust (id, trust) VALUES ('a/b', 1)")
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -88,12 +91,12 @@ def test_an_older_file_is_migrated_and_keeps_its_rows(tmp_path: Path):
     old.executescript(
         "DROP TABLE answers; DROP INDEX profile_versions_expiry; ALTER TABLE profile_versions DROP COLUMN expires_at; "
         "DROP INDEX profiles_expiry; ALTER TABLE profiles DROP COLUMN expires_at; "
-        "INSERT INTO trust VALUES ('a/b', 1); PRAGMA user_version = 1"
+        f"{OLD_TRUST} INSERT INTO trust VALUES ('a/b', 1); PRAGMA user_version = 1"
     )
     old.close()
     database = Database(tmp_path / "mats.db")
     with database.reading() as connection:
-        assert connection.execute("SELECT * FROM trust").fetchall() == [("a/b", 1)]
+        assert connection.execute("SELECT * FROM trust").fetchall() == [("a/b", 1, "")]
         assert connection.execute("SELECT count(*) FROM answers").fetchone() == (0,)
         assert connection.execute("SELECT expires_at FROM profile_versions").fetchall() == []
         assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
@@ -109,11 +112,12 @@ def test_two_processes_that_migrate_a_file_at_once_both_open_it(tmp_path: Path):
         old.executescript(
             "DROP INDEX profile_versions_expiry; ALTER TABLE profile_versions DROP COLUMN expires_at; "
             "DROP INDEX profiles_expiry; ALTER TABLE profiles DROP COLUMN expires_at; "
-            "PRAGMA user_version = 2"
+            f"{OLD_TRUST} INSERT INTO trust VALUES ('a/b', 1); PRAGMA user_version = 2"
         )
         old.close()
         with ThreadPoolExecutor(4) as threads:
             for database in threads.map(Database, [file] * 4):
+                assert database.rows("SELECT id, trust, provider FROM trust") == [("a/b", 1, "")]
                 database.close()
 
 

@@ -1,5 +1,6 @@
 """Contract of the ports `Registry` and `TrustBook`."""
 
+from mats.domain.assignment import NOTHING_ASSIGNED, Assigned, pattern_id
 from mats.domain.capability import Id, Kind
 from mats.domain.placement import Placed
 from mats.ports import Registry, TrustBook
@@ -63,12 +64,52 @@ def test_names_that_look_like_queries_are_only_names(registry: Registry):
 
 def test_trust_is_set_changed_and_removed(trust: TrustBook):
     id = Id("com.acme/pay")
-    assert trust.get([id]) == {}
-    trust.put(id, 40)
-    trust.put(id, 0)
-    assert trust.get([id]) == {id: 0}
-    trust.put(id, None)
-    assert trust.get([id]) == {}
+    assert trust.get([id]) == {id: NOTHING_ASSIGNED}
+    trust.put(id, Assigned(trust=40))
+    trust.put(id, Assigned(trust=0))
+    assert trust.get([id]) == {id: Assigned(trust=0)}
+    trust.put(id, NOTHING_ASSIGNED)
+    assert trust.get([id]) == {id: NOTHING_ASSIGNED}
+    assert trust.rows([id]) == {}
+
+
+def test_the_nearest_row_of_a_namespace_counts_attribute_by_attribute(trust: TrustBook):
+    wide, near = Assigned(trust=60, provider="Stripe"), Assigned(trust=80)
+    trust.put(pattern_id("com.stripe"), wide)
+    trust.put(pattern_id("com.stripe.mcp"), near)
+    trust.put(Id("com.stripe.mcp/own"), Assigned(trust=5))
+    expected = {
+        Id("com.stripe/refund"): wide,
+        Id("com.stripe.mcp/refund"): Assigned(trust=80, provider="Stripe"),
+        Id("com.stripe.mcp.eu/refund"): Assigned(trust=80, provider="Stripe"),
+        Id("com.stripe.mcp/own"): Assigned(trust=5, provider="Stripe"),
+        Id("com.stripes/refund"): NOTHING_ASSIGNED,
+        Id("com.strip/refund"): NOTHING_ASSIGNED,
+    }
+    assert trust.get(list(expected)) == expected
+    assert trust.rows([pattern_id("com.stripe"), Id("com.stripe/refund")]) == {pattern_id("com.stripe"): wide}
+
+
+def test_a_row_may_have_a_provider_alone(trust: TrustBook):
+    trust.put(pattern_id("com.stripe"), Assigned(provider="Stripe"))
+    assert trust.get([Id("com.stripe/a")]) == {Id("com.stripe/a"): Assigned(provider="Stripe")}
+    trust.put(pattern_id("com.stripe"), NOTHING_ASSIGNED)
+    assert trust.get([Id("com.stripe/a")]) == {Id("com.stripe/a"): NOTHING_ASSIGNED}
+
+
+def test_what_is_assigned_to_thousands_is_read_in_one_call(trust: TrustBook):
+    trust.put(pattern_id("com.n7"), Assigned(trust=7))
+    ids = [Id(f"com.n{n % 40}.deep.er/tool {n}") for n in range(2_000)]
+    assert [id for id, assigned in trust.get(ids).items() if assigned] == ids[7::40]
+
+
+def test_the_ids_of_a_namespace_are_those_in_it_and_below_it(registry: Registry):
+    places = ("com.acme", "com.acme.pay", "com.acme.pay.eu", "com.acme-pay", "com.acmes", "com", "org.com.acme")
+    registry.put([a_registration(namespace=place, name=name) for place in places for name in ("a", "b/c", "~")])
+    found = list(registry.ids(namespace="com.acme"))
+    assert sorted(found) == sorted(Id(f"{place}/{name}") for place in places[:3] for name in ("a", "b/c", "~"))
+    assert list(registry.ids(namespace="com.acme", after=found[3])) == found[4:]
+    assert list(registry.ids(namespace="com.ac")) == []
 
 
 def test_ids_go_on_after_any_of_them_even_a_removed_one(registry: Registry):

@@ -261,14 +261,14 @@ def test_the_dashboard_fits_into_what_cloudwatch_takes(template):
     assert "First places by provider" in body
 
 
-def test_exposure_reads_the_provider_out_of_the_record_of_a_decision(caplog):
+@pytest.mark.parametrize(("verified", "exposed"), [("acme", ("acme", "true")), ("", ("Acme!", "false"))])
+def test_exposure_reads_the_provider_out_of_the_record_of_a_decision(caplog, verified, exposed):
     """Logs Insights takes out what stands for each `*`; here a regular expression does the same."""
-    index = indexed(a_profile(name="refund", description="give money back", provider="acme"))
+    index = indexed(a_profile(name="refund", description="give money back", provider="Acme!", verified=verified))
     with caplog.at_level(logging.INFO, logger="mats"):
         log.log_answer(discover_over(index)(Query(query="give money back")), (), spell_out=True)
     pattern = re.escape(dashboard.FIRST_PLACES).replace(r"\*", "(.*?)")
-    _, _, provider = re.search(pattern, caplog.messages[-1]).groups()
-    assert provider == "acme"
+    assert re.search(pattern, caplog.messages[-1]).groups()[-2:] == exposed
 
 
 def test_nag_finds_nothing_in_what_observability_makes(tmp_path):

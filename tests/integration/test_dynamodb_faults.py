@@ -25,6 +25,7 @@ from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.dynamodb.targets import DynamoTargets
 from mats.adapters.eventbridge import EventBus
 from mats.adapters.retention import Retention
+from mats.domain.assignment import NOTHING_ASSIGNED, Assigned
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, NotPermitted, RegistrationInvalid
 from mats.domain.outcome import Outcome
@@ -81,8 +82,8 @@ ASKED: dict[str, Asking] = {
     "registry.remove": lambda t: DynamoRegistry(t, "table").remove(PAY.id),
     "registry.ids": lambda t: list(DynamoRegistry(t, "table").ids()),
     "trust.get": lambda t: DynamoTrust(t, "table").get([PAY.id]),
-    "trust.put": lambda t: DynamoTrust(t, "table").put(PAY.id, 50),
-    "trust.take back": lambda t: DynamoTrust(t, "table").put(PAY.id, None),
+    "trust.put": lambda t: DynamoTrust(t, "table").put(PAY.id, Assigned(trust=50)),
+    "trust.take back": lambda t: DynamoTrust(t, "table").put(PAY.id, NOTHING_ASSIGNED),
     "profiles.get": lambda t: DynamoProfiles(t, "table").get([PAY.id]),
     "profiles.save": lambda t: DynamoProfiles(t, "table").save([stored()]),
     "profiles.mark": lambda t: DynamoProfiles(t, "table").mark_indexed({PAY.id: 1}),
@@ -236,7 +237,7 @@ class TestManyRows:
 
     def test_keys_that_were_not_got_round_to_are_asked_for_again(self, canned):
         canned.respond(self.said(left=True), self.said(left=True), self.said({**KEY, "trust": {"N": "7"}}, left=False))
-        assert DynamoTrust(asking_once(), "table").get([PAY.id]) == {PAY.id: 7}
+        assert DynamoTrust(asking_once(), "table").get([PAY.id]) == {PAY.id: Assigned(trust=7)}
         assert len(canned.asked) == 3
 
     def test_keys_that_are_never_got_round_to_are_given_up_readably(self, canned):

@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from mats.domain.assignment import Assigned
 from mats.domain.explain import MatchedWords, explain, pairs_found
 from mats.domain.fence import find_hidden
 from mats.domain.index_fields import FIELD_WEIGHTS, embedded_text, lexical_fields
 from mats.domain.origin import Recipe
+from mats.domain.registration import Registration
 from mats.domain.profile import MAX_SCHEMA_BYTES, Cause, Enrichment, Profile, SourceText, Status, profile_of
 from mats.domain.query import Filter
 from mats.domain.text import pairs, query_terms
@@ -94,11 +96,29 @@ def test_a_profile_copies_the_filtered_and_returned_attributes():
         version="3", endpoint="https://pay.acme.example", provider="Acme", tags=["money"], type_tags=["payment"],
         lifecycle="deprecated", visible_to=["ops"],
     )  # fmt: skip
-    profile = profile_of(registration, trust=70, origin="o", notes=("a link was dropped",))
+    profile = profile_of(registration, assigned=Assigned(trust=70), origin="o", notes=("a link was dropped",))
     for attribute in ("id", "kind", "version", "endpoint", "provider", "tags", "type_tags", "lifecycle", "visible_to"):
         assert getattr(profile, attribute) == getattr(registration, attribute)
     assert (profile.trust, profile.origin, profile.notes) == (70, "o", ("a link was dropped",))
     assert (profile.rev, profile.indexed_rev, profile.status) == (0, 0, Status.ACTIVE)
+
+
+def test_the_verified_provider_replaces_the_claimed_one():
+    registration = a_registration(provider="Stripe, honestly")
+    claimed = profile_of(registration, origin="")
+    verified = profile_of(registration, assigned=Assigned(provider="Stripe"), origin="")
+    assert (claimed.provider, claimed.provider_verified, claimed.assigned) == ("Stripe, honestly", False, Assigned())
+    assert (verified.provider, verified.provider_verified) == ("Stripe", True)
+    assert verified.assigned == Assigned(provider="Stripe")
+    same_name = profile_of(a_registration(provider="Stripe"), origin="")
+    assert verified.content != same_name.content
+
+
+def test_without_verification_the_content_is_that_of_earlier_releases():
+    item = {"namespace": "com.acme", "name": "pay", "kind": "tool", "description": "Pay a bill", "provider": "Acme"}
+    registration = Registration.parse({**item, "tags": ["money"]})
+    profile = profile_of(registration, assigned=Assigned(trust=7), origin="o")
+    assert profile.content == "abc8e5721e81edfaac439a2e79fc6f31"
 
 
 @pytest.mark.parametrize("trust", [-1, 101])

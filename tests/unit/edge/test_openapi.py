@@ -249,6 +249,7 @@ def test_an_answer_says_what_the_contract_shows():
         "summary": "Returns money.",
         "endpoint": "https://a.example",
         "provider": "",
+        "provider_verified": False,
         "lifecycle": Lifecycle.DEPRECATED,
         "suspicious": [],
         "enriched": True,

@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 
 from mats.adapters.sqlite.profiles import SqliteListing
 from mats.bootstrap.local import LocalSystem, local_system
+from mats.domain.assignment import Assigned
 from mats.domain.capability import Id
 from mats.domain.errors import (
     CapabilityNotFound,
@@ -86,7 +87,7 @@ def test_only_changed_profiles_are_read_again(local, service, monkeypatch):
     )
     service.refresh()
     assert read == []
-    local.stores.trust.put(a_registration(name="tool-3").id, 50)
+    local.stores.trust.put(a_registration(name="tool-3").id, Assigned(trust=50))
     drain(local)
     assert [one["trust"] for one in service.page(ListQuery())["capabilities"]] == [None, None, None, 50, None]
     assert read == ["tool-3"]

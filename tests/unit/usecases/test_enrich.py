@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from mats.domain.assignment import NOTHING_ASSIGNED, Assigned, pattern_id
 from mats.domain.capability import Id, Kind
 from mats.domain.errors import DependencyFailed, ReplyUnusable
 from mats.domain.outcome import Outcome
@@ -95,10 +96,38 @@ def test_a_changed_endpoint_is_indexed_without_a_model_call(world: World, encode
 def test_trust_reaches_the_profile_without_a_model_call(world: World, encoder: FakeEncoder):
     world.register(PAY)
     encoder.encoded.clear()
-    world.trust.put(PAY.id, 80)
+    world.trust.put(PAY.id, Assigned(trust=80))
     assert world.deliver(PAY.id)[PAY.id] is Outcome.INDEXED
     assert world.index.fetch([PAY.id])[PAY.id].trust == 80
     assert encoder.encoded == []
+
+
+def test_the_row_of_a_namespace_reaches_the_profile_without_a_model_call(world: World, encoder: FakeEncoder):
+    world.register(PAY.model_copy(update={"provider": "ACME Inc."}))
+    encoder.encoded.clear()
+    key = pattern_id(PAY.namespace)
+    world.trust.put(key, Assigned(trust=60, provider="Acme"))
+    assert world.deliver(PAY.id)[PAY.id] is Outcome.INDEXED
+    profile = world.index.fetch([PAY.id])[PAY.id]
+    assert (profile.trust, profile.provider, profile.provider_verified) == (60, "Acme", True)
+    world.trust.put(key, NOTHING_ASSIGNED)
+    assert world.deliver(PAY.id)[PAY.id] is Outcome.INDEXED
+    profile = world.index.fetch([PAY.id])[PAY.id]
+    assert (profile.trust, profile.provider, profile.provider_verified) == (None, "ACME Inc.", False)
+    assert encoder.encoded == []
+
+
+def test_a_rejected_registration_keeps_its_content_but_not_its_verification(world: World):
+    key = pattern_id(PAY.namespace)
+    world.trust.put(key, Assigned(trust=60, provider="Acme"))
+    world.register(PAY)
+    world.registry.items[PAY.id] = {**PAY.item(), "tags": "no list"}
+    assert world.deliver(PAY.id)[PAY.id] is Outcome.REJECTED
+    assert world.profiles.kept[PAY.id].profile.provider_verified
+    world.trust.put(key, NOTHING_ASSIGNED)
+    assert world.deliver(PAY.id)[PAY.id] is Outcome.REJECTED
+    profile = world.profiles.kept[PAY.id].profile
+    assert (profile.trust, profile.provider, profile.provider_verified) == (None, "", False)
 
 
 def test_a_changed_description_is_encoded_anew_and_keeps_the_earlier_version(world: World, encoder: FakeEncoder):
@@ -301,7 +330,7 @@ def test_a_capability_hidden_during_the_writers_call_stays_hidden():
 
 
 def test_trust_assigned_during_the_writers_call_is_kept():
-    world = overtaken(lambda world: world.trust.put(PAY.id, 0))
+    world = overtaken(lambda world: world.trust.put(PAY.id, Assigned(trust=0)))
     assert world.register(PAY).is_final
     world.deliver(PAY.id)
     assert (world.profile(PAY.id).trust, world.profile(PAY.id).enriched) == (0, True)
@@ -326,11 +355,11 @@ def test_a_change_between_the_two_reads_is_not_overwritten(world: World, monkeyp
 
 def test_trust_reaches_a_capability_whose_latest_registration_is_invalid(world: World):
     world.register(PAY)
-    world.trust.put(PAY.id, 100)
+    world.trust.put(PAY.id, Assigned(trust=100))
     world.deliver(PAY.id)
     world.registry.items[PAY.id] = {**PAY.item(), "tags": 5}
     world.deliver(PAY.id)
-    world.trust.put(PAY.id, 0)
+    world.trust.put(PAY.id, Assigned(trust=0))
     world.deliver(PAY.id)
     assert world.index.fetch([PAY.id])[PAY.id].trust == 0
 
@@ -339,7 +368,7 @@ def test_a_process_without_the_writer_does_not_undo_its_work(encoder: FakeEncode
     world = World(encoder=encoder, writer=ScriptedWriter(lambda registration: Written(enrichment=FIVE)))
     world.register(PAY)
     world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, writer=None))
-    world.trust.put(PAY.id, 9)
+    world.trust.put(PAY.id, Assigned(trust=9))
     assert world.deliver(PAY.id)[PAY.id] is Outcome.INDEXED
     assert (world.profile(PAY.id).enriched, world.profile(PAY.id).trust) == (True, 9)
     world.register(PAY.model_copy(update={"description": "something else"}))
@@ -359,7 +388,7 @@ def test_the_writer_is_called_once_per_origin(encoder: FakeEncoder):
     world.register(PAY)
     world.deliver(PAY.id)
     world.register(PAY.model_copy(update={"endpoint": "https://elsewhere.example"}))
-    world.trust.put(PAY.id, 7)
+    world.trust.put(PAY.id, Assigned(trust=7))
     world.deliver(PAY.id)
     assert writer.asked == [PAY.id]
     assert world.profile(PAY.id).enriched

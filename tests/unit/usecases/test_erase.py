@@ -2,6 +2,7 @@
 
 import pytest
 
+from mats.domain.assignment import Assigned
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile import Cause, Status
@@ -26,7 +27,7 @@ def a_world(*, changes: int = 3) -> World:
     world = World(encoder=FakeEncoder())
     for version in range(1, changes + 1):
         world.register(SECRET.model_copy(update={"version": str(version)}))
-    world.trust.put(SECRET.id, 40)
+    world.trust.put(SECRET.id, Assigned(trust=40))
     world.deliver(SECRET.id)
     return world
 

@@ -1,5 +1,6 @@
 """Reconcile over fakes: differences are repaired."""
 
+from mats.domain.assignment import Assigned
 from mats.domain.capability import Id
 from mats.domain.profile import Status
 from mats.domain.query import Filter
@@ -77,7 +78,7 @@ def test_an_index_ahead_of_restored_profiles_is_brought_back_to_them():
     world = healthy()
     restored = dict(world.profiles.kept)
     for trust in (50, 100):
-        world.trust.put(PAY.id, trust)
+        world.trust.put(PAY.id, Assigned(trust=trust))
         world.deliver(PAY.id)
     world.trust.given.clear()
     world.profiles.kept = restored

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from mats.domain.assignment import NOTHING_ASSIGNED, Assigned, pattern_id
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.domain.outcome import Outcome
@@ -52,6 +53,21 @@ def with_maker(world: World, **models) -> World:
     return world
 
 
+@pytest.mark.parametrize("renew", [False, True])
+@pytest.mark.parametrize("assigned", [Assigned(trust=60), Assigned(provider="Acme")])
+def test_a_profile_that_lacks_the_row_of_its_namespace_is_sent(assigned: Assigned, renew: bool):
+    world = a_world()
+    key = pattern_id(PAY.namespace)
+    world.trust.put(key, assigned)
+    assert Sent(world, renew)(PAY.id) == [PAY.id]
+    world.deliver(PAY.id)
+    assert Sent(world, renew)(PAY.id) == []
+    world.trust.put(key, NOTHING_ASSIGNED)
+    assert Sent(world, renew)(PAY.id) == [PAY.id]
+    world = with_maker(world, writer=a_writer(prompt="another"))
+    assert Sent(world, renew)(PAY.id) == [PAY.id]
+
+
 def test_what_is_consistent_stays_and_no_model_is_called():
     world = a_world()
     world.enrich.maker.writer.asked.clear()
@@ -80,7 +96,7 @@ def test_a_new_a_removed_a_spoilt_and_a_newly_trusted_one_are_sent():
         world.registry.put([registration]) if name == "new" else world.register(registration)
     world.registry.remove(ids[2])
     world.registry.items[ids[3]] = {**world.registry.items[ids[3]], "tags": 5}
-    world.trust.put(ids[4], 50)
+    world.trust.put(ids[4], Assigned(trust=50))
     sent = Sent(world)
     assert sent(*ids) == ids[1:]
     world.deliver(*ids)

@@ -16,7 +16,7 @@ GOOD = {
 
 def flags(**about) -> list[str]:
     registration = a_registration(**{**GOOD, **about})
-    return [one.flag for one in advice(registration, profile_of(registration, trust=None, origin=""))]
+    return [one.flag for one in advice(registration, profile_of(registration, origin=""))]
 
 
 def test_good_description_gets_no_advice():

@@ -4,6 +4,7 @@ import copy
 from dataclasses import replace
 from typing import Any
 
+from mats.domain.assignment import Assigned
 from mats.domain.errors import DependencyFailed
 from mats.domain.placement import Placed
 from mats.domain.profile import Cause, Enrichment
@@ -108,7 +109,7 @@ def test_a_registration_without_words_has_no_queries():
 
 def test_competitors_are_named_with_the_reason():
     world = World(TIDES, REFUND)
-    world.trust.put(TIDES.id, 90)
+    world.trust.put(TIDES.id, Assigned(trust=90))
     world.put(TIDES)
     weak = a_registration(name="clock", description="Says what time it is.", examples=["high water at the harbour"])
     report = world.preview(weak)
@@ -192,7 +193,7 @@ def test_an_empty_registry_has_no_competitors():
 
 def test_signals_of_the_candidate_are_those_of_discovery():
     world = World(REFUND)
-    world.trust.put(TIDES.id, 70)
+    world.trust.put(TIDES.id, Assigned(trust=70))
     (query,) = world.preview(TIDES).queries
     assert query.signals[Signal.QUALITY] == 0.7 * query.signals[Signal.RETRIEVAL]
     assert query.score

@@ -6,6 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mats.domain.assignment import NOTHING_ASSIGNED, Assigned
 from mats.domain.capability import Id, Kind, Lifecycle, capability_id
 from mats.domain.descriptors import searchable_part
 from mats.domain.errors import Fault, RegistrationInvalid
@@ -107,6 +108,7 @@ class Profile(_Frozen):
     and is the external version in the index; `indexed_rev` follows it once the index has acknowledged. A rejected
     registration leaves the last good content in place beside the `error`. `suspicious` has the reasons for a review.
     `refused` names the models that refuse every request as they are configured; the profile is what was made without.
+    `provider` is the verified one, or what the owner wrote: `provider_verified` tells which.
     `input_schema` is the schema of the capability's input as JSON text; empty if there is none or it is too large.
     """
 
@@ -122,6 +124,7 @@ class Profile(_Frozen):
     endpoint: str = ""
     input_schema: str = ""
     provider: str = ""
+    provider_verified: bool = False
     tags: tuple[str, ...] = ()
     type_tags: tuple[str, ...] = ()
     lifecycle: Lifecycle = Lifecycle.ACTIVE
@@ -155,8 +158,24 @@ class Profile(_Frozen):
 
     def content_fingerprint(self) -> str:
         """The `content` fingerprint: everything that is indexed or returned, without counters and cause."""
-        unset = set() if self.refused else {"refused"}  # equal to the fingerprint of releases without this field
+        added = {"refused": self.refused, "provider_verified": self.provider_verified}
+        unset = {name for name, value in added.items() if not value}  # as in releases without these fields
         return fingerprint(self.model_dump(mode="json", exclude={"content", "rev", "indexed_rev", "cause"} | unset))
+
+    @property
+    def assigned(self) -> Assigned:
+        """What operators had assigned when the profile was made."""
+        return Assigned(trust=self.trust, provider=self.provider if self.provider_verified else "")
+
+    def with_assigned(self, assigned: Assigned) -> Self:
+        """The unsealed profile with this assignment. What its owner had claimed beside a verified provider is lost."""
+        claimed = "" if self.provider_verified else self.provider
+        update = {
+            "trust": assigned.trust,
+            "provider": assigned.provider or claimed,
+            "provider_verified": bool(assigned.provider),
+        }
+        return self.model_copy(update=update)
 
     def with_refusal(self, refusal: Refusal) -> Self:
         """The profile marked. A mark of the same role and model keeps its first cause: a repeated one is no change."""
@@ -196,14 +215,14 @@ def with_owners_words(written: Enrichment, registration: Registration) -> Enrich
 
 
 _CARRIED_OVER = {
-    "namespace", "name", "kind", "version", "endpoint", "provider", "tags", "type_tags", "lifecycle", "visible_to",
+    "namespace", "name", "kind", "version", "endpoint", "tags", "type_tags", "lifecycle", "visible_to",
 }  # fmt: skip
 
 
 def profile_of(
     registration: Registration,
     *,
-    trust: int | None,
+    assigned: Assigned = NOTHING_ASSIGNED,
     origin: str,
     enrichment: Enrichment | None = None,
     notes: tuple[str, ...] = (),
@@ -211,11 +230,13 @@ def profile_of(
     """The profile of a registration, without a revision; without an enrichment it is the raw one, `enriched: false`."""
     return Profile(
         **registration.model_dump(include=_CARRIED_OVER),
+        provider=assigned.provider or registration.provider,
+        provider_verified=bool(assigned.provider),
         enriched=enrichment is not None,
         enrichment=enrichment or as_written(registration),
         source=SourceText.of(registration),
         input_schema=_schema(registration),
-        trust=trust,
+        trust=assigned.trust,
         suspicious=suspicions(registration, enrichment.texts() if enrichment else ()),
         origin=origin,
         notes=notes,

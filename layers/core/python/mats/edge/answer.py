@@ -46,6 +46,9 @@ class RankedCapability(_ResponseModel):
     summary: str = ""
     endpoint: str = ""
     provider: str = ""
+    provider_verified: bool = Field(
+        default=False, description="True if operators verified the provider, false if its owner claims it."
+    )
     lifecycle: Lifecycle = Lifecycle.ACTIVE
     enriched: bool = Field(
         description="True if an LLM wrote the profile, false if it is made from the registration alone."
@@ -70,6 +73,7 @@ class RankedCapability(_ResponseModel):
             summary=profile.enrichment.summary,
             endpoint=profile.endpoint,
             provider=profile.provider,
+            provider_verified=profile.provider_verified,
             lifecycle=profile.lifecycle,
             enriched=profile.enriched,
             suspicious=list(result.suspicious),
@@ -174,6 +178,9 @@ class Capability(_ResponseModel):
     endpoint: str
     input_schema: dict[str, Any] | None = Field(default=None, description="JSON Schema of its input, from its owner.")
     provider: str
+    provider_verified: bool = Field(
+        default=False, description="True if operators verified the provider, false if its owner claims it."
+    )
     tags: list[str]
     type_tags: list[str]
     lifecycle: Lifecycle

@@ -114,6 +114,7 @@ def _candidate(result: Result, position: int) -> dict[str, Any]:
         "id": profile.id,
         "rev": profile.rev,
         "provider": profile.provider,
+        "provider_verified": profile.provider_verified,
         "score": round(result.score, 4),
         "signals": {signal: round(value, 4) for signal, value in result.signals.items()},
         "bm25": result.candidate.bm25,

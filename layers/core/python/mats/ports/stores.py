@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from mats.domain.assignment import Assigned
 from mats.domain.capability import Id
 from mats.domain.placement import Placed
 from mats.domain.profile import Profile
@@ -30,10 +31,11 @@ class Registry(Protocol):
     def remove(self, id: Id) -> bool:
         """Remove an item; returns whether it existed."""
 
-    def ids(self, *, after: Id | None = None) -> Iterator[Id]:
+    def ids(self, *, after: Id | None = None, namespace: str = "") -> Iterator[Id]:
         """Every id once, in an order that lasts; ids written during the iteration may be missed.
 
-        With `after`, only those that follow this id, which may have been removed.
+        With `after`, only those that follow this id, which may have been removed; with `namespace`, only those in it or
+        below it.
         """
 
 
@@ -73,13 +75,19 @@ class ConditionalRegistry(Protocol):
 
 
 class TrustBook(Protocol):
-    """Trust in capabilities, 0 to 100, assigned by operators. Every write puts its change into the event queue."""
+    """What operators assign, in rows for a capability or for a namespace with all below it (`pattern_id`).
 
-    def get(self, ids: Collection[Id]) -> Mapping[Id, int]:
-        """The assigned trust of these ids, by a consistent read."""
+    A write leads to a change of each registered capability that it concerns.
+    """
 
-    def put(self, id: Id, trust: int | None) -> None:
-        """Assign trust to an id, registered or not; None withdraws it."""
+    def get(self, ids: Collection[Id]) -> Mapping[Id, Assigned]:
+        """What is assigned to each of these capabilities, resolved (`resolve`), by a consistent read."""
+
+    def rows(self, keys: Collection[Id]) -> Mapping[Id, Assigned]:
+        """The rows that exist under these keys, without invalid values, by a consistent read."""
+
+    def put(self, key: Id, assigned: Assigned) -> None:
+        """Replace the row of a capability or namespace, registered or not; NOTHING_ASSIGNED withdraws it."""
 
 
 GUARD_DAYS = 8

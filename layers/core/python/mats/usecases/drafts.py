@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from mats.domain.assignment import Assigned
 from mats.domain.capability import Id, parts
 from mats.domain.errors import DependencyFailed, Fault, KindConflict, ModelRefused, RegistrationInvalid, ReplyUnusable
 from mats.domain.fence import truncate_json
@@ -37,23 +38,22 @@ class ProfileDraft:
     needs_writer: bool = False
 
 
-def make_draft(id: Id, item: Item | None, trust: int | None, kept: Stored | None, maker: ProfileMaker) -> ProfileDraft:
+def make_draft(id: Id, item: Item | None, assigned: Assigned, kept: Stored | None, maker: ProfileMaker) -> ProfileDraft:
     """The draft of one capability before any model is called."""
     namespace, name = parts(id)
     if item is None:
         tombstone = Profile(namespace=namespace, name=name, status=Status.DELETED).seal()
         return ProfileDraft(Outcome.DELETED, Stored(tombstone))
     try:
-        return _accept(parse_item(id, item, kept), trust, kept, maker)
+        return _accept(parse_item(id, item, kept), assigned, kept, maker)
     except RegistrationInvalid as error:
         last_good = kept or Stored(Profile(namespace=namespace, name=name))
-        rejected = last_good.profile.model_copy(
-            update={"status": Status.REJECTED, "error": truncate_json(str(error), _MAX_ERROR_BYTES), "trust": trust}
-        )
+        fault = {"status": Status.REJECTED, "error": truncate_json(str(error), _MAX_ERROR_BYTES)}
+        rejected = last_good.profile.with_assigned(assigned).model_copy(update=fault)
         return ProfileDraft(Outcome.REJECTED, replace(last_good, profile=rejected.seal()))
 
 
-def _accept(registration: Registration, trust: int | None, kept: Stored | None, maker: ProfileMaker) -> ProfileDraft:
+def _accept(registration: Registration, assigned: Assigned, kept: Stored | None, maker: ProfileMaker) -> ProfileDraft:
     """The draft of a valid registration; an existing enrichment of the same text is reused.
 
     Raises:
@@ -63,7 +63,9 @@ def _accept(registration: Registration, trust: int | None, kept: Stored | None, 
     before = kept.profile if kept else None
     if kept and before and (before.origin in (raw, final) or maker.is_enriched_elsewhere(before, registration)):
         enrichment = before.enrichment if before.enriched else None
-        profile = profile_of(registration, trust=trust, origin=before.origin, enrichment=enrichment, notes=before.notes)
+        profile = profile_of(
+            registration, assigned=assigned, origin=before.origin, enrichment=enrichment, notes=before.notes
+        )
         check_profile_size(profile, MAX_KEPT_BYTES)
         vector = kept.vector if before.encoder == maker.raw_recipe.encoder else None
         needs_writer, needs_vector = before.origin == raw != final, bool(maker.encoder) and vector is None
@@ -72,7 +74,7 @@ def _accept(registration: Registration, trust: int | None, kept: Stored | None, 
         target = maker.to_stored(marked, vector)
         return ProfileDraft(Outcome.INDEXED, target, registration, needs_writer=needs_writer)
     return ProfileDraft(
-        Outcome.INDEXED, Stored(check_profile_size(maker.raw(registration, trust))), registration, raw != final
+        Outcome.INDEXED, Stored(check_profile_size(maker.raw(registration, assigned))), registration, raw != final
     )
 
 
@@ -97,7 +99,7 @@ def describe(draft: ProfileDraft, maker: ProfileMaker, on_wait: OnWait, labels: 
         return draft
     raw = draft.target.profile
     try:
-        better = maker.describe(draft.registration, raw.trust, labels)
+        better = maker.describe(draft.registration, raw.assigned, labels)
     except ReplyUnusable as error:
         origin = maker.recipe.origin(draft.registration)
         noted = (

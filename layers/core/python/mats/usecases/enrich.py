@@ -76,8 +76,8 @@ class Enrich:
         if not deadline.allows(READ_S + SAVE_S):
             return dict.fromkeys(causes, Outcome.POSTPONED)
         kept = self.profiles.get(causes)  # read first, so that a later write by another run supersedes this one
-        items, trust = self.registry.get(causes), self.trust.get(causes)
-        made = {id: make_draft(id, items.get(id), trust.get(id), kept.get(id), self.maker) for id in causes}
+        items, assigned = self.registry.get(causes), self.trust.get(causes)
+        made = {id: make_draft(id, items.get(id), assigned[id], kept.get(id), self.maker) for id in causes}
         encoded = self._encode(made, deadline)
         if not deadline.allows(SAVE_S):
             return dict.fromkeys(causes, Outcome.POSTPONED)

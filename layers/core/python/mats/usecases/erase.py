@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from mats.domain.assignment import NOTHING_ASSIGNED
 from mats.domain.capability import Id, parts
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile import Cause, Profile, Status
@@ -50,7 +51,7 @@ class Erase:
         kept = self.profiles.get([id]).get(id)
         return Traces(
             registration=id in self.registry.get([id]),
-            trust=id in self.trust.get([id]),
+            trust=id in self.trust.rows([id]),
             profile=kept.profile.status if kept else None,
             versions=len(self.profiles.versions(id)),
         )
@@ -62,7 +63,7 @@ class Erase:
             DependencyFailed: a store or the index did not answer, or it was registered again meanwhile.
         """
         self.registry.remove(id)
-        self.trust.put(id, None)
+        self.trust.put(id, NOTHING_ASSIGNED)
         if id not in self.profiles.get([id]):
             self.profiles.save([self._guard(id)])  # against a run that is about to write the first revision
         self.settle(id)

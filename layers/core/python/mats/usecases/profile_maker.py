@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from mats.domain.assignment import NOTHING_ASSIGNED, Assigned
 from mats.domain.errors import DependencyFailed, RegistrationInvalid, ReplyUnusable
 from mats.domain.grounding import SAYS_NOTHING, ground, says_nothing
 from mats.domain.index_fields import embedded_text
@@ -51,11 +52,13 @@ class ProfileMaker:
             return self.raw_recipe
         return replace(self.raw_recipe, writer=self.writer.name, prompt=self.writer.prompt)
 
-    def raw(self, registration: Registration, trust: int | None) -> Profile:
+    def raw(self, registration: Registration, assigned: Assigned = NOTHING_ASSIGNED) -> Profile:
         """The raw profile of a registration."""
-        return profile_of(registration, trust=trust, origin=self.raw_recipe.origin(registration))
+        return profile_of(registration, assigned=assigned, origin=self.raw_recipe.origin(registration))
 
-    def describe(self, registration: Registration, trust: int | None, labels: Labels = NO_LABELS) -> Profile:
+    def describe(
+        self, registration: Registration, assigned: Assigned = NOTHING_ASSIGNED, labels: Labels = NO_LABELS
+    ) -> Profile:
         """The profile with the grounded part of the writer's five fields. `labels` are for the log of the call.
 
         The writer is not asked about a registration that says nothing: there would be no grounds for its text.
@@ -73,7 +76,7 @@ class ProfileMaker:
         confirmed = ground(written.enrichment, registration)
         profile = profile_of(
             registration,
-            trust=trust,
+            assigned=assigned,
             origin=self.recipe.origin(registration),
             enrichment=with_owners_words(confirmed.enrichment, registration),
             notes=(*written.notes, *confirmed.notes),

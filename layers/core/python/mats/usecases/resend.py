@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from mats.domain.assignment import Assigned
 from mats.domain.capability import Id
 from mats.domain.origin import same_text
 from mats.domain.outcome import Outcome
@@ -37,8 +38,8 @@ class Resend:
         """
         ids = [change.id for change in changes]
         kept = self.profiles.get(ids)
-        items, trust = self.registry.get(ids), self.trust.get(ids)
-        pending = [id for id in ids if self._needs_work(id, items.get(id), trust.get(id), kept.get(id))]
+        items, assigned = self.registry.get(ids), self.trust.get(ids)
+        pending = [id for id in ids if self._needs_work(id, items.get(id), assigned[id], kept.get(id))]
         if pending:
             self.send(pending)
         return dict.fromkeys((id for id in ids if id not in set(pending)), Outcome.UNCHANGED)
@@ -47,14 +48,14 @@ class Resend:
         """The same for one run, with the writer that is chosen now. No model is called."""
         return replace(self, maker=self.maker.with_current())
 
-    def _needs_work(self, id: Id, item: Item | None, trust: int | None, kept: Stored | None) -> bool:
-        draft = make_draft(id, item, trust, kept, self.maker)
+    def _needs_work(self, id: Id, item: Item | None, assigned: Assigned, kept: Stored | None) -> bool:
+        draft = make_draft(id, item, assigned, kept, self.maker)
         if kept is None:
             return draft.target.profile.status is not Status.DELETED
         if kept.profile.indexed_rev != kept.profile.rev:
             return True
         if not self.renew and draft.registration and self._is_of_another_recipe(kept.profile, draft.registration):
-            return _as_before(draft.registration, trust, kept.profile).content != kept.profile.content
+            return _as_before(draft.registration, assigned, kept.profile).content != kept.profile.content
         return draft.target.profile.content != kept.profile.content or draft.needs_writer or self._lacks_vector(draft)
 
     def _is_of_another_recipe(self, before: Profile, registration: Registration) -> bool:
@@ -65,8 +66,10 @@ class Resend:
         return bool(self.maker.encoder and draft.registration and draft.target.vector is None)
 
 
-def _as_before(registration: Registration, trust: int | None, before: Profile) -> Profile:
+def _as_before(registration: Registration, assigned: Assigned, before: Profile) -> Profile:
     """The profile of a registration with what models once wrote about the same text."""
     enrichment = before.enrichment if before.enriched else None
-    profile = profile_of(registration, trust=trust, origin=before.origin, enrichment=enrichment, notes=before.notes)
+    profile = profile_of(
+        registration, assigned=assigned, origin=before.origin, enrichment=enrichment, notes=before.notes
+    )
     return profile.model_copy(update={"encoder": before.encoder, "refused": before.refused}).seal()

@@ -131,7 +131,7 @@ def test_tools_of_a_list_need_a_namespace_unless_an_address_gives_one():
 
 @pytest.mark.parametrize(("document", "type"), [(d.SERVER, SERVER_CARD), (d.CARD, AGENT_CARD)])
 def test_what_is_imported_is_found_by_ards_types(document, type):
-    assert media_type(profile_of(one(document), trust=None, origin="")) == type
+    assert media_type(profile_of(one(document), origin="")) == type
 
 
 def test_a_document_without_a_server_has_its_operations_where_it_lies():

@@ -2,11 +2,13 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from botocore.exceptions import ClientError
 
 from mats.adapters.dynamodb.tables import CONDITION_FAILED, Tables, id_of, key_of
 from mats.adapters.dynamodb.values import NotStorable, from_row, to_row
+from mats.domain.assignment import Assigned, parse_row, resolve_all
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, Fault, RegistrationInvalid
 from mats.domain.placement import Placed, place, version_of
@@ -57,9 +59,19 @@ class DynamoRegistry:
     def remove(self, id: Id) -> bool:
         return "Attributes" in self.tables.ask(self.table, "delete_item", Key=key_of(id), ReturnValues="ALL_OLD")
 
-    def ids(self, *, after: Id | None = None) -> Iterator[Id]:
+    def ids(self, *, after: Id | None = None, namespace: str = "") -> Iterator[Id]:
+        """Scans the whole table, also for one namespace."""
         start = {"ExclusiveStartKey": key_of(after)} if after else {}
-        yield from map(id_of, self.tables.all_rows(self.table, "scan", ConsistentRead=True, **_KEYS_ONLY, **start))
+        within = _in_namespace(namespace) if namespace else {}
+        rows = self.tables.all_rows(self.table, "scan", ConsistentRead=True, **_KEYS_ONLY, **start, **within)
+        yield from map(id_of, rows)
+
+
+def _in_namespace(namespace: str) -> dict[str, Any]:
+    return {
+        "FilterExpression": "#ns = :ns OR begins_with(#ns, :below)",
+        "ExpressionAttributeValues": {":ns": {"S": namespace}, ":below": {"S": f"{namespace}."}},
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +81,17 @@ class DynamoTrust:
     tables: Tables
     table: str
 
-    def get(self, ids: Collection[Id]) -> Mapping[Id, int]:
-        """Skips values that are not whole numbers from 0 to 100."""
-        rows = self.tables.rows(self.table, map(key_of, ids))
-        stored = {id_of(row): from_row(row).get("trust") for row in rows}
-        return {id: trust for id, trust in stored.items() if isinstance(trust, int) and 0 <= trust <= 100}
+    def get(self, ids: Collection[Id]) -> Mapping[Id, Assigned]:
+        return resolve_all(ids, self.rows)
 
-    def put(self, id: Id, trust: int | None) -> None:
-        if trust is None:
-            self.tables.ask(self.table, "delete_item", Key=key_of(id))
-        else:
-            self.tables.ask(self.table, "put_item", Item={**key_of(id), "trust": {"N": str(trust)}})
+    def rows(self, keys: Collection[Id]) -> Mapping[Id, Assigned]:
+        rows = {id_of(row): parse_row(from_row(row)) for row in self.tables.rows(self.table, map(key_of, keys))}
+        return {key: row for key, row in rows.items() if row}
+
+    def put(self, key: Id, assigned: Assigned) -> None:
+        if not assigned:
+            self.tables.ask(self.table, "delete_item", Key=key_of(key))
+            return
+        trust = {} if assigned.trust is None else {"trust": {"N": str(assigned.trust)}}
+        provider = {"provider": {"S": assigned.provider}} if assigned.provider else {}
+        self.tables.ask(self.table, "put_item", Item={**key_of(key), **trust, **provider})

@@ -15,13 +15,18 @@ from mats.domain.errors import DependencyFailed, StorageUnusable
 _BUSY_MS = 10_000
 _PAUSE_S = 0.01
 _CACHE_KIB = 4_096
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Of schema.sql, stored in the file as its `user_version`."""
-_NEW_COLUMNS = {
+_MIGRATIONS = {
     3: "ALTER TABLE profile_versions ADD COLUMN expires_at INTEGER;",
     4: "ALTER TABLE profiles ADD COLUMN expires_at INTEGER;",
+    5: "ALTER TABLE trust ADD COLUMN provider TEXT NOT NULL DEFAULT '';"
+    "CREATE TABLE assigned (id TEXT PRIMARY KEY, trust INTEGER, provider TEXT NOT NULL DEFAULT '');"
+    "INSERT INTO assigned SELECT id, trust, provider FROM trust;"
+    "DROP TABLE trust; ALTER TABLE assigned RENAME TO trust;",  # trust may be NULL
 }
-"""By the version that has them; a new file has them from the start."""
+"""What leads to a version, which a new file has from the start. Each begins by adding a column, and so fails where
+another process has migrated the file in the meantime."""
 
 
 class Readable(Protocol):
@@ -62,7 +67,7 @@ class Database(Readable):
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         if version < SCHEMA_VERSION:
             schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
-            columns = "\n".join(each for since, each in _NEW_COLUMNS.items() if 0 < version < since)
+            columns = "\n".join(each for since, each in _MIGRATIONS.items() if 0 < version < since)
             script = f"BEGIN IMMEDIATE;\n{columns}\n{schema}\nPRAGMA user_version = {SCHEMA_VERSION};\nCOMMIT;"
             try:
                 connection.executescript(script)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mats.adapters.sqlite.database import Database
+from mats.domain.assignment import Assigned, namespace_of_pattern, resolve_all
 from mats.domain.capability import Id
 from mats.domain.errors import PreconditionFailed
 from mats.domain.placement import Placed, Version, place, version_of
@@ -14,6 +15,17 @@ from mats.ports import Clock, Ids, Item, Precondition, TaggedItem
 
 IN = "(SELECT value FROM json_each(?))"
 """A list of ids as one parameter, made by `as_json`."""
+
+_IDS = "SELECT id FROM registry WHERE id >= ? AND id < ?"
+"""The ids within these `_bounds`."""
+
+
+def _bounds(namespace: str) -> tuple[str, str]:
+    """The ids in a namespace or below it are from the first to before the second; of none: all ids.
+
+    After the namespace comes a dot or a slash, which are neighbours in ASCII and in the order of ids.
+    """
+    return (f"{namespace}.", f"{namespace}{chr(ord('/') + 1)}") if namespace else ("", "\U0010ffff")
 
 
 def as_json(ids: Collection[Id]) -> str:
@@ -104,8 +116,8 @@ class SqliteRegistry:
     def remove(self, id: Id) -> bool:
         return self.remove_if(lambda _: True, id)
 
-    def ids(self, *, after: Id | None = None) -> Iterator[Id]:
-        rows = self.database.rows("SELECT id FROM registry WHERE id > ? ORDER BY id", (after or "",))
+    def ids(self, *, after: Id | None = None, namespace: str = "") -> Iterator[Id]:
+        rows = self.database.rows(f"{_IDS} AND id > ? ORDER BY id", (*_bounds(namespace), after or ""))
         yield from (Id(id) for (id,) in rows)
 
 
@@ -116,13 +128,24 @@ class SqliteTrust:
     database: Database
     announce: Announcer
 
-    def get(self, ids: Collection[Id]) -> Mapping[Id, int]:
-        return dict(self.database.rows(f"SELECT id, trust FROM trust WHERE id IN {IN}", (as_json(ids),)))
+    def get(self, ids: Collection[Id]) -> Mapping[Id, Assigned]:
+        return resolve_all(ids, self.rows)
 
-    def put(self, id: Id, trust: int | None) -> None:
+    def rows(self, keys: Collection[Id]) -> Mapping[Id, Assigned]:
+        rows = self.database.rows(f"SELECT id, trust, provider FROM trust WHERE id IN {IN}", (as_json(keys),))
+        return {id: Assigned(trust=trust, provider=provider) for id, trust, provider in rows}
+
+    def put(self, key: Id, assigned: Assigned) -> None:
+        """A change of a namespace's row is announced for every registered capability there."""
         with self.database.writing() as connection:
-            if trust is None:
-                connection.execute("DELETE FROM trust WHERE id = ?", (id,))
+            if assigned:
+                connection.execute(
+                    "INSERT OR REPLACE INTO trust (id, trust, provider) VALUES (?, ?, ?)",
+                    (key, assigned.trust, assigned.provider),
+                )
             else:
-                connection.execute("INSERT OR REPLACE INTO trust (id, trust) VALUES (?, ?)", (id, trust))
-            self.announce(connection, "Trust", "MODIFY" if trust is not None else "REMOVE", id)
+                connection.execute("DELETE FROM trust WHERE id = ?", (key,))
+            namespace = namespace_of_pattern(key)
+            changed = [key] if namespace is None else [id for (id,) in connection.execute(_IDS, _bounds(namespace))]
+            for id in changed:
+                self.announce(connection, "Trust", "MODIFY" if assigned else "REMOVE", id)

@@ -4,7 +4,8 @@
 CREATE TABLE IF NOT EXISTS registry (
     id TEXT PRIMARY KEY, kind TEXT NOT NULL, digest TEXT NOT NULL, item TEXT NOT NULL
 );
-CREATE TABLE IF NOT EXISTS trust (id TEXT PRIMARY KEY, trust INTEGER NOT NULL);
+-- Since version 5 for a namespace, too, under the id `com.acme.*/*`, and with the provider verified for it.
+CREATE TABLE IF NOT EXISTS trust (id TEXT PRIMARY KEY, trust INTEGER, provider TEXT NOT NULL DEFAULT '');
 
 -- The event queue: a row is written in the transaction of the change itself and deleted when the change is handled.
 CREATE TABLE IF NOT EXISTS events (

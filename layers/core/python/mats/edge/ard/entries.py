@@ -164,4 +164,5 @@ def _metadata(profile: Profile) -> dict[str, str | float | bool]:
     is_url = media_type(profile) != own_type(profile.indexed_kind)
     endpoint = "" if is_url else profile.endpoint
     optional = {"provider": profile.provider, "endpoint": endpoint, "suspicious": "; ".join(profile.suspicious)}
-    return known | {name: value for name, value in optional.items() if value}
+    verified = {"providerVerified": profile.provider_verified} if profile.provider else {}
+    return known | {name: value for name, value in optional.items() if value} | verified

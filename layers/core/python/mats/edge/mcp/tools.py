@@ -89,6 +89,7 @@ class FoundCapability(BaseModel):
     relevance: float = Field(description="How well it serves the request, 0 to 1.", ge=0, le=1)
     score: float = Field(description="The rank score: relevance, trust and more, 0 to 1.", ge=0, le=1)
     provider: str
+    provider_verified: bool = Field(description="False: only its owner claims this provider.")
     endpoint: str
     version: str
     lifecycle: Lifecycle

@@ -98,7 +98,7 @@ def import_(data: Path, settings: Settings) -> dict[str, Any]:
 def encoders(data: Path, settings: Settings) -> dict[str, Any]:
     """The local encoder in both precisions: documents per second, latency of a query, cosine to float32."""
     dataset = load(data / "tools")
-    texts = [embedded_text(profile_of(r, trust=None, origin="")) for r in dataset.registrations[::10]]
+    texts = [embedded_text(profile_of(r, origin="")) for r in dataset.registrations[::10]]
     queries = [query.text[:LONGEST_QUERY] for query in dataset.queries[:200]]
     exact = np.array(_encoder(settings, "fp32").encode_documents(texts))
     results = {}

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Self
 
 from mats.bootstrap.local import LocalSystem, local_system
+from mats.domain.assignment import Assigned
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.outcome import Outcome
@@ -70,7 +71,7 @@ def _fill(
         local.stores.registry.put(batch)
         for r in batch:
             if r.id in trust:
-                local.stores.trust.put(r.id, trust[r.id])
+                local.stores.trust.put(r.id, Assigned(trust=trust[r.id]))
         index_changes(local, [r.id for r in batch])
         progress(len(batch))
 

@@ -71,8 +71,8 @@ def _preview(local: LocalSystem, ids: list[Id], *, as_json: bool) -> None:
     for id in ids:
         try:
             registration = Registration.parse(items[id])
-            before = local.profile_maker.raw(registration, None)
-            after = local.profile_maker.describe(registration, None)
+            before = local.profile_maker.raw(registration)
+            after = local.profile_maker.describe(registration)
         except ReplyUnusable as error:
             unusable += 1
             shown.append({"id": id, "error": str(error)})

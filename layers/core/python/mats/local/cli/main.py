@@ -18,11 +18,12 @@ from mats.local.cli.mcp import mcp
 from mats.local.cli.operate import backfill, reconcile, reindex
 from mats.local.cli.output import ExitCodes
 from mats.local.cli.preview import preview
-from mats.local.cli.registry import add, remove, show, stats, trust
+from mats.local.cli.registry import add, remove, show, stats
 from mats.local.cli.replay import replay
 from mats.local.cli.search import search
 from mats.local.cli.serve import serve
 from mats.local.cli.switch import switch
+from mats.local.cli.trust import trust
 from mats.settings import Settings
 
 app = typer.Typer(

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -52,7 +52,7 @@ def add(
     placed = local.stores.registry.put([registration])[registration.id]
     if placed is Placed.OTHER_KIND:
         raise KindConflict(registration.id)
-    _settle(local, registration.id)
+    settle(local, registration.id)
     outcome = {"id": registration.id, "placed": placed}
     print_with_usage(local, outcome, f"{registration.id}: {placed}, findable now", as_json=as_json)
 
@@ -67,17 +67,22 @@ def _one(file: str | None, given: dict[str, Any]) -> Registration:
     return Registration.parse({**item.item(), **given}) if given else item
 
 
-def _settle(local: LocalSystem, id: Id) -> None:
-    """Process the changes of a capability, or wait for a running service that does."""
+def settle(local: LocalSystem, *ids: Id) -> None:
+    """Process the changes of capabilities, or wait for a running service that does."""
     waited_s = 0.0  # for the other process; changes processed here have no timeout
     while True:
-        drain(local, stopped=lambda: not local.stores.queue.has_unfinished(id))
-        if not local.stores.queue.has_unfinished(id):
+        drain(local, stopped=lambda: not _unfinished(local, ids))
+        unfinished = _unfinished(local, ids)
+        if not unfinished:
             return
         if waited_s >= _SETTLE_S:
-            raise DependencyFailed(f"{id}: the change is saved but not findable yet: run `mats reconcile`")
+            raise DependencyFailed(f"{unfinished}: the change is saved but not findable yet: run `mats reconcile`")
         time.sleep(_PAUSE_S)
         waited_s += _PAUSE_S
+
+
+def _unfinished(local: LocalSystem, ids: Sequence[Id]) -> Id | None:
+    return next((id for id in ids if local.stores.queue.has_unfinished(id)), None)
 
 
 def index(local: LocalSystem) -> int:
@@ -92,33 +97,8 @@ def remove(context: typer.Context, id: CapabilityId, as_json: AsJson = False) ->
     local = local_system(context.obj)
     if not local.stores.registry.remove(Id(id)):
         raise CapabilityNotFound(id)
-    _settle(local, Id(id))
+    settle(local, Id(id))
     print_result({"id": id, "removed": True}, f"{id}: removed", as_json=as_json)
-
-
-def trust(
-    context: typer.Context,
-    id: CapabilityId,
-    value: Annotated[str, typer.Argument(metavar="N", help="0 (none) to 100 (full), or `none` to withdraw it.")],
-    as_json: AsJson = False,
-) -> None:
-    """Assign trust to a capability, as an operator; owners cannot."""
-    given = _trust(value)
-    local = local_system(context.obj)
-    if Id(id) not in local.stores.registry.get([Id(id)]):
-        raise CapabilityNotFound(id)
-    local.stores.trust.put(Id(id), given)
-    _settle(local, Id(id))
-    text = f"{id}: trust {'withdrawn' if given is None else given}"
-    print_result({"id": id, "trust": given}, text, as_json=as_json)
-
-
-def _trust(text: str) -> int | None:
-    if text == "none":
-        return None
-    if not (text.isascii() and text.isdigit() and int(text) <= 100):
-        raise RequestInvalid([Fault("N", f"must be a whole number from 0 to 100, or none; not {text!r}")])
-    return int(text)
 
 
 def show(context: typer.Context, id: CapabilityId, as_json: AsJson = False) -> None:
@@ -127,10 +107,12 @@ def show(context: typer.Context, id: CapabilityId, as_json: AsJson = False) -> N
     item, stored = stores.registry.get([key]).get(key), stores.profiles.get([key]).get(key)
     if item is None and stored is None:
         raise CapabilityNotFound(id)
+    assigned = stores.trust.get([key])[key]
     shown = {
         "id": id,
         "registration": item,
-        "trust": stores.trust.get([key]).get(key),
+        "trust": assigned.trust,
+        "verified_provider": assigned.provider or None,
         "profile": stored.profile.model_dump(mode="json") if stored else None,
         "vector": len(stored.vector) if stored and stored.vector else None,
         "versions": [version.model_dump(mode="json") for version in stores.profiles.versions(key)],
@@ -143,8 +125,13 @@ def show(context: typer.Context, id: CapabilityId, as_json: AsJson = False) -> N
 
 
 def _facts_of(shown: dict[str, Any]) -> Iterator[tuple[str, object]]:
-    for key, value in (shown["registration"] or {"registration": "removed"}).items():
+    item, verified = shown["registration"] or {"registration": "removed"}, shown["verified_provider"]
+    for key, value in item.items():
+        if key == "provider":
+            continue
         yield key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if verified or "provider" in item:
+        yield "provider", f"{verified} (verified)" if verified else f"{item['provider']} (claimed)"
     profile = shown["profile"]
     if not profile:
         return

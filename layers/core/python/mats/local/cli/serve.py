@@ -13,6 +13,7 @@ import typer
 from rich.text import Text
 
 from mats.bootstrap.local import LocalSystem, local_system
+from mats.domain.assignment import Assigned
 from mats.domain.capability import Id
 from mats.domain.errors import StorageUnusable
 from mats.edge.log import LineFormatter
@@ -117,7 +118,7 @@ def _load_sample(local: LocalSystem) -> None:
     importer.import_sources(open_sources(str(_SAMPLE / "registry.jsonl")))
     for line in (_SAMPLE / "trust.jsonl").read_text("utf-8").splitlines():
         entry = json.loads(line)
-        local.stores.trust.put(Id(entry["id"]), entry["trust"])
+        local.stores.trust.put(Id(entry["id"]), Assigned(trust=entry["trust"]))
     with bar("Loading the sample registry", local.stores.queue.depth().waiting) as advance:
         drain(local, advance)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from mats.domain import placement
+from mats.domain.assignment import covers
 from mats.domain.capability import Id
 from mats.domain.errors import Fault, Invalid, KindConflict
 from mats.domain.origin import fingerprint
@@ -64,9 +65,10 @@ class DryRunRegistry:
     def remove(self, id: Id) -> bool:
         return self.items.pop(id, None) is not None
 
-    def ids(self, *, after: Id | None = None) -> Iterator[Id]:
+    def ids(self, *, after: Id | None = None, namespace: str = "") -> Iterator[Id]:
         every = {*(self.registry.ids() if self.registry else ()), *self.items}
-        yield from sorted(id for id in every if after is None or id > after)
+        found = (id for id in every if not namespace or covers(namespace, id))
+        yield from sorted(id for id in found if after is None or id > after)
 
 
 @dataclass(slots=True)

@@ -152,14 +152,14 @@ class Preview:
 
     def _profile(self, registration: Registration, without: list[str]) -> tuple[Profile, str]:
         """The profile by the writer; the fallback is the raw profile."""
-        trust = self.trust.get([registration.id]).get(registration.id)
+        assigned = self.trust.get([registration.id])[registration.id]
         if self.maker.writer is None:
-            return self.maker.raw(registration, trust), "its owner"
+            return self.maker.raw(registration, assigned), "its owner"
         try:
-            return self.maker.describe(registration, trust), self.maker.writer.name
+            return self.maker.describe(registration, assigned), self.maker.writer.name
         except (DependencyFailed, ReplyUnusable) as error:
             without.append(f"the writer: {error}")
-            return self.maker.raw(registration, trust), "its owner"
+            return self.maker.raw(registration, assigned), "its owner"
 
     def _candidate(self, profile: Profile, without: list[str]) -> Stored:
         """The profile with its vector, if the encoder answers."""

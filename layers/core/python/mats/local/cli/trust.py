@@ -1,0 +1,110 @@
+"""`mats trust`."""
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from mats.bootstrap.local import LocalSystem, local_system
+from mats.domain.assignment import (
+    MAX_PROVIDER,
+    NOTHING_ASSIGNED,
+    Assigned,
+    is_provider,
+    namespace_of_pattern,
+    parse_target,
+)
+from mats.domain.capability import Id
+from mats.domain.errors import CapabilityNotFound, Fault, RequestInvalid
+from mats.local.cli.output import AsJson, print_result
+from mats.local.cli.registry import index, settle
+
+_NONE = "none"
+
+
+def trust(
+    context: typer.Context,
+    target: Annotated[
+        str, typer.Argument(metavar="ID", help="namespace/name, or a namespace and all below it: 'com.acme.*'.")
+    ],
+    value: Annotated[
+        str | None, typer.Argument(metavar="[N]", help="0 (none) to 100 (full), or `none` to withdraw all of it.")
+    ] = None,
+    provider: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The provider verified for a namespace; '' withdraws it.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Assign trust to a capability or a namespace, and a verified provider to a namespace; owners cannot.
+
+    The trust of a namespace is for capabilities without trust of their own. The nearest namespace counts.
+    """
+    key = _key(target)
+    local = local_system(context.obj)
+    assigned = _changed(local.stores.trust.rows([key]).get(key, NOTHING_ASSIGNED), value, provider)
+    namespace = namespace_of_pattern(key)
+    if namespace is None:
+        _assign_to_capability(local, key, assigned, provider, as_json=as_json)
+    else:
+        _assign_to_namespace(local, namespace, key, assigned, as_json=as_json)
+
+
+def _key(target: str) -> Id:
+    try:
+        return parse_target(target)
+    except ValueError as error:
+        raise RequestInvalid([Fault("ID", str(error))]) from error
+
+
+def _changed(before: Assigned, value: str | None, provider: str | None) -> Assigned:
+    """A row after a change; what the command does not name stays."""
+    if value is None and provider is None:
+        raise typer.BadParameter("give N, a number from 0 to 100 or none; or --provider for a namespace")
+    if provider and not is_provider(provider):
+        message = f"must be a name of at most {MAX_PROVIDER} visible characters on one line; not {provider[:60]!r}"
+        raise RequestInvalid([Fault("--provider", message)])
+    if value == _NONE:
+        if provider:
+            message = "cannot go with `none`, which withdraws the provider, too; leave one of them out"
+            raise RequestInvalid([Fault("--provider", message)])
+        return NOTHING_ASSIGNED
+    after = before if value is None else replace(before, trust=_number(value))
+    return after if provider is None else replace(after, provider=provider.strip())
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) <= 100):
+        raise RequestInvalid([Fault("N", f"must be a whole number from 0 to 100, or none; not {text!r}")])
+    return int(text)
+
+
+def _assign_to_capability(
+    local: LocalSystem, id: Id, assigned: Assigned, provider: str | None, *, as_json: bool
+) -> None:
+    if provider is not None:
+        message = f"a provider is verified for a namespace, not for a capability: name '{id.partition('/')[0]}.*'"
+        raise RequestInvalid([Fault("--provider", message)])
+    if id not in local.stores.registry.get([id]):
+        raise CapabilityNotFound(id)
+    local.stores.trust.put(id, assigned)
+    settle(local, id)
+    text = f"{id}: trust {'withdrawn' if assigned.trust is None else assigned.trust}"
+    print_result({"id": id, "trust": assigned.trust}, text, as_json=as_json)
+
+
+def _assign_to_namespace(local: LocalSystem, namespace: str, key: Id, assigned: Assigned, *, as_json: bool) -> None:
+    local.stores.trust.put(key, assigned)
+    ids = list(local.stores.registry.ids(namespace=namespace))
+    index(local)
+    settle(local, *ids)
+    parts = [f"trust {assigned.trust}"] if assigned.trust is not None else []
+    parts += [f"verified provider {assigned.provider}"] if assigned.provider else []
+    count = f"{len(ids):,} {'capability' if len(ids) == 1 else 'capabilities'}"
+    outcome = {
+        "namespace": f"{namespace}.*",
+        "trust": assigned.trust,
+        "provider": assigned.provider or None,
+        "capabilities": len(ids),
+    }
+    text = f"{namespace}.*: {', '.join(parts) or 'trust and provider withdrawn'}; {count}"
+    print_result(outcome, text, as_json=as_json)

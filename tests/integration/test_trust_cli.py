@@ -1,0 +1,95 @@
+"""`mats trust` for capabilities and namespaces, on a registry of its own."""
+
+import pytest
+
+from tests.integration.test_cli import rows
+
+IDS = ("com.stripe/refund", "com.stripe.mcp/refund", "com.stripe.mcp/pay", "com.stripes/refund")
+
+
+def tool(id: str, **about) -> dict:
+    namespace, _, name = id.partition("/")
+    return {"namespace": namespace, "name": name, "kind": "tool", "description": "Give money back", **about}
+
+
+@pytest.fixture
+def filled(mats):
+    mats("import", "-", stdin=rows(*(tool(id, provider="Stripe Payments") for id in IDS)))
+    return mats
+
+
+def state(mats, id) -> tuple[int | None, str, bool]:
+    profile = mats("show", id, "--json").json["profile"]
+    return profile["trust"], profile["provider"], profile["provider_verified"]
+
+
+def test_the_row_of_a_namespace_changes_every_profile_there_until_it_is_withdrawn(filled):
+    before = {id: filled("show", id, "--json").json["profile"]["content"] for id in IDS}
+    filled("trust", IDS[2], "30")
+    said = filled("trust", "com.stripe.*", "80", "--provider", "Stripe", "--json")
+    assert said.json == {"namespace": "com.stripe.*", "trust": 80, "provider": "Stripe", "capabilities": 3}
+    assert [state(filled, id) for id in IDS] == [
+        (80, "Stripe", True), (80, "Stripe", True), (30, "Stripe", True), (None, "Stripe Payments", False),
+    ]  # fmt: skip
+    found = filled("search", "money back", "--json").json["results"]
+    assert {one["id"] for one in found if one["provider_verified"]} == set(IDS[:3])
+
+    filled("trust", "com.stripe.mcp.*", "95")
+    assert [state(filled, id)[0] for id in IDS] == [80, 95, 30, None]
+    filled("trust", "com.stripe.*", "60")  # the provider stays
+    assert [state(filled, id) for id in IDS[:2]] == [(60, "Stripe", True), (95, "Stripe", True)]
+    filled("trust", "com.stripe.*", "--provider", "")
+    assert [state(filled, id) for id in IDS[:2]] == [(60, "Stripe Payments", False), (95, "Stripe Payments", False)]
+
+    for target in ("com.stripe.*", "com.stripe.mcp.*", IDS[2]):
+        assert filled("trust", target, "none").code == 0
+    assert {id: filled("show", id, "--json").json["profile"]["content"] for id in IDS} == before
+
+
+def test_a_capability_registered_later_has_what_its_namespace_has(mats):
+    assert "0 capabilities" in mats("trust", "com.stripe.*", "80", "--provider", "Stripe").out
+    mats("import", "-", stdin=rows(tool("com.stripe/refund")))
+    assert state(mats, "com.stripe/refund") == (80, "Stripe", True)
+    mats("trust", "com.stripe.*", "none")
+    assert state(mats, "com.stripe/refund") == (None, "", False)
+
+
+def test_show_tells_whether_the_provider_is_verified_or_claimed(filled):
+    assert "Stripe Payments (claimed)" in filled("show", IDS[0]).out
+    filled("trust", "com.stripe.*", "80", "--provider", "Stripe")
+    shown = filled("show", IDS[0]).out
+    assert "Stripe (verified)" in shown
+    assert "claimed" not in shown
+    assert "80" in shown
+    assert filled("show", IDS[0], "--json").json["verified_provider"] == "Stripe"
+
+
+def test_erasing_a_capability_leaves_the_row_of_its_namespace(filled):
+    filled("trust", "com.stripe.*", "80")
+    assert filled("erase", IDS[0], "--yes", "--json").json["trust"] is False
+    assert filled("erase", IDS[0], "--yes").code == 1  # it is gone
+    assert state(filled, IDS[1])[0] == 80
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["com.stripe/refund", "5", "--provider", "Stripe"], "com.stripe.*"),
+        (["com.stripe", "5"], "namespace/name, or a namespace such as com.acme.*"),
+        (["com.*.*", "5"], "namespace/name, or a namespace such as com.acme.*"),
+        (["com.stripe.*", "none", "--provider", "Stripe"], "leave one of them out"),
+        (["com.stripe.*", "5", "--provider", "a\u200bb"], "visible characters"),
+        (["com.stripe.*", "500"], "0 to 100"),
+    ],
+)
+def test_what_cannot_be_assigned_is_refused_readably(filled, arguments, message):
+    ran = filled("trust", *arguments)
+    assert ran.code == 1
+    assert message in " ".join(ran.err.split())
+    assert state(filled, IDS[0]) == (None, "Stripe Payments", False)
+
+
+def test_a_target_alone_is_wrong_usage(filled):
+    ran = filled("trust", "com.stripe.*")
+    assert ran.code == 2
+    assert "none" in ran.err
