@@ -12,9 +12,9 @@ from mats.domain.explain import MatchedWords, explain, pairs_found
 from mats.domain.fence import find_hidden
 from mats.domain.index_fields import FIELD_WEIGHTS, embedded_text, lexical_fields
 from mats.domain.origin import Recipe
-from mats.domain.registration import Registration
 from mats.domain.profile import MAX_SCHEMA_BYTES, Cause, Enrichment, Profile, SourceText, Status, profile_of
 from mats.domain.query import Filter
+from mats.domain.registration import Registration
 from mats.domain.text import pairs, query_terms
 from tests.builders import a_profile, a_registration
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from mats.bootstrap.local import LocalSystem
+from mats.domain.assignment import NOTHING_ASSIGNED, Assigned
 from mats.domain.capability import Id
 from mats.domain.query import Query
 from mats.domain.registration import Registration
@@ -114,7 +115,7 @@ class AttackedRegistry:
         """Replace all trust."""
         changed = [id for id in {**self.trust, **trust} if self.trust.get(id) != trust.get(id)]
         for id in changed:
-            self.local.stores.trust.put(id, trust.get(id))
+            self.local.stores.trust.put(id, Assigned(trust=trust.get(id)))
         index_changes(self.local, changed)
         self.trust = trust
         self._before = {}
@@ -151,7 +152,7 @@ class AttackedRegistry:
         stores, ids = self.local.stores, [item.id for item in items]
         stores.registry.put(items)
         for id, value in trust.items():
-            stores.trust.put(id, value)
+            stores.trust.put(id, Assigned(trust=value))
         index_changes(self.local, ids)
         try:
             yield
@@ -159,5 +160,5 @@ class AttackedRegistry:
             for id in ids:
                 stores.registry.remove(id)
             for id in trust:
-                stores.trust.put(id, None)
+                stores.trust.put(id, NOTHING_ASSIGNED)
             index_changes(self.local, ids)
