@@ -122,7 +122,7 @@ def _pipeline(dataset: Dataset, settings: Settings) -> _Tokens:
 
     requests = _Requests()
     reranker = BedrockReranker(converse=requests, name=settings.rerank_model, text=bootstrap.prompt("rerank"))
-    candidate = ProfileMaker(encoder=None, writer=None).raw(dataset.registrations[0], None)
+    candidate = ProfileMaker(encoder=None, writer=None).raw(dataset.registrations[0])
     reranker.rerank("", [candidate] * settings.k)
     reply = _of_request(requests.made.pop()).output
     for query in dataset.queries:
