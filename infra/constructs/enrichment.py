@@ -49,8 +49,8 @@ class EnrichmentFunction(Construct):
             network=on.network,
         )
         self.function, self.log = made.function, made.log
-        for read in (tables.registry, tables.trust):
-            read.grant(made.role, "dynamodb:BatchGetItem")
+        tables.registry.grant(made.role, "dynamodb:BatchGetItem", "dynamodb:Scan")  # the ids of a namespace
+        tables.trust.grant(made.role, "dynamodb:BatchGetItem")
         tables.profiles.grant(
             made.role,
             *(f"dynamodb:{call}" for call in ("GetItem", "BatchGetItem", "PutItem", "UpdateItem")),

@@ -343,9 +343,12 @@ def test_only_operators_write_what_operators_say(any_deployment: Deployment, tab
 WRITES = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "PartiQLInsert", "PartiQLUpdate", "PartiQLDelete")
 
 
-def test_enrichment_cannot_write_registrations(any_deployment: Deployment):
+def test_enrichment_scans_registrations_and_cannot_write_them(any_deployment: Deployment):
     registry = any_deployment.one("AWS::DynamoDB::Table", "Registry").arn
     allowed = allows(any_deployment, "enrichment")
+    assert iam.allowed(allowed, "dynamodb:Scan", registry)
+    others = [table.arn for table in any_deployment.all("AWS::DynamoDB::Table") if table.arn != registry]
+    assert not [table for table in others if iam.allowed(allowed, "dynamodb:Scan", table)]
     assert not [call for call in WRITES if iam.allowed(allowed, f"dynamodb:{call}", registry)]
 
 

@@ -42,7 +42,7 @@ def test_everything_both_functions_do_is_allowed_and_they_do_all_their_roles_are
     _live(world)
     world.check()
     assert _actions(world.offline[0]) == {
-        "dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem",
+        "dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "dynamodb:UpdateItem",
         "es:ESHttpPut", "es:ESHttpGet", "es:ESHttpPost", "bedrock:InvokeModel", "events:PutEvents",
     }  # fmt: skip
     assert _actions(world.online) == {"dynamodb:GetItem", "dynamodb:Scan", "es:ESHttpPost", "bedrock:InvokeModel"}
@@ -207,6 +207,7 @@ def _live(world: World) -> None:
     id = world.put(item("refund_payment", REFUND))
     world.put({"namespace": "com.acme", "name": "bad", "kind": "toool"})
     world.trust(id, 50)
+    world.trust_namespace("com.acme", trust=20)
     world.settle()
     clerk = f"arn:aws:sts::{ACCOUNT}:assumed-role/Clerk/session"
     assert world.discover("refund a card payment", caller=clerk, kinds=["tool"], explain=True).ids == [id]

@@ -66,6 +66,40 @@ def test_what_operators_trust_is_a_signal_and_never_the_owner_s_word(world: Worl
     assert "quality" not in _best(world, "refund a card payment")["signals"]
 
 
+def test_the_row_of_a_namespace_reaches_everything_in_it_and_its_withdrawal_too(world: World) -> None:
+    in_pay = {"namespace": "com.acme.pay", "provider": "ACME"}
+    mine = [world.put({**item(f"refund_{n}", REFUND), **in_pay}) for n in range(23)]
+    other = world.put({**item("refund", REFUND), "namespace": "com.acmes"})
+    own = world.put({**item("own", REFUND), "namespace": "com.acme"})
+    world.trust(own, 5)
+    world.settle()
+    before = {id: profile["content"] for id, profile in world.profiles().items()}
+
+    world.trust_namespace("com.acme", trust=80, provider="Acme")
+    world.settle()
+    profiles = world.profiles()
+    seen = {id: (row.get("trust"), row.get("provider"), row.get("provider_verified")) for id, row in profiles.items()}
+    assert seen == dict.fromkeys(mine, (80, "Acme", True)) | {own: (5, "Acme", True), other: seen[other]}
+    assert profiles[other]["content"] == before[other]
+    assert world.look_up(mine[0]).content["provider_verified"]
+    assert all(entry["findable"] for entry in world.indexed())
+    assert world.night()[0]["counts"]["sent"] == 0
+
+    world.trust_namespace("com.acme")
+    world.settle()
+    assert {id: profile["content"] for id, profile in world.profiles().items()} == before
+    assert world.path.waiting() == {}
+
+
+def test_a_bad_row_of_a_namespace_assigns_what_is_valid_in_it(world: World) -> None:
+    id = world.put(item("refund_payment", REFUND))
+    world.trust_namespace("com.acme", trust=700, provider="Acme")
+    world.trust_namespace("com", trust=30, provider=["x"])
+    world.settle()
+    profile = _profile(world, id)
+    assert (profile["trust"], profile["provider"]) == (30, "Acme")
+
+
 def test_trust_that_was_there_before_the_item_counts(world: World) -> None:
     world.trust("com.acme/refund_payment", 70)
     world.settle()

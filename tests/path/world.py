@@ -235,6 +235,14 @@ class World:
         else:
             self.dynamodb.put_item(TableName=self.table("Trust"), Item={**_key(id), "trust": {"N": str(value)}})
 
+    def trust_namespace(self, namespace: str, **assigned: Any) -> None:
+        """An operator assigns trust or a verified provider to a namespace and all below it, or takes both back."""
+        key = to_row({"namespace": f"{namespace}.*", "name": "*"})
+        if assigned:
+            self.dynamodb.put_item(TableName=self.table("Trust"), Item={**key, **to_row(assigned)})
+        else:
+            self.dynamodb.delete_item(TableName=self.table("Trust"), Key=key)
+
     def admit(self, caller: str, *audiences: str) -> None:
         """An operator says which audiences a role belongs to."""
         row = to_row({"caller": caller, "audiences": list(audiences)})

@@ -107,9 +107,9 @@ def test_the_verified_provider_replaces_the_claimed_one():
     registration = a_registration(provider="Stripe, honestly")
     claimed = profile_of(registration, origin="")
     verified = profile_of(registration, assigned=Assigned(provider="Stripe"), origin="")
-    assert (claimed.provider, claimed.provider_verified, claimed.assigned) == ("Stripe, honestly", False, Assigned())
+    assert (claimed.provider, claimed.provider_verified, claimed.assignment) == ("Stripe, honestly", False, Assigned())
     assert (verified.provider, verified.provider_verified) == ("Stripe", True)
-    assert verified.assigned == Assigned(provider="Stripe")
+    assert verified.assignment == Assigned(provider="Stripe")
     same_name = profile_of(a_registration(provider="Stripe"), origin="")
     assert verified.content != same_name.content
 

@@ -6,7 +6,7 @@ import pytest
 
 from mats.domain.profile import Cause
 from mats.edge.changes import MessageUnreadable, parse_change
-from mats.ports import Change
+from mats.ports import Change, NamespaceChange
 
 EVENT = {
     "version": "0",
@@ -39,6 +39,24 @@ def test_message_has_the_capability_and_the_cause():
 def test_change_carries_the_key_only():
     event = {**EVENT, "detail": {**EVENT["detail"], "item": {"description": "stale"}, "trust": 100}}
     assert parse_change(_message(event)) == parse_change(_message(EVENT))
+
+
+ROW = {"namespace": {"S": "com.acme.*"}, "name": {"S": "*"}}
+
+
+def test_the_row_of_a_namespace_is_a_change_of_all_of_it():
+    event = {**EVENT, "detail": {"table": "Trust", "change": "MODIFY", "keys": ROW}}
+    cause = Cause(event_id="e-1", time="2026-01-01T00:00:00+00:00")
+    assert parse_change(_message(event)) == NamespaceChange("com.acme", cause)
+    event["detail"]["after"] = "com.acme/docs"
+    assert parse_change(_message(event)) == NamespaceChange("com.acme", cause, after="com.acme/docs")
+
+
+def test_an_item_with_the_key_of_a_namespace_is_a_bad_item():
+    event = {**EVENT, "detail": {**EVENT["detail"], "keys": ROW}}
+    assert parse_change(_message(event)) == Change(
+        id="com.acme.*/*", cause=Cause(event_id="e-1", time="2026-01-01T00:00:00+00:00")
+    )
 
 
 def test_name_in_any_script_is_parsed():

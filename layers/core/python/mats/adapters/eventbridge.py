@@ -1,17 +1,19 @@
-"""Events on an EventBridge bus: rejected registrations, and changes that maintenance sends again."""
+"""Events on an EventBridge bus: rejected registrations, and changes that maintenance and enrichment send."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 
 from boto3.session import Session
 
 from mats.adapters.aws import call, client, unexpected_response
+from mats.domain.assignment import pattern_id
 from mats.domain.capability import Id, parts
 from mats.domain.errors import DependencyFailed
 from mats.domain.fence import truncate_json
 from mats.domain.profile import Profile
+from mats.ports import NamespaceChange
 
 _REJECTED = {"Source": "mats.enrichment", "DetailType": "CapabilityRejected"}
 _CHANGED = {"Source": "mats.maintenance", "DetailType": "CapabilityChanged"}
@@ -47,6 +49,15 @@ class EventBus:
         """
         self._put([self._change(id) for id in ids])
 
+    def send_namespace_change(self, change: NamespaceChange) -> None:
+        """Put the change of a namespace's row on the bus, as the Pipe does, to go on after an id.
+
+        Raises:
+            DependencyFailed: the bus did not accept it.
+        """
+        detail = {"table": "Trust", "change": "RESEND", "keys": _keys(pattern_id(change.namespace))}
+        self._put([self._change_event({**detail, "after": change.after})])
+
     def _put(self, entries: Iterable[dict[str, str]]) -> None:
         waiting = iter(entries)
         while batch := list(islice(waiting, _BATCH)):
@@ -61,7 +72,12 @@ class EventBus:
         return {"EventBusName": self._name, **_REJECTED, "Detail": json.dumps(detail, ensure_ascii=False)}
 
     def _change(self, id: Id) -> dict[str, str]:
-        namespace, name = parts(id)
-        keys = {"namespace": {"S": namespace}, "name": {"S": name}}
-        detail = {"table": "Registry", "change": "RESEND", "keys": keys}
+        return self._change_event({"table": "Registry", "change": "RESEND", "keys": _keys(id)})
+
+    def _change_event(self, detail: Mapping[str, object]) -> dict[str, str]:
         return {"EventBusName": self._name, **_CHANGED, "Detail": json.dumps(detail, ensure_ascii=False)}
+
+
+def _keys(id: Id) -> dict[str, dict[str, str]]:
+    namespace, name = parts(id)
+    return {"namespace": {"S": namespace}, "name": {"S": name}}

@@ -18,7 +18,7 @@ from mats.bootstrap.system import System
 from mats.domain.capability import Id
 from mats.domain.profile import Profile
 from mats.domain.query import Filter
-from mats.ports import Encoder, Target
+from mats.ports import Encoder, NamespaceChange, Target
 from mats.settings import Settings, SettingsInvalid
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mats.adapters.dynamodb.profiles import DynamoProfiles
     from mats.adapters.eventbridge import EventBus
     from mats.adapters.opensearch.generations import OpenSearchGenerations
+    from mats.usecases.spread_change import SpreadChange
 
 _ONLINE_TIMEOUT_S = 0.3
 """Of reads that an answer waits for: audiences and switches must be known before the search begins."""
@@ -142,6 +143,19 @@ class CloudStores:
             DependencyFailed: the bus did not accept all of them.
         """
         self._bus.send_changes(ids)
+
+    @cached_property
+    def spread(self) -> "SpreadChange":
+        from mats.usecases.spread_change import SpreadChange  # noqa: PLC0415 - not for discovery
+
+        return SpreadChange(
+            registry=self.registry,
+            send=self.send_changes,
+            send_rest=self._send_namespace_change,
+        )
+
+    def _send_namespace_change(self, change: NamespaceChange) -> None:
+        self._bus.send_namespace_change(change)
 
     def close(self) -> None:
         """Does nothing: clients close their connections themselves."""

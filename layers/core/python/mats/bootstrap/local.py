@@ -49,6 +49,7 @@ class LocalStores:
     """Everything in one SQLite file."""
 
     audiences_of = None
+    spread = None
     model_switch = None
 
     def __init__(self, database: Database, models: ConfiguredModels, retention: Retention = FOR_EVER) -> None:

@@ -1,10 +1,13 @@
 """The stores and the index of a system, each built at first use."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from mats.domain.profile import Profile
 from mats.ports import Generations, ModelSwitch, ProfileStore, Registry, SearchIndex, TrustBook
+
+if TYPE_CHECKING:
+    from mats.usecases.spread_change import SpreadChange
 
 
 class Stores(Protocol):
@@ -43,6 +46,11 @@ class Stores(Protocol):
     @property
     def model_switch(self) -> ModelSwitch | None:
         """The operators' choice of models; None where there is none."""
+        ...
+
+    @property
+    def spread(self) -> "SpreadChange | None":
+        """Spreads the change of a namespace's row; None where the store itself announces every capability there."""
         ...
 
     def openers(self) -> Sequence[Callable[[], object]]:

@@ -152,7 +152,9 @@ class System(Generic[S_co]):
         """The offline path for batches of events."""
         from mats.edge.changes import ChangeProcessor  # noqa: PLC0415 - not for discovery
 
-        return ChangeProcessor(self.enrich, self.models.spending, self._metrics("enrichment"))
+        return ChangeProcessor(
+            self.enrich, self.models.spending, self._metrics("enrichment"), spread=self.stores.spread
+        )
 
     @cached_property
     def reconcile(self) -> "Reconcile":

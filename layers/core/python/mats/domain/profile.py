@@ -163,7 +163,7 @@ class Profile(_Frozen):
         return fingerprint(self.model_dump(mode="json", exclude={"content", "rev", "indexed_rev", "cause"} | unset))
 
     @property
-    def assigned(self) -> Assigned:
+    def assignment(self) -> Assigned:
         """What operators had assigned when the profile was made."""
         return Assigned(trust=self.trust, provider=self.provider if self.provider_verified else "")
 

@@ -1,22 +1,24 @@
-"""Changes of capabilities: parsing them from SQS batches of EventBridge events, and enriching what changed."""
+"""Changes of capabilities and namespaces: parsing them from SQS batches of EventBridge events, and handling them."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mats.domain.capability import capability_id
+from mats.domain.assignment import namespace_of_pattern
+from mats.domain.capability import Id, capability_id
 from mats.domain.errors import DependencyFailed
 from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause
 from mats.domain.usage import Usage
 from mats.edge import log, metrics
 from mats.edge.app import ignore_metrics
-from mats.ports import Change, Metrics
+from mats.ports import Change, Metrics, NamespaceChange
 from mats.usecases.deadline import NO_DEADLINE, Deadline
 from mats.usecases.enrich import Enrich
+from mats.usecases.spread_change import SpreadChange
 
 
 class MessageUnreadable(ValueError):
@@ -30,6 +32,8 @@ class ChangeProcessor:
     enrich: Enrich
     spent: Callable[[], Mapping[str, Usage]]
     metrics: Metrics = ignore_metrics
+    spread: SpreadChange | None = None
+    """None where the store itself announces every capability of a namespace."""
 
     def process(self, changes: Mapping[str, Change], deadline: Deadline = NO_DEADLINE) -> list[str]:
         """Enrich a batch of changes, given by message id; the ids of those to deliver again.
@@ -53,6 +57,21 @@ class ChangeProcessor:
         self.metrics(metrics.batch_metrics(outcomes.values(), usage))
         return [message for message, change in changes.items() if not outcomes[change.id].is_final]
 
+    def spread_all(self, changes: Mapping[str, NamespaceChange], deadline: Deadline = NO_DEADLINE) -> list[str]:
+        """Send a change of each capability of these namespaces, given by message id; the ids to deliver again."""
+        return [message for message, change in changes.items() if not self._spread(change, deadline)]
+
+    def _spread(self, change: NamespaceChange, deadline: Deadline) -> bool:
+        if self.spread is None:
+            raise ValueError(f"{change.namespace}: nothing here spreads the change of a namespace")
+        try:
+            sent = self.spread(change, deadline)
+        except DependencyFailed as error:
+            log.LOGGER.warning("the change of namespace %s waits: %s", change.namespace, error)
+            return False
+        log.log_spread(change, sent)
+        return True
+
     def _process_alone(self, message: str, change: Change, deadline: Deadline) -> list[str]:
         try:
             return self.process({message: change}, deadline)
@@ -69,34 +88,49 @@ def process_batch(
     A bug that a lone message meets is raised, so that the function fails visibly.
     """
     changes: dict[str, Change] = {}
+    spreads: dict[str, NamespaceChange] = {}
     failed: list[str] = []
     for message in event["Records"]:
         try:
-            changes[message["messageId"]] = parse_change(message)
+            change = parse_change(message)
         except MessageUnreadable as error:
             log.LOGGER.error("unreadable message %s: %s", message["messageId"], error)
             failed.append(message["messageId"])
-    try:
-        failed += processor.process(changes, deadline)
-    except Exception:
-        if not failed:
-            raise
-        log.LOGGER.exception("a bug while handling message %s", *changes)
-        failed += changes
+            continue
+        if isinstance(change, NamespaceChange):
+            spreads[message["messageId"]] = change
+        else:
+            changes[message["messageId"]] = change
+    is_lone = len(event["Records"]) == 1
+    failed += _handle(changes, lambda: processor.process(changes, deadline), is_lone=is_lone)
+    failed += _handle(spreads, lambda: processor.spread_all(spreads, deadline), is_lone=is_lone)
     return {"batchItemFailures": [{"itemIdentifier": message} for message in failed]}
 
 
-def parse_change(message: Mapping[str, Any]) -> Change:
-    """The change in one SQS message.
+def _handle(messages: Collection[str], work: Callable[[], list[str]], *, is_lone: bool) -> list[str]:
+    """The messages to deliver again; all of them after a bug, which a lone message raises."""
+    try:
+        return work() if messages else []
+    except Exception:
+        if is_lone:
+            raise
+        log.LOGGER.exception("a bug while handling messages %s", ", ".join(messages))
+        return list(messages)
+
+
+def parse_change(message: Mapping[str, Any]) -> Change | NamespaceChange:
+    """The change in one SQS message: of a namespace, if it is of the row of one.
 
     Raises:
         MessageUnreadable: no EventBridge event with a key in its detail.
     """
     try:
         event = json.loads(message["body"])
-        keys = _EventDetail.model_validate(event["detail"]).keys
+        detail = _EventDetail.model_validate(event["detail"])
         cause = Cause(event_id=event["id"], time=event["time"])
-        return Change(capability_id(keys.namespace.S, keys.name.S), cause)
+        id = capability_id(detail.keys.namespace.S, detail.keys.name.S)
+        namespace = namespace_of_pattern(id) if detail.table == "Trust" else None
+        return Change(id, cause) if namespace is None else NamespaceChange(namespace, cause, detail.after)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise MessageUnreadable(f"not a change of a capability: {str(message.get('body'))[:200]!r}") from error
 
@@ -119,8 +153,10 @@ class _DynamoKeys(BaseModel):
 
 
 class _EventDetail(BaseModel):
-    """The required part of an event's detail."""
+    """The part of an event's detail that counts; `after` is of a namespace's change that goes on."""
 
     model_config = ConfigDict(extra="ignore")
 
     keys: _DynamoKeys
+    table: str = ""
+    after: Id | None = None

@@ -15,6 +15,7 @@ from mats.domain.profile import Refusal
 from mats.domain.query import ANYWHERE, Scope
 from mats.domain.shortlist import Result, Shortlist
 from mats.domain.usage import Usage
+from mats.ports import NamespaceChange
 
 LOGGER = logging.getLogger("mats")
 _CONTROLS = {code: f"\\x{code:02x}" for code in range(32) if chr(code) != "\t"}
@@ -68,6 +69,11 @@ def log_batch(outcomes: Mapping[Id, Outcome], usage: Usage) -> None:
         **asdict(usage),
     }
     LOGGER.info("%s", log_line(record))
+
+
+def log_spread(change: NamespaceChange, sent: int) -> None:
+    """Log how many changes of capabilities the change of a namespace's row led to."""
+    LOGGER.info("%s", log_line({"event": "spread", "namespace": change.namespace, "after": change.after, "sent": sent}))
 
 
 def log_refusals(refused: Collection[Refusal]) -> None:

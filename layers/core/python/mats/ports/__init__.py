@@ -25,7 +25,7 @@ from mats.ports.operations import (
     ProviderExposure,
     PublishedVersions,
 )
-from mats.ports.queue import Change, DeadLetter, QueuedChange, QueueDepth, QueueMonitor
+from mats.ports.queue import Change, DeadLetter, NamespaceChange, QueuedChange, QueueDepth, QueueMonitor
 from mats.ports.search import CandidateIndex, Generations, Hit, SearchIndex, Target
 from mats.ports.stores import (
     GUARD_DAYS,
@@ -66,6 +66,7 @@ __all__ = [
     "Metrics",
     "ModelChoice",
     "ModelSwitch",
+    "NamespaceChange",
     "Precondition",
     "ProfileChanges",
     "ProfileStore",

@@ -16,6 +16,18 @@ class Change:
     cause: Cause
 
 
+@dataclass(frozen=True, slots=True)
+class NamespaceChange:
+    """The row of a namespace changed, and with it every capability in it or below it; only those after an id, if given.
+
+    In the order of `Registry.ids`.
+    """
+
+    namespace: str
+    cause: Cause
+    after: Id | None = None
+
+
 class QueuedChange(NamedTuple):
     """A change in the local event queue; `source` is the table (Registry, Trust), `change` INSERT, MODIFY or REMOVE."""
 

@@ -99,7 +99,7 @@ def describe(draft: ProfileDraft, maker: ProfileMaker, on_wait: OnWait, labels: 
         return draft
     raw = draft.target.profile
     try:
-        better = maker.describe(draft.registration, raw.assigned, labels)
+        better = maker.describe(draft.registration, raw.assignment, labels)
     except ReplyUnusable as error:
         origin = maker.recipe.origin(draft.registration)
         noted = (

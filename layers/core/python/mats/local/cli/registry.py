@@ -71,8 +71,8 @@ def settle(local: LocalSystem, *ids: Id) -> None:
     """Process the changes of capabilities, or wait for a running service that does."""
     waited_s = 0.0  # for the other process; changes processed here have no timeout
     while True:
-        drain(local, stopped=lambda: not _unfinished(local, ids))
-        unfinished = _unfinished(local, ids)
+        drain(local, stopped=lambda: not _first_unfinished(local, ids))
+        unfinished = _first_unfinished(local, ids)
         if not unfinished:
             return
         if waited_s >= _SETTLE_S:
@@ -81,7 +81,7 @@ def settle(local: LocalSystem, *ids: Id) -> None:
         waited_s += _PAUSE_S
 
 
-def _unfinished(local: LocalSystem, ids: Sequence[Id]) -> Id | None:
+def _first_unfinished(local: LocalSystem, ids: Sequence[Id]) -> Id | None:
     return next((id for id in ids if local.stores.queue.has_unfinished(id)), None)
 
 

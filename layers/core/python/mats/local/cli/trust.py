@@ -41,7 +41,7 @@ def trust(
     """
     key = _key(target)
     local = local_system(context.obj)
-    assigned = _changed(local.stores.trust.rows([key]).get(key, NOTHING_ASSIGNED), value, provider)
+    assigned = _change(local.stores.trust.rows([key]).get(key, NOTHING_ASSIGNED), value, provider)
     namespace = namespace_of_pattern(key)
     if namespace is None:
         _assign_to_capability(local, key, assigned, provider, as_json=as_json)
@@ -56,7 +56,7 @@ def _key(target: str) -> Id:
         raise RequestInvalid([Fault("ID", str(error))]) from error
 
 
-def _changed(before: Assigned, value: str | None, provider: str | None) -> Assigned:
+def _change(before: Assigned, value: str | None, provider: str | None) -> Assigned:
     """A row after a change; what the command does not name stays."""
     if value is None and provider is None:
         raise typer.BadParameter("give N, a number from 0 to 100 or none; or --provider for a namespace")
