@@ -29,7 +29,7 @@ from mats.usecases.discover import Discover
 
 QUERIES = 400
 """Of each set, a seeded sample."""
-SEEDS = 10
+SEEDS = 5
 """Judgements of each query by a judge with chance in it."""
 GOLD = (60.0, 98.0)
 """The range of the score of gold: a request of several parts gets less."""
