@@ -8,19 +8,15 @@ import json
 import os
 import random
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.index import OpenSearchIndex
-from mats.adapters.opensearch.mapping import index_body, write_alias
 from mats.bootstrap.cloud import cloud_system
-from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.index_fields import embedded_text
 from mats.domain.profile import profile_of
@@ -29,17 +25,19 @@ from mats.domain.registration import Registration
 from mats.domain.text import query_terms
 from mats.evaluation.data.datasets import JudgedQuery, load
 from mats.evaluation.data.synthetic import registrations
+from mats.evaluation.experiments.slices import dense_slice
 from mats.evaluation.measures import SEED, estimate, per_query
 from mats.evaluation.reporting.results import write_results
 from mats.evaluation.systems.base import ask, run_of
 from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.pipeline import shortlist_system
 from mats.evaluation.systems.workbench import registry_of
-from mats.ports import Encoder, SearchIndex, Stored, Target, Vector
+from mats.ports import Encoder, SearchIndex, Stored, Vector
 from mats.settings import Settings
 from mats.usecases.discover import Discover
 from mats.usecases.stages import Budgets
-from tests.benchmarks import cold_start
+from tests.benchmarks import cold_start, length_bias
+from tests.benchmarks.opensearch import REGION, index_on, node
 from tests.benchmarks.processes import module_process
 from tests.benchmarks.vectors import vector_of
 
@@ -49,57 +47,27 @@ TITAN = "amazon.titan-embed-text-v2:0"
 _QUERIES = 600
 _WARM_UP = 60
 _RERANK_MS = 300
-_REGION = "us-east-1"
 _PAGE = 1_000
 _SLICE = 2_000
 
 
-@contextmanager
-def node(heap: str, running_at: str = "") -> Iterator[str]:
-    """The address of a real OpenSearch node with the C2 compiler, or `running_at`."""
-    if running_at:
-        yield running_at
-        return
-    arguments = ("--port", "0", "--heap", heap, "--collector", "G1", "--optimise")
-    with module_process("tests.servers.opensearch", *arguments, env={}) as (_, url):
-        yield url
-
-
-@contextmanager
-def index_on(url: str, encoder: Encoder, *, read_s: float = 30) -> Iterator[OpenSearchIndex]:
-    """An index on a node: new, or that of an earlier run."""
-    domain, target = Domain(url, region=_REGION, read_s=read_s), Target("capabilities-1", encoder.name)
-    aliases = [write_alias(target.name), "capabilities"]
-    domain.create(target.name, index_body(encoder.dimension, aliases=aliases, replicas="0-1", refresh="30s"))
-    yield OpenSearchIndex(domain, lambda: [target], encoder=encoder.name, refresh="false")
-
-
 def parity(data: Path, settings: Settings) -> dict[str, Any]:
     """The first stage over OpenSearch and SQLite: the same slice of the tools, the same encoder."""
-    dataset = load(data / "tools")
-    queries = list(dataset.queries)
-    random.Random(SEED).shuffle(queries)
-    registered = {registration.id: registration for registration in dataset.registrations}
-    wanted: dict[Id, None] = {}
-    asked: list[JudgedQuery] = []
-    for query in queries:
-        if len(wanted) < _SLICE * 2 // 3 and query.relevant <= registered.keys():
-            asked.append(query)
-            wanted |= dict.fromkeys(sorted(query.relevant))
-    wanted |= dict.fromkeys([id for id in registered if id not in wanted][: _SLICE - len(wanted)])
+    dataset = dense_slice(load(data / "tools"), _SLICE)
+    wanted, asked = [registration.id for registration in dataset.registrations], dataset.queries
     encoder = cached_encoder(settings)
     if encoder is None:
         raise SystemExit("no encoder to compare with: unset MATS_ENCODER=none")
     results: dict[str, Any] = {"documents": len(wanted), "queries": len(asked), "encoder": encoder.name}
     with (
-        registry_of([registered[id] for id in wanted], settings, encoder=encoder) as local,
+        registry_of(dataset.registrations, settings, encoder=encoder) as local,
         node("1g") as url,
         index_on(url, encoder) as index,
     ):
-        index.put(list(local.stores.profiles.get(list(wanted)).values()))
+        index.put(list(local.stores.profiles.get(wanted).values()))
         index.domain.refresh("capabilities")
         sqlite = local.discover
-        cloud = cloud_system(replace(settings, index_endpoint=url, region=_REGION), encoder=encoder)
+        cloud = cloud_system(replace(settings, index_endpoint=url, region=REGION), encoder=encoder)
         shipped = cloud.discover
         opensearch = replace(shipped, retrieve=replace(shipped.retrieve, index=index))
         systems = {"sqlite": shortlist_system(sqlite), "opensearch": shortlist_system(opensearch)}
@@ -141,7 +109,7 @@ def answer(data: Path, settings: Settings) -> dict[str, Any]:
         module_process("tests.servers.bedrock", *arguments, env={}) as (_, stand_in),
     ):
         os.environ["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"] = stand_in
-        cloud = cloud_system(replace(settings, index_endpoint=url, region=_REGION, bedrock=True, encoder=TITAN))
+        cloud = cloud_system(replace(settings, index_endpoint=url, region=REGION, bedrock=True, encoder=TITAN))
         if cloud.models.encoder is None:
             raise SystemExit("no encoder: unset MATS_ENCODER=none")
         with index_on(url, cloud.models.encoder) as index:
@@ -231,7 +199,7 @@ def cold(data: Path, settings: Settings) -> dict[str, Any]:
     with node("1g") as url, module_process("tests.servers.bedrock", "--port", "0", env={}) as (_, bedrock):
         os.environ["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"] = bedrock
         deployed = replace(
-            deployed, index_endpoint=url, region=_REGION, registry_table="r", trust_table="t", profiles_table="p"
+            deployed, index_endpoint=url, region=REGION, registry_table="r", trust_table="t", profiles_table="p"
         )
         cloud = cloud_system(deployed)
         if cloud.models.encoder is None:
@@ -243,7 +211,7 @@ def cold(data: Path, settings: Settings) -> dict[str, Any]:
             return cold_start.cold(replace(deployed, region=""))
 
 
-BENCHMARKS = {"parity": parity, "cold": cold, "answer": answer}
+BENCHMARKS = {"parity": parity, "length-bias": length_bias.length_bias, "cold": cold, "answer": answer}
 
 
 def main() -> None:

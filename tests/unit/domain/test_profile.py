@@ -341,6 +341,22 @@ def test_each_lexical_field_has_the_text_of_its_name():
     }
 
 
+@pytest.mark.parametrize(
+    ("action", "indexed"),
+    [
+        ("Return money to the payer.", ""),
+        ("Returns a payer the money, returned", ""),
+        ("Returns money through the original charge.", "Returns money through the original charge."),
+        ("Reverse a captured charge.", "Reverse a captured charge."),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_an_action_that_repeats_the_summary_is_not_indexed_twice(action, indexed):
+    profile = a_profile(enrichment=WRITTEN.model_copy(update={"action": action}))
+    assert lexical_fields(profile)["action"] == indexed
+    assert (f"{WRITTEN.summary} {indexed}".strip() + ". chargeback") in embedded_text(profile)
+
+
 def test_a_name_is_indexed_as_written_and_twice_as_words():
     assert lexical_fields(a_profile(name="getUser"))["name"] == "getUser get User get User"
 

@@ -211,10 +211,18 @@ def abstention(judged: bool = True) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def length_bias(judged: bool = True) -> dict[str, Any]:
+    change = {"before": an_estimate(0.5), "change": an_estimate(0.01)}
+    entries = {"queries": 200, "match@1": change, "match@15": change, "places": {"before": 4.1, "after": 5.25}}
+    settings = {name: {"raw": entries, "enriched": entries} for name in ("as shipped", "every field 1")}
+    return {"dataset": "tools", "documents": 2_000, "arms": {"short": settings, "bare names": settings}}
+
+
 ALL = {
     "main": main, "scale": scale, "decomposition": decomposition, "enrichment": enrichment, "signals": signals,
     "blends": blends,
-    "first-stage": first_stage, "field-weights": field_weights, "efficiency": efficiency, "kinds": kinds,
+    "first-stage": first_stage, "field-weights": field_weights, "length-bias": length_bias,
+    "efficiency": efficiency, "kinds": kinds,
     "abstention": abstention,
 }  # fmt: skip
 

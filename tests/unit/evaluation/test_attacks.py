@@ -185,7 +185,7 @@ def test_a_deceived_reranker_leaves_the_choice_to_trust(registry):
     reranker = DeceivedReranker(
         {query.text: query.relevant for query in QUERIES}, {item.id for item in DATASET.registrations}
     )
-    pasted = next(attack for attack in ATTACKS if attack.name == "1 item a query, as its example")
+    pasted = next(attack for attack in ATTACKS if attack.name == "1 item a query, as its description")
     with registry.reranking_by(reranker):
         [row] = run_attacks(registry, {"assigned": {PAY.id: 90}}, [pasted], say=lambda _: None)["assigned"]["attacks"]
     assert row["trusted"]["rank1"] == 0

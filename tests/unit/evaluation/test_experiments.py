@@ -10,16 +10,19 @@ from hypothesis import strategies as st
 from mats.domain.capability import Id, Kind
 from mats.evaluation import gate
 from mats.evaluation.data.datasets import Dataset, DatasetInvalid, JudgedQuery
-from mats.evaluation.experiments import enrichment, scale_sweep
+from mats.evaluation.experiments import enrichment, length_bias, scale_sweep, template_writer
 from mats.evaluation.experiments.context import ExperimentContext, first_is_right, has_candidate
 from mats.evaluation.experiments.first_stage import reciprocal_ranks
 from mats.evaluation.experiments.operation import first_of_kind
+from mats.evaluation.experiments.slices import dense_slice
 from mats.evaluation.experiments.whole_systems import category
 from mats.evaluation.measures import mcnemar
 from mats.evaluation.systems.base import SystemAnswer, ask, run_of
 from mats.evaluation.systems.models import Models
+from mats.evaluation.systems.workbench import registry_of, without_timeouts
 from mats.settings import Settings
 from tests.builders import a_registration
+from tests.fakes import FakeEncoder
 
 
 def a_query(id, *relevant, source=""):
@@ -148,6 +151,49 @@ class TestEnrichment:
         monkeypatch.setattr(enrichment, "POOL", 1)
         dataset = a_dataset(1, [a_query("q1", "n/t000", "n/t009"), a_query("q2", "n/t009")])
         assert [(q.id, q.relevant) for q in enrichment.sample_pool(dataset).queries] == [("q1", {"n/t000"})]
+
+
+class TestLengthBias:
+    def described(self, count=8):
+        kinds = ("gives money back", "sends a letter", "draws a map", "plays a song")
+        return [
+            a_registration(namespace="n", name=f"t{i}", description=f"It {kinds[i % 4]} in way {i}.")
+            for i in range(count)
+        ]
+
+    @pytest.mark.parametrize("name", list(template_writer.LENGTHS))
+    def test_a_template_fills_its_lengths_and_steals_from_neighbours(self, name):
+        own, *others = self.described()
+        length = template_writer.LENGTHS[name]
+        written = template_writer.write(own, length, others)
+        assert written == template_writer.write(own, length, others)
+        assert len(written.summary.split()) <= length.summary
+        assert len(written.action.split()) <= length.action
+        assert len(written.keywords) <= length.keywords
+        assert len(written.positive_examples) == length.examples
+        assert written.positive_examples[:2] == ("t 1 It sends a letter in way 1.", "t 2 It draws a map in way 2.")
+
+    def test_a_slice_has_all_that_its_queries_ask_for(self):
+        queries = [a_query(f"q{i}", f"n/t{i:03}", f"n/t{i + 1:03}") for i in range(40)]
+        part = dense_slice(a_dataset(60, [*queries, a_query("lost", "n/t999")]), 12)
+        ids = {registration.id for registration in part.registrations}
+        assert len(ids) == len(part.registrations) == 12
+        assert part.queries
+        assert all(query.relevant <= ids for query in part.queries)
+
+    def test_each_half_is_described_once_and_the_index_is_left_raw(self):
+        registrations, encoder = self.described(), FakeEncoder()
+        queries = [a_query(r.description, r.id) for r in registrations]
+        dataset = Dataset("made-up", registrations, queries, {}, "digest")
+        with registry_of(registrations, Settings(), encoder=encoder) as local:
+            index, discover = local.stores.index, without_timeouts(local.discover)
+            raw = index.fetch([r.id for r in registrations])
+            arm = length_bias.arms_of(dataset, encoder)["medium"]
+            measured = length_bias.measure(dataset, arm, index, encoder, {"as shipped": discover})["as shipped"]
+            left = index.fetch([r.id for r in registrations])
+        assert {id: profile.enrichment for id, profile in left.items()} == {id: p.enrichment for id, p in raw.items()}
+        assert [measured[entries]["queries"] for entries in ("raw", "enriched")] == [8, 8]
+        assert measured["raw"]["match@1"]["before"]["mean"] == measured["enriched"]["match@1"]["before"]["mean"] == 1.0
 
 
 def test_the_kind_of_the_first_result_is_counted_and_empty_answers_are_of_none():

@@ -2,34 +2,44 @@
 
 from collections.abc import Mapping
 
-from mats.domain.profile import Profile, SourceText
-from mats.domain.text import split_identifier
+from mats.domain.profile import Enrichment, Profile, SourceText
+from mats.domain.text import split_identifier, stem, telling_words
 
 FIELD_WEIGHTS: Mapping[str, float] = {
-    "name": 1.0, "summary": 1.0, "action": 1.0, "keywords": 1.0, "description": 1.0, "examples": 1.0,
+    "name": 1.0, "summary": 1.0, "action": 1.0, "keywords": 1.0, "description": 1.0, "examples": 0.5,
     "parameters": 1.2, "other": 0.5,
 }  # fmt: skip
-"""The lexical fields of every index in column order, and the weight of a word in each: docs/decisions/0003."""
+"""The lexical fields of every index in column order, and the weight of a word in each: docs/decisions/0003, 0034."""
+
+_REPEATED = 0.8
+"""Share of an action's content words in the summary from which on it is a repetition."""
 
 
 def lexical_fields(profile: Profile) -> dict[str, str]:
     """The text of each lexical field, keyed as `FIELD_WEIGHTS`.
 
     The name is there once as written and twice as words: docs/decisions/0003. A raw profile's summary
-    is the start of its description and is not indexed twice. Negative examples are left out.
+    is the start of its description and is not indexed twice, nor is an action that repeats the summary. Negative
+    examples are left out.
     """
     source, written = profile.source or SourceText(), profile.enrichment
     spoken = split_identifier(profile.name)
     return {
         "name": f"{profile.name} {spoken} {spoken}",
         "summary": written.summary if profile.enriched else "",
-        "action": written.action,
+        "action": added_action(written),
         "keywords": " ".join(written.keywords),
         "description": source.description,
         "examples": " ".join(written.positive_examples),
         "parameters": f"{source.parameter_names} {source.parameter_text}".strip(),
         "other": source.other,
     }
+
+
+def added_action(written: Enrichment) -> str:
+    """The action, if at least a fifth of its content words are not in the summary; else empty."""
+    said, summary = set(map(stem, telling_words(written.action))), set(map(stem, telling_words(written.summary)))
+    return "" if said and len(said & summary) >= _REPEATED * len(said) else written.action
 
 
 def embedded_text(profile: Profile) -> str:
@@ -42,7 +52,7 @@ def embedded_text(profile: Profile) -> str:
     names = (profile.name, spoken if spoken.lower() != profile.name.lower() else "")
     keywords, examples = " ".join(written.keywords), " ".join(written.positive_examples)
     if profile.enriched:
-        said = [f"{written.summary} {written.action}".strip(), keywords[:300], examples[:600]]
+        said = [f"{written.summary} {added_action(written)}".strip(), keywords[:300], examples[:600]]
         said += [source.description[:700], source.other[:300], source.parameter_names[:200]]
     else:
         said = [source.description[:700], source.other[:300]]

@@ -9,7 +9,14 @@ from typing import Any
 from mats.domain.errors import Fault
 from mats.evaluation.reporting import html_page, markdown
 from mats.evaluation.reporting.cells import Figure, PaperRow, Section, Table, comma_list
-from mats.evaluation.reporting.component_sections import blends, enrichment, field_weights, first_stage, signals
+from mats.evaluation.reporting.component_sections import (
+    blends,
+    enrichment,
+    field_weights,
+    first_stage,
+    signals,
+)
+from mats.evaluation.reporting.length_bias_section import length_bias
 from mats.evaluation.reporting.operation_sections import abstention, efficiency, kinds
 from mats.evaluation.reporting.results import Json, ResultsInvalid, paper, read_results
 from mats.evaluation.reporting.style import png, style_context, svg
@@ -25,6 +32,7 @@ SECTIONS: Mapping[str, Callable[[Json, Json], Section]] = {
     "blends": blends,
     "first-stage": first_stage,
     "field-weights": field_weights,
+    "length-bias": length_bias,
     "efficiency": efficiency,
     "kinds": kinds,
     "abstention": abstention,

@@ -1,0 +1,44 @@
+"""The experiment `length-bias` over OpenSearch, where weights are part of the documents."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from mats.adapters.opensearch import mapping
+from mats.bootstrap.cloud import cloud_system
+from mats.domain.index_fields import FIELD_WEIGHTS
+from mats.evaluation.data.datasets import load
+from mats.evaluation.experiments import length_bias as experiment
+from mats.evaluation.experiments.slices import dense_slice
+from mats.evaluation.systems.models import cached_encoder
+from mats.evaluation.systems.workbench import registry_of, without_timeouts
+from mats.settings import Settings
+from tests.benchmarks.opensearch import REGION, index_on, node
+
+WEIGHTS = ("as shipped", "every field 1")
+
+
+def length_bias(data: Path, settings: Settings) -> dict[str, Any]:
+    """Half of a registry described at a time, by the weights of WEIGHTS."""
+    dataset = dense_slice(load(data / experiment.DATASET), experiment.SIZE)
+    encoder = cached_encoder(settings)
+    if encoder is None:
+        raise SystemExit("no encoder to describe for: unset MATS_ENCODER=none")
+    results: dict[str, Any] = {"documents": len(dataset.registrations), "queries": len(dataset.queries), "arms": {}}
+    for label in WEIGHTS:
+        weights = {**FIELD_WEIGHTS, **experiment.WEIGHTS[label]}
+        with (
+            patch.object(mapping, "FIELD_WEIGHTS", weights),
+            registry_of(dataset.registrations, settings, encoder=encoder) as local,
+            node("1g") as url,
+            index_on(url, encoder) as index,
+        ):
+            searchable = replace(index, refresh="true")
+            searchable.put(list(local.stores.profiles.get([r.id for r in dataset.registrations]).values()))
+            shipped = cloud_system(replace(settings, index_endpoint=url, region=REGION), encoder=encoder).discover
+            discover = without_timeouts(replace(shipped, retrieve=replace(shipped.retrieve, index=searchable)))
+            for name, arm in experiment.arms_of(dataset, encoder).items():
+                measured = experiment.measure(dataset, arm, searchable, encoder, {label: discover})
+                results["arms"].setdefault(name, {}).update(measured)
+    return results
