@@ -1,12 +1,14 @@
 """The score of a candidate, and the order of all."""
 
-from itertools import pairwise
+from dataclasses import replace
+from itertools import combinations, pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.capability import Lifecycle
+from mats.domain.capability import Id, Lifecycle
+from mats.domain.copies import copies
 from mats.domain.ranking import PAPER_WEIGHTS, Scale, Signal
 from mats.domain.scoring import PAPER_TRUST, Scoring, TrustRule
 from mats.domain.shortlist import Candidate, Result, rank
@@ -83,6 +85,76 @@ def test_a_deprecated_capability_ranks_above_a_worse_active_one():
     candidates = an_old_and_a_new(("z", 60), ("a", 50))
     equal = {candidate.profile.id: 0.5 for candidate in candidates}
     assert [id[-1] for id in ids(ranked(candidates, equal))] == ["z", "a"]
+
+
+@given(candidates, some_scores, st.data())
+def test_a_deprecated_twin_never_stands_above_an_active_one_and_no_other_moves(candidates, scores, data):
+    plain = ranked(candidates, known := scores_of(candidates, scores))
+    group = {id: data.draw(st.sampled_from("ab")) for id in ids(plain)}
+    twins = [
+        replace(each, near=frozenset(id for id in group if id != own and group[id] == group[own]))
+        for each in candidates
+        for own in [each.profile.id]
+    ]
+    ordered = ranked(twins, known)
+    active = {each.profile.id for each in candidates if each.profile.lifecycle is Lifecycle.ACTIVE}
+    for above, below in combinations(ids(ordered), 2):
+        assert above in active or below not in active or group[above] != group[below]
+    moved = {
+        one
+        for one, other in combinations(ids(plain), 2)
+        if one not in active and other in active and group[one] == group[other]
+    }
+    assert [id for id in ids(ordered) if id not in moved] == [id for id in ids(plain) if id not in moved]
+    for id in moved:
+        above = [other for other in ids(ordered)[: ids(ordered).index(id)] if other not in moved]
+        assert group[above[-1]] == group[id]
+
+
+def test_a_near_duplicate_left_out_is_named_once_by_the_best_of_its_group():
+    best, worse = (
+        Candidate(profile=a_profile(name=name, trust=trust), bm25=None, cosine=None, near=frozenset(near))
+        for name, trust, near in (
+            ("best", 90, {Id("com.acme.pay/worse"), Id("a/x")}),
+            ("worse", 50, {Id("com.acme.pay/best"), Id("a/x"), Id("b/y")}),
+        )
+    )
+    assert [result.alternates for result in ranked([worse, best])] == [("a/x",), ("b/y",)]
+
+
+TWINS = st.lists(
+    st.builds(
+        lambda n, trust, lifecycle, day, name, text: Candidate(
+            profile=a_profile(
+                namespace=f"n{n}", name=name, description=f"{LONG} {text}", trust=trust, lifecycle=lifecycle
+            ).model_copy(update={"first_registered": day}),
+            bm25=None,
+            cosine=None,
+            near=frozenset(Id(f"n{m}/{other}") for m in range(9) for other in ("x", "y")),
+        ),
+        st.integers(0, 8),
+        st.sampled_from([None, 25, 50, 100]),
+        st.sampled_from(Lifecycle),
+        st.sampled_from(["", "2026-01-01T00:00:00Z", "2026-01-01T00:00:05Z", "2026-01-02T00:00:00Z"]),
+        st.sampled_from(["x", "y"]),
+        st.sampled_from(["", "Fast.", "Cheap and good."]),
+    ),
+    unique_by=lambda candidate: candidate.profile.namespace,
+    max_size=8,
+)
+LONG = "Gives money back to the card it came from, within the hour, in every currency that banks know."
+
+
+@given(TWINS, some_scores)
+def test_a_copy_never_stands_above_an_original_of_its_lifecycle_and_none_is_lost(candidates, scores):
+    ordered = ranked(candidates, scores_of(candidates, scores))
+    assert sorted(ids(ordered)) == sorted(candidate.profile.id for candidate in candidates)
+    originals = copies([candidate.profile for candidate in candidates], prior=50)
+    lifecycles = {candidate.profile.id: candidate.profile.lifecycle for candidate in candidates}
+    for above, below in combinations(ids(ordered), 2):
+        if lifecycles[above] is lifecycles[below] is Lifecycle.ACTIVE and below in originals.get(above, ()):
+            assert above in originals[below]
+        assert (lifecycles[above], lifecycles[below]) != (Lifecycle.DEPRECATED, Lifecycle.ACTIVE)
 
 
 def test_equals_are_ordered_by_id():

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.capability import Id
 from mats.domain.fence import visible
-from mats.domain.suspicion import BIDI, HIDDEN, LONG, STUFFED, copies, suspicions
+from mats.domain.suspicion import BIDI, HIDDEN, LONG, STUFFED, suspicions
 from mats.domain.suspicion_patterns import FENCE, ORDERS, RANK, RESULT, ROLE
 from tests.builders import a_registration
 
@@ -147,41 +146,6 @@ def test_a_text_made_to_be_slow_to_read_is_read_in_passing(piece):
     began = time.process_time()
     suspicions(a_registration(descriptor={"more": [f"a{text}b", text]}))
     assert time.process_time() - began < 10
-
-
-# copies
-
-LONG_ENOUGH = "Gives money back to the card it came from, within the hour, in every currency."
-
-
-def test_the_same_description_in_two_namespaces_flags_both():
-    found = copies(
-        {Id("com.a/x"): LONG_ENOUGH, Id("com.b/y"): f"  {LONG_ENOUGH.upper()} \u200b", Id("com.c/z"): "other"}
-    )
-    assert found == {
-        "com.a/x": "has the description of com.b/y, word for word",
-        "com.b/y": "has the description of com.a/x, word for word",
-    }
-
-
-def test_a_namespace_may_repeat_itself_and_short_descriptions_coincide():
-    assert copies({Id("com.a/x"): LONG_ENOUGH, Id("com.a/y"): LONG_ENOUGH}) == {}
-    assert copies({Id("com.a/x"): "Refunds.", Id("com.b/y"): "Refunds."}) == {}
-
-
-@given(
-    st.dictionaries(
-        st.sampled_from([Id(f"com.{label}/{name}") for label in "abc" for name in "xyz"]),
-        st.sampled_from([LONG_ENOUGH, f" {LONG_ENOUGH.title()}\n", LONG_ENOUGH[::-1], "", "Refunds."]),
-    )
-)
-def test_a_copy_flags_both_capabilities_or_neither(descriptions):
-    found = copies(descriptions)
-    for id, reason in found.items():
-        other = Id(reason.removeprefix("has the description of ").removesuffix(", word for word"))
-        assert other in found
-        assert other.partition("/")[0] != id.partition("/")[0]
-        assert visible(descriptions[other]).casefold() == visible(descriptions[id]).casefold()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mats.domain.capability import Lifecycle
+from mats.domain.capability import Id, Lifecycle
 from mats.domain.errors import DependencyFailed, Fault, RequestInvalid
 from mats.domain.explain import MatchedWords
 from mats.domain.profile import Enrichment, Profile
@@ -99,6 +99,7 @@ def _result(profile: Profile, **overrides: Any) -> Result:
         "weights": {Signal.LLM: 10 / 17, Signal.BM25: 1 / 17, Signal.QUALITY: 6 / 17},
         "relevance": 0.95,
         "why": MatchedWords(("refund", "card"), ("name", "description"), ("refunds", "card")),
+        "alternates": (Id("org.other/refund"),),
     }
     return Result(**{**values, **overrides})
 
@@ -252,6 +253,7 @@ def test_an_answer_says_what_the_contract_shows():
         "provider_verified": False,
         "lifecycle": Lifecycle.DEPRECATED,
         "suspicious": [],
+        "alternates": ["org.other/refund"],
         "enriched": True,
         "why": {"matched": ["refund", "card"], "fields": ["name", "description"], "spelled": ["refunds", "card"]},
     }

@@ -6,6 +6,7 @@ import pytest
 
 from mats.domain.capability import Kind
 from mats.domain.errors import DependencyFailed, NotPermitted, RequestInvalid, StorageUnusable
+from mats.domain.profile import Profile
 from mats.domain.query import Query
 from mats.domain.ranking import Signal, Verdict
 from mats.domain.trace import RerankStats
@@ -182,14 +183,88 @@ def test_waiting_for_other_queries_spends_no_budget():
     assert shortlist.trace.took_ms["queue"] == 60_000
 
 
-def test_the_same_description_in_two_namespaces_marks_both_results():
-    text = "Gives money back to the card it came from, within the hour, in every currency."
-    ours, theirs = a_profile(description=text), a_profile(namespace="org.copy", name="other", description=text)
+TEXT = "Gives money back to the card it came from, within the hour, in every currency."
+
+
+def of_day(day: int, **overrides) -> Profile:
+    made = a_profile(**{"description": TEXT, **overrides})
+    return made.model_copy(update={"first_registered": f"2026-01-{day:02}T00:00:00+00:00"})
+
+
+def test_a_copy_in_another_namespace_is_marked_and_its_original_is_not():
+    ours, theirs = of_day(1), of_day(2, namespace="org.copy", name="other", description=f"{TEXT} Fast.")
     results = discover_over(indexed(ours, theirs, MAIL))(Query(query="money back")).results
     said = {r.candidate.profile.id: r.suspicious for r in results}
-    assert said[ours.id] == ("has the description of org.copy/other, word for word",)
-    assert said[theirs.id] == (f"has the description of {ours.id}, word for word",)
-    assert said[MAIL.id] == ()
+    assert said == {ours.id: (), theirs.id: (f"has the description of {ours.id}, nearly word for word",), MAIL.id: ()}
+
+
+@pytest.mark.parametrize("namespaces", [1, 20])
+def test_copies_take_three_places_and_the_earlier_original_has_one(namespaces: int):
+    others = [
+        a_profile(name=f"money{n}", description=f"money {' '.join(f'word{n}{m}' for m in range(n))}") for n in range(20)
+    ]
+    copies = [of_day(2, namespace=f"a.n{n % namespaces}", name=f"copy{n}") for n in range(20)]
+    original = of_day(1, namespace="z", name="original")
+    shortlist = discover_over(indexed(*copies, original, *others))(Query(query="money back to the card"))
+    found = ids(shortlist)
+    assert len(found) == 15
+    assert "original" in found
+    assert sum(name.startswith("copy") for name in found) == 2
+    [names] = [r.alternates for r in shortlist.results if r.alternates]
+    assert len(names) == 10
+    assert {name.partition("/")[0].partition(".")[0] for name in names} == {"a"}
+
+
+def test_near_duplicates_hidden_from_a_caller_are_no_alternates_and_take_no_place():
+    copies = [of_day(1, namespace=f"a.n{n}", visible_to=("staff",) if n < 6 else None) for n in range(8)]
+    discover = discover_over(indexed(*copies))
+    outside = discover(Query(query="money back"))
+    assert {r.candidate.profile.namespace for r in outside.results} == {"a.n6", "a.n7"}
+    assert all(r.alternates == () for r in outside.results)
+    inside = discover(Query(query="money back"), ("staff",))
+    assert len(inside.results) == 3
+    assert [len(r.alternates) for r in inside.results] == [5, 0, 0]
+
+
+class CountedReads(MemoryIndex):
+    def fetch(self, ids):
+        self.reads = [*getattr(self, "reads", []), len(ids)]
+        return super().fetch(ids)
+
+
+def test_reads_are_one_without_near_duplicates_and_at_most_three_of_sixty():
+    honest, flooded = CountedReads(), CountedReads()
+    honest.put([Stored(of_day(1, name=f"n{n}", description=f"money of{n} x{n} y{n}")) for n in range(100)])
+    flooded.put([Stored(of_day(1, name=f"n{n}")) for n in range(100)])
+    for index in (honest, flooded):
+        discover_over(index, encoder=None)(Query(query="money"))
+    assert honest.reads == [15]
+    assert flooded.reads == [15, 12, 33]
+
+
+def test_a_copy_stands_directly_below_its_original_however_relevant():
+    ours = of_day(1, namespace="z.ours")
+    theirs = of_day(2, namespace="a.copy", name="money", description=f"{TEXT} Money back.", tags=["money", "back"])
+    best = ScriptedReranker(
+        lambda query, candidates: RerankResult(scores=tuple(0.9 if c.id == theirs.id else 0.5 for c in candidates))
+    )
+    for reranker in (None, best):
+        found = discover_over(indexed(theirs, MAIL, ours), reranker=reranker)(Query(query="money back")).results
+        names = [result.candidate.profile.namespace for result in found]
+        assert names.index("a.copy") == names.index("z.ours") + 1
+
+
+def test_a_copy_of_a_deprecated_capability_stands_where_its_score_puts_it():
+    ours, theirs = of_day(1, lifecycle="deprecated"), of_day(2, namespace="org.copy", name="other")
+    found = discover_over(indexed(ours, theirs))(Query(query="money back")).results
+    assert [result.candidate.profile.namespace for result in found] == ["org.copy", "com.acme.pay"]
+    assert found[0].suspicious
+
+
+def test_a_deprecated_capability_stands_below_its_active_twin_despite_trust():
+    old = of_day(1, name="old", lifecycle="deprecated", trust=100)
+    new = of_day(2, name="new", description=f"{TEXT} Fast.")
+    assert ids(discover_over(indexed(old, new, MAIL))(Query(query="money back")))[:2] == ["new", "old"]
 
 
 def test_neighbouring_words_break_ties_between_equal_matches():

@@ -10,11 +10,21 @@ from mats.domain.errors import DependencyFailed, ReplyUnusable
 from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause, Enrichment, Status
 from mats.domain.query import Filter
+from mats.domain.registration import Registration
 from mats.ports import Change, Written
 from mats.usecases.enrich import Enrich
 from mats.usecases.profile_maker import ProfileMaker
 from tests.builders import a_registration
-from tests.fakes import AtOnce, FakeEncoder, MemoryIndex, MemoryProfiles, MemoryRegistry, MemoryTrust, ScriptedWriter
+from tests.fakes import (
+    AtOnce,
+    FakeClock,
+    FakeEncoder,
+    MemoryIndex,
+    MemoryProfiles,
+    MemoryRegistry,
+    MemoryTrust,
+    ScriptedWriter,
+)
 
 FIVE = Enrichment(
     summary="Gives money back.",
@@ -29,7 +39,7 @@ class World:
     """An Enrich over fakes, with access to them."""
 
     def __init__(self, *, encoder: FakeEncoder | None = None, writer: ScriptedWriter | None = None) -> None:
-        self.registry, self.trust = MemoryRegistry(), MemoryTrust()
+        self.registry, self.trust, self.clock = MemoryRegistry(), MemoryTrust(), FakeClock()
         self.profiles, self.index = MemoryProfiles(), MemoryIndex()
         self.enrich = Enrich(
             registry=self.registry,
@@ -41,7 +51,7 @@ class World:
         )
 
     def deliver(self, *ids: Id, event: str = "e1") -> dict[Id, Outcome]:
-        cause = Cause(event_id=event, time="2026-01-01T00:00:00+00:00")
+        cause = Cause(event_id=event, time=self.clock.now())
         return dict(self.enrich([Change(id, cause) for id in ids]))
 
     def register(self, registration, *, event: str = "e1") -> Outcome:
@@ -138,6 +148,46 @@ def test_a_changed_description_is_encoded_anew_and_keeps_the_earlier_version(wor
     (earlier,) = world.profiles.versions(PAY.id)
     assert earlier.cause.event_id == "first"
     assert world.profile(PAY.id).cause.event_id == "second"
+
+
+LONG = PAY.model_copy(update={"description": "Sends money to the account of a customer within the hour."})
+
+
+def since(world: World, registration: Registration, time: str) -> str:
+    """Register at this time; returns the time of the first registration in profile and index."""
+    world.clock.time = time
+    world.register(registration, event=time)
+    indexed = world.index.fetch([registration.id])[registration.id]
+    assert indexed.first_registered == world.profile(registration.id).first_registered
+    return indexed.first_registered
+
+
+def test_the_time_of_the_first_registration_stays_while_the_text_is_nearly_the_same(world: World):
+    first = "2026-01-01T00:00:00+00:00"
+    assert since(world, LONG, first) == first
+    longer = LONG.model_copy(update={"description": f"{LONG.description} Safely.", "endpoint": "https://pay.example"})
+    assert since(world, longer, "2026-01-02T00:00:00+00:00") == first
+    world.trust.put(PAY.id, 80)
+    assert since(world, longer, "2026-01-03T00:00:00+00:00") == first
+
+
+def test_another_text_or_a_removal_begins_anew(world: World):
+    since(world, LONG, "2026-01-01T00:00:00+00:00")
+    other = LONG.model_copy(update={"description": "Draws a map of the city with all of its parks and rivers."})
+    assert since(world, other, "2026-01-02T00:00:00+00:00") == "2026-01-02T00:00:00+00:00"
+    world.registry.remove(PAY.id)
+    world.deliver(PAY.id)
+    assert since(world, other, "2026-01-03T00:00:00+00:00") == "2026-01-03T00:00:00+00:00"
+
+
+def test_a_profile_of_an_earlier_release_stays_the_oldest_and_is_not_written_for_it(world: World):
+    since(world, LONG, "2026-01-01T00:00:00+00:00")
+    kept = world.profiles.kept[PAY.id]
+    early = kept.profile.model_copy(update={"first_registered": ""})
+    assert early.content_fingerprint() == kept.profile.content
+    world.profiles.kept[PAY.id] = replace(kept, profile=early)
+    assert world.deliver(PAY.id) == {PAY.id: Outcome.UNCHANGED}
+    assert since(world, LONG.model_copy(update={"endpoint": "https://a.example"}), "2026-01-02T00:00:00+00:00") == ""
 
 
 def test_several_changes_of_one_capability_in_a_batch_are_one(world: World):

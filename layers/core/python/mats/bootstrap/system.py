@@ -70,9 +70,10 @@ class System(Generic[S_co]):
         """The online path."""
         index, encoder = self.stores.index, self.models.encoder
         calibration = load_calibration(index.name, encoder.name if encoder else "none")
+        trust = _trust_rule(self.settings)
         retrievals = _REMOTE_ENCODERS_PER_CORE if self.settings.encoder.startswith(TITAN) else 1
         return Discover(
-            retrieve=Retrieve(index=index, encoder=encoder, k=self.settings.k),
+            retrieve=Retrieve(index=index, encoder=encoder, k=self.settings.k, prior=trust.prior),
             rerank=Rerank(
                 reranker=self.models.reranker,
                 switch=self._switch_of(self.models.make_reranker, lambda choice: choice.rerank),
@@ -84,7 +85,7 @@ class System(Generic[S_co]):
                 models=DaemonThreads(_STAGE_THREADS, "model"),
                 budgets=BUDGETS,
             ),
-            scoring=Scoring(scale=calibration.scale, weights=PAPER_WEIGHTS, trust=_trust_rule(self.settings)),
+            scoring=Scoring(scale=calibration.scale, weights=PAPER_WEIGHTS, trust=trust),
             thresholds=VerdictThresholds(
                 reranked=RERANKED,
                 hybrid=calibration.thresholds,

@@ -101,6 +101,10 @@ class Refusal(_Frozen):
     cause: str
 
 
+_UNVERSIONED = {"content", "rev", "indexed_rev", "cause", "first_registered"}
+"""Entries of a profile that do not belong to its content."""
+
+
 class Profile(_Frozen):
     """The searchable description of a capability, made from the latest valid registration; without its vector.
 
@@ -109,6 +113,8 @@ class Profile(_Frozen):
     registration leaves the last good content in place beside the `error`. `suspicious` has the reasons for a review.
     `refused` names the models that refuse every request as they are configured; the profile is what was made without.
     `provider` is the verified one, or what the owner wrote: `provider_verified` tells which.
+    `first_registered` is when this text, or one nearly the same, was first registered (ISO 8601, UTC); empty for a
+    profile of a release that did not record it, which counts as older than any other.
     `input_schema` is the schema of the capability's input as JSON text; empty if there is none or it is too large.
     """
 
@@ -139,6 +145,7 @@ class Profile(_Frozen):
     rev: int = 0
     indexed_rev: int = 0
     cause: Cause | None = None
+    first_registered: str = ""
 
     @property
     def id(self) -> Id:
@@ -157,10 +164,10 @@ class Profile(_Frozen):
         return self.status is not Status.DELETED and self.source is not None
 
     def content_fingerprint(self) -> str:
-        """The `content` fingerprint: everything that is indexed or returned, without counters and cause."""
+        """The `content` fingerprint: everything that is indexed or returned, without counters, times and cause."""
         added = {"refused": self.refused, "provider_verified": self.provider_verified}
         unset = {name for name, value in added.items() if not value}  # as in releases without these fields
-        return fingerprint(self.model_dump(mode="json", exclude={"content", "rev", "indexed_rev", "cause"} | unset))
+        return fingerprint(self.model_dump(mode="json", exclude=_UNVERSIONED | unset))
 
     @property
     def assignment(self) -> Assigned:

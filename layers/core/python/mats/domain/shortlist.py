@@ -4,31 +4,39 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mats.domain.capability import Id, Lifecycle
+from mats.domain.copies import copies
 from mats.domain.explain import MatchedWords
 from mats.domain.profile import Profile
 from mats.domain.query import Query
 from mats.domain.ranking import Signal, Verdict, blend, fallback_weights, intent, shares
 from mats.domain.scoring import Scoring
-from mats.domain.suspicion import copies
 from mats.domain.trace import Trace
+
+_MOST_ALTERNATES = 10
+_NONE: frozenset[Id] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
     """A profile that retrieval found, with its raw measurements; None where a side of the search was off.
 
-    `pairs` counts the neighbouring words of the query that are also neighbours in the profile.
+    `pairs` counts the neighbouring words of the query that are also neighbours in the profile. `near` has the ids of
+    its near-duplicates: candidates, or left out for others.
     """
 
     profile: Profile
     bm25: float | None
     cosine: float | None
     pairs: int = 0
+    near: frozenset[Id] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """A candidate with its score, the signals and weights behind it, and its relevance on its own."""
+    """A candidate with its score, the signals and weights behind it, and its relevance on its own.
+
+    `alternates` are near-duplicates that were left out; each is named by its first near-duplicate in the answer only.
+    """
 
     candidate: Candidate
     score: float
@@ -37,6 +45,7 @@ class Result:
     relevance: float
     suspicious: tuple[str, ...] = ()
     why: MatchedWords | None = None
+    alternates: tuple[Id, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +90,8 @@ def rank(
     """Blend the signals of each candidate and sort: highest score first, independent of the input's order.
 
     Ties: active before deprecated, then by id. Candidates that a truncated reply of the reranker did not score follow
-    those that it did: scores with and without its signal cannot be compared.
+    those that it did: scores with and without its signal cannot be compared. A deprecated candidate never comes before
+    its active near-duplicates, nor a copy before its original.
 
     `scores` in [0, 1] and the `inferred` capability type are the reranker's. Without scores, `retrieval` takes the
     weight of `llm`. Each candidate has an id of its own.
@@ -89,18 +99,61 @@ def rank(
     if not scores:
         scoring = replace(scoring, weights=fallback_weights(scoring.weights))
     prior = scoring.trust.prior_among(candidate.profile.trust for candidate in candidates)
-    copied = copies({c.profile.id: c.profile.source.description for c in candidates if c.profile.source})
+    copied = copies([candidate.profile for candidate in candidates if candidate.near], prior=scoring.trust.prior)
     results: list[Result] = []
     for candidate in candidates:
         id = candidate.profile.id
         result = _result(candidate, scores.get(id), inferred, scoring, prior)
-        results.append(replace(result, suspicious=(*result.suspicious, copied[id])) if id in copied else result)
-    return tuple(sorted(results, key=_sort_key))
+        reasons = [f"has the description of {original}, nearly word for word" for original in copied.get(id, ())[:1]]
+        results.append(replace(result, suspicious=(*result.suspicious, *reasons)))
+    ranked = sorted(results, key=_sort_key)
+    if not any(candidate.near for candidate in candidates):
+        return tuple(ranked)
+    return _with_alternates(_after_twins(ranked, copied))
 
 
 def _sort_key(result: Result) -> tuple[bool, float, bool, Id]:
     profile = result.candidate.profile
     return Signal.LLM not in result.signals, -result.score, profile.lifecycle is Lifecycle.DEPRECATED, profile.id
+
+
+def _after_twins(ranked: Sequence[Result], originals: Mapping[Id, Sequence[Id]]) -> list[Result]:
+    """The same order, but a copy after its originals, and a deprecated result after its active near-duplicates.
+
+    Each comes directly after the last of those that would otherwise follow it.
+    """
+    before = _predecessors([result.candidate for result in ranked if result.candidate.near], originals)
+    waiting = {result.candidate.profile.id: result for result in ranked}
+    ordered: list[Result] = []
+    while waiting:
+        following = next(id for id in waiting if before.get(id, _NONE).isdisjoint(waiting))
+        ordered.append(waiting.pop(following))
+    return ordered
+
+
+def _predecessors(candidates: Sequence[Candidate], originals: Mapping[Id, Sequence[Id]]) -> dict[Id, frozenset[Id]]:
+    """The ids that have to come before each candidate with near-duplicates; never in a circle.
+
+    An active one comes after active originals only. Twins of unknown origin, each a copy of the other, keep their
+    order.
+    """
+    active = {each.profile.id for each in candidates if each.profile.lifecycle is Lifecycle.ACTIVE}
+    before: dict[Id, frozenset[Id]] = {}
+    for candidate in candidates:
+        id = candidate.profile.id
+        older = [original for original in originals.get(id, ()) if id not in originals.get(original, ())]
+        before[id] = frozenset(active.intersection(older if id in active else candidate.near))
+    return before
+
+
+def _with_alternates(ranked: Sequence[Result]) -> tuple[Result, ...]:
+    named = {result.candidate.profile.id for result in ranked}
+    completed = []
+    for result in ranked:
+        left_out = sorted(result.candidate.near - named)
+        named.update(left_out)
+        completed.append(replace(result, alternates=tuple(left_out[:_MOST_ALTERNATES])) if left_out else result)
+    return tuple(completed)
 
 
 def _result(

@@ -7,9 +7,8 @@ against prompt injection is the fence (`domain/fence.py`), which does not depend
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from mats.domain.capability import Id, parts
 from mats.domain.fence import is_hidden, visible
 from mats.domain.registration import Registration
 from mats.domain.suspicion_patterns import PATTERNS
@@ -24,8 +23,6 @@ _LONG = 20_000
 """Characters of all text together: descriptors of hundreds of operations stay below."""
 _STUFFED_SHARE, _STUFFED_COUNT = 0.25, 12
 """A content word is stuffed if it is a quarter of all content words and occurs 12 times."""
-_COPIED = 60
-"""Equal descriptions of at least this many characters are copies."""
 
 _COMPILED = {reason: re.compile("|".join(patterns), re.IGNORECASE) for reason, patterns in PATTERNS.items()}
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -89,21 +86,3 @@ def _is_repetitive(text: str, share: float) -> bool:
     said = [word for word in words(text) if word not in STOP_WORDS]
     most = Counter(said).most_common(1)
     return bool(most) and most[0][1] >= max(_STUFFED_COUNT, share * len(said))
-
-
-def copies(descriptions: Mapping[Id, str]) -> dict[Id, str]:
-    """Capabilities with the same description as one in another namespace, each with the reason.
-
-    Both are listed, because the original is unknown.
-    """
-    alike: dict[str, list[Id]] = {}
-    for id, description in descriptions.items():
-        text = visible(description).casefold()
-        if len(text) >= _COPIED:
-            alike.setdefault(text, []).append(id)
-    return {
-        id: f"has the description of {other}, word for word"
-        for same in alike.values()
-        for id in same
-        if (other := next((twin for twin in same if parts(twin)[0] != parts(id)[0]), None))
-    }

@@ -54,6 +54,11 @@ class RankedCapability(_ResponseModel):
         description="True if an LLM wrote the profile, false if it is made from the registration alone."
     )
     suspicious: list[str] = Field(description="Reasons for caution; they do not change the score.")
+    alternates: list[str] = Field(
+        default=[],
+        description="Ids of capabilities with nearly the same text that were left out for this one and others, at most "
+        "ten; named once, by the best of their near-duplicates.",
+    )
     why: Why | None = None
 
     @classmethod
@@ -77,6 +82,7 @@ class RankedCapability(_ResponseModel):
             lifecycle=profile.lifecycle,
             enriched=profile.enriched,
             suspicious=list(result.suspicious),
+            alternates=list(result.alternates),
             why=Why.of(result.why) if result.why else None,
         )
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
+from mats.domain.near_duplicates import Wording
 from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause, Profile, Refusal, Status
 from mats.ports import Change, ProfileStore, Registry, SearchIndex, Stored, TrustBook
@@ -178,9 +179,20 @@ def _next_revision(target: Stored, kept: Stored | None, cause: Cause) -> Stored:
             "rev": before.rev + 1 if before else 1,
             "indexed_rev": before.indexed_rev if before else 0,
             "cause": cause,
+            "first_registered": _first_registered(target.profile, before, cause),
         }
     )
     return replace(target, profile=numbered)
+
+
+def _first_registered(after: Profile, before: Profile | None, cause: Cause) -> str:
+    """The time of the earlier revision while the text stays nearly the same.
+
+    A rewritten one starts anew: otherwise an owner could take the place of others with an old, empty registration.
+    """
+    if before and before.findable and Wording.of(before).is_near(Wording.of(after)):
+        return before.first_registered
+    return cause.time
 
 
 def _with_outcome(draft: ProfileDraft, current: Stored | None, *, written: bool) -> ProfileDraft:

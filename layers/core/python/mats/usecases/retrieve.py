@@ -7,6 +7,7 @@ from functools import partial
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.explain import pairs_found
+from mats.domain.near_duplicates import share_places
 from mats.domain.profile import Profile
 from mats.domain.query import Filter
 from mats.domain.ranking import Fusion, Scores, best_first, fuse
@@ -20,9 +21,13 @@ from mats.usecases.stages import Stages, finish
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The profiles found, in the order of fusion, with both lists of scores; `terms`: None if lexical search failed."""
+    """The profiles found, in the order of fusion, with both lists of scores; `terms`: None if lexical search failed.
+
+    `near` has the near-duplicates of each profile that has any, those that were left out included.
+    """
 
     profiles: Sequence[Profile]
+    near: Mapping[Id, frozenset[Id]]
     terms: Sequence[str] | None
     vector: Vector | None
     bm25: Scores
@@ -33,19 +38,31 @@ class Retrieved:
         bm25, cosine = measured or ({}, self.cosine)
         wanted = pairs(text)
         return [
-            Candidate(profile=p, bm25=bm25.get(p.id), cosine=cosine.get(p.id), pairs=pairs_found(wanted, p))
-            for p in self.profiles
+            Candidate(
+                profile=p,
+                bm25=bm25.get(id),
+                cosine=cosine.get(id),
+                pairs=pairs_found(wanted, p),
+                near=self.near.get(id, frozenset()),
+            )
+            for id, p in ((profile.id, profile) for profile in self.profiles)
         ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieve:
-    """Find the best `k` profiles by fusion of `depth` hits of each side."""
+    """Find the best `k` profiles by fusion of `depth` hits of each side.
+
+    Near-duplicates share places: those that are left out make room for others of the best `window`. `prior` is the
+    trust of an unrated profile among its near-duplicates.
+    """
 
     index: SearchIndex
     encoder: Encoder | None
     k: int = 15
     depth: int = 200
+    window: int = 60
+    prior: int | None = None
     fusion: Fusion = partial(fuse, lexical_share=0.6)
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
 
@@ -68,11 +85,31 @@ class Retrieve:
         if neural is not None and not neural and lexical:
             trace.degraded.append("neural")  # no entry has a vector of this encoder
         bm25, cosine = _scores(lexical), _scores(neural)
-        ids = best_first(self.fusion(bm25, cosine))[: self.k]
+        ids = best_first(self.fusion(bm25, cosine))
         left_ms = deadline_ms - stages.clock.elapsed_ms()  # one budget for all of retrieval after encoding
-        fetched, trace.took_ms["fetch"] = stages.start("fetch", lambda: index.fetch(ids), budget_ms=left_ms).result()
-        profiles = [fetched[id] for id in ids if id in fetched and admitted.sees(fetched[id].visible_to)]
-        return Retrieved(profiles, terms if lexical is not None else None, vector, bm25, cosine)
+        fetching = stages.start("fetch", lambda: self._fetch(ids, admitted), budget_ms=left_ms)
+        (profiles, near), trace.took_ms["fetch"] = fetching.result()
+        return Retrieved(profiles, near, terms if lexical is not None else None, vector, bm25, cosine)
+
+    def _fetch(self, ids: Sequence[Id], admitted: Filter) -> tuple[Sequence[Profile], Mapping[Id, frozenset[Id]]]:
+        """The first `k` visible profiles that get a place, in order, and the near-duplicates of each, in three reads.
+
+        Without near-duplicates the first read is enough; the second one fills the places that became free, and the
+        third one reads the rest of the window.
+        """
+        profiles = self._load(ids[: self.k], admitted)
+        shared = share_places(profiles, prior=self.prior)
+        end, free = self.k, len(profiles) - len(shared.kept)
+        for further in (self.k + free, max(self.k, self.window)):
+            if free > 0:
+                profiles += self._load(ids[end:further], admitted)
+                shared = share_places(profiles, prior=self.prior)
+                end, free = further, self.k - len(shared.kept)
+        return [profiles[position] for position in shared.kept[: self.k]], shared.near
+
+    def _load(self, ids: Sequence[Id], admitted: Filter) -> list[Profile]:
+        fetched = self.index.fetch(ids)
+        return [fetched[id] for id in ids if id in fetched and admitted.sees(fetched[id].visible_to)]
 
     def _encode(self, text: str, stages: Stages, trace: Trace) -> Vector | None:
         encoder = self.encoder

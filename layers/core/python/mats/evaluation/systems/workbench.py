@@ -66,23 +66,24 @@ def registry_of(
 def _fill(
     local: LocalSystem, registrations: Sequence[Registration], trust: Mapping[Id, int], progress: Progress
 ) -> None:
+    now = local.clock.now()  # one time for all: the order of a data set says nothing about age
     for start in range(0, len(registrations), _BATCH):
         batch = registrations[start : start + _BATCH]
         local.stores.registry.put(batch)
         for r in batch:
             if r.id in trust:
                 local.stores.trust.put(r.id, Assigned(trust=trust[r.id]))
-        index_changes(local, [r.id for r in batch])
+        index_changes(local, [r.id for r in batch], now)
         progress(len(batch))
 
 
-def index_changes(local: LocalSystem, ids: Sequence[Id]) -> None:
-    """Take changed capabilities down the offline path.
+def index_changes(local: LocalSystem, ids: Sequence[Id], time: str | None = None) -> None:
+    """Take capabilities, changed at this time or now, down the offline path.
 
     Raises:
         DependencyFailed: a model failed.
     """
-    changes = [Change(id, Cause(event_id="evaluation", time=local.clock.now())) for id in ids]
+    changes = [Change(id, Cause(event_id="evaluation", time=time or local.clock.now())) for id in ids]
     if {Outcome.DEGRADED, Outcome.REFUSED} & set(local.enrich(changes).values()):
         raise DependencyFailed(f"the registry cannot be filled: {local.why_waiting}")
 

@@ -6,6 +6,7 @@ not called, because that costs a call per query: places are those of an answer w
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from mats.bootstrap.local import LocalSystem
@@ -127,7 +128,8 @@ class Preview:
         """The preview of a registration for a caller who belongs to these audiences."""
         without: list[str] = []
         profile, described_by = self._profile(registration, without)
-        candidate = self._candidate(profile.model_copy(update={"visible_to": None}), without)
+        placed_as = {"visible_to": None, "first_registered": self._first_registered(profile)}
+        candidate = self._candidate(profile.model_copy(update=placed_as), without)
         queries = self._queries(choose_queries(registration, profile), candidate, audiences)
         before = self.registry.get([registration.id]).get(registration.id)
         placed = place(version_of(before) if before else None, version_of(registration.item()))
@@ -160,6 +162,11 @@ class Preview:
         except (DependencyFailed, ReplyUnusable) as error:
             without.append(f"the writer: {error}")
             return self.maker.raw(registration, assigned), "its owner"
+
+    def _first_registered(self, profile: Profile) -> str:
+        """The time of the indexed revision; of a new one, later than that of any other."""
+        indexed = self.index.fetch([profile.id]).get(profile.id)
+        return indexed.first_registered if indexed else datetime.max.replace(tzinfo=UTC).isoformat()
 
     def _candidate(self, profile: Profile, without: list[str]) -> Stored:
         """The profile with its vector, if the encoder answers."""

@@ -1,0 +1,149 @@
+"""Near-duplicates, and which of them stay among the candidates."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mats.domain.near_duplicates import MOST_KEPT, Wording, share_places, skeleton
+from mats.domain.profile import Enrichment, Profile
+from tests.builders import a_profile
+
+DESCRIPTION = "Gives money back to the card it came from, within the hour, in every currency that banks know."
+OTHERS = (
+    "Turns an address into coordinates and draws the way to it on a map of the city, by car or on foot.",
+    "Sends a letter to all customers of a shop who have bought something during the last three months.",
+)
+TODAY, YESTERDAY = "2026-03-02", "2026-03-01"
+
+
+def profile(
+    number: int = 0, description: str = DESCRIPTION, *, since: str = f"{TODAY}T00:00:00", trust: int | None = None
+) -> Profile:
+    made = a_profile(namespace=f"com.n{number}", name=f"tool_{number}", description=description, trust=trust)
+    return made.model_copy(update={"first_registered": since})
+
+
+def kept(*profiles: Profile) -> list[str]:
+    return [profiles[n].namespace.removeprefix("com.n") for n in share_places(profiles, prior=50).kept]
+
+
+@pytest.mark.parametrize(
+    ("written", "seen"),
+    [
+        ("Refund", "refund"),
+        ("\u0420\u0430\u0443ment", "payment"),
+        ("\uff32efund", "refund"),
+        ("re\u200bf\u00adund", "refund"),
+        ("r\u00e9fund", "refund"),
+        ("PayPaI 10", "paypai io"),
+        ("PayPal IO", "paypai io"),
+        ("\u0392\u0395\u03a4\u0391", "beta"),
+    ],
+)
+def test_the_skeleton_is_what_a_reader_sees(written: str, seen: str):
+    assert skeleton(written) == seen
+
+
+@given(st.text())
+def test_the_skeleton_of_a_skeleton_is_itself(text: str):
+    assert skeleton(skeleton(text)) == skeleton(text)
+
+
+def test_at_most_three_near_duplicates_stay_and_others_are_unaffected():
+    strangers = [profile(10 + n, text) for n, text in enumerate(OTHERS)]
+    assert kept(*(profile(n) for n in range(6)), *strangers) == ["0", "1", "2", "10", "11"]
+    assert kept(strangers[0], profile(0), strangers[1], profile(1)) == ["10", "0", "11", "1"]
+
+
+def test_shuffled_sentences_with_a_few_other_words_are_near_duplicates():
+    sentences = [*DESCRIPTION.split(", "), *(part for text in OTHERS for part in text.split(" and "))]
+    floods = [
+        profile(n, ". ".join([*random.Random(n).sample(sentences, len(sentences)), f"Extra{n} word{n}"]))
+        for n in range(20)
+    ]
+    assert len(kept(*floods)) == MOST_KEPT
+
+
+def test_a_pasted_text_in_any_field_makes_near_duplicates():
+    examples = (DESCRIPTION, *OTHERS)
+    flood = [
+        profile(n, f"Number {n}").model_copy(update={"enrichment": Enrichment(positive_examples=examples)})
+        for n in range(9)
+    ]
+    assert len(kept(*flood)) == MOST_KEPT
+
+
+def test_a_writers_words_make_no_difference():
+    enriched = [
+        profile(n).model_copy(update={"enriched": True, "enrichment": Enrichment(summary=text, action=text[::-1])})
+        for n, text in enumerate((DESCRIPTION, *OTHERS, "Anything else."))
+    ]
+    assert len(kept(*enriched)) == MOST_KEPT
+
+
+@pytest.mark.parametrize("since", [f"{YESTERDAY}T23:59:59", ""], ids=["a day earlier", "no time recorded"])
+def test_later_copies_push_out_no_earlier_registration(since: str):
+    copies = [profile(n) for n in range(20)]
+    honest = [profile(90 + n, since=since) for n in range(3)]
+    assert kept(*copies, *honest) == ["90", "91", "92"]
+    assert kept(*copies, honest[0]) == ["0", "1", "90"]
+
+
+def test_the_first_registered_of_a_day_stays_behind_later_and_more_relevant_ones():
+    copies = [profile(n, since=f"{TODAY}T00:00:02") for n in range(20)]
+    assert kept(*copies, profile(90, since=f"{TODAY}T00:00:01")) == ["0", "1", "90"]
+    assert kept(*copies, profile(90, since=f"{TODAY}T00:00:03")) == ["0", "1", "2"]
+
+
+def test_more_trust_stays_before_an_earlier_registration():
+    early = [profile(n, since=f"{YESTERDAY}T00:00:00") for n in range(4)]
+    assert kept(*early, profile(90, trust=80)) == ["0", "1", "90"]
+    assert kept(*early, profile(90, trust=20)) == ["0", "1", "2"]
+    assert kept(*(profile(n, trust=80) for n in range(4)), profile(90, since="")) == ["0", "1", "2"]
+
+
+def test_a_chain_of_copies_connects_no_two_different_texts():
+    words = [f"w{n}" for n in range(120)]
+    chain = [profile(n, " ".join(words[n * 5 : n * 5 + 60])) for n in range(12)]
+    ends = share_places([chain[0], chain[-1]], prior=50)
+    assert ends.near == {}
+    assert {"0", "11"} <= set(kept(chain[0], chain[-1], *chain[1:-1]))
+
+
+def test_both_sides_know_each_other_whether_kept_or_left_out():
+    profiles = [profile(n) for n in range(5)]
+    shared = share_places(profiles, prior=50)
+    ids = {each.id for each in profiles}
+    assert shared.near == {id: ids - {id} for id in ids}
+
+
+PROFILES = st.lists(
+    st.builds(
+        profile,
+        st.integers(0, 30),
+        st.sampled_from([DESCRIPTION, f"{DESCRIPTION} Fast.", *OTHERS]),
+        since=st.sampled_from(["", f"{YESTERDAY}T01:00:00", f"{TODAY}T01:00:00", f"{TODAY}T02:00:00"]),
+        trust=st.sampled_from([None, 20, 80]),
+    ),
+    unique_by=lambda each: each.id,
+    max_size=12,
+)
+
+
+@given(PROFILES)
+def test_a_profile_is_left_out_only_for_three_near_ones_and_the_oldest_never_for_younger_ones(profiles):
+    shared = share_places(profiles, prior=50)
+    stay = [profiles[n] for n in shared.kept]
+    assert list(shared.kept) == sorted(shared.kept)
+    for one in profiles:
+        rivals = [other for other in stay if Wording.of(one).is_near(Wording.of(other)) and other is not one]
+        if one in stay:
+            assert len(rivals) < MOST_KEPT
+            continue
+        trust = one.trust or 50
+        assert len(rivals) >= MOST_KEPT
+        assert all((other.trust or 50) >= trust for other in rivals)
+        peers = [other for other in rivals if (other.trust or 50) == trust]
+        assert not peers or any(other.first_registered <= one.first_registered for other in peers)
