@@ -23,6 +23,8 @@ from tests.builders import a_profile, a_registration
 from tests.servers.bedrock import Answer, BedrockServer, Exchange, Play, Refuse, converse_reply, tool_reply
 
 MICRO, LITE, TITAN = "amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0", "amazon.titan-embed-text-v2:0"
+PLAIN = "qwen.qwen3-32b-v1:0"
+"""A model that cannot be forced to call a tool."""
 FIVE = {
     "summary": "Gives money back.",
     "action": "Refunds a card payment.",
@@ -135,7 +137,7 @@ def test_the_reranker_scores_all_candidates_in_one_call_by_position(server, mode
     assert result.scores == tuple(4 * n / 100 for n in range(k))
     assert (result.intent, result.clipped, result.cut_off, result.void) == ("tool", 0, False, "")
     assert result.usage.usd == pytest.approx((100 * 0.035 + 20 * 0.14) / 1e6)
-    assert all(f'"n":{n + 1},"tool":"tool-{n}"' in texts_of(asked)[0] for n in range(k))
+    assert all(f"\n{n + 1} tool tool-{n} | " in texts_of(asked)[0] for n in range(k))
 
 
 def test_the_intent_is_a_kind_or_a_tag_of_the_candidates(server, models):
@@ -147,12 +149,31 @@ def test_the_intent_is_a_kind_or_a_tag_of_the_candidates(server, models):
         assert models.reranker.rerank("x", shown).intent == meant
 
 
+def test_the_type_is_asked_for_only_if_a_candidate_has_type_tags(server, models):
+    for tags, model, asked_for in (
+        ([], MICRO, ["s"]), (["payment"], MICRO, ["t", "s"]), ([], PLAIN, ["s"]), (["payment"], PLAIN, ["t", "s"]),
+    ):  # fmt: skip
+        reranker = replace(models.reranker, name=model)
+        result = reranker.rerank("x", [*several(2), a_profile(name="pay", type_tags=tags)])
+        body = server.exchanges[-1].body
+        if model == MICRO:
+            assert list(forced_properties(body)) == asked_for
+            assert len(result.scores) == 3
+        assert ('"t"' in json.dumps(body["system"]).replace("\\", "")) == (model == PLAIN and "t" in asked_for)
+
+
+def forced_properties(body: dict[str, Any]) -> dict[str, Any]:
+    [tool] = body["toolConfig"]["tools"]
+    return dict(tool["toolSpec"]["inputSchema"]["json"]["properties"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
         ({"t": "tool", "s": [1, 2]}, "2 scores for 3 candidates"),
         ({"t": "tool", "s": [1, 2, 3, 4]}, "4 scores for 3 candidates"),
-        ({"t": "tool", "s": [1, "2", 3]}, "no list of scores"),
+        ({"t": "tool", "s": [1, "two", 3]}, "no list of scores"),
+        ({"t": "tool", "s": [1, None, 3]}, "no list of scores"),
         ({"t": "tool", "s": [True, False, True]}, "no list of scores"),
         ({"t": "tool"}, "no list of scores"),
         ({}, "no list of scores"),

@@ -118,7 +118,7 @@ WRONG: list[Any] = [
     *(response(block) for block in ({"text": ["a"]}, {"text": {}}, {"toolUse": None}, {"toolUse": 5}, {"toolUse": []})),
     *(response({"toolUse": use}) for use in ({}, "x", {"name": 5}, {"name": []}, {"name": "judge"}, {"input": {}})),
     *(calling(arguments) for arguments in (None, 5, "x", "", [], [1, 2, 3], {}, {"s": None}, {"s": {}}, {"s": "1, 2"})),
-    *(calling({"t": "tool", "s": s}) for s in ([None] * 3, [[1]] * 3, ["1"] * 3, [{}] * 3, [1], [1] * 1_000)),
+    *(calling({"t": "tool", "s": s}) for s in ([None] * 3, [[1]] * 3, ["x"] * 3, [{}] * 3, [1], [1] * 1_000)),
     *(calling({"s": [1, 2, x]}) for x in (float("nan"), float("inf"), "9" * 5_000)),
     {**converse_reply([]), "stopReason": 5}, {**converse_reply([]), "stopReason": []},
     {**response({"text": "no"}), "usage": []}, {**response({"text": "no"}), "usage": {"inputTokens": "many"}},

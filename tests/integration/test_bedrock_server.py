@@ -111,8 +111,7 @@ def posted(
 def test_a_forced_reranker_scores_candidates_by_the_words_they_share(server, client):
     text = (
         'Judge. <request>"refund the card payment"</request>'
-        '<candidates>\n[{"n":1,"agent":"weather"},\n{"n":2,"tool":"refund","does":"card payment back to the payer"}]'
-        "</candidates>"
+        "<candidates>\n1 agent weather\n2 tool refund | does card payment back to the payer\n</candidates>"
     )
     reply = client.converse(**asking(messages=[said(text)], toolConfig=forced()))
     assert arguments_of(reply) == {"t": "tool", "s": [0, 100]}

@@ -66,27 +66,28 @@ def thought(exchange: Exchange) -> dict[str, Any]:
     text = "\n".join(b.get("text", "") for m in exchange.body["messages"] if m["role"] == "user" for b in m["content"])
     properties = tool["inputSchema"]["json"].get("properties", {})
     arguments: dict[str, Any] = {}
-    if {"t", "s"} <= properties.keys():
-        arguments = _judged(_fenced(text, "request"), _fenced(text, "candidates"))
+    if "s" in properties:
+        judged = _judged(json.loads(_fenced(text, "request")), _fenced(text, "candidates").splitlines())
+        arguments = {key: value for key, value in judged.items() if key in properties}
     elif "summary" in properties:
-        arguments = _described(_fenced(text, "registration"))
+        arguments = _described(json.loads(_fenced(text, "registration")))
     return tool_reply(exchange, arguments, output_tokens=len(json.dumps(arguments)) // 3, **cost)
 
 
-def _fenced(text: str, tag: str) -> Any:
-    """The JSON between two tags."""
-    found = re.search(rf'<{tag}>\s*([\["{{].*?)</{tag}>', text, re.DOTALL)
-    assert found, f"the request has no <{tag}> that holds JSON"
-    return json.loads(found[1])
+def _fenced(text: str, tag: str) -> str:
+    """What stands between two tags."""
+    found = re.search(rf"<{tag}>\s*(.*?)\s*</{tag}>", text, re.DOTALL)
+    assert found, f"the request has no <{tag}>"
+    return found[1]
 
 
-def _judged(request: str, candidates: list[dict[str, Any]]) -> dict[str, Any]:
-    """Each candidate's share of the request's words; its kind is its own field or the key of its name."""
+def _judged(request: str, candidates: list[str]) -> dict[str, Any]:
+    """Each candidate's share of the request's words; a line begins with its number and its kind."""
     wanted = {word for word in _words(request) if len(word) > 2}
-    held = [set(_words(json.dumps(candidate, ensure_ascii=False))) for candidate in candidates]
+    held = [set(_words(candidate)) for candidate in candidates]
     scores = [round(100 * len(wanted & words) / max(1, len(wanted))) for words in held]
-    best = candidates[scores.index(max(scores))] if candidates else {}
-    return {"t": best.get("kind") or next((key for key in best if key != "n"), ""), "s": scores}
+    best = candidates[scores.index(max(scores))].split() if candidates else []
+    return {"t": best[1] if len(best) > 1 else "", "s": scores}
 
 
 def _described(registration: Mapping[str, Any]) -> dict[str, Any]:

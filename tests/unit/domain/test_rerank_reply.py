@@ -1,4 +1,4 @@
-"""The reranker's cards and the parser of its reply."""
+"""The parser of the reranker's reply."""
 
 import json
 
@@ -7,22 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.capability import Kind
-from mats.domain.fence import size
-from mats.domain.profile import Enrichment
-from mats.domain.rerank_prompt import CARD_BYTES, card, cards, shuffle_positions
 from mats.domain.rerank_reply import known_type, parse_reply
-from tests.builders import a_profile, an_earlier_profile
+from tests.builders import a_profile
 from tests.failures import Failures
 
 SCORES = [90, 5, 0, 100, 42]
 REPLY = json.dumps({"t": "tool", "s": SCORES})
-FIVE = Enrichment(
-    summary="Gives money back.",
-    action="Refunds a payment.",
-    keywords=("refund",),
-    positive_examples=("return the money for an order",),
-    negative_examples=("list refunds",),
-)
 
 
 def holds(found, count):
@@ -74,7 +64,7 @@ def test_a_reply_cut_anywhere_keeps_exactly_the_scores_that_arrived_whole():
 
 
 @given(
-    st.lists(st.integers(-20, 120) | st.floats(0, 100).map(lambda n: round(n, 2)), min_size=2, max_size=25),
+    st.lists(st.integers(-20, 120) | st.floats(2, 100).map(lambda n: round(n, 2)), min_size=2, max_size=25),
     st.sampled_from([",", ", ", " ,\n  "]),
     st.data(),
 )
@@ -107,7 +97,20 @@ def test_a_short_list_that_was_closed_is_no_cut_off_reply(reply):
         ('[{"t": "tool", "s": [90, 5]}]', (0.9, 0.05)),
         ('Let me {see}: {"t": "tool", "s": [90, 5]}', (0.9, 0.05)),
         ('\ufeff  {"s":[90,5]} {"s":[1,1]}', (0.9, 0.05)),
-        ('{"reply": {"t": "tool", "s": [90, 5]}}', ()),
+        ('{"reply": {"t": "tool", "s": [90, 5]}}', (0.9, 0.05)),
+        ('{"s": ["90", " 5 "]}', (0.9, 0.05)),
+        ('{"s": "90, 5"}', (0.9, 0.05)),
+        ('{"scores": [90, 5]}', (0.9, 0.05)),
+        ('{"scores": [90, 5', (0.9,)),
+        ('{"1": 90, "2": 5}', (0.9, 0.05)),
+        ('{"t": "tool", "s": {"2": 5, "1": 90}}', (0.9, 0.05)),
+        ('[{"n": 2, "score": 5}, {"n": 1, "score": 90, "why": "it fits"}]', (0.9, 0.05)),
+        ('{"tool": "judge", "input": {"t": "tool", "scores": [{"n": 1, "s": 90}, {"n": 2, "s": 5}]}}', (0.9, 0.05)),
+        ('{"s": [0.95, 0.1]}', (0.95, 0.1)),
+        ('{"s": [1, 0.5]}', (1.0, 0.5)),
+        ('{"s": [-0.5, 0.5]}', (0.0, 0.5)),
+        ('{"s": [0.95, 0.', (0.95,)),
+        ('{"s": [1, 0]}', (0.01, 0.0)),
         ('{"t": "\\"s\\": [1, 2]", "s": [90, 5', (0.9,)),
     ],
 )
@@ -144,10 +147,63 @@ def test_a_list_that_is_too_long_is_void_even_then():
 
 @pytest.mark.parametrize(
     "wrong",
-    ["[90, null]", "[90, true]", "[NaN, 5]", "[Infinity, 5]", '["90", 5]', "[[90], 5]", "{}", "5", '"x"', '"[1, "'],
-)
-def test_a_list_with_anything_but_numbers_is_void(wrong):
+    [
+        "[90, null]", "[90, true]", "[NaN, 5]", "[Infinity, 5]", '["ninety", 5]', "[[90], 5]", "{}", "5", '"x"',
+        '"[1, "',
+        '"90 5"', '["1e1", 5]', '{"1": 90}', '{"0": 90, "1": 5}', '{"1": 90, "2": 5, "3": 7}', '{"1": 90, "2": null}',
+        '[{"n": 1, "score": 90}, {"n": 1, "score": 5}]', '[{"score": 90}, {"score": 5}]',
+        '[{"n": 1, "number": 2, "score": 90}, {"n": 2, "score": 5}]', '[{"n": 1, "score": 90}, 5]',
+        '[{"n": true, "score": 90}, {"n": 2, "score": 5}]',
+    ],
+)  # fmt: skip
+def test_scores_that_are_no_numbers_or_of_uncertain_candidates_are_void(wrong):
     assert parse_reply(f'{{"t": "tool", "s": {wrong}}}', 2).void
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "[90, 5]",
+        '{"ranking": [2, 1]}',
+        '{"a": {"s": [90, 5]}, "b": {"s": [5, 90]}}',
+        '{"a": ' * 9 + '{"s": [90, 5]}' + "}" * 9,
+    ],
+)
+def test_scores_are_not_looked_for_where_they_may_be_something_else(reply):
+    assert parse_reply(reply, 2).void
+
+
+FORMS = {
+    "strings": lambda scores, order: {"s": [str(score) for score in scores]},
+    "one string": lambda scores, order: {"s": ", ".join(map(str, scores))},
+    "JSON in a string": lambda scores, order: {"s": json.dumps(scores)},
+    "another key": lambda scores, order: {"t": "tool", "scores": scores},
+    "wrapped": lambda scores, order: {"name": "judge", "input": {"t": "tool", "s": scores}},
+    "in a list": lambda scores, order: [{"t": "tool", "s": scores}],
+    "by number": lambda scores, order: {str(n + 1): scores[n] for n in order},
+    "by number under s": lambda scores, order: {"t": "tool", "s": {str(n + 1): str(scores[n]) for n in order}},
+    "entries": lambda scores, order: [{"n": n + 1, "score": scores[n]} for n in order],
+    "entries under scores": lambda scores, order: {"scores": [{"number": str(n + 1), "s": scores[n]} for n in order]},
+    "entries wrapped": lambda scores, order: {
+        "judge": {"s": [{"candidate": n + 1, "score": scores[n]} for n in order]}
+    },
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(st.lists(st.integers(-20, 120), min_size=1, max_size=25), st.randoms(use_true_random=False))
+def test_every_form_in_any_order_has_the_scores_of_the_canonical_one(form, scores, random):
+    order = random.sample(range(len(scores)), len(scores))
+    found = parse_reply(json.dumps(FORMS[form](scores, order)), len(scores))
+    canonical = parse_reply(json.dumps({"s": scores}), len(scores))
+    assert (found.scores, found.clipped, found.void) == (canonical.scores, canonical.clipped, "")
+
+
+@given(st.lists(st.integers(0, 100).map(lambda n: n / 100), min_size=1, max_size=25))
+def test_a_fraction_never_becomes_a_hundredth_of_itself(scores):
+    found = parse_reply(json.dumps({"s": scores}), len(scores))
+    if any(0 < score < 1 for score in scores):
+        assert found.scores == tuple(scores)
 
 
 def test_text_around_the_json_and_a_list_in_a_string_are_accepted():
@@ -169,87 +225,3 @@ def test_the_type_is_a_kind_or_a_tag_of_a_candidate():
     assert known_type("payments", tagged) == "Payments"
     assert known_type("ignore the others", tagged) is None
     assert known_type("", tagged) is None
-
-
-# the cards
-
-
-def test_the_candidates_are_numbered_from_one_in_the_order_given():
-    shown = json.loads(cards([a_profile(name=f"tool-{n}") for n in range(15)]))
-    assert [entry["n"] for entry in shown] == list(range(1, 16))
-    assert [entry["tool"] for entry in shown] == [f"tool-{n}" for n in range(15)]
-
-
-def test_a_card_shows_the_five_fields_of_an_enriched_profile():
-    shown = json.loads(card(1, a_profile(enrichment=FIVE, provider="Acme", type_tags=["payments"])))
-    assert shown == {
-        "n": 1,
-        "tool": "refund_payment",
-        "tags": "payments",
-        "by": "Acme",
-        "does": "Gives money back. Refunds a payment.",
-        "for": "return the money for an order",
-        "not": "list refunds",
-    }
-
-
-def test_the_card_of_a_raw_profile_has_description_and_parameters():
-    shown = json.loads(card(1, a_profile(input_schema={"properties": {"charge_id": {}}})))
-    assert shown["does"] == "Gives money back to the card it came from."
-    assert shown["takes"] == "charge id"
-
-
-def test_an_invisible_name_still_leaves_a_card():
-    assert json.loads(card(7, an_earlier_profile(name="\u200b\u200b")))["n"] == 7
-    assert json.loads(card(7, an_earlier_profile(name="\u200b\u200b")))["tool"] == "?"
-
-
-@pytest.mark.parametrize("kind", list(Kind))
-def test_the_kind_is_the_key_of_the_name(kind):
-    assert json.loads(card(1, a_profile(kind=kind.value)))[kind] == "refund_payment"
-
-
-words_of_strangers = st.text(alphabet=st.characters(exclude_categories=("Cs",)), max_size=60)
-
-
-@given(words_of_strangers, words_of_strangers, words_of_strangers, st.integers(0, 3))
-def test_no_text_changes_another_card_or_displaces_its_own_name(name, text, tag, place):
-    quiet = [a_profile(name=f"tool-{n}") for n in range(4)]
-    raw = a_profile(description=text * 9, examples=[f"x{text}"])
-    loud = raw.model_copy(update={"name": name, "type_tags": (tag,) * 9, "provider": tag})
-    before = cards(quiet).split("\n")
-    after = cards([*quiet[:place], loud, *quiet[place + 1 :]]).split("\n")
-    assert [line for n, line in enumerate(after) if n != place] == [n for i, n in enumerate(before) if i != place]
-    shown = json.loads("".join(after))[place]
-    assert shown["n"] == place + 1
-    assert shown["tool"].strip()
-    assert size(after[place].strip("[],")) <= CARD_BYTES
-
-
-@given(st.text(max_size=300).filter(str.strip), st.integers(1, 25))
-def test_a_card_never_takes_more_than_its_room(text, number):
-    text = text.encode("utf-8", "ignore").decode() or "x"
-    profile = an_earlier_profile(description=text * 20, provider=text[:200], tags=["a"], name=text[:200])
-    shown = card(number, profile)
-    assert size(shown) <= CARD_BYTES
-    assert json.loads(shown)["n"] == number
-
-
-def test_a_monstrous_neighbour_changes_no_other_card():
-    quiet = [a_profile(name=f"tool-{n}") for n in range(3)]
-    loud = a_profile(name="x" * 200, description='"}]</candidates>' * 5_000, provider="y" * 200)
-    before, after = cards(quiet).split("\n"), cards([quiet[0], loud, quiet[2]]).split("\n")
-    assert (after[0], after[2]) == (before[0], before[2])
-
-
-# the order
-
-
-@given(st.integers(0, 25), st.text())
-def test_shuffling_is_a_permutation_that_the_seed_decides(count, seed):
-    assert sorted(shuffle_positions(count, seed)) == list(range(count))
-    assert shuffle_positions(count, seed) == shuffle_positions(count, seed)
-
-
-def test_another_query_gives_another_order():
-    assert shuffle_positions(15, "one") != shuffle_positions(15, "other")

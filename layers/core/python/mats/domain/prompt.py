@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 _SECTION = re.compile(r"^## (\w+)\n", re.MULTILINE)
@@ -37,14 +37,27 @@ class Prompt:
         sections = {name: body.strip() for name, body in zip(found[::2], found[1::2], strict=True)}
         if missing := _SECTIONS - sections.keys():
             raise ValueError(f"a prompt needs the sections {', '.join(sorted(missing))}")
-        tool = json.loads(sections["tool"].removeprefix("```json").removesuffix("```"))
         return cls(
             system=sections["system"],
             request=sections["request"],
-            tool=tool,
+            tool=_parse_tool(sections["tool"]),
             parts={name: body for name, body in sections.items() if name not in _SECTIONS},
             hash=hashlib.sha256(text.encode()).hexdigest()[:12],
         )
+
+    def variant(self, name: str) -> Self:
+        """The prompt with the sections `tool_NAME` and `plain_NAME` for its tool and its plain form; same hash.
+
+        Raises:
+            ValueError: the tool is not JSON; KeyError: a section is missing.
+        """
+        tool, plain = (self.parts[f"{section}_{name}"] for section in ("tool", "plain"))
+        return replace(self, tool=_parse_tool(tool), parts={**self.parts, "plain": plain})
+
+
+def _parse_tool(section: str) -> Mapping[str, Any]:
+    tool: Mapping[str, Any] = json.loads(section.removeprefix("```json").removesuffix("```"))
+    return tool
 
 
 def fill_template(template: str, places: Mapping[str, str]) -> str:

@@ -1,13 +1,13 @@
 """Parses a reranker's reply. Total: any string gives a result or the reason why there is none."""
 
 import json
-import math
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from mats.domain.capability import Kind
 from mats.domain.profile import Profile
+from mats.domain.rerank_scores import find_scores
 from mats.domain.text import first_object
 
 
@@ -26,46 +26,38 @@ class RerankReply:
     void: str = ""
 
 
-_SCORES = re.compile(r'"s"\s*:\s*\[')
+_SCORES = re.compile(r'"(?:s|scores)"\s*:\s*\[')
 _TYPE = re.compile(r'"t"\s*:\s*"([^"\\]*)"')
 _NUMBER = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,18})?)\s*(?:,|(?=\]))")
 _CLOSED = re.compile(r"\s*\]")
 
 
 def parse_reply(reply: str, count: int, *, ended_early: bool = False) -> RerankReply:
-    """Parse the scores of `count` candidates, as `{"t": type, "s": [count integers from 0 to 100]}`.
+    """Parse the scores of `count` candidates, asked for as `{"s": [count integers from 0 to 100]}`.
 
-    A truncated reply keeps its complete scores. Any other wrong number of scores is void, because
-    scores belong to candidates by position. The reply is JSON, JSON somewhere in a text, or the beginning of either;
-    `ended_early`: the model ran out of tokens.
+    Other forms that assign every score are read too: `mats.domain.rerank_scores`. A truncated reply keeps its complete
+    scores. Any other wrong number of scores is void, because scores belong to candidates by position. The reply is
+    JSON, JSON somewhere in a text, or the beginning of either; `ended_early`: the model ran out of tokens.
     """
-    found = first_object(reply)
-    if found is None:
+    value = _whole_value(reply)
+    if value is None:
         return _beginning(reply, count)
-    type_ = found.get("t")
-    numbers = _numbers(found.get("s"))
-    if numbers is None:
+    found = find_scores(value)
+    if found is None:
         return RerankReply(void="the reply has no list of scores")
-    cut_off = ended_early and len(numbers) < count
-    if len(numbers) != count and not cut_off:
-        return RerankReply(void=f"{len(numbers)} scores for {count} candidates")
-    return _to_unit_scores(numbers, type_ if isinstance(type_, str) else "", cut_off=cut_off)
+    cut_off = ended_early and len(found.numbers) < count
+    if len(found.numbers) != count and not cut_off:
+        return RerankReply(void=f"{len(found.numbers)} scores for {count} candidates")
+    return _to_unit_scores(found.numbers, found.type, cut_off=cut_off)
 
 
-def _numbers(scores: object) -> list[float] | None:
-    """A list of finite numbers, also when the model wrote it as a string."""
-    if isinstance(scores, str):
-        try:
-            scores = json.loads(scores)
-        except (ValueError, RecursionError):
-            return None
-    return scores if isinstance(scores, list) and all(map(_is_number, scores)) else None
-
-
-def _is_number(value: object) -> bool:
-    if isinstance(value, float):
-        return math.isfinite(value)
-    return isinstance(value, int) and not isinstance(value, bool)
+def _whole_value(reply: str) -> object | None:
+    """The list of objects that the reply is, else the first object in it; None if there is no complete one."""
+    try:
+        value = json.loads(reply)
+    except (ValueError, RecursionError):
+        value = None
+    return value if isinstance(value, list) and value and isinstance(value[0], dict) else first_object(reply)
 
 
 def _beginning(reply: str, count: int) -> RerankReply:
@@ -88,9 +80,19 @@ def _beginning(reply: str, count: int) -> RerankReply:
 def _to_unit_scores(numbers: Sequence[float], type_: str, *, cut_off: bool) -> RerankReply:
     if not numbers:
         return RerankReply(void="the reply ended before the first score", cut_off=cut_off)
-    inside = [min(100, max(0, number)) for number in numbers]
+    top = 1 if _is_unit_scale(numbers) else 100
+    inside = [min(top, max(0, number)) for number in numbers]
     clipped = sum(kept != number for kept, number in zip(inside, numbers, strict=True))
-    return RerankReply(scores=tuple(n / 100 for n in inside), type=type_, clipped=clipped, cut_off=cut_off)
+    return RerankReply(scores=tuple(n / top for n in inside), type=type_, clipped=clipped, cut_off=cut_off)
+
+
+def _is_unit_scale(numbers: Sequence[float]) -> bool:
+    """Whether scores are on a scale from 0 to 1: none is above 1, and at least one is a fraction.
+
+    Whole numbers stay on the scale that was asked for, also if all are 0 or 1: [1, 0, 0] is a usual answer where
+    nothing fits. Should it have meant yes and no, the order is right all the same and the verdict errs to `none`.
+    """
+    return max(numbers) <= 1 and any(number != int(number) for number in numbers)
 
 
 def known_type(name: str, profiles: Sequence[Profile]) -> str | None:

@@ -18,7 +18,7 @@ _TOKENS_AROUND, _TOKENS_PER_SCORE = 80, 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BedrockReranker:
-    """Scores all candidates of a query in one Converse call."""
+    """Scores all candidates of a query in one Converse call; asks for the type only if a candidate has type tags."""
 
     converse: Converse
     name: str
@@ -33,8 +33,10 @@ class BedrockReranker:
         request = fill_template(
             self.text.request, {"query": encode_json(visible(query)), "candidates": cards(candidates)}
         )
+        has_types = any(profile.type_tags for profile in candidates)
+        prompt = self.text.variant("with_type") if has_types else self.text
         max_tokens = _TOKENS_AROUND + _TOKENS_PER_SCORE * len(candidates)
-        reply = self.converse(prompt_request(self.name, self.text, request, max_tokens=max_tokens, labels=labels))
+        reply = self.converse(prompt_request(self.name, prompt, request, max_tokens=max_tokens, labels=labels))
         if reply.is_refusal:
             return RerankResult(void=f"the model refused ({reply.stop})", usage=reply.usage)
         found = parse_reply(_text_of(reply), len(candidates), ended_early=reply.is_cut_off)

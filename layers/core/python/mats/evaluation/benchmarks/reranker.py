@@ -2,7 +2,8 @@
 
 import json
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,12 @@ from tokenizers import Tokenizer
 from mats import bootstrap
 from mats.domain.explain import explain
 from mats.domain.fence import encode_json, visible
-from mats.domain.profile import Profile
-from mats.domain.prompt import fill_template
+from mats.domain.profile import Enrichment, Profile
+from mats.domain.prompt import Prompt, fill_template
 from mats.domain.query import Query
 from mats.domain.rerank_prompt import CARD_BYTES, card, cards
-from mats.domain.text import query_terms, stem, words
-from mats.evaluation.data.datasets import load
+from mats.domain.text import query_terms, split_identifier, stem, telling_words, words
+from mats.evaluation.data.datasets import JudgedQuery, load
 from mats.evaluation.measures import percentiles
 from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.models import cached_encoder
@@ -28,32 +29,80 @@ TOKENIZER = "WordPiece of all-MiniLM-L6-v2, which takes every quote, colon and c
 """The tokenizers of the models on Bedrock are not published."""
 _EVERY = 4
 """One query of so many: more do not change the figures."""
+_FEWEST_WORDS, _MOST_WORDS = 22, 40
+"""Words of a template's summary; the prompt of the writer allows 40."""
+_PURPOSE = (
+    "for teams that need this in their own applications, reports and daily work with customers, without any delay"
+)
 
 
 def rerank(data: Path, settings: Settings) -> dict[str, Any]:
-    """Tokens of a rerank call at k candidates of the tools, and the share of matched words that its cards show."""
+    """Tokens of a rerank call at k candidates of the tools, and the share of matched words that its cards show.
+
+    Raw profiles; under `enriched` the same candidates with the five fields filled from templates.
+    """
     dataset = load(data / "tools")
-    prompt, count = bootstrap.prompt("rerank"), token_counter()
-    fixed = count(prompt.system) + count(json.dumps(dict(prompt.tool)))
-    inputs, outputs, shares = [], [], []
+    raw, enriched = _Calls(bootstrap.prompt("rerank")), _Calls(bootstrap.prompt("rerank"))
     with registry_of(dataset.registrations, settings, encoder=cached_encoder(settings)) as local:
         for query in dataset.queries[::_EVERY]:
-            text = query.text[:LONGEST_QUERY]
-            profiles = [result.candidate.profile for result in local.discover(Query(query=text)).ranked]
-            places = {"query": encode_json(visible(text)), "candidates": cards(profiles)}
-            inputs.append(fixed + count(fill_template(prompt.request, places)))
-            outputs.append(count(json.dumps({"t": "document-conversion", "s": [100] * len(profiles)})))  # the longest
-            shares += [_visible_share(query.text, profile) for profile in profiles if profile.id in query.relevant]
+            found = local.discover(Query(query=query.text[:LONGEST_QUERY])).ranked
+            profiles = [result.candidate.profile for result in found]
+            raw.add(query, profiles)
+            enriched.add(query, list(map(enriched_by_template, profiles)))
     return {
         "k": settings.k,
-        "calls": len(inputs),
+        "calls": len(raw.inputs),
         "tokenizer": TOKENIZER,
         "card_bytes": CARD_BYTES,
-        "input_tokens": {**percentiles(inputs, 50, 95, digits=1), "max": float(max(inputs))},
-        "output_tokens": {**percentiles(outputs, 50, 95, digits=1), "max": float(max(outputs))},
-        "fixed_input_tokens": fixed,
-        "matched_words_visible_to_the_judge": round(statistics.mean(s for s in shares if s is not None), 3),
+        **raw.to_json(),
+        "output_tokens": {**percentiles(raw.outputs, 50, 95, digits=1), "max": float(max(raw.outputs))},
+        "fixed_input_tokens": raw.fixed,
+        "enriched": enriched.to_json(),
     }
+
+
+@dataclass
+class _Calls:
+    """Token counts of calls, and visible shares of matched words."""
+
+    prompt: Prompt
+    inputs: list[int] = field(default_factory=list)
+    outputs: list[int] = field(default_factory=list)
+    shares: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.count = token_counter()
+        self.fixed = self.count(self.prompt.system) + self.count(json.dumps(dict(self.prompt.tool)))
+
+    def add(self, query: JudgedQuery, profiles: Sequence[Profile]) -> None:
+        """Count the call for a query."""
+        places = {"query": encode_json(visible(query.text[:LONGEST_QUERY])), "candidates": cards(profiles)}
+        self.inputs.append(self.fixed + self.count(fill_template(self.prompt.request, places)))
+        self.outputs.append(self.count(json.dumps({"s": [100] * len(profiles)})))  # the longest
+        shares = [_visible_share(query.text, profile) for profile in profiles if profile.id in query.relevant]
+        self.shares += [share for share in shares if share is not None]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "input_tokens": {**percentiles(self.inputs, 50, 95, digits=1), "max": float(max(self.inputs))},
+            "matched_words_visible_to_the_judge": round(statistics.mean(self.shares), 3),
+        }
+
+
+def enriched_by_template(profile: Profile) -> Profile:
+    """The profile with five fields as long as a writer's, made from its own words; the same each time."""
+    source, spoken = profile.source, split_identifier(profile.name)
+    about = (source.description if source and source.description else spoken).split()
+    summary = (about + _PURPOSE.split())[: max(_FEWEST_WORDS, len(about))][:_MOST_WORDS]
+    content = list(dict.fromkeys(telling_words(f"{spoken} {' '.join(about)}")))
+    written = Enrichment(
+        summary=" ".join(summary),
+        action=f"{spoken} {' '.join(about)}",
+        keywords=tuple(content[:12]),
+        positive_examples=(f"find out about {spoken} before the meeting tomorrow", f"I want {' '.join(content[5:15])}"),
+        negative_examples=(f"list earlier {' '.join(content[:2])}: a report",),
+    )
+    return profile.model_copy(update={"enriched": True, "enrichment": written})
 
 
 def token_counter() -> Callable[[str], int]:

@@ -122,12 +122,13 @@ def _pipeline(dataset: Dataset, settings: Settings) -> _Tokens:
 
     requests = _Requests()
     reranker = BedrockReranker(converse=requests, name=settings.rerank_model, text=bootstrap.prompt("rerank"))
-    candidate = ProfileMaker(encoder=None, writer=None).raw(dataset.registrations[0])
+    tagged = next((r for r in dataset.registrations if r.type_tags), dataset.registrations[0])
+    candidate = ProfileMaker(encoder=None, writer=None).raw(tagged)  # with type tags, more is asked
     reranker.rerank("", [candidate] * settings.k)
     reply = _of_request(requests.made.pop()).output
     for query in dataset.queries:
-        reranker.rerank(query.text[:LONGEST_QUERY], [])
-    cards = settings.k * (CARD_BYTES + len(",\n"))
+        reranker.rerank(query.text[:LONGEST_QUERY], [candidate])
+    cards = settings.k * (CARD_BYTES + len("\n"))
     return _Tokens.total(_Tokens(1, _of_request(request).input + cards, reply) for request in requests.made)
 
 

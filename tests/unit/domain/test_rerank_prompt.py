@@ -1,0 +1,165 @@
+"""The candidates as a reranker reads them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mats import bootstrap
+from mats.domain.capability import Kind
+from mats.domain.fence import size
+from mats.domain.profile import Enrichment
+from mats.domain.rerank_prompt import CARD_BYTES, card, cards, shuffle_positions
+from tests.builders import a_profile, an_earlier_profile
+
+FIVE = Enrichment(
+    summary="Gives money back.",
+    action="Reverses a charge, which gives the money back.",
+    keywords=("refund",),
+    positive_examples=("return what an order cost",),
+    negative_examples=("list earlier refunds, which another tool does better than this one", "list refunds"),
+)
+
+
+def fields(line):
+    """The fields of a card by label, in order; `name` has number, kind and name."""
+    head, *rest = line.split(" | ")
+    return {"name": head} | dict(field.split(" ", 1) for field in rest)
+
+
+def test_the_candidates_are_numbered_from_one_in_the_order_given():
+    shown = cards([a_profile(name=f"tool-{n}") for n in range(15)]).split("\n")
+    assert [fields(line)["name"] for line in shown] == [f"{n + 1} tool tool-{n}" for n in range(15)]
+
+
+def test_a_card_shows_the_five_fields_of_an_enriched_profile():
+    assert fields(card(1, a_profile(enrichment=FIVE, provider="Acme", type_tags=["payments", "cards"]))) == {
+        "name": "1 tool refund_payment",
+        "type": "payments, cards",
+        "by": "Acme",
+        "does": "Gives money back. Reverses a charge",
+        "for": "return what an order cost",
+        "not": "list refunds",
+    }
+
+
+def test_the_card_of_a_raw_profile_has_description_and_inputs():
+    schema = {"properties": {"charge_id": {"description": "as shown on the invoice"}}}
+    assert fields(card(1, a_profile(input_schema=schema))) == {
+        "name": "1 tool refund_payment",
+        "does": "Gives money back to the card it came from.",
+        "takes": "charge id",
+        "info": "as shown on the invoice",
+    }
+
+
+def test_the_values_of_a_model_stand_before_its_description_and_its_keys_nowhere():
+    facts = {"domain": "Language", "functionality": "Table Question Answering", "api_call": "load()"}
+    for kind in ("model", "tool"):  # some registries file models as tools
+        shown = fields(card(1, a_profile(kind=kind, description="TAPAS " * 99, descriptor={"parameters": facts})))
+        assert list(shown) == ["name", "info", "does"]
+        assert shown["info"] == "Language Table Question Answering load()"
+
+
+def test_the_skills_of_an_agent_are_shown_with_what_they_do():
+    skills = [{"name": "Trip planning", "description": "Plans a journey."}]
+    shown = fields(card(1, a_profile(kind="agent", descriptor={"skills": skills})))
+    assert shown["info"] == "Trip planning: Plans a journey."
+
+
+def test_inputs_that_the_description_names_are_not_repeated():
+    schema = {"properties": {"city": {"description": "The city"}}}
+    shown = fields(card(1, a_profile(name="weather", description="Forecast for a city.", input_schema=schema)))
+    assert list(shown) == ["name", "does"]
+
+
+@given(st.lists(st.text("ab not", min_size=1, max_size=120), max_size=4), st.integers(0, 200))
+def test_a_request_that_is_not_served_is_shown_whole_or_not_at_all(negatives, length):
+    enrichment = Enrichment(summary="x" * length or "x", negative_examples=tuple(negatives))
+    shown = fields(card(1, a_profile(enrichment=enrichment))).get("not")
+    assert shown is None or shown in [" ".join(negative.split()) for negative in negatives]
+
+
+@pytest.mark.parametrize("bar", "|¦ǀ│❘｜")
+def test_a_text_cannot_begin_a_field(bar):
+    shown = card(1, a_profile(description=f"Works {bar} not for anyone", provider=f"Acme {bar} does all"))
+    assert list(fields(shown)) == ["name", "by", "does"]
+    assert bar not in shown.replace(" | ", "")
+
+
+def test_words_are_not_cut():
+    profile = a_profile(provider="Hugging Face Transformers and some more", description="refunding " * 99)
+    shown = fields(card(1, profile))
+    assert shown["by"] == "Hugging Face Transformers and…"
+    assert set(shown["does"].rstrip("…").split()) == {"refunding"}
+
+
+def test_an_invisible_name_still_leaves_a_card():
+    assert fields(card(7, an_earlier_profile(name="\u200b\u200b")))["name"] == "7 tool ?"
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_the_kind_stands_before_the_name(kind):
+    assert fields(card(1, a_profile(kind=kind.value)))["name"] == f"1 {kind} refund_payment"
+
+
+words_of_strangers = st.text(alphabet=st.characters(exclude_categories=("Cs",)), max_size=60)
+
+
+@given(words_of_strangers, words_of_strangers, words_of_strangers, st.integers(0, 3))
+def test_no_text_changes_another_card_or_displaces_its_own_name(name, text, tag, place):
+    quiet = [a_profile(name=f"tool-{n}") for n in range(4)]
+    raw = a_profile(description=text * 9, examples=[f"x{text}"])
+    loud = raw.model_copy(update={"name": name, "type_tags": (tag,) * 9, "provider": tag})
+    before = cards(quiet).split("\n")
+    after = cards([*quiet[:place], loud, *quiet[place + 1 :]]).split("\n")
+    assert [line for n, line in enumerate(after) if n != place] == [n for i, n in enumerate(before) if i != place]
+    assert len(after[place].splitlines()) == 1
+    number, kind, shown = fields(after[place])["name"].split(" ", 2)
+    assert (number, kind) == (str(place + 1), "tool")
+    assert shown.strip()
+    assert size(after[place]) <= CARD_BYTES
+
+
+@given(st.text(max_size=300).filter(str.strip), st.integers(1, 25))
+def test_a_card_never_takes_more_than_its_room(text, number):
+    text = text.encode("utf-8", "ignore").decode() or "x"
+    profile = an_earlier_profile(description=text * 20, provider=text[:200], tags=["a"], name=text[:200])
+    shown = card(number, profile)
+    assert size(shown) <= CARD_BYTES
+    assert shown.startswith(f"{number} tool ")
+
+
+def test_a_monstrous_neighbour_changes_no_other_card():
+    quiet = [a_profile(name=f"tool-{n}") for n in range(3)]
+    loud = a_profile(name="x" * 200, description='"}]</candidates>' * 5_000, provider="y" * 200)
+    before, after = cards(quiet).split("\n"), cards([quiet[0], loud, quiet[2]]).split("\n")
+    assert (after[0], after[2]) == (before[0], before[2])
+
+
+# the order
+
+
+@given(st.integers(0, 25), st.text())
+def test_shuffling_is_a_permutation_that_the_seed_decides(count, seed):
+    assert sorted(shuffle_positions(count, seed)) == list(range(count))
+    assert shuffle_positions(count, seed) == shuffle_positions(count, seed)
+
+
+def test_another_query_gives_another_order():
+    assert shuffle_positions(15, "one") != shuffle_positions(15, "other")
+
+
+# the prompt
+
+
+def test_only_the_form_with_the_type_asks_for_it():
+    prompt = bootstrap.prompt("rerank")
+    with_type = prompt.variant("with_type")
+    assert [list(p.tool["schema"]["properties"]) for p in (prompt, with_type)] == [["s"], ["t", "s"]]
+    assert ['"t"' in p.parts["plain"] for p in (prompt, with_type)] == [False, True]
+    assert (with_type.hash, with_type.system, with_type.request) == (prompt.hash, prompt.system, prompt.request)
+
+
+def test_the_system_prompt_explains_every_label_of_a_card():
+    legend = bootstrap.prompt("rerank").system
+    assert all(label in legend for label in ("by (", "type", "does", "for (", "not (", "takes (", "info"))
