@@ -29,5 +29,5 @@ def truncate(text: str, room: int) -> str:
     space = cut.rfind(" ")
     if not text[len(cut) :].startswith(" ") and space > len(cut) // 2:
         cut = cut[:space]
-    cut = cut.rstrip(" ,;:")
+    cut = cut.rstrip(" ,;:…")
     return f"{cut}…" if cut else ""

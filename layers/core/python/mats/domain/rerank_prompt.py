@@ -62,34 +62,37 @@ def card(number: int, profile: Profile, *, room: int = CARD_BYTES) -> str:
 
 def _fields(profile: Profile) -> Iterator[_Field]:
     written, name = profile.enrichment, split_identifier(profile.name)
-    does = _does(profile, name)
+    most = _WRITTEN if profile.enriched else _DESCRIPTION
+    does = truncate(_does(profile, name), most)
     provider = "" if profile.provider.lower() in profile.name.lower() else profile.provider
     example = _first_that_fits(written.positive_examples, _EXAMPLE, or_cut=True)
     negative = _first_that_fits(written.negative_examples, _NEGATIVE, or_cut=False)
     yield _Field("type", field_text(", ".join(profile.type_tags)[:_READ_CHARACTERS]), _TYPES)
     yield _Field("by", field_text(provider), _PROVIDER)
     if _is_model(profile) and profile.source:
-        yield _Field("info", _read(profile.source.parameter_text), _FACTS)
-    yield _Field("does", does, _WRITTEN if profile.enriched else _DESCRIPTION)
+        yield _Field("info", _shorten(profile.source.parameter_text), _FACTS)
+    yield _Field("does", does, most)
     yield _Field("for", example, _EXAMPLE, _ROOM_OF_EXAMPLES)
     yield _Field("not", negative, _NEGATIVE, _ROOM_OF_EXAMPLES, whole=True)
-    if not _is_model(profile):
-        yield from _inputs(profile, stems(f"{name} {does}"))
+    if not _is_model(profile) and profile.source:
+        yield from _inputs(profile, profile.source, f"{name} {does}")
 
 
 def _does(profile: Profile, name: str) -> str:
     """Summary and what the action adds to it; else the owner's description; else the keywords."""
     written, source = profile.enrichment, profile.source or SourceText()
-    summary, action = (_read(text) if profile.enriched else "" for text in (written.summary, written.action))
+    summary, action = (_shorten(text) if profile.enriched else "" for text in (written.summary, written.action))
     does = f"{summary} {new_clauses(action, stems(f'{name} {summary}'))}".strip()
-    return does or _read(source.description) or _read(", ".join(written.keywords))
+    return does or _shorten(source.description) or _shorten(", ".join(written.keywords))
 
 
-def _inputs(profile: Profile, known: set[str]) -> Iterator[_Field]:
-    """Inputs of a tool or skill, or the skills of an agent, without clauses of which most words are `known` stems."""
-    source = profile.source or SourceText()
-    names = new_clauses(_read(source.parameter_names), known)
-    about = new_clauses(_read(source.parameter_text), known | stems(names))
+def _inputs(profile: Profile, source: SourceText, said: str) -> Iterator[_Field]:
+    """Inputs of a tool or skill, or the skills of an agent, without clauses of which most words are said already."""
+    if not source.parameter_names and not source.parameter_text:
+        return
+    known = stems(said)
+    names = new_clauses(_shorten(source.parameter_names), known)
+    about = new_clauses(_shorten(source.parameter_text), known | stems(names))
     if profile.kind is Kind.AGENT:
         yield _Field("info", ": ".join(filter(None, (names, about))), _INFO)
     else:
@@ -103,13 +106,13 @@ def _is_model(profile: Profile) -> bool:
     return profile.kind is Kind.MODEL or (names.startswith("domain ") and " functionality " in names)
 
 
-def _read(text: str) -> str:
+def _shorten(text: str) -> str:
     return without_stock_phrases(field_text(text[:_READ_CHARACTERS]))
 
 
 def _first_that_fits(texts: Sequence[str], most: int, *, or_cut: bool) -> str:
     """The first text of at most `most` bytes; if there is none, the first, which is then cut, or nothing."""
-    read = [_read(text) for text in texts]
+    read = [_shorten(text) for text in texts]
     return next((text for text in read if 0 < size(text) <= most), read[0] if read and or_cut else "")
 
 

@@ -52,7 +52,7 @@ def _inside(values: Sequence[object], depth: int) -> FoundScores | None:
 def _in_order(value: object) -> list[float] | None:
     """The numbers of a list, of a text that lists them, of an object or of entries with numbers."""
     if isinstance(value, str):
-        value = _listed(value)
+        value = _parse_list(value)
     if isinstance(value, Mapping):
         return _by_number(list(value.items()))
     if not isinstance(value, list):
@@ -67,7 +67,7 @@ def _by_entry(entries: Sequence[object]) -> list[float] | None:
     return _by_number(pairs) if len(held) == len(entries) else None
 
 
-def _listed(text: str) -> object:
+def _parse_list(text: str) -> object:
     """A list, or an object, that the model wrote as text: JSON, or numbers with commas between them."""
     try:
         value = json.loads(text)
