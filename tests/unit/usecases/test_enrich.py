@@ -167,7 +167,7 @@ def test_the_time_of_the_first_registration_stays_while_the_text_is_nearly_the_s
     assert since(world, LONG, first) == first
     longer = LONG.model_copy(update={"description": f"{LONG.description} Safely.", "endpoint": "https://pay.example"})
     assert since(world, longer, "2026-01-02T00:00:00+00:00") == first
-    world.trust.put(PAY.id, 80)
+    world.trust.put(PAY.id, Assigned(trust=80))
     assert since(world, longer, "2026-01-03T00:00:00+00:00") == first
 
 
