@@ -103,9 +103,13 @@ function registrationSection(registration) {
 function publicSection(profile, words) {
   return section("Registration", facts([
     ["description", profile.description && markWords(profile.description, words)],
-    ["kind", profile.kind], ["provider", profile.provider], ["version", profile.version], ["endpoint", profile.endpoint],
+    ["kind", profile.kind], ["provider", providerOf(profile)], ["version", profile.version], ["endpoint", profile.endpoint],
     ["tags", valueOf(profile.tags)], ["type_tags", valueOf(profile.type_tags)], ["lifecycle", profile.lifecycle],
   ]), profile.input_schema && jsonDetails("input_schema", profile.input_schema));
+}
+
+function providerOf({ provider, provider_verified: verified }) {
+  return provider && (verified ? provider : `${provider} (claimed)`);
 }
 
 function valueOf(value) {
@@ -120,6 +124,7 @@ function jsonDetails(name, value) {
 function origin(profile) {
   const rows = [
     ["status", profile.status],
+    ["provider", providerOf(profile)],
     ["described", profile.enriched ? "by an LLM" : "by its owner"],
     ["encoder", profile.encoder],
     ["origin", profile.origin && h("code", {}, profile.origin)],

@@ -189,8 +189,8 @@ async function exposure(signal) {
 }
 
 function provider(one) {
-  const name = one.provider || "(not named)";
-  return h("tr", {}, h("th", { scope: "row", class: "label" }, one.provider ? h("a", { href: linkTo("registry", "", { q: one.provider }) }, name) : name),
+  const name = one.provider ? [h("a", { href: linkTo("registry", "", { q: one.provider }) }, one.provider), one.verified ? null : " (claimed)"] : "(not named)";
+  return h("tr", {}, h("th", { scope: "row", class: "label" }, name),
     h("td", {}, h("span", { class: "share" }, h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: "part retrieval", "--share": one.share })), percent(one.share, 1))),
     [one.shown, one.first, one.answers, one.candidates, one.registered].map((number) => h("td", {}, count(number))));
 }

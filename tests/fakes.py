@@ -172,21 +172,24 @@ class MemoryExposure:
         pass
 
     def exposure(self) -> Exposure:
-        answers, first, shown, candidates = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+        answers, first, shown, candidates = (Counter[tuple[str, bool]]() for _ in range(4))
         for _, shortlist in self._answers:
-            providers = [result.candidate.profile.provider for result in shortlist.ranked]
+            profiles = [result.candidate.profile for result in shortlist.ranked]
+            providers = [(profile.provider, profile.provider_verified) for profile in profiles]
             visible = providers[: shortlist.shown]
             candidates.update(providers)
             shown.update(visible)
             first.update(visible[:1])
             answers.update(set(visible))
-        names = sorted(candidates, key=lambda name: (-shown[name], name))
         times = [at for at, _ in self._answers]
         return Exposure(
             len(times),
             min(times, default=None),
             max(times, default=None),
-            [ProviderExposure(name, answers[name], first[name], shown[name], candidates[name]) for name in names],
+            [
+                ProviderExposure(one[0], answers[one], first[one], shown[one], candidates[one], verified=one[1])
+                for one in sorted(candidates, key=lambda one: (-shown[one], one))
+            ],
         )
 
 

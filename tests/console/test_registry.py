@@ -194,6 +194,12 @@ def test_a_wish_that_the_registry_does_not_know_is_refused_readably(console):
     expect(rows(page).first).to_be_visible()
 
 
+def shown_provider(one) -> str:
+    if not one["provider"]:
+        return "(not named)"
+    return one["provider"] if one["verified"] else f"{one['provider']} (claimed)"
+
+
 def test_exposure_shows_the_counts_of_each_provider(console, sample):
     for _ in range(3):
         answered(sample, "refund a card payment")
@@ -210,7 +216,7 @@ def test_exposure_shows_the_counts_of_each_provider(console, sample):
     assert len(lines) == len(exposure["providers"])
     for line, one in zip(lines[:5], exposure["providers"], strict=False):
         numbers = [one[name] for name in ("shown", "first", "answers", "candidates", "registered")]
-        expect(line.get_by_role("rowheader")).to_have_text(one["provider"] or "(not named)")
+        expect(line.get_by_role("rowheader")).to_have_text(shown_provider(one))
         expect(line.get_by_role("cell")).to_have_text([f"{100 * one['share']:.1f} %", *(f"{n:,}" for n in numbers)])
     page.get_by_role("link", name="Stripe", exact=True).click()
     expect(rows(page)).to_have_count(listed(sample, "q=Stripe")["total"])

@@ -19,14 +19,19 @@ AT = "2026-01-01T00:00:00+00:00"
 
 
 def answer(*providers: str, shown: int | None = None) -> Shortlist:
-    profiles = [a_profile(name=f"n{n}", provider=provider) for n, provider in enumerate(providers)]
+    """Of these providers; one that ends with a check mark is verified."""
+    given = [(provider.rstrip("✓"), provider.endswith("✓")) for provider in providers]
+    profiles = [
+        a_profile(name=f"n{n}", provider=name, verified=name if verified else "")
+        for n, (name, verified) in enumerate(given)
+    ]
     return a_shortlist(*profiles, shown=shown)
 
 
 answers = st.lists(
     st.builds(
         lambda providers, shown: answer(*providers, shown=min(shown, len(providers))),
-        st.lists(st.sampled_from(["", "Acme", "Bank", "Café"]), max_size=8),
+        st.lists(st.sampled_from(["", "Acme", "Acme✓", "Bank✓", "Café"]), max_size=8),
         st.integers(0, 8),
     ),
     max_size=8,
@@ -43,8 +48,16 @@ def test_an_answer_counts_the_shown_results_of_each_provider(exposure_log: Expos
     exposure_log.record(answer())
     assert exposure_log.exposure() == (
         3, AT, AT,
-        [("Acme", 1, 1, 2, 3), ("Bank", 2, 1, 2, 2), ("", 0, 0, 0, 1)],
+        [("Acme", 1, 1, 2, 3, False), ("Bank", 2, 1, 2, 2, False), ("", 0, 0, 0, 1, False)],
     )  # fmt: skip
+
+
+def test_a_claimed_provider_is_counted_apart_from_the_verified_one(exposure_log: ExposureLog):
+    exposure_log.record(answer("Acme", "Acme✓", "Acme✓", shown=2))
+    exposure_log.record(answer("Acme✓", '["Acme"]'))
+    assert exposure_log.exposure().providers == [
+        ("Acme", 2, 1, 2, 3, True), ("Acme", 1, 1, 1, 1, False), ('["Acme"]', 1, 0, 1, 1, False),
+    ]  # fmt: skip
 
 
 def test_only_the_latest_answers_are_stored(exposure_log: ExposureLog):

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from mats.adapters.sqlite.profiles import SqliteListing
 from mats.bootstrap.local import LocalSystem, local_system
-from mats.domain.assignment import Assigned
+from mats.domain.assignment import Assigned, pattern_id
 from mats.domain.capability import Id
 from mats.domain.errors import (
     CapabilityNotFound,
@@ -197,10 +197,29 @@ def test_exposure_counts_the_answers_recorded_so_far_by_provider(local, service)
     exposure = service.exposure()
     assert exposure["answers"] == 1
     assert exposure["since"] == exposure["until"]
-    assert exposure["providers"] == [
+    assert exposure["providers"] == [{**one, "verified": False} for one in (
         {"provider": "Acme", "answers": 1, "first": 1, "shown": 1, "candidates": 1, "share": 1.0, "registered": 2},
         {"provider": "Bank", "answers": 0, "first": 0, "shown": 0, "candidates": 1, "share": 0.0, "registered": 0},
-    ]
+    )]  # fmt: skip
+
+
+def test_a_claimed_provider_is_exposed_apart_from_the_verified_one(local, service):
+    local.stores.trust.put(pattern_id("com.acme"), Assigned(provider="Acme"))
+    local.stores.registry.put(
+        [
+            a_registration(namespace=namespace, provider="Acme")
+            for namespace in ("com.acme", "com.acme.pay", "evil.example")
+        ]
+    )
+    drain(local)
+    claimed = a_profile(namespace="evil.example", provider="Acme")
+    local.stores.exposure.record(a_shortlist(claimed, a_profile(verified="Acme")))
+    providers = service.exposure()["providers"]
+    assert {(one["provider"], one["verified"], one["registered"]) for one in providers} == {
+        ("Acme", True, 2), ("Acme", False, 1),
+    }  # fmt: skip
+    rows = service.page(ListQuery())["capabilities"]
+    assert {row["namespace"] for row in rows if row["provider_verified"]} == {"com.acme", "com.acme.pay"}
 
 
 def test_a_refresh_stores_recorded_answers(local, service):

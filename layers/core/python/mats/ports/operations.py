@@ -51,6 +51,8 @@ class ProviderExposure(NamedTuple):
     """Answers that showed one of them at rank 1."""
     shown: int
     candidates: int
+    verified: bool = False
+    """Whether operators verified the provider; a claimed one is counted apart."""
 
 
 class Exposure(NamedTuple):
@@ -60,7 +62,7 @@ class Exposure(NamedTuple):
     since: str | None
     until: str | None
     providers: Sequence[ProviderExposure]
-    """Most shown first; ties by name."""
+    """Most shown first; ties by name, then a claimed one before a verified one."""
 
 
 class ExposureLog(Protocol):

@@ -14,10 +14,12 @@ LATEST = 1_000
 """Number of stored answers; older ones are deleted with every flush."""
 
 _BY_PROVIDER = """
-SELECT entry.value, count(DISTINCT iif(entry.key < shown, answer, NULL)), sum(entry.key = 0 AND shown > 0),
-       sum(entry.key < shown) AS times, count(*)
-FROM answers, json_each(answers.providers) AS entry GROUP BY 1 ORDER BY times DESC, 1
+SELECT iif(entry.type = 'array', json_extract(entry.value, '$[0]'), entry.value),
+       count(DISTINCT iif(entry.key < shown, answer, NULL)), sum(entry.key = 0 AND shown > 0),
+       sum(entry.key < shown) AS times, count(*), entry.type = 'array' AS verified
+FROM answers, json_each(answers.providers) AS entry GROUP BY 1, verified ORDER BY times DESC, 1, verified
 """
+"""A verified provider is stored as a list with its name, a claimed one as the name alone."""
 
 
 class SqliteExposure:
@@ -35,7 +37,8 @@ class SqliteExposure:
 
     def record(self, shortlist: Shortlist) -> None:
         at = datetime.fromisoformat(self._clock.now()).isoformat(timespec="seconds")
-        providers = [result.candidate.profile.provider for result in shortlist.ranked]
+        profiles = [result.candidate.profile for result in shortlist.ranked]
+        providers = [[each.provider] if each.provider_verified else each.provider for each in profiles]
         self._pending.append((at, min(shortlist.shown, len(providers)), json.dumps(providers, ensure_ascii=False)))
 
     def flush(self) -> None:
@@ -57,4 +60,5 @@ class SqliteExposure:
         with self._watch.reading() as connection:
             count, since, until = connection.execute("SELECT count(*), min(at), max(at) FROM answers").fetchone()
             rows = connection.execute(_BY_PROVIDER).fetchall()
-        return Exposure(count, since, until, [ProviderExposure(*row) for row in rows])
+        providers = [ProviderExposure(*row)._replace(verified=bool(row[-1])) for row in rows]
+        return Exposure(count, since, until, providers)

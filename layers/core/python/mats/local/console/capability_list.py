@@ -31,7 +31,8 @@ class Snapshot:
         self.rows, self.findable = rows, findable
         self.kinds = {kind: kinds[kind] for kind in Kind}
         self.shows = {show: sum(map(matches, rows)) for show, matches in FILTERS.items()}
-        self.providers: Mapping[str, int] = Counter(row.provider for row in rows)
+        self.providers: Mapping[tuple[str, bool], int] = Counter((row.provider, row.provider_verified) for row in rows)
+        """Capabilities by provider and whether it is verified."""
 
     def page(self, query: ListQuery) -> dict[str, Any]:
         """The JSON of a page of the rows that match a query; `following` is the id after which the next one begins."""

@@ -24,6 +24,7 @@ class ListRow:
     kind: Kind | None
     summary: str = ""
     provider: str = ""
+    provider_verified: bool = False
     status: str = WAITING
     error: str = ""
     lifecycle: str = Lifecycle.ACTIVE
@@ -54,6 +55,7 @@ def list_row(profile: Profile, *, indexed: bool) -> ListRow:
         kind=profile.kind,
         summary=clip(profile.enrichment.summary or description, _MAX_SUMMARY),
         provider=profile.provider,
+        provider_verified=profile.provider_verified,
         status=profile.status,
         error=clip(profile.error, _MAX_ERROR),
         lifecycle=profile.lifecycle,

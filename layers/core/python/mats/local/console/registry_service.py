@@ -44,7 +44,7 @@ class RegistryService:
             "kinds": snapshot.kinds,
             "shows": snapshot.shows,
             "changes": {"waiting": depth.waiting, "given_up": depth.dead},
-            "providers": sum(1 for provider in snapshot.providers if provider),
+            "providers": sum(1 for provider, _ in snapshot.providers if provider),
             "encoder": models.encoder.name if models.encoder else f"none: {models.without_encoder}",
             "writer": models.writer.name if models.writer else None,
         }
@@ -75,7 +75,7 @@ class RegistryService:
             {
                 **one._asdict(),
                 "share": round(one.shown / shown, 4) if shown else 0.0,
-                "registered": registered.get(one.provider, 0),
+                "registered": registered.get((one.provider, one.verified), 0),
             }
             for one in exposure.providers
         ]
