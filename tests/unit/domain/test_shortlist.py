@@ -185,3 +185,38 @@ def test_the_score_is_the_weighted_mean_of_the_signals_that_are_there(llm, bm25,
         [candidate], scores, "pay" if tags else None, Scoring(scale=SCALE, weights=PAPER_WEIGHTS, trust=PAPER_TRUST)
     )
     assert result.score == pytest.approx(expected)
+
+
+def of_provider(namespace: str, provider: str, *, verified: str = "", trust: int | None = None) -> Candidate:
+    profile = a_profile(namespace=namespace, name="refund", provider=provider, verified=verified, trust=trust)
+    return Candidate(profile=profile, bm25=None, cosine=None)
+
+
+def test_who_claims_a_verified_provider_stands_directly_below_it_and_is_flagged():
+    stripe, mcp = (of_provider(place, "", verified="Stripe") for place in ("com.stripe", "com.stripe.mcp"))
+    evil = of_provider("evil.example", "Strіpe, Inc.", trust=100)
+    honest, last = of_provider("com.square", "Square"), of_provider("com.last", "")
+    scored = (evil, 1), (honest, 0.9), (stripe, 0.8), (mcp, 0.5), (last, 0)
+    scores = {candidate.profile.id: score for candidate, score in scored}
+    results = ranked([evil, stripe, honest, mcp, last], scores)
+    assert ids(results) == [each.profile.id for each in (honest, stripe, mcp, evil, last)]
+    claim = "claims the provider Stripe, which is verified for the namespace com.stripe"
+    assert [result.suspicious for result in results] == [(), (), (), (claim,), ()]
+
+
+@given(
+    st.lists(
+        st.builds(of_provider, st.sampled_from(["a", "b", "c", "d", "e"]), st.sampled_from(["Stripe", "Acme", ""]),
+                  verified=st.sampled_from(["Stripe", "Acme", ""]), trust=st.sampled_from([None, 0, 100])),
+        unique_by=lambda candidate: candidate.profile.id, max_size=5,
+    ),
+    st.dictionaries(st.integers(0, 4), st.sampled_from([0.0, 0.5, 1.0])),
+)  # fmt: skip
+def test_no_claimed_provider_ever_stands_above_the_verified_one(some: list[Candidate], scores):
+    results = ranked(some, scores_of(some, scores))
+    for place, result in enumerate(results):
+        one = result.candidate.profile
+        below = [each.candidate.profile for each in results[place + 1 :]]
+        assert one.provider_verified or not [
+            each for each in below if each.provider_verified and each.provider == one.provider
+        ]

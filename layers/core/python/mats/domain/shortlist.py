@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mats.domain.capability import Id, Lifecycle
+from mats.domain.claims import claim_reason, claims
 from mats.domain.copies import copies
 from mats.domain.explain import MatchedWords
+from mats.domain.order import place_below
 from mats.domain.profile import Profile
 from mats.domain.query import Query
 from mats.domain.ranking import Signal, Verdict, blend, fallback_weights, intent, shares
@@ -13,7 +15,6 @@ from mats.domain.scoring import Scoring
 from mats.domain.trace import Trace
 
 _MOST_ALTERNATES = 10
-_NONE: frozenset[Id] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +92,8 @@ def rank(
 
     Ties: active before deprecated, then by id. Candidates that a truncated reply of the reranker did not score follow
     those that it did: scores with and without its signal cannot be compared. A deprecated candidate never comes before
-    its active near-duplicates, nor a copy before its original.
+    its active near-duplicates, nor a copy before its original, nor one that claims a provider before those for which
+    operators have verified it.
 
     `scores` in [0, 1] and the `inferred` capability type are the reranker's. Without scores, `retrieval` takes the
     weight of `llm`. Each candidate has an id of its own.
@@ -100,16 +102,18 @@ def rank(
         scoring = replace(scoring, weights=fallback_weights(scoring.weights))
     prior = scoring.trust.prior_among(candidate.profile.trust for candidate in candidates)
     copied = copies([candidate.profile for candidate in candidates if candidate.near], prior=scoring.trust.prior)
+    claimed = claims(candidate.profile for candidate in candidates)
     results: list[Result] = []
     for candidate in candidates:
         id = candidate.profile.id
         result = _result(candidate, scores.get(id), inferred, scoring, prior)
         reasons = [f"has the description of {original}, nearly word for word" for original in copied.get(id, ())[:1]]
+        reasons += [claim_reason(verified) for verified in claimed.get(id, ())[:1]]
         results.append(replace(result, suspicious=(*result.suspicious, *reasons)))
-    ranked = sorted(results, key=_sort_key)
-    if not any(candidate.near for candidate in candidates):
-        return tuple(ranked)
-    return _with_alternates(_after_twins(ranked, copied))
+    ranked = {result.candidate.profile.id: result for result in sorted(results, key=_sort_key)}
+    verified = {id: [profile.id for profile in profiles] for id, profiles in claimed.items()}
+    twins = _predecessors([candidate for candidate in candidates if candidate.near], copied)
+    return _with_alternates([ranked[id] for id in place_below(list(ranked), verified, twins)])
 
 
 def _sort_key(result: Result) -> tuple[bool, float, bool, Id]:
@@ -117,22 +121,8 @@ def _sort_key(result: Result) -> tuple[bool, float, bool, Id]:
     return Signal.LLM not in result.signals, -result.score, profile.lifecycle is Lifecycle.DEPRECATED, profile.id
 
 
-def _after_twins(ranked: Sequence[Result], originals: Mapping[Id, Sequence[Id]]) -> list[Result]:
-    """The same order, but a copy after its originals, and a deprecated result after its active near-duplicates.
-
-    Each comes directly after the last of those that would otherwise follow it.
-    """
-    before = _predecessors([result.candidate for result in ranked if result.candidate.near], originals)
-    waiting = {result.candidate.profile.id: result for result in ranked}
-    ordered: list[Result] = []
-    while waiting:
-        following = next(id for id in waiting if before.get(id, _NONE).isdisjoint(waiting))
-        ordered.append(waiting.pop(following))
-    return ordered
-
-
 def _predecessors(candidates: Sequence[Candidate], originals: Mapping[Id, Sequence[Id]]) -> dict[Id, frozenset[Id]]:
-    """The ids that have to come before each candidate with near-duplicates; never in a circle.
+    """The ids that each candidate with near-duplicates stands below; never in a circle.
 
     An active one comes after active originals only. Twins of unknown origin, each a copy of the other, keep their
     order.
