@@ -46,6 +46,7 @@ class DiscoveryApi(Construct):
         settings = replace(
             common(context, models),
             log_queries=context.log_queries,
+            weights=context.weights,
             trust_rule=context.trust_rule,
             trust_prior=context.trust_prior,
             switches_table=tables.switches.table_name,

@@ -26,6 +26,12 @@ def _key(default: Any, meaning: str, *, choices: tuple[str, ...] = (), replaces:
     return field(default=default, metadata={"meaning": meaning, "choices": choices, "replaces": replaces})
 
 
+def _of_setting(name: str) -> Any:
+    """A key with the default, meaning and choices of the setting of this name."""
+    setting = next(each for each in fields(Settings) if each.name == name)
+    return _key(setting.default, setting.metadata["help"], choices=setting.metadata["choices"])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """The chosen options. In the keys of `capacity`, 0 and an empty text stand for the default of `size`.
@@ -130,26 +136,16 @@ class Context:
     log_retention_days: int = _key(
         90, "days that logs of functions, API and network are kept; one of CloudWatch's choices"
     )
-    log_queries: str = _key(
-        "text",
-        "how the decision log holds a query: as its `text` or as a `hash`",
-        choices=("text", "hash"),
-    )
-    trust_rule: str = _key(
-        Settings().trust_rule,
-        "how trust counts in the score: `proportional` to relevance, or `additive` as in the paper",
-        choices=("proportional", "additive"),
-    )
-    trust_prior: str = _key(
-        Settings().trust_prior,
-        "trust of an unrated capability beside a rated one, 0 to 100; `none`: its trust is left out, as in the paper",
-    )
+    log_queries: str = _of_setting("log_queries")
+    weights: str = _of_setting("weights")
+    trust_rule: str = _of_setting("trust_rule")
+    trust_prior: str = _of_setting("trust_prior")
     kms_key_arn: str = _key(
         "",
         "KMS key of your own for tables, index, logs and environment variables; empty: keys that AWS owns or manages",
         replaces="the OpenSearch domain, whose index is made again from Profiles",
     )
-    versions_days: int = _key(90, "days that a superseded version of a profile is kept; 0: for ever")
+    versions_days: int = _of_setting("versions_days")
     rerank_model: str = _key(Settings().rerank_model, "Bedrock model that reranks candidates, or `none`")
     writer_model: str = _key(Settings().writer_model, "Bedrock model that describes registrations, or `none`")
     inference_profile: str = _key(

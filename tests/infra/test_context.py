@@ -103,6 +103,7 @@ def test_keys_of_the_cdk_are_passed_over():
         ({"throttle_rate": -1}, "from 1 to 10000"),
         ({"log_retention_days": 91}, "must be one of"),
         ({"log_queries": "never"}, "text or hash"),
+        ({"weights": "mine"}, "paper or with-retrieval"),
         ({"trust_rule": "blind"}, "proportional or additive"),
         ({"trust_prior": "101"}, "from 0 to 100, or none"),
         ({"kms_key_arn": "alias/mats"}, "ARN of a KMS key"),

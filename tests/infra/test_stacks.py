@@ -46,6 +46,7 @@ BIGGER = {
     "throttle_rate": "1000",
     "log_retention_days": "365",
     "log_queries": "hash",
+    "weights": "with-retrieval",
     "trust_rule": "additive",
     "trust_prior": "none",
     "alarm_topic_arn": "arn:aws:sns:eu-west-1:123456789012:on-call",

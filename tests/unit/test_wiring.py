@@ -2,6 +2,7 @@
 
 import json
 import socket
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,10 +19,12 @@ from mats.bootstrap.cloud import CloudStores, cloud_system
 from mats.bootstrap.local import LocalStores, local_system
 from mats.domain.errors import NotPermitted
 from mats.domain.profile import Profile, Refusal, Status
+from mats.domain.ranking import WEIGHT_SETS
+from mats.domain.scoring import PAPER_TRUST, TrustRule
 from mats.domain.trace import CalibrationSource
 from mats.edge.api_gateway import parse_request
 from mats.edge.caller import local_caller
-from mats.settings import Settings, SettingsInvalid
+from mats.settings import WEIGHTS, Settings, SettingsInvalid
 from tests.fakes import FakeEncoder, MemoryModelSwitch
 from tests.servers.tables import credentials
 
@@ -192,3 +195,23 @@ def test_an_answer_names_the_constants_of_another_encoder(offline):
     assert bootstrap.open_system(in_aws()).discover.calibration == CalibrationSource(
         name="opensearch-1/none", fitted=True
     )
+
+
+def test_every_set_of_weights_can_be_chosen(tmp_path: Path):
+    assert set(WEIGHT_SETS) == set(WEIGHTS)
+    for name, weights in WEIGHT_SETS.items():
+        with closing(local_system(Settings(home=tmp_path / name, encoder="none", weights=name))) as system:
+            assert system.discover.scoring.weights == weights
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        ({}, TrustRule(prior=50, proportional=True)),
+        ({"trust_prior": "none", "trust_rule": "additive"}, PAPER_TRUST),
+        ({"trust_prior": "0"}, TrustRule(prior=0, proportional=True)),
+    ],
+)
+def test_rule_for_trust_is_that_of_the_settings(tmp_path: Path, given: dict[str, str], rule: TrustRule):
+    with closing(local_system(Settings(home=tmp_path, encoder="none", **given))) as system:
+        assert system.discover.scoring.trust == rule

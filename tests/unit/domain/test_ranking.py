@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mats.domain.capability import Id, Kind
 from mats.domain.ranking import (
     PAPER_WEIGHTS,
+    WITH_RETRIEVAL,
     Scale,
     Signal,
     Thresholds,
@@ -138,6 +139,7 @@ def test_nothing_measured_shares_nothing_and_blends_to_zero():
 
 def test_retrieval_takes_over_the_whole_weight_of_a_missing_model():
     assert fallback_weights(PAPER_WEIGHTS) == {RETRIEVAL: 0.50, BM25: 0.05, QUALITY: 0.30, INTENT: 0.15}
+    assert fallback_weights(WITH_RETRIEVAL) == {RETRIEVAL: 0.70, QUALITY: 0.30, INTENT: 0.15}
 
 
 @given(weights_of_all)

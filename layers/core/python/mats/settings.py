@@ -11,6 +11,8 @@ DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 """Its weights come with the installation; the calibration is fitted to it."""
 MAX_K = 25
 """The most candidates of one rerank call."""
+WEIGHTS = ("paper", "with-retrieval")
+"""The sets of weights of the signals."""
 TITAN = "amazon.titan-embed-text-v2"
 """Prefix of the id of the one encoder on Bedrock."""
 
@@ -59,6 +61,12 @@ class Settings:
     )
     query_prefix: str = _setting("MATS_QUERY_PREFIX", "", "prefix of queries that the encoder expects, such as BGE's")
     k: int = _setting("MATS_K", 15, "candidates per query, 1 to 25")
+    weights: str = _setting(
+        "MATS_WEIGHTS",
+        "paper",
+        "weights of the signals: `paper`, or `with-retrieval`: the first stage's score counts beside the reranker's",
+        choices=WEIGHTS,
+    )
     trust_rule: str = _setting(
         "MATS_TRUST_RULE",
         "proportional",

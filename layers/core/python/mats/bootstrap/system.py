@@ -18,7 +18,7 @@ from mats.bootstrap.models import BUDGETS, ConfiguredModels
 from mats.bootstrap.stores import Stores
 from mats.domain.capability import Id
 from mats.domain.errors import CapabilityError, DependencyFailed, ModelRefused
-from mats.domain.ranking import PAPER_WEIGHTS, VerdictThresholds
+from mats.domain.ranking import WEIGHT_SETS, VerdictThresholds
 from mats.domain.scoring import Scoring, TrustRule
 from mats.edge.app import Application, ignore_metrics
 from mats.edge.metrics import report_refusals
@@ -85,7 +85,7 @@ class System(Generic[S_co]):
                 models=DaemonThreads(_STAGE_THREADS, "model"),
                 budgets=BUDGETS,
             ),
-            scoring=Scoring(scale=calibration.scale, weights=PAPER_WEIGHTS, trust=trust),
+            scoring=Scoring(scale=calibration.scale, weights=WEIGHT_SETS[self.settings.weights], trust=trust),
             thresholds=VerdictThresholds(
                 reranked=RERANKED,
                 hybrid=calibration.thresholds,

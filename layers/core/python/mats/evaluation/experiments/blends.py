@@ -1,8 +1,8 @@
 """Blends of a reranker's scores with the retrieval score, against judges of known error.
 
-No model is called: scores are derived from the labels plus noise, so that the error of a judge can be chosen. The
-constants give a judge without noise what a strong model showed on 99 queries: it prefers the gold as often, and noise
-and a share of `retrieval` cost it as much.
+No model is called: scores are derived from the labels plus noise, so that the error of a judge can be chosen. Without
+noise, the judge prefers the gold as often as a strong model did in 99 queries. Which wrong candidate it prefers
+otherwise is an assumption, and a comparison of blends within 2 points depends on it.
 """
 
 import random
