@@ -165,8 +165,8 @@ destroy: setup $(INFRA) ## Take the system down; the tables and what is in them 
 	@echo "deletion, and everything else can be made again from them. docs/runbook.md says how to delete them, too."
 	@$(CDK) destroy $(NAME) --exclusively $(CHOSEN)
 
-clean: ## Remove the virtual environment and the local registry
-	rm -rf .venv .mats
+clean: ## Remove the virtual environment; your registry stays (.mats)
+	rm -rf .venv
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14

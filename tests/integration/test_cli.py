@@ -110,6 +110,7 @@ def test_a_huge_line_is_rejected_and_the_next_is_taken(mats):
 
 
 def test_what_is_not_there_is_one_line_and_exit_code_1(mats):
+    mats("add", "-", stdin=rows(tool("a")))
     for command in (["show", "com.acme/none"], ["remove", "com.acme/none"], ["trust", "com.acme/none", "5"]):
         ran = mats(*command)
         assert ran.code == 1

@@ -33,6 +33,7 @@ def test_a_capability_is_added_and_found_by_separate_processes(mats: Mats):
     ids=lambda arguments: arguments[0],
 )
 def test_a_command_of_every_group_runs_in_its_own_process(mats: Mats, arguments: list[str]):
+    mats("import", str(ROOT / "examples/formats/skills"))
     ran = mats.process(*arguments)
     assert (ran.code, ran.err) == (0, ""), ran
     assert ran.out

@@ -138,7 +138,7 @@ def test_file_damaged_in_the_middle_is_reported(mats: Mats):
 
 
 def test_another_versions_file_is_refused_untouched(mats: Mats):
-    mats("stats")
+    mats("import", "-", stdin=registrations(1))
     connection = sqlite3.connect(mats.home / "mats.db")
     connection.execute("PRAGMA user_version = 999")
     connection.close()

@@ -39,10 +39,11 @@ __all__ = [
 AnySystem: TypeAlias = System[Stores]
 
 
-def open_system(settings: Settings) -> AnySystem:
-    """The system in AWS if the settings name the endpoint of its index, else the local one.
+def open_system(settings: Settings, *, create: bool = True) -> AnySystem:
+    """The system in AWS if the settings name the endpoint of its index, else the local one, as `local_system` opens it.
 
     Raises:
+        RegistryNotFound: there is no local registry, and `create` is false.
         StorageUnusable: the local registry cannot be opened; the message says what to do.
         NotPermitted: AWS's own settings cannot be used.
     """
@@ -52,7 +53,7 @@ def open_system(settings: Settings) -> AnySystem:
         return cloud_system(settings)
     from mats.bootstrap.local import local_system  # noqa: PLC0415 - sqlite3, which the functions in AWS do not need
 
-    return local_system(settings)
+    return local_system(settings, create=create)
 
 
 def change_processor(settings: Settings) -> "ChangeProcessor":

@@ -9,29 +9,37 @@ from mats.adapters.clock import SystemClock, fresh_id
 from mats.adapters.retention import FOR_EVER, Retention
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.exposure import SqliteExposure
+from mats.adapters.sqlite.home import open_private
 from mats.adapters.sqlite.profiles import SqliteListing, SqliteProfiles
 from mats.adapters.sqlite.queue import SqliteQueue
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
 from mats.bootstrap.models import ConfiguredModels, configured_models
 from mats.bootstrap.stores import Stores
 from mats.bootstrap.system import System
+from mats.domain.errors import RegistryNotFound
 from mats.domain.profile import Profile
 from mats.ports import CandidateIndex, Encoder, Generations, Writer
 from mats.settings import Settings, SettingsInvalid
 
+__all__ = ["DATABASE", "LocalStores", "LocalSystem", "as_local", "is_missing", "local_system", "open_private"]
+
 DATABASE = "mats.db"
 
 
-def local_system(settings: Settings, *, encoder: Encoder | None = None, writer: Writer | None = None) -> "LocalSystem":
-    """The system over the folder of these settings, which is created if it is missing.
+def local_system(
+    settings: Settings, *, encoder: Encoder | None = None, writer: Writer | None = None, create: bool = True
+) -> "LocalSystem":
+    """The system over the folder of these settings.
 
     Args:
         settings: They name the folder.
         encoder: Replaces the one that the settings name.
         writer: Replaces the one that the settings name.
+        create: Make a registry where there is none.
 
     Raises:
         StorageUnusable: the message says what to do.
+        RegistryNotFound: there is none, and `create` is false.
         SettingsInvalid: the settings name a system in AWS.
     """
     if settings.in_aws:
@@ -39,10 +47,18 @@ def local_system(settings: Settings, *, encoder: Encoder | None = None, writer: 
             "this command works on a local registry only: unset MATS_INDEX_ENDPOINT (reconcile, reindex and backfill "
             "work in AWS; owners and operators write to the tables themselves)"
         )
+    if not create and is_missing(settings):
+        raise RegistryNotFound(settings.home)
     models = configured_models(settings, encoder=encoder, writer=writer)
     return System(
         settings, models, LocalStores(Database(settings.home / DATABASE), models, Retention(settings.versions_days))
     )
+
+
+def is_missing(settings: Settings) -> bool:
+    """Whether there is no local registry, nor anything in its place."""
+    home = settings.home
+    return not os.path.exists(home / DATABASE) and (home.is_dir() or not os.path.lexists(home))  # noqa: PTH110
 
 
 class LocalStores:

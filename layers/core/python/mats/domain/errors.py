@@ -7,6 +7,7 @@ CapabilityError
 │   └── RequestInvalid       by the caller
 ├── PreconditionFailed       by the caller: the version it read has changed
 ├── CapabilityNotFound       by the caller: no such capability, or not visible to this caller
+├── RegistryNotFound         by the operator: there is no local registry where one is looked for
 ├── ReplyUnusable            by a model; the pipeline continues without that reply
 └── DependencyFailed         by a dependency; retry
     ├── OutOfTime            the dependency did not answer within its budget
@@ -70,6 +71,13 @@ class CapabilityNotFound(CapabilityError):
     def __init__(self, id: str) -> None:
         super().__init__(f"no capability {id!r}")
         self.id = id
+
+
+class RegistryNotFound(CapabilityError):
+    """There is no local registry in the folder, and the operation makes none."""
+
+    def __init__(self, home: object) -> None:
+        super().__init__(f"no registry at {home}: `mats serve --sample` or `mats import` makes one")
 
 
 class ReplyUnusable(CapabilityError):

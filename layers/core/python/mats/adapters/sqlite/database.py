@@ -1,32 +1,24 @@
 """One SQLite file in WAL mode: connections, transactions, migration, and errors with a remedy."""
 
+import logging
 import queue
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
 
+from mats.adapters.sqlite import home
+from mats.adapters.sqlite.migrations import SCHEMA_VERSION, migrate, transaction
 from mats.domain.errors import DependencyFailed, StorageUnusable
 
 _BUSY_MS = 10_000
 _PAUSE_S = 0.01
 _CACHE_KIB = 4_096
-SCHEMA_VERSION = 5
-"""Of schema.sql, stored in the file as its `user_version`."""
-_MIGRATIONS = {
-    3: "ALTER TABLE profile_versions ADD COLUMN expires_at INTEGER;",
-    4: "ALTER TABLE profiles ADD COLUMN expires_at INTEGER;",
-    5: "ALTER TABLE trust ADD COLUMN provider TEXT NOT NULL DEFAULT '';"
-    "CREATE TABLE assigned (id TEXT PRIMARY KEY, trust INTEGER, provider TEXT NOT NULL DEFAULT '');"
-    "INSERT INTO assigned SELECT id, trust, provider FROM trust;"
-    "DROP TABLE trust; ALTER TABLE assigned RENAME TO trust;",  # trust may be NULL
-}
-"""What leads to a version, which a new file has from the start. Each begins by adding a column, and so fails where
-another process has migrated the file in the meantime."""
+
+LOGGER = logging.getLogger("mats")
 
 
 class Readable(Protocol):
@@ -59,28 +51,24 @@ class Database(Readable):
         self._opened: list[sqlite3.Connection] = []
         self._idle: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
         with self.error_translation():
-            path.parent.mkdir(parents=True, exist_ok=True)
-        with self.reading() as connection:
-            self._prepare(connection)
+            home.prepare(path)
+            self._lock = home.lock(path)
+        try:
+            with self.reading() as connection:
+                self._prepare(connection)
+        except BaseException:
+            self.close()
+            raise
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-        if version < SCHEMA_VERSION:
-            schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
-            columns = "\n".join(each for since, each in _MIGRATIONS.items() if 0 < version < since)
-            script = f"BEGIN IMMEDIATE;\n{columns}\n{schema}\nPRAGMA user_version = {SCHEMA_VERSION};\nCOMMIT;"
-            try:
-                connection.executescript(script)
-            except sqlite3.OperationalError:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                if int(connection.execute("PRAGMA user_version").fetchone()[0]) != SCHEMA_VERSION:
-                    raise  # else another process has migrated the file in the meantime
-        elif version > SCHEMA_VERSION:
+        version = migrate(connection)
+        if version > SCHEMA_VERSION:
             raise StorageUnusable(
-                f"{self.path} was written by another version of mats (schema {version}, this one has "
-                f"{SCHEMA_VERSION}); install that version, or move the file away and import again"
+                f"{self.path} was written by another version of mats (schema {version}, this one reads up to "
+                f"{SCHEMA_VERSION}); install that version or a newer one"
             )
+        if 0 < version < SCHEMA_VERSION:
+            LOGGER.warning("%s was migrated from schema %s to %s", self.path, version, SCHEMA_VERSION)
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -141,6 +129,8 @@ class Database(Readable):
         while self._opened:
             self._opened.pop().close()
         self._idle = queue.LifoQueue()
+        if self._lock:
+            self._lock.close()
 
     @contextmanager
     def error_translation(self) -> Iterator[None]:
@@ -149,6 +139,8 @@ class Database(Readable):
             yield
         except sqlite3.Error as error:
             raise self._translate(error) from error
+        except home.HomeInUse as error:
+            raise DependencyFailed(f"{self.path.parent} is being restored by another process; try again") from error
         except OSError as error:
             raise StorageUnusable(f"{self.path.parent} cannot be used: {error.strerror or error}") from error
 
@@ -160,7 +152,8 @@ class Database(Readable):
                 return DependencyFailed(f"{where} is held by another process; try again")
             case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
                 return StorageUnusable(
-                    f"{where} is damaged or not a mats registry; restore a copy, or move it away and import again"
+                    f"{where} is damaged or not a mats registry; restore a copy with `mats restore FILE --force`, or "
+                    "move it away and import again"
                 )
             case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
                 return StorageUnusable(f"{where} is read-only; make it writable or choose another MATS_HOME")
@@ -215,19 +208,6 @@ def _use_wal(connection: sqlite3.Connection) -> None:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
             time.sleep(_PAUSE_S)
-
-
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Commit the block's writes, or roll back if it raises."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
 
 
 class Watch(Readable):

@@ -35,7 +35,7 @@ def enrich(
 
     Calls no model for the others, so you can interrupt it and run it again.
     """
-    local = local_system(context.obj)
+    local = local_system(context.obj, create=False)
     if local.models.writer is None:
         raise DependencyFailed(NO_WRITER)
     wanted = list(map(Id, ids or ()))

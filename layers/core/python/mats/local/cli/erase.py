@@ -40,7 +40,7 @@ def erase(
 
     What was erased does not come back with a late event. The owner may register it again.
     """
-    system = open_system(context.obj)
+    system = open_system(context.obj, create=False)
     erasing, key = erase_of(system), Id(id)
     traces = erasing.traces(key)
     if traces.is_gone:

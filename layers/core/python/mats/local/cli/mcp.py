@@ -22,7 +22,7 @@ from mats.edge.mcp.tools import McpSession
 def mcp(context: typer.Context) -> None:
     """Serve the local registry to the MCP client that started this: messages on stdin and stdout, one per line."""
     with suppress(KeyboardInterrupt):
-        local = local_system(context.obj)
+        local = local_system(context.obj, create=False)
         caller = local_caller(local.settings)
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(log.LineFormatter())

@@ -20,7 +20,7 @@ After = Annotated[str, typer.Option(metavar="ID", help="Continue after this id, 
 
 def reconcile(context: typer.Context, after: After = "", as_json: AsJson = False) -> None:
     """Compare registry, profiles and index, and repair differences. Safe at any time."""
-    system = open_system(context.obj)
+    system = open_system(context.obj, create=False)
     outcomes: Counter[str] = Counter()
     if local := as_local(system):
         outcomes["redriven"] = local.stores.queue.redrive()
@@ -54,7 +54,7 @@ def reindex(
     """
     if rollback and retire:
         raise typer.BadParameter("--rollback and --retire exclude each other")
-    system = open_system(context.obj)
+    system = open_system(context.obj, create=False)
     generations = system.stores.generations
     if rollback:
         summary: dict[str, Any] = {"index": generations.roll_back().name}
@@ -86,7 +86,7 @@ def backfill(
 
     Calls no model for the others, so you can interrupt it and run it again.
     """
-    system = open_system(context.obj)
+    system = open_system(context.obj, create=False)
     outcomes: Counter[str] = Counter()
     ids = _ids_after(after, system.stores.registry.ids())
     with _pages("Renewing", ids) as advance:

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
 
-from mats.domain.errors import CapabilityError, CapabilityNotFound, Invalid
+from mats.domain.errors import CapabilityError, CapabilityNotFound, Invalid, RegistryNotFound
 from mats.domain.fence import escape_hidden, spell_out
 from mats.settings import SettingsInvalid
 
@@ -156,4 +156,5 @@ class ExitCodes(TyperGroup):
 def _exit_code(error: Exception) -> Exit:
     if isinstance(error, SettingsInvalid):
         return Exit.USAGE
-    return Exit.REFUSED if isinstance(error, Invalid | CapabilityNotFound) else Exit.UNAVAILABLE
+    is_refusal = isinstance(error, Invalid | CapabilityNotFound | RegistryNotFound)
+    return Exit.REFUSED if is_refusal else Exit.UNAVAILABLE

@@ -39,7 +39,7 @@ def preview(
     Shows the profile it would get; its place in the answers to queries, which are its own examples or derived from its
     text; the capabilities that outrank it and why; near-duplicates; and advice. The reranker is not called.
     """
-    local = local_system(context.obj)
+    local = local_system(context.obj, create=False)
     registration = _choose(_registrations(item, namespace, local), name)
     report = preview_over(local)(registration, local.settings.audiences)
     if as_json:

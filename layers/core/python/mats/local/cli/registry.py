@@ -94,7 +94,7 @@ def index(local: LocalSystem) -> int:
 
 def remove(context: typer.Context, id: CapabilityId, as_json: AsJson = False) -> None:
     """Remove a capability from the registry and the index. Its versions remain."""
-    local = local_system(context.obj)
+    local = local_system(context.obj, create=False)
     if not local.stores.registry.remove(Id(id)):
         raise CapabilityNotFound(id)
     settle(local, Id(id))
@@ -103,7 +103,7 @@ def remove(context: typer.Context, id: CapabilityId, as_json: AsJson = False) ->
 
 def show(context: typer.Context, id: CapabilityId, as_json: AsJson = False) -> None:
     """Show a capability: its registration, its profile and its earlier versions."""
-    stores, key = local_system(context.obj).stores, Id(id)
+    stores, key = local_system(context.obj, create=False).stores, Id(id)
     item, stored = stores.registry.get([key]).get(key), stores.profiles.get([key]).get(key)
     if item is None and stored is None:
         raise CapabilityNotFound(id)
@@ -155,7 +155,7 @@ def _facts_of(shown: dict[str, Any]) -> Iterator[tuple[str, object]]:
 
 def stats(context: typer.Context, as_json: AsJson = False) -> None:
     """Count registrations, profiles, waiting changes and vectors."""
-    totals = counts(local_system(context.obj))
+    totals = counts(local_system(context.obj, create=False))
     if as_json:
         print_json(totals)
     else:

@@ -41,7 +41,7 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Run a logged query again and compare the rankings."""
-    local = local_system(context.obj)
+    local = local_system(context.obj, create=False)
     record = decision(query_id, [log] if log else sorted(local.settings.home.glob("mats.log*")))
     shortlist = local.discover(logged_query(record), record.get("audiences", ()), logged_scope(record))
     moved = moves(record, shortlist)

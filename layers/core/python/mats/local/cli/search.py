@@ -59,8 +59,8 @@ def search(
         "explain": explain, "limit": limit, "min_relevance": _relevance(min_relevance),
         "format": format, "token_budget": token_budget,
     }  # fmt: skip
-    local = local_system(context.obj)
     parsed = DiscoverRequest.parse(request)
+    local = local_system(context.obj, create=False)
     answer = json.loads(to_json(search_answer(local.application, local_caller(local.settings), parsed)))
     if as_json:
         print_json(answer)

@@ -6,13 +6,14 @@ import logging.handlers
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 from rich.text import Text
 
-from mats.bootstrap.local import LocalSystem, local_system
+from mats.bootstrap.local import LocalSystem, local_system, open_private
 from mats.domain.assignment import Assigned
 from mats.domain.capability import Id
 from mats.domain.errors import StorageUnusable
@@ -123,9 +124,17 @@ def _load_sample(local: LocalSystem) -> None:
         drain(local, advance)
 
 
+class PrivateLog(logging.handlers.RotatingFileHandler):
+    """A log that nobody but its owner may read; queries are in it."""
+
+    def _open(self) -> TextIOWrapper:
+        opened = open(self.baseFilename, self.mode, encoding=self.encoding, opener=open_private)  # noqa: SIM115
+        return cast(TextIOWrapper, opened)
+
+
 def _log_to(path: Path) -> None:
     try:
-        handler = logging.handlers.RotatingFileHandler(path, maxBytes=_LOG_BYTES, backupCount=3, encoding="utf-8")
+        handler = PrivateLog(path, maxBytes=_LOG_BYTES, backupCount=3, encoding="utf-8")
     except OSError as error:
         raise StorageUnusable(f"{path} cannot be written: {error.strerror}") from error
     handler.setFormatter(LineFormatter())

@@ -45,7 +45,7 @@ def switch(
 
 
 def _open(settings: Settings) -> ModelSwitch:
-    found = open_system(settings).stores.model_switch
+    found = open_system(settings).stores.model_switch if settings.in_aws else None
     if found is None:
         fault = "works in AWS only: set MATS_SWITCHES_TABLE and the other settings of the functions"
         raise RequestInvalid([Fault("", f"mats switch {fault}; elsewhere, set MATS_RERANK_MODEL or MATS_WRITER_MODEL")])

@@ -1,0 +1,141 @@
+"""The folder of the local registry: who makes it, who may read it, and registries of older releases."""
+
+import gzip
+import os
+import shutil
+import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.integration.conftest import Mats, serving
+from tests.integration.test_cli import rows, tool
+
+FIRST_RELEASE = ROOT / "tests" / "contract" / "first_release.db.gz"
+"""A registry made by the commands of commit a23b0ea, schema 1.
+
+Six rows were imported, two trusted, one removed, one changed; then two were put without being indexed, of which the
+change of one was made a dead letter.
+"""
+
+
+@contextmanager
+def umask(mask: int) -> Iterator[None]:
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+QUERIES = (
+    ["search", "x"], ["show", "a/b"], ["stats"], ["replay", "x"], ["preview", "a/b"], ["remove", "a/b"], ["mcp"],
+    ["reconcile"], ["reindex"], ["backfill"], ["erase", "a/b"],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", QUERIES, ids=lambda arguments: arguments[0])
+def test_a_query_without_a_registry_says_so_and_creates_nothing(mats: Mats, arguments: list[str]):
+    ran = mats(*arguments)
+    assert ran.code == 1
+    assert f"no registry at {mats.home}: `mats serve --sample` or `mats import` makes one" in " ".join(ran.err.split())
+    assert not mats.home.exists()
+
+
+def test_a_folder_without_a_registry_stays_as_it_is(mats: Mats):
+    mats.home.mkdir()
+    assert mats("stats").code == 1
+    assert list(mats.home.iterdir()) == []
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o000])
+def test_the_files_of_a_registry_are_private(mats: Mats, mask: int):
+    with umask(mask), serving(mats) as service:
+        mats("add", "-", stdin=rows(tool("refund")))
+        service.request("/discover", {"query": "refund"})
+        files = {path.name: mode(path) for path in mats.home.iterdir()}
+    assert {"mats.db", "mats.db-wal", "mats.db-shm", "mats.log"} <= files.keys()
+    assert set(files.values()) == {0o600}
+    assert mode(mats.home) == 0o700
+
+
+def test_looser_files_are_tightened_with_a_log_line(mats: Mats, caplog):
+    mats("add", "-", stdin=rows(tool("refund")))
+    mats.home.chmod(0o755)
+    (mats.home / "mats.db").chmod(0o644)
+    (mats.home / "mats.log").touch(0o644)
+    assert mats("stats").code == 0
+    assert (mode(mats.home), mode(mats.home / "mats.db"), mode(mats.home / "mats.log")) == (0o700, 0o600, 0o600)
+    assert [str(mats.home / "mats.db") in line for line in caplog.messages].count(True) == 1
+    caplog.clear()
+    mats("stats")
+    assert caplog.messages == []
+
+
+def test_a_folder_with_other_files_keeps_its_mode(mats: Mats):
+    mats.home.mkdir(mode=0o755)
+    mats.home.chmod(0o755)
+    (mats.home / "notes.txt").touch(0o644)
+    mats("add", "-", stdin=rows(tool("refund")))
+    assert (mode(mats.home), mode(mats.home / "notes.txt")) == (0o755, 0o644)
+    assert mode(mats.home / "mats.db") == 0o600
+
+
+def test_make_clean_leaves_the_registry(tmp_path: Path):
+    recipe = (ROOT / "Makefile").read_text().partition("\nclean:")[2].partition("\n\n")[0]
+    assert ".mats" not in recipe.partition("\n")[2]
+
+
+@pytest.fixture
+def first_release(mats: Mats) -> Mats:
+    mats.home.mkdir()
+    with gzip.open(FIRST_RELEASE) as packed, (mats.home / "mats.db").open("wb") as file:
+        shutil.copyfileobj(packed, file)
+    return mats
+
+
+def test_a_registry_of_the_first_release_is_migrated_in_place(first_release: Mats):
+    mats = first_release
+    shown = mats("show", "com.acme.pay/refund", "--json").json
+    assert (shown["trust"], shown["profile"]["trust"], shown["registration"]["provider"]) == (80, 80, "Acme Payments")
+    assert [version["rev"] for version in shown["versions"]] == [1]
+    assert mats("show", "org.maps/gone", "--json").json["profile"]["status"] == "deleted"
+    found = mats("search", "refund a card payment", "--json").json["results"]
+    assert [result["id"] for result in found] == ["com.acme.pay/refund", "com.acme.pay/charge"]
+    assert mats("search", "salaries", "--json").json["results"] == []
+    assert mats("search", "salaries", "--json", MATS_AUDIENCES="finance").json["results"] != []
+    stats = mats("stats", "--json").json
+    assert (stats["registered"], stats["changes"]) == (7, {"waiting": 1, "dead": 1})
+    assert mats("reconcile").code == 0
+    assert mats("stats", "--json").json["changes"] == {"waiting": 0, "dead": 0}
+    assert mats("search", "waits to be indexed", "--json").json["results"][0]["id"] == "com.acme.pay/waiting"
+    assert mats("trust", "com.acme.*", "60", "--provider", "Acme").code == 0
+    assert mats("add", "-", stdin=rows(tool("new"))).code == 0
+
+
+def test_a_migrated_registry_has_the_schema_of_a_new_one(first_release: Mats, tmp_path: Path):
+    new = Mats(tmp_path / "new")
+    new("add", "-", stdin=rows(tool("a")))
+    assert first_release("stats").code == 0
+    old_schema, new_schema = (schema(home / "mats.db") for home in (first_release.home, new.home))
+    assert old_schema == new_schema
+
+
+def schema(file: Path) -> dict[str, list[tuple[object, ...]]]:
+    """The columns of every table and index."""
+    connection = sqlite3.connect(file)
+    names = connection.execute("SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'").fetchall()
+    columns = {
+        name: connection.execute(f"PRAGMA {'table' if kind == 'table' else 'index'}_info({name})").fetchall()
+        for kind, name in names
+    }
+    connection.close()
+    return columns
