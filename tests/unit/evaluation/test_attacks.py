@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from mats.domain.assignment import pattern_id
 from mats.domain.capability import Id
 from mats.domain.scoring import PAPER_TRUST
 from mats.domain.suspicion import HIDDEN
@@ -223,3 +224,16 @@ def test_a_target_is_the_best_rated_relevant_capability():
     query = JudgedQuery("q", "q", frozenset({PAY.id, MAP.id}))
     dataset = Dataset("tiny", (PAY, MAP), [query], {}, "", {MAP.id: 20})
     assert targets_of(dataset) == [AttackTarget(query, MAP)]
+
+
+def test_a_claimed_provider_is_never_first_against_the_verified_one_and_nothing_stays_assigned(registry):
+    attack = next(attack for attack in ATTACKS if attack.name == "claimed provider that is verified for the target")
+    registry.assign({PAY.id: 70})
+    with registry.scoring_by(PAPER_TRUST):
+        observations = registry.observe(attack)
+    assert observations
+    for one in observations:
+        assert one.attackers
+        assert one.ranked[0] not in one.attackers
+        assert one.attackers.intersection(one.ranked) <= one.flagged
+    assert not registry.local.stores.trust.rows([pattern_id("com.acme")])

@@ -4,10 +4,11 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TypeAlias
 
 from mats.bootstrap.local import LocalSystem
-from mats.domain.assignment import NOTHING_ASSIGNED, Assigned
+from mats.domain.assignment import NOTHING_ASSIGNED, Assigned, pattern_id
 from mats.domain.capability import Id
 from mats.domain.query import Query
 from mats.domain.registration import Registration
@@ -26,6 +27,8 @@ QUERIES = 50
 """Attacked queries of a registry."""
 Say: TypeAlias = Callable[[str], object]
 """Takes one line on the progress."""
+
+_NOBODY: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -132,7 +135,7 @@ class AttackedRegistry:
         for target in wave.targets:
             if target.query.text not in self._before:
                 self._before[target.query.text] = self.rank_ids(target.query.text)
-        with self.with_items(wave.items, wave.trust):
+        with self.with_items(wave.items, wave.trust, wave.verified):
             return [self._observe(target, wave.attacker_ids) for target in wave.targets]
 
     def _observe(self, target: AttackTarget, attackers: frozenset[Id]) -> Observation:
@@ -147,18 +150,24 @@ class AttackedRegistry:
         )
 
     @contextmanager
-    def with_items(self, items: Sequence[Registration], trust: Mapping[Id, int]) -> Iterator[None]:
-        """These registrations in the registry, for the length of a `with` block."""
-        stores, ids = self.local.stores, [item.id for item in items]
+    def with_items(
+        self, items: Sequence[Registration], trust: Mapping[Id, int], verified: Mapping[str, str] = _NOBODY
+    ) -> Iterator[None]:
+        """These registrations in the registry, with what is assigned, for the length of a `with` block."""
+        stores = self.local.stores
+        rows = {id: Assigned(trust=value) for id, value in trust.items()}
+        rows |= {pattern_id(namespace): Assigned(provider=provider) for namespace, provider in verified.items()}
         stores.registry.put(items)
-        for id, value in trust.items():
-            stores.trust.put(id, Assigned(trust=value))
-        index_changes(self.local, ids)
+        concerned = [id for namespace in verified for id in stores.registry.ids(namespace=namespace)]
+        ids = [item.id for item in items]
+        for key, assigned in rows.items():
+            stores.trust.put(key, assigned)
+        index_changes(self.local, [*ids, *concerned])
         try:
             yield
         finally:
             for id in ids:
                 stores.registry.remove(id)
-            for id in trust:
-                stores.trust.put(id, NOTHING_ASSIGNED)
-            index_changes(self.local, ids)
+            for key in rows:
+                stores.trust.put(key, NOTHING_ASSIGNED)
+            index_changes(self.local, [*ids, *concerned])

@@ -46,6 +46,7 @@ class Wave:
         items: The registrations to add.
         targets: The targets.
         trust: Trust of some of the items.
+        verified: Providers that operators have verified, by namespace.
         attackers: Whose places are counted; None: those of the items.
         refused: Further registrations that the registry refuses.
     """
@@ -53,6 +54,7 @@ class Wave:
     items: Sequence[Registration]
     targets: Sequence[AttackTarget]
     trust: Mapping[Id, int] = field(default_factory=dict)
+    verified: Mapping[str, str] = field(default_factory=dict)
     attackers: frozenset[Id] | None = None
     refused: int = 0
 

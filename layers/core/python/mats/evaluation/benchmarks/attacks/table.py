@@ -13,19 +13,23 @@ TRUSTED = 70
 _QUERIES, _REGISTRATION, _NOTHING = Knowledge.QUERIES, Knowledge.REGISTRATION, Knowledge.NOTHING
 
 
-def _claim_provider(target: AttackTarget, *, named: bool) -> Wave | None:
-    """A copy under the provider's name, which the query names if `named`; None for a target without provider."""
+def _claim_provider(target: AttackTarget, *, named: bool, verified: bool) -> Wave | None:
+    """A copy under the provider's name; None for a target without provider.
+
+    The query names it if `named`; operators have verified it for the target's namespace if `verified`.
+    """
     provider = target.item.provider
     if not provider:
         return None
     text = f"{target.query.text} with {provider}" if named else target.query.text
     asked = replace(target, query=replace(target.query, id=f"{target.query.id}+", text=text)) if named else target
-    return Wave(items=[items.copy_into(target.item.item(), items.NAMESPACE)], targets=[asked])
+    copy = items.copy_into(target.item.item(), items.NAMESPACE)
+    return Wave(items=[copy], targets=[asked], verified={target.item.namespace: provider} if verified else {})
 
 
-def _claimed_trusted(scene: Scene, *, named: bool) -> list[Wave]:
+def _claimed_trusted(scene: Scene, *, named: bool, verified: bool = False) -> list[Wave]:
     trusted = [target for target in scene.targets if scene.trust.get(target.item.id, 0) >= TRUSTED]
-    return [wave for target in trusted if (wave := _claim_provider(target, named=named))]
+    return [wave for target in trusted if (wave := _claim_provider(target, named=named, verified=verified))]
 
 
 def _deprecated_twin(target: AttackTarget, trust: int | None = None) -> Wave | None:
@@ -129,6 +133,11 @@ ATTACKS = (
         "claimed provider of a trusted capability", _REGISTRATION, lambda scene: _claimed_trusted(scene, named=False)
     ),
     Attack("the same, the query names it", _REGISTRATION, lambda scene: _claimed_trusted(scene, named=True)),
+    Attack(
+        "claimed provider that is verified for the target",
+        _REGISTRATION,
+        lambda scene: _claimed_trusted(scene, named=True, verified=True),
+    ),
     Attack("deprecated twin", _NOTHING, items.one_by_one(_deprecated_twin)),
     Attack("deprecated twin rated 90", _NOTHING, items.one_by_one(lambda target: _deprecated_twin(target, 90))),
     Attack("trusted capabilities of another task", _NOTHING, _trusted_noise),
