@@ -230,7 +230,7 @@ def test_a_claimed_provider_is_never_first_against_the_verified_one_and_nothing_
     attack = next(attack for attack in ATTACKS if attack.name == "claimed provider that is verified for the target")
     registry.assign({PAY.id: 70})
     with registry.scoring_by(PAPER_TRUST):
-        observations = registry.observe(attack)
+        observations = [one for wave in attack.waves(registry.scene) for one in registry.observe(wave)]
     assert observations
     for one in observations:
         assert one.attackers
