@@ -182,18 +182,22 @@ class TestLengthBias:
         assert all(query.relevant <= ids for query in part.queries)
 
     def test_each_half_is_described_once_and_the_index_is_left_raw(self):
-        registrations, encoder = self.described(), FakeEncoder()
+        registrations, encoder = self.described(40), FakeEncoder()
         queries = [a_query(r.description, r.id) for r in registrations]
         dataset = Dataset("made-up", registrations, queries, {}, "digest")
         with registry_of(registrations, Settings(), encoder=encoder) as local:
             index, discover = local.stores.index, without_timeouts(local.discover)
             raw = index.fetch([r.id for r in registrations])
             arm = length_bias.arms_of(dataset, encoder)["medium"]
-            measured = length_bias.measure(dataset, arm, index, encoder, {"as shipped": discover})["as shipped"]
+            measured, again = (
+                length_bias.measure(dataset, arm, index, encoder, {"as shipped": discover})["as shipped"]
+                for _ in range(2)
+            )
             left = index.fetch([r.id for r in registrations])
         assert {id: profile.enrichment for id, profile in left.items()} == {id: p.enrichment for id, p in raw.items()}
-        assert [measured[entries]["queries"] for entries in ("raw", "enriched")] == [8, 8]
-        assert measured["raw"]["match@1"]["before"]["mean"] == measured["enriched"]["match@1"]["before"]["mean"] == 1.0
+        assert measured == again
+        assert measured["enriched"]["places"]["before"] != measured["enriched"]["places"]["after"]
+        assert [measured[entries]["queries"] for entries in ("raw", "enriched")] == [40, 40]
 
 
 def test_the_kind_of_the_first_result_is_counted_and_empty_answers_are_of_none():

@@ -128,7 +128,7 @@ def measure(
 
     The index, which holds the raw entries of the data set, is left as it was.
     """
-    filled, known = _Filled(index, encoder), next(iter(systems.values()))
+    filled, known = _Filled(index, encoder, max(rev for _, rev, _ in index.revisions())), next(iter(systems.values()))
     by_system: dict[str, list[_HalfAnswers]] = {label: [] for label in systems}
     for enriched, raw in _halves(dataset):
         whole = [registration for registration in dataset.registrations if registration.id in enriched]
@@ -157,11 +157,11 @@ class _HalfAnswers:
 
 @dataclass(slots=True)
 class _Filled:
-    """An index with its encoder, and the last revision put into it."""
+    """An index with its encoder, and the highest revision in it, as an index ignores lower ones."""
 
     index: SearchIndex
     encoder: Encoder
-    rev: int = 1
+    rev: int
 
     def put(self, profiles: Iterator[Profile]) -> None:
         self.rev += 1
