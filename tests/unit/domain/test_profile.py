@@ -11,8 +11,9 @@ from mats.domain.assignment import Assigned
 from mats.domain.explain import MatchedWords, explain, pairs_found
 from mats.domain.fence import find_hidden
 from mats.domain.index_fields import FIELD_WEIGHTS, embedded_text, lexical_fields
+from mats.domain.input_schema import MAX_SCHEMA_BYTES
 from mats.domain.origin import Recipe
-from mats.domain.profile import MAX_SCHEMA_BYTES, Cause, Enrichment, Profile, SourceText, Status, profile_of
+from mats.domain.profile import Cause, Enrichment, Profile, SourceText, Status, profile_of
 from mats.domain.query import Filter
 from mats.domain.registration import Registration
 from mats.domain.text import pairs, query_terms

@@ -43,6 +43,7 @@ _CHECKS: dict[str, Any] = {
     "maxLength": lambda said, v, s: len(v) <= said,
     "maxItems": lambda said, v, s: len(v) <= said,
     "anyOf": lambda said, v, s: any(_conforms(v, option) for option in said),
+    "oneOf": lambda said, v, s: sum(_conforms(v, option) for option in said) == 1,
     "items": lambda said, v, s: all(_conforms(item, said) for item in v),
     "required": lambda said, v, s: v.keys() >= set(said),
     "properties": lambda said, v, s: all(_conforms(v[name], schema) for name, schema in said.items() if name in v),
@@ -273,9 +274,11 @@ def test_answer_has_at_most_limit_results():
     [
         a_profile(),
         a_profile(enrichment=ENRICHMENT, trust=0, tags=["a"], type_tags=["b"], notes=("dropped a link",)),
+        a_profile(endpoint="https://a.example/mcp"),
+        a_profile(kind="skill", descriptor={"instructions": "Do."}),
         a_profile(examples=["do"], negative_examples=["leave"], visible_to=["ops"], provider="Acme"),
     ],
-    ids=["bare", "enriched", "raw"],
+    ids=["bare", "enriched", "mcp", "skill", "raw"],
 )
 def test_capabilities_match_the_document(profile):
     shown = json.loads(http.json_response(Capability.of(profile)).body)

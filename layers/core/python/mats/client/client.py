@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 from typing import Any, Self
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from mats.client.auth import Auth
 from mats.client.transport import Retries, Transport
-from mats.domain.capability import Kind
+from mats.domain.capability import Kind, quote_id
 from mats.domain.ranking import MinRelevance
 from mats.edge.answer import Answer, Capability, Health
 from mats.edge.discover_request import Format
@@ -91,7 +91,7 @@ class Client:
 
     def capability(self, id: str) -> Capability:
         """One capability in full, by `namespace/name`."""
-        return self._transport.call("GET", f"/capabilities/{_quote_path(id)}", Capability)
+        return self._transport.call("GET", f"/capabilities/{quote_id(id)}", Capability)
 
     def health(self) -> Health:
         """Whether the API can answer, and its index and models."""
@@ -125,9 +125,3 @@ def _request(
 def _to_list(values: Iterable[str]) -> list[str]:
     """The values; a string is one value, not its letters."""
     return [values] if isinstance(values, str) else list(values)
-
-
-def _quote_path(id: str) -> str:
-    """Escape an id for a path, with its slashes if the path would otherwise be normalized."""
-    normalizable = any(part in ("", ".", "..") for part in id.split("/"))
-    return quote(id, safe="" if normalizable else "/", errors="replace")

@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 from typing import NewType
+from urllib.parse import quote
 
 Id = NewType("Id", str)
 """`namespace/name`. The namespace has no slash; the name may have some."""
@@ -41,3 +42,9 @@ def parts(id: str) -> tuple[str, str]:
     for character, escape in reversed(_ESCAPES.items()):
         namespace = namespace.replace(escape, character)
     return namespace, name
+
+
+def quote_id(id: str) -> str:
+    """An id in a path of the API, with its slashes escaped if the path would otherwise be normalized."""
+    normalizable = any(part in ("", ".", "..") for part in id.split("/"))
+    return quote(id, safe="" if normalizable else "/", errors="replace")

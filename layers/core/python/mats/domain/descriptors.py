@@ -5,9 +5,13 @@ their skills alone .637, the same as when only skills are registered.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 FORMAT = "format"
 """The entry that names the format of an imported descriptor."""
+
+SERVER, FILES = "server", "files"
+"""The entries about the server of an MCP tool, and about the files beside a skill's instructions."""
 
 MCP, A2A = "mcp", "a2a"
 """Tags for the protocol of an endpoint: set by importers, read by ARD clients."""
@@ -24,10 +28,23 @@ SEARCHED: Mapping[str, frozenset[str]] = {
 """By format, the entries about parameters or skills; entries about the whole capability are always searched."""
 
 
-def searchable_part(descriptor: Mapping[str, object] | None) -> Mapping[str, object]:
+def searchable_part(descriptor: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """The entries of a descriptor that are searched; all of them if the format is unknown."""
     if descriptor is None:
         return {}
     format = descriptor.get(FORMAT)
     wanted = SEARCHED.get(format) if isinstance(format, str) else None
-    return descriptor if wanted is None else {key: value for key, value in descriptor.items() if key in wanted}
+    if wanted is None:
+        return without_call(descriptor)
+    return {key: value for key, value in descriptor.items() if key in wanted}
+
+
+def without_call(descriptor: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The descriptor without entries that are only about calling: no model reads them, and no search."""
+    about_call = {SERVER} if _is_server(descriptor.get(SERVER)) else set()
+    about_call |= {FILES} if descriptor.get(FORMAT) == "agent-skill" else set()
+    return {key: value for key, value in descriptor.items() if key not in about_call} if about_call else descriptor
+
+
+def _is_server(value: object) -> bool:
+    return isinstance(value, Mapping) and any(isinstance(value.get(key), str) for key in ("command", "url"))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from mats.domain.capability import Kind
 from mats.domain.common_words import ACRONYMS, GENERIC
+from mats.domain.descriptors import without_call
 from mats.domain.evidence import Evidence, normalize
 from mats.domain.profile import Enrichment
 from mats.domain.registration import Registration
@@ -103,11 +104,10 @@ def says_nothing(registration: Registration) -> bool:
 
 def _has_more(registration: Registration) -> bool:
     """Whether there is more about the capability's purpose than name and description."""
-    return (
-        not registration.item()
-        .keys()
-        .isdisjoint({"tags", "type_tags", "input_schema", "examples", "negative_examples", "descriptor"})
-    )
+    given = registration.item().keys()
+    if registration.descriptor and without_call(registration.descriptor):
+        return True
+    return not given.isdisjoint({"tags", "type_tags", "input_schema", "examples", "negative_examples"})
 
 
 def _is_empty(word: str) -> bool:

@@ -4,6 +4,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 
+from mats.domain.descriptors import without_call
 from mats.domain.registration import Registration
 
 SCHEMA = 1
@@ -34,7 +35,11 @@ def same_text(origin: str, registration: Registration) -> bool:
 
 def _text_fingerprint(registration: Registration) -> str:
     """Fingerprint of the attributes that the writer and the encoder read."""
-    return fingerprint([SCHEMA, registration.model_dump(mode="json", exclude=set(NOT_TEXT), exclude_defaults=True)])
+    text = registration.model_dump(mode="json", exclude=set(NOT_TEXT), exclude_defaults=True)
+    if registration.descriptor:
+        read = without_call(registration.descriptor)
+        text = {**text, "descriptor": read} if read else {key: text[key] for key in text if key != "descriptor"}
+    return fingerprint([SCHEMA, text])
 
 
 def fingerprint(value: object) -> str:

@@ -1,6 +1,5 @@
 """Profiles: the five fields and everything else that is indexed or returned."""
 
-import json
 from enum import StrEnum
 from typing import Annotated, Self
 
@@ -10,6 +9,9 @@ from mats.domain.assignment import NOTHING_ASSIGNED, Assigned
 from mats.domain.capability import Id, Kind, Lifecycle, capability_id
 from mats.domain.descriptors import searchable_part
 from mats.domain.errors import Fault, RegistrationInvalid
+from mats.domain.input_schema import input_schema_of
+from mats.domain.instructions import instructions_of
+from mats.domain.invocation import invocation_of, to_text
 from mats.domain.origin import fingerprint
 from mats.domain.registration import Registration
 from mats.domain.suspicion import suspicions
@@ -24,9 +26,6 @@ MAX_PROFILE_BYTES = 360_000
 """Limit before enrichment. A DynamoDB item has at most 409,600 bytes; the rest is for the writer's text."""
 MAX_KEPT_BYTES = 385_000
 """Limit after enrichment; the rest is for the vector and the error of a later, rejected registration."""
-MAX_SCHEMA_BYTES = 32_000
-"""A larger input schema is left out: too large for a model's context."""
-
 Trust = Annotated[int, Field(ge=0, le=100)]
 """Trust assigned by an operator, 0 (none) to 100 (full)."""
 
@@ -116,6 +115,7 @@ class Profile(_Frozen):
     `first_registered` is when this text, or one nearly the same, was first registered (ISO 8601, UTC); empty for a
     profile of a release that did not record it, which counts as older than any other.
     `input_schema` is the schema of the capability's input as JSON text; empty if there is none or it is too large.
+    `invocation` is how it is called, as JSON text; empty if its owner gave no way. `instructions` are those of a skill.
     """
 
     namespace: str
@@ -129,6 +129,8 @@ class Profile(_Frozen):
     version: str = ""
     endpoint: str = ""
     input_schema: str = ""
+    invocation: str = ""
+    instructions: str = ""
     provider: str = ""
     provider_verified: bool = False
     tags: tuple[str, ...] = ()
@@ -165,7 +167,8 @@ class Profile(_Frozen):
 
     def content_fingerprint(self) -> str:
         """The `content` fingerprint: everything that is indexed or returned, without counters, times and cause."""
-        added = {"refused": self.refused, "provider_verified": self.provider_verified}
+        later = ("refused", "provider_verified", "invocation", "instructions")
+        added = {name: getattr(self, name) for name in later}
         unset = {name for name, value in added.items() if not value}  # as in releases without these fields
         return fingerprint(self.model_dump(mode="json", exclude=_UNVERSIONED | unset))
 
@@ -235,27 +238,24 @@ def profile_of(
     notes: tuple[str, ...] = (),
 ) -> Profile:
     """The profile of a registration, without a revision; without an enrichment it is the raw one, `enriched: false`."""
-    return Profile(
+    profile = Profile(
         **registration.model_dump(include=_CARRIED_OVER),
         provider=assigned.provider or registration.provider,
         provider_verified=bool(assigned.provider),
         enriched=enrichment is not None,
         enrichment=enrichment or as_written(registration),
         source=SourceText.of(registration),
-        input_schema=_schema(registration),
+        input_schema=input_schema_of(registration),
+        invocation=to_text(invocation_of(registration)),
+        instructions=instructions_of(registration),
         trust=assigned.trust,
         suspicious=suspicions(registration, enrichment.texts() if enrichment else ()),
         origin=origin,
         notes=notes,
-    ).seal()
-
-
-def _schema(registration: Registration) -> str:
-    """The input schema as JSON text, so that stores need not nest it and ranking need not parse it."""
-    described = (registration.descriptor or {}).get("inputSchema")
-    schema = registration.input_schema or (described if isinstance(described, dict) else None)
-    text = json.dumps(schema, separators=(",", ":"), ensure_ascii=False) if schema else ""
-    return text if len(text.encode()) <= MAX_SCHEMA_BYTES else ""
+    )
+    if profile.instructions and _size(profile) > MAX_PROFILE_BYTES:
+        profile = profile.model_copy(update={"instructions": ""})
+    return profile.seal()
 
 
 def check_profile_size(profile: Profile, most: int = MAX_PROFILE_BYTES) -> Profile:
@@ -264,8 +264,12 @@ def check_profile_size(profile: Profile, most: int = MAX_PROFILE_BYTES) -> Profi
     Raises:
         RegistrationInvalid: it does not fit.
     """
-    size = len(profile.model_dump_json().encode())
+    size = _size(profile)
     if size > most:
         message = f"is too long: its profile would be {size:,} bytes; shorten it to fit {most:,}"
         raise RegistrationInvalid([Fault("", message)])
     return profile
+
+
+def _size(profile: Profile) -> int:
+    return len(profile.model_dump_json().encode())

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain import explain
 from mats.domain.capability import Kind, Lifecycle
+from mats.domain.invocation import Invocation, from_text
 from mats.domain.profile import Profile, Status
 from mats.domain.ranking import Signal, Verdict
 from mats.domain.shortlist import Result, Shortlist
@@ -183,6 +184,9 @@ class Capability(_ResponseModel):
     description: str
     endpoint: str
     input_schema: dict[str, Any] | None = Field(default=None, description="JSON Schema of its input, from its owner.")
+    invocation: Invocation | None = Field(
+        default=None, description="How it is called; null if its owner gave no way. mats itself calls nothing."
+    )
     provider: str
     provider_verified: bool = Field(
         default=False, description="True if operators verified the provider, false if its owner claims it."
@@ -205,6 +209,7 @@ class Capability(_ResponseModel):
             raise ValueError(f"{profile.id} is indexed without content")
         same: dict[str, Any] = profile.model_dump(include=cls.model_fields.keys() & Profile.model_fields.keys())
         same["refused"] = same["refused"] if internal_details else []
+        same["invocation"] = from_text(profile.invocation)
         same["input_schema"] = json.loads(profile.input_schema or "null")
         return cls(id=profile.id, description=profile.source.description, **profile.enrichment.model_dump(), **same)
 

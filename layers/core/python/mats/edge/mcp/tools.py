@@ -126,6 +126,9 @@ class SearchResults(BaseModel):
 class CapabilityDetails(Capability):
     """One capability, its long fields truncated."""
 
+    invocation: dict[str, Any] | None = Field(  # type: ignore[assignment]  # a short schema
+        default=None, description="How it is called; null if its owner gave no way."
+    )
     shortened: list[str] = Field(description="Fields that are longer than shown here; GET /capabilities/{id} has them.")
 
     @classmethod
@@ -235,7 +238,7 @@ def call(name: str, arguments: Mapping[str, Any], session: McpSession) -> dict[s
     return {"content": [{"type": "text", "text": text}], "structuredContent": structured, "isError": False}
 
 
-_VERBATIM = frozenset({"id", "endpoint", "input_schema"})
+_VERBATIM = frozenset({"id", "endpoint", "input_schema", "invocation"})
 """Fields that only work complete."""
 
 

@@ -1,0 +1,312 @@
+"""How a capability is called, from what its owner wrote."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mats.domain.capability import Kind
+from mats.domain.grounding import is_bare
+from mats.domain.instructions import MAX_INSTRUCTIONS_BYTES
+from mats.domain.invocation import from_text, invocation_of, to_text
+from mats.domain.origin import Recipe
+from mats.domain.profile import MAX_PROFILE_BYTES, SourceText
+from tests.builders import a_profile, a_registration
+
+SECRET = "hunter2"
+MCP_URL = "https://mcp.example.com/mcp"
+
+
+def call(**item: Any) -> Any:
+    """The invocation of an item as JSON."""
+    return json.loads(to_text(invocation_of(a_registration(**item))) or "null")
+
+
+def test_a_command_starts_a_server():
+    server = {"command": "npx", "args": ["-y", "@scope/server"], "env": {"API_TOKEN": SECRET}}
+    assert call(name="echo", descriptor={"server": server}) == {
+        "protocol": "mcp", "transport": "stdio", "command": "npx", "args": ["-y", "@scope/server"],
+        "env": ["API_TOKEN"], "tool": "echo",
+    }  # fmt: skip
+
+
+def test_variables_of_runners_become_names():
+    run = {"command": "docker", "args": ["run", "-i", "-e", f"TOKEN={SECRET}", "--env=MODE=x", "image"]}
+    found = call(descriptor={"server": run})
+    assert (found["args"], found["env"]) == (["run", "-i", "-e", "TOKEN", "--env=MODE", "image"], ["TOKEN", "MODE"])
+    found = call(descriptor={"server": {"command": "env", "args": [f"A={SECRET}", "/usr/bin/node", "x.js"]}})
+    assert (found["command"], found["args"], found["env"]) == ("/usr/bin/node", ["x.js"], ["A"])
+
+
+def test_an_address_of_a_server():
+    headers = {"Authorization": f"Bearer {SECRET}", "X-Api-Key": SECRET, "X-Region": SECRET}
+    server = {"url": f"https://me:{SECRET}@mcp.example.com/mcp?org={SECRET}", "type": "http", "headers": headers}
+    assert call(name="pay", descriptor={"server": server}) == {
+        "protocol": "mcp",
+        "transport": "streamable-http",
+        "url": "https://mcp.example.com/mcp?org={org}",
+        "auth": [{"scheme": "bearer"}, {"scheme": "apiKey", "name": "X-Api-Key", "in": "header"}],
+        "headers": ["X-Region"],
+        "inputs": ["org"],
+        "tool": "pay",
+    }
+
+
+@pytest.mark.parametrize(
+    ("item", "transport"),
+    [
+        ({"endpoint": MCP_URL}, "streamable-http"),
+        ({"endpoint": "https://x.example/v1/sse"}, "sse"),
+        ({"endpoint": "https://x.example/", "tags": ["MCP"]}, "streamable-http"),
+        ({"endpoint": "https://x.example/", "descriptor": {"format": "mcp-tool"}}, "streamable-http"),
+        ({"descriptor": {"server": {"url": "https://x.example/", "transport": "sse"}}}, "sse"),
+    ],
+)  # fmt: skip
+def test_an_endpoint_that_is_declared_to_be_an_mcp_server(item, transport):
+    assert call(**item)["transport"] == transport
+
+
+def test_an_undeclared_endpoint_is_no_way_to_call():
+    assert call(endpoint="https://x.example/") is None
+    assert call(kind="agent", endpoint="https://x.example/") is None
+    assert call(kind="model", endpoint="https://x.example/") is None
+    assert call() is None
+
+
+def published(**server: Any) -> Any:
+    return call(descriptor={"format": "mcp-server", **server})
+
+
+def test_a_published_server_prefers_its_remote():
+    remotes = [
+        {"type": "sse", "url": "https://x.example/sse"},
+        {
+            "type": "streamable-http",
+            "url": "https://{tenant}.example.com/mcp",
+            "variables": {"tenant": {"default": "www"}},
+            "headers": [{"name": "X-Key", "isSecret": True, "value": SECRET}],
+        },
+    ]
+    assert published(remotes=remotes, packages=[{"registryType": "npm", "identifier": "x"}]) == {
+        "protocol": "mcp", "transport": "streamable-http", "url": "https://www.example.com/mcp",
+        "auth": [{"scheme": "apiKey", "name": "X-Key", "in": "header"}],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("package", "command"),
+    [
+        ({"registryType": "npm", "identifier": "@a/b", "version": "1.2"}, "npx -y @a/b@1.2"),
+        ({"registry_name": "npm", "name": "b", "version": "1"}, "npx -y b@1"),
+        ({"registryType": "pypi", "identifier": "tides", "version": "1.4.0"}, "uvx tides@1.4.0"),
+        ({"registryType": "pypi", "identifier": "tides", "runtimeHint": "pipx"}, "pipx tides"),
+        ({"registryType": "nuget", "identifier": "Tides", "version": "1"}, "dnx Tides@1 --yes"),
+        (
+            {"registryType": "oci", "identifier": "docker.io/a/b:2", "environmentVariables": [{"name": "KEY"}]},
+            "docker run -i --rm -e KEY docker.io/a/b:2",
+        ),
+        (
+            {
+                "registryType": "npm",
+                "identifier": "b",
+                "packageArguments": [
+                    {"type": "positional", "valueHint": "folder", "isRequired": True},
+                    {"type": "named", "name": "--mode", "value": "fast"},
+                    {"type": "named", "name": "--key", "value": SECRET, "isSecret": True},
+                    {"type": "named", "name": "--verbose"},
+                    {"type": "positional", "valueHint": "unused"},
+                ],
+            },
+            "npx -y b {folder} --mode fast --key {key} --verbose",
+        ),
+        ({"registryType": "mcpb", "identifier": "https://x.example/x.mcpb"}, None),
+        ({"registryType": "npm", "identifier": "--eval"}, None),
+        ({"registryType": "npm", "identifier": "b", "transport": {"type": "sse", "url": "http://localhost"}}, None),
+    ],
+)
+def test_a_package_is_started_by_its_runner(package, command):
+    found = published(packages=[package])
+    assert (" ".join([found["command"], *found["args"]]) if found else None) == command
+
+
+def operation(**descriptor: Any) -> Any:
+    return call(
+        endpoint="https://api.example.com/v1/claims/{id}",
+        input_schema={"properties": {"id": {}, "body": {}}},
+        descriptor={"method": "POST", **descriptor},
+    )
+
+
+def test_an_http_operation():
+    found = operation(
+        parameters=[{"name": "id", "in": "path"}, {"name": "tag", "in": "query", "style": "form", "explode": False}],
+        requestMediaTypes=["text/csv", "application/json"],
+        security=[{"key": []}],
+        securitySchemes={"key": {"type": "apiKey", "name": "X-Key", "in": "header", "x-value": SECRET}},
+    )
+    assert found == {
+        "protocol": "http",
+        "method": "POST",
+        "url": "https://api.example.com/v1/claims/{id}",
+        "parameters": [
+            {"name": "id", "in": "path"}, {"name": "tag", "in": "query", "style": "form", "explode": False},
+        ],
+        "body": "application/json",
+        "auth": [{"scheme": "apiKey", "name": "X-Key", "in": "header"}],
+    }  # fmt: skip
+
+
+def test_an_operation_needs_an_address_and_a_method():
+    assert call(endpoint="/v1/claims", descriptor={"method": "GET"}) is None
+    assert call(endpoint="https://x.example/", descriptor={"method": "FETCH"}) is None
+
+
+def test_alternatives_of_authentication_are_numbered():
+    schemes = {"a": {"type": "http", "scheme": "Bearer"}, "b": {"type": "oauth2"}, "c": {"type": "openIdConnect"}}
+    assert operation(security=[{"a": []}], securitySchemes=schemes)["auth"] == [{"scheme": "bearer"}]
+    assert operation(security=[{"a": [], "b": []}, {"c": []}, {}], securitySchemes=schemes)["auth"] == [
+        {"scheme": "bearer", "option": 1}, {"scheme": "oauth2", "option": 1},
+        {"scheme": "openIdConnect", "option": 2}, {"scheme": "none", "option": 3},
+    ]  # fmt: skip
+    assert "auth" not in operation(security=[{}], securitySchemes=schemes)
+    assert "auth" not in operation(security="x", securitySchemes=[])
+
+
+def test_an_agent_of_either_card():
+    url = "https://agent.example.com/a2a"
+    old = {"protocolVersion": "0.3.0", "preferredTransport": "JSONRPC"}
+    oauth = {"security": [{"o": ["read"]}], "securitySchemes": {"o": {"type": "oauth2", "flows": {}}}}
+    assert call(kind="agent", endpoint=url, descriptor={**old, **oauth}) == {
+        "protocol": "a2a", "url": url, "version": "0.3.0", "transport": "JSONRPC", "auth": [{"scheme": "oauth2"}],
+    }  # fmt: skip
+    new = {
+        "supportedInterfaces": [
+            {"url": "https://x.example", "protocolBinding": "GRPC", "protocolVersion": "1.0"},
+            {"url": url, "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"},
+        ],
+        "securityRequirements": [{"schemes": {"k": {"list": []}}}],
+        "securitySchemes": {"k": {"apiKeySecurityScheme": {"name": "X-K", "location": "header"}}},
+    }
+    assert call(kind="agent", endpoint=url, descriptor=new) == {
+        "protocol": "a2a", "url": url, "version": "1.0", "transport": "HTTP+JSON",
+        "auth": [{"scheme": "apiKey", "name": "X-K", "in": "header"}],
+    }  # fmt: skip
+    assert call(kind="agent", descriptor=new)["transport"] == "GRPC"
+    assert call(kind="agent", endpoint=url, tags=["a2a"]) == {"protocol": "a2a", "url": url}
+
+
+def test_a_skill_is_read():
+    found = call(kind="skill", name="fill forms", descriptor={"instructions": "Do it.", "files": ["SKILL.md", 1]})
+    assert found == {
+        "protocol": "skill", "instructions": "GET /capabilities/com.acme.pay/fill%20forms/instructions",
+        "files": ["SKILL.md"],
+    }  # fmt: skip
+    assert call(kind="skill", endpoint="https://x.example/SKILL.md") == {
+        "protocol": "skill", "url": "https://x.example/SKILL.md",
+    }  # fmt: skip
+    assert call(kind="skill", descriptor={"instructions": " "}) is None
+
+
+@pytest.mark.parametrize(
+    ("item", "shown"),
+    [
+        ({"descriptor": {"format": "bedrock-model"}}, {"model": "m:0"}),
+        ({"endpoint": "https://bedrock-runtime.eu-west-1.amazonaws.com"}, {"model": "m:0", "region": "eu-west-1"}),
+        (
+            {"endpoint": "arn:aws:bedrock:us-east-1::foundation-model/amazon.nova-micro-v1:0"},
+            {"model": "amazon.nova-micro-v1:0", "region": "us-east-1"},
+        ),
+        (
+            {"endpoint": "arn:aws:bedrock:eu-west-1:111122223333:inference-profile/eu.x-v1:0"},
+            {"model": "eu.x-v1:0", "region": "eu-west-1"},
+        ),
+    ],
+)
+def test_a_model_of_bedrock(item, shown):
+    assert call(kind="model", name="m:0", **item) == {"protocol": "bedrock", **shown}
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"descriptor": {"server": {"command": "x\u200b"}}},
+        {"descriptor": {"server": {"command": "x", "args": ["a\u202e"]}}},
+        {"descriptor": {"server": {"command": "x", "args": [1]}}},
+        {"descriptor": {"server": {"command": "x", "args": ["a" * 20_000]}}},
+        {"descriptor": {"server": {"url": "https://x.example/\u200b"}}},
+        {"endpoint": MCP_URL, "descriptor": {"method": "GET", "parameters": [{"name": "\u200b", "in": "query"}]}},
+    ],
+)  # fmt: skip
+def test_what_cannot_be_shown_is_no_way_to_call(item):
+    assert call(**item) is None
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+_KEYS = st.sampled_from(
+    "format server command method parameters security securitySchemes supportedInterfaces url remotes packages "
+    "protocolVersion instructions files requestMediaTypes preferredTransport".split()
+)
+_FORMATS = st.sampled_from(["mcp-server", "mcp-tool", "a2a-agent-card", "openapi-operation", "agent-skill"])
+
+
+@given(
+    st.sampled_from(Kind), st.dictionaries(_KEYS, _JSON, max_size=6), _FORMATS | st.none(),
+    st.sampled_from(["", MCP_URL, "x", "https://x.example/{id}"]),
+)  # fmt: skip
+def test_any_descriptor_has_an_invocation_or_none(kind, descriptor, format, endpoint):
+    given = {**descriptor, "format": format} if format else descriptor
+    found = invocation_of(a_registration(kind=kind, descriptor=given, endpoint=endpoint))
+    assert from_text(to_text(found)) == found
+
+
+def test_an_unknown_form_counts_as_none():
+    assert from_text('{"protocol": "smoke-signals"}') is None
+    assert from_text("") is None
+
+
+def test_how_it_is_called_is_neither_searched_nor_read_by_a_model():
+    server = {"command": "npx", "args": ["flamingo"], "env": ["FLAMINGO"]}
+    bare, with_server = a_registration(descriptor={"a": "b"}), a_registration(descriptor={"a": "b", "server": server})
+    assert SourceText.of(bare) == SourceText.of(with_server)
+    assert Recipe().origin(bare) == Recipe().origin(with_server)
+    assert Recipe().origin(a_registration()) == Recipe().origin(a_registration(descriptor={"server": server}))
+    skill = {"kind": "skill", "descriptor": {"format": "agent-skill", "instructions": "x"}}
+    listed = {"kind": "skill", "descriptor": {**skill["descriptor"], "files": ["a.py"]}}
+    assert Recipe().origin(a_registration(**skill)) == Recipe().origin(a_registration(**listed))
+    assert is_bare(a_registration(description="", descriptor={"server": server}))
+
+
+def test_a_profile_without_a_way_to_call_has_the_fingerprint_of_earlier_releases():
+    profile = a_profile()
+    assert (profile.invocation, profile.instructions) == ("", "")
+    earlier = profile.model_copy(update={"content": ""}).content_fingerprint()
+    assert earlier == profile.content == "5199f0ab764b49e60d823bd06b9fc4f9"
+    assert (
+        a_profile(endpoint=MCP_URL).content
+        != a_profile(endpoint=MCP_URL).model_copy(update={"invocation": ""}).content_fingerprint()
+    )
+
+
+def test_long_instructions_are_truncated_and_say_so():
+    text = "é" * MAX_INSTRUCTIONS_BYTES
+    served = a_profile(kind="skill", descriptor={"instructions": text}).instructions
+    assert served.startswith("é" * (MAX_INSTRUCTIONS_BYTES // 2))
+    assert served.endswith("[truncated: 32,000 of 64,000 characters]")
+    assert a_profile(kind="skill", descriptor={"instructions": " a\n"}).instructions == "a"
+    assert a_profile(descriptor={"instructions": "a"}).instructions == ""
+
+
+def test_instructions_never_make_a_profile_too_large():
+    item = {
+        "description": "𝄞" * 20_000, "examples": [f"{number} {'𝄞' * 1_900}" for number in range(24)],
+        "descriptor": {"instructions": "𝄞" * 15_000},
+    }  # fmt: skip
+    profile = a_profile(kind="skill", **item)
+    assert profile.instructions == ""
+    assert len(profile.model_dump_json().encode()) <= MAX_PROFILE_BYTES

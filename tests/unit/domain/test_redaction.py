@@ -1,0 +1,99 @@
+"""What may be secret in arguments and addresses."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mats.domain.redaction import names_secret, placeholders, redact_arguments, redact_url
+
+TOKENS = (
+    "sk-proj-abc123DEF456ghi789jkl",
+    "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+    "AKIAIOSFODNN7EXAMPLE",
+    "xoxb-2345678901-abcdefGHIJKL",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.dozjgNryP4J3jVmNHl0w5N",
+    "0123456789abcdef0123456789abcdef",
+    "6ba7b810-9dad-11d1-80b4-00c04fd430c8",
+)
+
+
+@pytest.mark.parametrize("token", TOKENS)
+@pytest.mark.parametrize(
+    "argument", ["{}", "--data={}", "a,{}", "https://x.example/{}/mcp", "Bearer {}", "--x={{'a': '{}'}}"]
+)
+def test_tokens_are_replaced_wherever_they_stand(token, argument):
+    [shown] = redact_arguments([argument.format(token)])
+    assert token not in shown
+    assert placeholders(shown)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["--api-key", "hunter2"], ["--api-key", "{api-key}"]),
+        (["--api-key=hunter2"], ["--api-key={api-key}"]),
+        (["--dbPassword", "hunter2"], ["--dbPassword", "{dbPassword}"]),
+        (["--header", "Authorization: Bearer hunter2"], ["--header", "Authorization: {Authorization}"]),
+        (["--header=X-Any: hunter2"], ["--header=X-Any: {X-Any}"]),
+        (["MODE=hunter2"], ["MODE={MODE}"]),
+        (["--env=MODE=hunter2"], ["--env=MODE={MODE}"]),
+        (["postgresql://me:hunter2@db/x"], ["postgresql://{credentials}@db/x"]),
+        (["https://x.example/sse?k=hunter2"], ["https://x.example/sse?k={k}"]),
+        (['{"password": "hunter2"}'], ['{"password": "{password}"}']),
+        (["host=db password=hunter2"], ["host=db password={password}"]),
+        (["-----BEGIN PRIVATE KEY-----\nhunter2"], ["{secret}"]),
+    ],
+)
+def test_values_of_secret_names_are_replaced(arguments, shown):
+    assert redact_arguments(arguments) == tuple(shown)
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "-y", "@modelcontextprotocol/server-filesystem@2025.11.25", "/srv/work/a-long-folder-name-2025/x.py",
+        "server@sha256:" + "a1" * 32, "git+https://github.com/a/b@" + "a1" * 20, "git+ssh://git@github.com/a/b",
+        "--no-auth", "--port=8080", "{workspace}", "--stdio", "tide-tables==1.4.0", "C:\\tools\\server.exe",
+    ],
+)  # fmt: skip
+def test_ordinary_arguments_are_kept(argument):
+    assert redact_arguments([argument, "main.py"]) == (argument, "main.py")
+
+
+@given(st.lists(st.text(max_size=60), max_size=6))
+def test_redacting_twice_is_redacting_once(arguments):
+    once = redact_arguments(arguments)
+    assert redact_arguments(once) == once
+    assert len(once) == len(arguments)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://me:pw@x.example/a?k=v&l=w#f", "https://x.example/a?k={k}&l={l}"),
+        ("https://x.example/a?token", "https://x.example/a"),
+        ("https://x.example/v1/{id}/b?q={q}", "https://x.example/v1/{id}/b?q={q}"),
+        ("HTTP://[::1]:80/mcp", "http://[::1]:80/mcp"),
+        ("ftp://x.example/", None),
+        ("/v1/things", None),
+        ("https://", None),
+        ("https://x.example/a b", None),
+        ("https://x.example\\@y.example/", None),
+        ("https://x.example/\u200b", None),
+        ("https://[x", None),
+        ("", None),
+    ],
+)
+def test_an_address_has_no_secret(url, shown):
+    assert redact_url(url) == shown
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_an_address_or_none(text):
+    shown = redact_url(f"https://{text}")
+    assert shown is None or redact_url(shown) == shown
+
+
+def test_names_of_secrets():
+    assert all(map(names_secret, ("api_key", "X-Auth-Token", "--password", "githubToken", "APIKEY", "AWS_SECRET_KEY")))
+    assert not any(map(names_secret, ("region", "--no-auth", "monkey", "path", "--port", "authority", "")))
