@@ -225,3 +225,29 @@ def test_missing_region_is_one_line(mats: Mats, tmp_path: Path):
     ran = mats("import", "bedrock", AWS_REGION="", AWS_DEFAULT_REGION="", **nowhere)
     assert ran.code == 3
     assert "AWS_REGION" in ran.err
+
+
+def test_a_folder_without_anything_to_import_is_said_and_exit_code_1(mats, tmp_path):
+    (tmp_path / "notes.txt").write_text("hello")
+    for what in (str(tmp_path), str(ROOT / "docs")):
+        ran = mats("import", what)
+        assert ran.code == 1
+        assert f"nothing to import in {what}" in ran.err
+
+
+def test_a_missing_option_is_one_error_and_the_counts_add_up(mats):
+    file = str(ROOT / "examples/formats/tools.json")
+    ran = mats("import", file)
+    assert ran.code == 1
+    assert ran.err.count("--namespace") == 1
+    assert "(and 1 more of this file)" in ran.err
+    report = mats("import", file, "no-such-file.json", "--json").json
+    assert len(report["rejected"]) == report["rows"] == 3
+    assert report["new"] + report["changed"] + report["unchanged"] == 0
+
+
+def test_a_file_that_is_not_there_is_named_once(mats):
+    assert (
+        mats("import", "/no/such.json").err.strip()
+        == "rejected /no/such.json: cannot be read: No such file or directory"
+    )

@@ -1,27 +1,44 @@
 """The system on one machine, over one folder."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TypeAlias, cast
 
 from mats.adapters.clock import SystemClock, fresh_id
 from mats.adapters.retention import FOR_EVER, Retention
+from mats.adapters.sqlite.backup import Contents, Restored, back_up, restore
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.exposure import SqliteExposure
-from mats.adapters.sqlite.home import open_private
+from mats.adapters.sqlite.home import open_private, replacing
 from mats.adapters.sqlite.profiles import SqliteListing, SqliteProfiles
 from mats.adapters.sqlite.queue import SqliteQueue
-from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
+from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust, snapshot
 from mats.bootstrap.models import ConfiguredModels, configured_models
 from mats.bootstrap.stores import Stores
 from mats.bootstrap.system import System
+from mats.domain.assignment import Assigned
+from mats.domain.capability import Id
 from mats.domain.errors import RegistryNotFound
 from mats.domain.profile import Profile
-from mats.ports import CandidateIndex, Encoder, Generations, Writer
+from mats.ports import CandidateIndex, Encoder, Generations, Item, Writer
 from mats.settings import Settings, SettingsInvalid
 
-__all__ = ["DATABASE", "LocalStores", "LocalSystem", "as_local", "is_missing", "local_system", "open_private"]
+__all__ = [
+    "DATABASE",
+    "Contents",
+    "LocalStores",
+    "LocalSystem",
+    "Restored",
+    "as_local",
+    "back_up",
+    "is_missing",
+    "local_system",
+    "open_private",
+    "replacing",
+    "restore_home",
+]
 
 DATABASE = "mats.db"
 
@@ -61,6 +78,12 @@ def is_missing(settings: Settings) -> bool:
     return not os.path.exists(home / DATABASE) and (home.is_dir() or not os.path.lexists(home))  # noqa: PTH110
 
 
+def restore_home(settings: Settings, file: Path, *, force: bool) -> Restored:
+    """Replace the registry of these settings by a backup. Raises as `restore` does."""
+    stamp = "".join(filter(str.isdigit, SystemClock().now()[:23]))
+    return restore(file, settings.home / DATABASE, stamp=stamp, force=force)
+
+
 class LocalStores:
     """Everything in one SQLite file."""
 
@@ -89,6 +112,10 @@ class LocalStores:
         from mats.adapters.sqlite.generations import SqliteGenerations  # noqa: PLC0415 - numpy, as above
 
         return SqliteGenerations(self.database, self.index.name)
+
+    def snapshot(self) -> Iterator[Item | tuple[Id, Assigned]]:
+        """Every item, then every row of trust, as of one moment."""
+        return snapshot(self.database)
 
     def openers(self) -> Sequence[Callable[[], object]]:
         """None: everything is in a file."""

@@ -4,7 +4,8 @@ CapabilityError
 ├── Invalid                  invalid input; carries every fault
 │   ├── RegistrationInvalid  by the owner
 │   │   └── KindConflict     the id belongs to a capability of another kind
-│   └── RequestInvalid       by the caller
+│   ├── RequestInvalid       by the caller
+│   └── NotPossible          by the caller: a valid request, but what is stored does not allow it
 ├── PreconditionFailed       by the caller: the version it read has changed
 ├── CapabilityNotFound       by the caller: no such capability, or not visible to this caller
 ├── RegistryNotFound         by the operator: there is no local registry where one is looked for
@@ -56,6 +57,10 @@ class KindConflict(RegistrationInvalid):
 
 class RequestInvalid(Invalid):
     """A caller's request is invalid."""
+
+
+class NotPossible(Invalid):
+    """A valid request that what is stored does not allow."""
 
 
 class PreconditionFailed(CapabilityError):

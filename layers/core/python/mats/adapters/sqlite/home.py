@@ -1,10 +1,11 @@
-"""The folder of a registry: nobody but its owner may read it, and a lock tells whether a process uses it."""
+"""Files of a registry: private to their owner, locked while in use, replaced as a whole."""
 
 import fcntl
 import logging
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -20,6 +21,11 @@ def open_private(path: str | Path, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
+def make_folder(folder: Path) -> None:
+    """Create a folder that nobody but its owner may use; one that exists stays as it is."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
 def prepare(file: Path) -> None:
     """Create a database's folder and file if they are missing, and withdraw what other users may do with them.
 
@@ -29,7 +35,7 @@ def prepare(file: Path) -> None:
         OSError: they cannot be created.
     """
     folder = file.parent
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_folder(folder)
     with suppress(FileExistsError):
         os.close(open_private(file, os.O_CREAT | os.O_EXCL | os.O_RDWR))
     every = list(folder.iterdir())
@@ -71,3 +77,59 @@ def lock(file: Path, *, alone: bool = False) -> IO[bytes] | None:
         held.close()
         return None
     return held
+
+
+class WriteInProgress(OSError):
+    """Another process writes the same file."""
+
+
+@contextmanager
+def replacing(file: Path) -> Iterator[Path]:
+    """A private, empty file that takes the place of `file` when the block ends, or goes if the block raises.
+
+    Once replaced, the content is durable. The next writer takes over what a crash has left.
+
+    Raises:
+        WriteInProgress: another process writes the same file.
+        OSError: it cannot be written.
+    """
+    partial = file.with_name(f".{file.name}.partial")
+    descriptor = _open_alone(partial)
+    try:
+        for suffix in ("-journal", "-wal", "-shm"):
+            partial.with_name(partial.name + suffix).unlink(missing_ok=True)
+        os.ftruncate(descriptor, 0)
+        yield partial
+        os.fsync(descriptor)
+        partial.replace(file)
+        sync_folder(file.parent)
+    except BaseException:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _open_alone(partial: Path) -> int:
+    descriptor = open_private(partial, os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(descriptor), partial.stat()):
+            return descriptor
+    except (BlockingIOError, FileNotFoundError):
+        pass  # as where its writer has just finished: the name is free again, or another file's
+    except OSError:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    raise WriteInProgress
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

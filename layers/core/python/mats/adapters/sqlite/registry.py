@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 from mats.adapters.sqlite.database import Database
@@ -149,3 +150,13 @@ class SqliteTrust:
             changed = [key] if namespace is None else [id for (id,) in connection.execute(_IDS, _bounds(namespace))]
             for id in changed:
                 self.announce(connection, "Trust", "MODIFY" if assigned else "REMOVE", id)
+
+
+def snapshot(database: Database) -> Iterator[Item | tuple[Id, Assigned]]:
+    """Every item, then every row of trust, each in order of id, as of one moment. Raises as `Database.reading` does."""
+    with database.error_translation(), closing(database.connect()) as connection:
+        connection.execute("BEGIN")
+        for (item,) in connection.execute("SELECT item FROM registry ORDER BY id"):
+            yield json.loads(item)
+        for id, trust, provider in connection.execute("SELECT id, trust, provider FROM trust ORDER BY id"):
+            yield id, Assigned(trust=trust, provider=provider)

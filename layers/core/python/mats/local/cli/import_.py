@@ -1,6 +1,7 @@
 """`mats import`."""
 
 import time
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +14,7 @@ from mats.bootstrap.models import bedrock_catalogue
 from mats.domain.errors import DependencyFailed, Fault, RequestInvalid
 from mats.domain.placement import Placed
 from mats.domain.registration import Registration
-from mats.local.cli.output import AsJson, Exit, bar, err, out, plain, print_json
+from mats.local.cli.output import AsJson, Exit, bar, complain, err, note, out, plain, print_json
 from mats.local.cli.registry import index
 from mats.local.cli.spending import print_with_usage
 from mats.local.imports.addresses import is_address, redact
@@ -53,26 +54,39 @@ def import_(
     timeout: Annotated[
         float, typer.Option(help="Timeout in seconds for a live MCP server to list its tools.", min=1, max=600)
     ] = 30,
+    with_trust: Annotated[
+        bool, typer.Option("--with-trust", help="Assign the trust in an export, too; without it, it is passed over.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Register many capabilities from existing descriptions.
 
-    Reads JSON Lines of registrations or of retrieval data sets (`_id`, `type`, `name`, `description`), also .gz; MCP
-    server.json files, tools/list results and live servers; A2A agent cards; OpenAPI 3 documents; folders of Agent
-    Skills; and Bedrock's lists of models. Valid rows are registered, invalid ones are rejected with all their faults.
+    Reads what `mats export` writes; JSON Lines of registrations or of retrieval data sets (`_id`, `type`, `name`,
+    `description`), also .gz; MCP server.json files, tools/list results and live servers; A2A agent cards; OpenAPI 3
+    documents; folders of Agent Skills; and Bedrock's lists of models. Valid rows are registered, invalid ones are
+    rejected with all their faults.
     You can interrupt it and run it again: rows that are registered already are unchanged.
     """
     began = time.monotonic()
     settings: Settings = context.obj
-    if namespace:  # reject an invalid one once, before every row has this fault
-        Registration.parse({"namespace": namespace, "name": "x", "kind": "tool"})
+    _check_options(namespace, with_trust=with_trust, to_items=to_items)
     sources = _sources(what, settings, timeout, namespace)
     if dry_run or to_items:
         report = _dry_run(sources, settings, to_items, table, as_json=as_json)
     else:
-        report = _run(sources, local_system(settings), began, as_json=as_json)
-    if report.rejected:
+        report = _run(sources, local_system(settings), began, with_trust=with_trust, as_json=as_json)
+    found = bool(report.rows or report.trust)
+    if not found:
+        complain(f"nothing to import in {', '.join(what)}: no file there is of a known format")
+    if report.rejected or not found:
         raise typer.Exit(Exit.REFUSED)
+
+
+def _check_options(namespace: str, *, with_trust: bool, to_items: Path | None) -> None:
+    if with_trust and (namespace or to_items):
+        raise typer.BadParameter("--with-trust is for a local registry and the namespaces of the export")
+    if namespace:  # reject an invalid one once, before every row has this fault
+        Registration.parse({"namespace": namespace, "name": "x", "kind": "tool"})
 
 
 def _sources(what: list[str], settings: Settings, timeout_s: float, namespace: str) -> Iterable[tuple[Source, Stream]]:
@@ -96,8 +110,10 @@ def _mcp_source(server: list[str], timeout_s: float, namespace: str) -> tuple[So
     return live_source(server[0], lambda: mcp_client.list_by_command(server, timeout_s=timeout_s), namespace)
 
 
-def _run(sources: Iterable[tuple[Source, Stream]], local: LocalSystem, began: float, *, as_json: bool) -> Report:
-    importer = Importer(local.stores.registry)
+def _run(
+    sources: Iterable[tuple[Source, Stream]], local: LocalSystem, began: float, *, with_trust: bool, as_json: bool
+) -> Report:
+    importer = Importer(local.stores.registry, local.stores.trust if with_trust else None)
     with bar("Registering", None) as advance:
         importer.import_sources(sources, advance)
     indexed = index(local)
@@ -161,6 +177,7 @@ def _report(report: Report) -> dict[str, Any]:
     return {
         "rows": report.rows,
         **{one: report.placed[one] for one in _COUNTED},
+        **({"trust": dict(report.trust)} if report.trust else {}),
         "rejected": [{**place._asdict(), "faults": _as_dicts(faults)} for place, faults in report.rejected],
         "notes": [{**place._asdict(), "notes": _as_dicts(notes)} for place, notes in report.noted],
         "passed_over": [{"file": file, "reason": reason} for file, reason in report.passed_over],
@@ -182,13 +199,23 @@ def _rows(report: Report) -> str:
 def _counts(report: Report) -> str:
     counts = ", ".join(f"{report.placed[one]:,} {one}" for one in _COUNTED)
     passed = f", {len(report.passed_over):,} files passed over" if report.passed_over else ""
-    return f"{counts}, {len(report.rejected):,} rejected{passed}"
+    trust = "".join(f", trust of {count:,} {name.replace('_', ' ')}" for name, count in report.trust.items())
+    return f"{counts}, {len(report.rejected):,} rejected{passed}{trust}"
 
 
 def _show_remarks(report: Report) -> None:
-    """Show every rejection, the first notes, and the registrations of documents that changed."""
+    """Show every rejection, the first notes, and the registrations of documents that changed.
+
+    Of rejections of one file for the same faults, such as a missing option, the first is shown.
+    """
+    alike = Counter((place.file, tuple(faults)) for place, faults in report.rejected)
     for place, faults in report.rejected:
-        _show("rejected ", "red", place, "; ".join(map(str, faults)))
+        count = alike.pop((place.file, tuple(faults)), 0)
+        more = f" (and {count - 1:,} more of this file)" if count > 1 else ""
+        if count:
+            _show("rejected ", "red", place, "; ".join(map(str, faults)) + more)
+    if passed := report.trust["passed_over"]:
+        note(f"The trust of {passed:,} was passed over: repeat the command with --with-trust to assign it.")
     for place, notes in report.noted[:_MOST_SHOWN]:
         _show("note ", "yellow", place, "; ".join(map(str, notes)))
     if len(report.noted) > _MOST_SHOWN:
@@ -199,6 +226,8 @@ def _show_remarks(report: Report) -> None:
 
 
 def _show(title: str, style: str, place: Location, text: str) -> None:
+    """Show one remark; an unreadable file has its name in the text."""
     file, line, where = place
-    position = ":".join([file, *([str(line)] if line or not where else []), *([where] if where else [])])
-    err.print(Text(title, style=style) + plain(f"{position}: {text}"), soft_wrap=True)
+    position = ":".join([file, *([str(line)] if line else []), *([where] if where else [])])
+    shown = text if text.startswith(f"{position}: ") else f"{position}: {text}"
+    err.print(Text(title, style=style) + plain(shown), soft_wrap=True)

@@ -15,6 +15,7 @@ from mats.local.cli.erase import erase
 from mats.local.cli.evaluation import evaluate, experiment, gate, report
 from mats.local.cli.import_ import import_
 from mats.local.cli.mcp import mcp
+from mats.local.cli.move import backup, export, restore
 from mats.local.cli.operate import backfill, reconcile, reindex
 from mats.local.cli.output import ExitCodes
 from mats.local.cli.preview import preview
@@ -55,8 +56,8 @@ def _common(
 
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
-    serve, search, mcp, add, remove, trust, import_, preview, reconcile, reindex, backfill, switch, enrich, erase, show,
-    stats, replay, evaluate, experiment, gate, report,
+    serve, search, mcp, add, remove, trust, import_, preview, export, backup, restore, reconcile, reindex, backfill,
+    switch, enrich, erase, show, stats, replay, evaluate, experiment, gate, report,
 )  # fmt: skip
 for command in _COMMANDS:
     app.command(command.__name__.removesuffix("_"))(command)

@@ -3,20 +3,20 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mats.domain import placement
-from mats.domain.assignment import covers
+from mats.domain.assignment import Assigned, covers
 from mats.domain.capability import Id
 from mats.domain.errors import Fault, Invalid, KindConflict
 from mats.domain.origin import fingerprint
 from mats.domain.placement import Placed, version_of
 from mats.domain.registration import Registration
-from mats.local.imports import formats
+from mats.local.imports import formats, trust_rows
 from mats.local.imports.formats import MappedValue, Source
 from mats.local.imports.lines import Location
 from mats.local.imports.sources import Skipped, Stream
-from mats.ports import Item, Registry
+from mats.ports import Item, Registry, TrustBook
 
 BATCH = 256
 """Registrations per transaction, acknowledged together."""
@@ -32,7 +32,7 @@ class Finding(NamedTuple):
 @dataclass(slots=True)
 class Report:
     rows: int = 0
-    """Registrations and rejections, without unreadable files and skipped values."""
+    """Registrations and rejections, unreadable files among them, without skipped values and rows of trust."""
     placed: Counter[Placed] = field(default_factory=Counter)
     rejected: list[Finding] = field(default_factory=list)
     noted: list[Finding] = field(default_factory=list)
@@ -40,6 +40,8 @@ class Report:
     """Files of a folder that are of no known format, and the reason."""
     registered: list[tuple[Id, Placed, Location]] = field(default_factory=list)
     """Registrations of documents; those of lines are counted only."""
+    trust: Counter[str] = field(default_factory=Counter)
+    """Numbers of rows of trust that were `assigned`, `unchanged` or `passed_over`."""
 
 
 @dataclass(slots=True)
@@ -76,6 +78,8 @@ class Importer:
     """Registers the values of sources, one source after the other."""
 
     registry: Registry
+    trust: TrustBook | None = None
+    """Where rows of trust go; None: they are passed over."""
     report: Report = field(default_factory=Report)
     _first: dict[Id, tuple[Location, str]] = field(default_factory=dict)
     """Location and fingerprint of the first registration under each id."""
@@ -93,13 +97,18 @@ class Importer:
 
     def _import(self, source: Source, values: Stream, acknowledge: Callable[[int], None]) -> None:
         batch: list[tuple[Location, Registration]] = []
+        assigned: dict[Id, Assigned] = {}
         pending = 0
         for place, value in values:
             if isinstance(value, Skipped):
                 self.report.passed_over.append((place.file, value.reason))
                 continue
             if isinstance(value, Invalid):
+                self.report.rows += 1
                 self.report.rejected.append(Finding(place, value.faults))
+                continue
+            if place.line and trust_rows.is_trust(value):
+                self._read_trust(place, value, assigned)
                 continue
             is_mapped = isinstance(value, MappedValue)
             for mapped in [value] if is_mapped else formats.map_value(value, source, is_line=place.line > 0):
@@ -111,6 +120,27 @@ class Importer:
                     batch, pending = [], 0
         self._put(batch)
         acknowledge(pending)
+        self._assign(assigned)
+
+    def _read_trust(self, place: Location, value: Any, assigned: dict[Id, Assigned]) -> None:
+        if self.trust is None:
+            self.report.trust["passed_over"] += 1
+            return
+        try:
+            key, row = trust_rows.parse(value)
+            assigned[key] = row
+        except Invalid as error:
+            self.report.rows += 1
+            self.report.rejected.append(Finding(place, error.faults))
+
+    def _assign(self, assigned: Mapping[Id, Assigned]) -> None:
+        """Write the rows of trust that are not stored yet."""
+        before = self.trust.rows(list(assigned)) if self.trust and assigned else {}
+        for key, row in assigned.items():
+            changed = before.get(key) != row
+            self.report.trust["assigned" if changed else "unchanged"] += 1
+            if changed and self.trust:
+                self.trust.put(key, row)
 
     def _sort(self, place: Location, mapped: MappedValue, batch: list[tuple[Location, Registration]]) -> None:
         """Add a registration to the batch, faults and notes to the report.

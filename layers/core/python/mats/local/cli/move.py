@@ -1,0 +1,105 @@
+"""The commands that carry a registry elsewhere: export, backup and restore."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Annotated
+
+import typer
+
+from mats.bootstrap.local import Contents, LocalSystem, back_up, local_system, replacing, restore_home
+from mats.domain.errors import Fault, NotPossible, StorageUnusable
+from mats.domain.fence import escape_hidden
+from mats.local.cli.output import AsJson, note, print_result
+from mats.local.imports.trust_rows import to_line
+
+
+def export(
+    context: typer.Context,
+    file: Annotated[str, typer.Argument(help="Where to write; - is standard output.")] = "-",
+) -> None:
+    """Write every registration and all trust as JSON Lines, for `mats import --with-trust`.
+
+    Lines are in order of id, so that two exports can be compared. Profiles are not exported; `mats backup` has all.
+    """
+    local = local_system(context.obj, create=False)
+    with _output(file) as out:
+        capabilities, trust = _write(local, out)
+    note(f"{capabilities:,} capabilities and {trust:,} rows of trust exported")
+
+
+def _write(local: LocalSystem, out: IO[str]) -> tuple[int, int]:
+    counts = [0, 0]
+    for entry in local.stores.snapshot():
+        is_trust = isinstance(entry, tuple)
+        counts[is_trust] += 1
+        line = to_line(*entry) if isinstance(entry, tuple) else entry
+        out.write(escape_hidden(json.dumps(line, ensure_ascii=False)) + "\n")
+    return counts[0], counts[1]
+
+
+@contextmanager
+def _output(file: str) -> Iterator[IO[str]]:
+    if file == "-":
+        yield sys.stdout
+        return
+    path = Path(file)
+    try:
+        with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="\n") as out:
+            yield out
+            out.flush()
+    except OSError as error:
+        raise StorageUnusable(f"{path} cannot be written: {error.strerror or 'another process writes it'}") from error
+
+
+def backup(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="The file to write.", dir_okay=False)],
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write the whole registry to one file, and verify it; the service may go on.
+
+    Everything is in it: registrations, trust, profiles with their versions, vectors, index and waiting changes. Keep
+    it like the registry itself: hidden capabilities are in it, too.
+    """
+    local = local_system(context.obj, create=False)
+    if file.exists() and not force:
+        raise NotPossible([Fault("FILE", f"{file} exists: choose another name, or replace it with --force")])
+    if not file.parent.is_dir():
+        raise NotPossible([Fault("FILE", f"{file.parent} is no folder; make it first")])
+    contents = back_up(local.stores.database, file)
+    text = f"{file}: {_spell_out(contents)}; {file.stat().st_size:,} bytes, verified"
+    print_result({"file": str(file), **contents._asdict()}, text, as_json=as_json)
+
+
+def restore(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="A file that `mats backup` has written.", dir_okay=False)],
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a registry that is not empty, after a backup of it beside it.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Restore a backup, also of an older version of mats, into an empty or new folder.
+
+    Stop `mats serve` and every other command of this registry first.
+    """
+    home = context.obj.home
+    restored = restore_home(context.obj, file, force=force)
+    before = f"; what was there is in {restored.previous}" if restored.previous else ""
+    outcome = {
+        "home": str(home),
+        **restored.contents._asdict(),
+        "previous": str(restored.previous) if restored.previous else None,
+    }
+    print_result(outcome, f"{home}: {_spell_out(restored.contents)} restored{before}", as_json=as_json)
+
+
+def _spell_out(contents: Contents) -> str:
+    return (
+        f"{contents.capabilities:,} capabilities, {contents.trust:,} rows of trust, {contents.profiles:,} profiles "
+        f"with {contents.versions:,} earlier versions, {contents.changes:,} waiting changes"
+    )

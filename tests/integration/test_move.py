@@ -1,0 +1,237 @@
+"""Export, backup and restore."""
+
+import json
+import shutil
+import sqlite3
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mats.adapters.sqlite.migrations import SCHEMA_VERSION
+from mats.local.imports.trust_rows import parse, to_line
+from tests.integration.conftest import Mats, serving
+from tests.integration.test_cli import rows, tool
+from tests.integration.test_home import FIRST_RELEASE, first_release
+
+__all__ = ["first_release"]
+
+REFUND, PAYROLL = "com.acme/refund", "com.acme/payroll"
+
+
+@pytest.fixture
+def filled(mats: Mats) -> Mats:
+    items = [
+        tool("refund", description="Give money back", provider="Acme"),
+        tool("payroll", description="Answers questions about salaries", visible_to=["finance"]),
+        tool("wörter", description="Zeilen\u2028und \u202e \x1b[31m Zeichen", tags=["a"]),
+        {**tool("geocode", description="Turn an address into coordinates"), "namespace": "org.maps", "kind": "skill"},
+    ]
+    mats("import", "-", stdin=rows(*items))
+    mats("trust", REFUND, "80")
+    mats("trust", "com.acme.*", "30", "--provider", "Acme")
+    return mats
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Mats:
+    return Mats(tmp_path / "other")
+
+
+def answers(mats: Mats) -> list[Any]:
+    """What the search says to several requests, without times and query ids."""
+    queries = ("money back", "salaries", "address", "Zeilen")
+    found = [mats("search", query, "--json", MATS_AUDIENCES="finance").json for query in queries]
+    return [(one["verdict"], one["results"]) for one in found]
+
+
+def dump(mats: Mats, table: str) -> list[tuple[Any, ...]]:
+    connection = sqlite3.connect(mats.home / "mats.db")
+    found = connection.execute(f"SELECT * FROM {table} ORDER BY 1, 2").fetchall()
+    connection.close()
+    return found
+
+
+def test_an_export_imported_elsewhere_gives_the_same_registry_trust_and_answers(filled: Mats, other: Mats, tmp_path):
+    file = tmp_path / "export.jsonl"
+    ran = filled("export", str(file))
+    assert (ran.code, ran.out) == (0, "")
+    assert f"{len(dump(filled, 'registry'))} capabilities and 2 rows of trust exported" in ran.err
+    imported = other("import", "--with-trust", str(file), "--json")
+    assert imported.json["trust"] == {"assigned": 2}
+    assert (imported.code, imported.json["rejected"]) == (0, [])
+    assert dump(other, "registry") == dump(filled, "registry") != []
+    assert dump(other, "trust") == dump(filled, "trust")
+    for one, two in zip(answers(filled), answers(other), strict=True):
+        assert one == two
+    assert other("export").out == file.read_text()  # in a stable order
+    again = other("import", "--with-trust", str(file), "--json").json
+    assert (again["unchanged"], again["trust"], again["indexed"]) == (again["rows"], {"unchanged": 2}, 0)
+
+
+def test_an_export_is_ordered_private_and_printable(filled: Mats, tmp_path):
+    file = tmp_path / "export.jsonl"
+    filled("export", str(file))
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    ids = [f"{line['namespace']}/{line['name']}" for line in lines if "name" in line]
+    assert ids == sorted(ids)
+    assert [line["trust"] for line in lines[len(ids) :]] == [
+        {"id": "com.acme.*", "trust": 30, "provider": "Acme"},
+        {"id": REFUND, "trust": 80},
+    ]
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert not {"\u202e", "\u2028", "\x1b"} & set(file.read_text())
+    assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
+
+
+def test_an_export_that_cannot_be_written_leaves_the_file_there_as_it_was(filled: Mats, tmp_path, monkeypatch):
+    file = tmp_path / "export.jsonl"
+    file.write_text("before")
+    monkeypatch.setattr("mats.local.cli.move.to_line", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        filled("export", str(file))
+    assert file.read_text() == "before"
+    assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
+    assert filled("export", str(tmp_path / "no" / "export.jsonl")).code == 3
+
+
+def test_without_the_option_trust_is_passed_over_and_said_so(filled: Mats, other: Mats):
+    ran = other("import", "-", stdin=filled("export").out.encode())
+    assert ran.code == 0
+    assert "--with-trust" in ran.err
+    assert dump(other, "trust") == []
+    assert other("import", "-", "--with-trust", "--namespace", "org.x", stdin=b"").code == 2
+
+
+@pytest.mark.parametrize(
+    ("row", "fault"),
+    [
+        ({"id": "com.acme/a", "trust": 101}, "trust.trust"),
+        ({"id": "com.acme/a", "trust": True}, "trust.trust"),
+        ({"id": "com.acme", "trust": 5}, "trust.id"),
+        ({"trust": 5}, "trust.id"),
+        ({"id": "com.acme/a", "provider": "Acme"}, "trust.provider"),
+        ({"id": "com.acme.*", "provider": "a\u200bb"}, "trust.provider"),
+        ({"id": "com.acme.*"}, "trust"),
+        ({"id": "com.acme.*", "trust": 5, "by": "me"}, "trust.by"),
+    ],
+)
+def test_an_invalid_row_of_trust_is_rejected(mats: Mats, row: dict[str, Any], fault: str):
+    lines = rows(tool("a"), {"trust": row}, {"trust": {"id": "com.acme/a", "trust": 7}})
+    report = mats("import", "-", "--with-trust", "--json", stdin=lines).json
+    assert [[f["attribute"] for f in one["faults"]] for one in report["rejected"]] == [[fault]]
+    assert report["trust"] == {"assigned": 1}
+
+
+def test_a_registration_cannot_carry_trust(mats: Mats):
+    ran = mats("import", "-", "--with-trust", stdin=rows(tool("a", trust=99), tool("b")))
+    assert ran.code == 1
+    assert dump(mats, "trust") == []
+
+
+@pytest.mark.parametrize("line", [{"id": "com.acme.*", "trust": 0}, {"id": "a/b", "trust": 100}])
+def test_a_row_of_trust_is_read_as_it_was_written(line):
+    assert to_line(*parse({"trust": line})) == {"trust": line}
+
+
+def test_a_backup_made_while_serving_has_everything_and_can_be_restored(filled: Mats, other: Mats, tmp_path):
+    file = tmp_path / "mats.backup"
+    with serving(filled):
+        filled("add", "-", stdin=rows(tool("late", description="Came late, still in the WAL")))
+        made = filled("backup", str(file), "--json")
+        assert made.code == 0
+        assert filled("restore", str(file), "--force").code == 3  # in use
+    assert (made.json["capabilities"], made.json["trust"], made.json["schema"]) == (5, 2, SCHEMA_VERSION)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    restored = other("restore", str(file), "--json")
+    assert (restored.code, restored.json["capabilities"], restored.json["previous"]) == (0, 5, None)
+    for table in ("registry", "trust", "profiles", "profile_versions", "entries", "lexical"):
+        assert dump(other, table) == dump(filled, table), table
+    assert answers(other) == answers(filled)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in other.home.iterdir()} == {0o600}
+
+
+def test_a_backup_replaces_a_file_only_by_force(filled: Mats, tmp_path):
+    file = tmp_path / "mats.backup"
+    file.write_text("precious")
+    refused = filled("backup", str(file))
+    assert (refused.code, file.read_text()) == (1, "precious")
+    assert "--force" in refused.err
+    assert filled("backup", str(file), "--force").code == 0
+    assert file.read_bytes().startswith(b"SQLite format 3")
+    assert filled("backup", str(tmp_path / "no" / "mats.backup")).code == 1
+    assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
+
+
+def test_a_registry_that_is_not_empty_is_replaced_only_by_force_and_kept(filled: Mats, tmp_path):
+    file = tmp_path / "mats.backup"
+    filled("backup", str(file))
+    filled("remove", REFUND)
+    refused = filled("restore", str(file))
+    assert refused.code == 1
+    assert "--force" in refused.err
+    assert filled("show", REFUND, "--json").json["registration"] is None
+    previous = filled("restore", str(file), "--force", "--json").json["previous"]
+    assert filled("show", REFUND, "--json").json["trust"] == 80
+    assert Path(previous).parent == filled.home
+    assert filled("restore", previous, "--force").code == 0  # and back
+    assert filled("show", REFUND, "--json").json["registration"] is None
+
+
+def test_a_damaged_registry_is_set_aside_and_replaced(filled: Mats, tmp_path):
+    file = tmp_path / "mats.backup"
+    filled("backup", str(file))
+    (filled.home / "mats.db").write_bytes(b"not a database" * 1000)
+    assert filled("restore", str(file)).code == 1
+    previous = filled("restore", str(file), "--force", "--json").json["previous"]
+    assert Path(previous).read_bytes().startswith(b"not a database")
+    assert filled("search", "money back", "--json").json["results"][0]["id"] == REFUND
+
+
+@pytest.mark.parametrize("content", [b"", b"not a database", b"\0" * 8_192, None])
+def test_what_is_no_backup_is_refused_and_changes_nothing(mats: Mats, tmp_path, content: bytes | None):
+    file = tmp_path / "file"
+    if content is not None:
+        file.write_bytes(content)
+    ran = mats("restore", str(file))
+    assert ran.code == 1
+    assert "cannot be restored" in ran.err
+    assert "Traceback" not in ran.err
+    assert not (mats.home / "mats.db").exists()
+
+
+def test_a_newer_or_foreign_file_is_refused(filled: Mats, other: Mats, tmp_path):
+    for name, change in {
+        "newer": f"PRAGMA user_version = {SCHEMA_VERSION + 1}",
+        "foreign": "PRAGMA user_version = 0",
+    }.items():
+        file = tmp_path / name
+        filled("backup", str(file))
+        connection = sqlite3.connect(file)
+        connection.execute(change)
+        connection.close()
+        assert other("restore", str(file)).code == 1
+
+
+def test_a_backup_of_the_first_release_is_migrated(first_release: Mats, other: Mats, tmp_path):
+    file = tmp_path / "old.backup"
+    shutil.copy(first_release.home / "mats.db", file)
+    before = file.read_bytes()
+    restored = other("restore", str(file), "--json").json
+    assert (restored["schema"], restored["capabilities"], restored["trust"]) == (1, 7, 2)
+    assert file.read_bytes() == before
+    assert other("show", "com.acme.pay/refund", "--json").json["trust"] == 80
+
+
+def test_a_restored_registry_takes_up_the_changes_that_waited(mats: Mats, other: Mats, tmp_path, first_release: Mats):
+    file = tmp_path / "mats.backup"
+    assert FIRST_RELEASE.exists()
+    first_release("backup", str(file))
+    connection = sqlite3.connect(file)
+    connection.execute("UPDATE events SET holder = '1:someone', due = 99999999999 WHERE dead IS NULL")
+    connection.commit()
+    connection.close()
+    other("restore", str(file))
+    other("reconcile")
+    assert other("search", "waits to be indexed", "--json").json["results"][0]["id"] == "com.acme.pay/waiting"

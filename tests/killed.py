@@ -1,0 +1,81 @@
+"""Operations on the file of a registry in processes that are killed at a given point, each in a copy of a folder.
+
+`python -m tests.killed OPERATION START RUNS COUNT SEED` copies START to RUNS/0, RUNS/1, … and runs the operation in
+each, in a process of its own, which kills itself with SIGKILL at one of the calls and returns within the adapter, calls
+of SQLite and the operating system included. It prints the number of such points, and those that were taken.
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from mats.adapters.sqlite.backup import back_up, restore
+from mats.adapters.sqlite.database import Database
+
+ADAPTER = str(Path(sys.modules[Database.__module__].__file__ or "").parent)
+HOME, FILE = "home/mats.db", "mats.backup"
+
+
+def _back_up(folder: Path) -> None:
+    database = Database(folder / HOME)
+    back_up(database, folder / FILE)
+    database.close()
+
+
+def _restore(folder: Path) -> None:
+    restore(folder / FILE, folder / HOME, stamp="now", force=True)
+
+
+def _migrate(folder: Path) -> None:
+    Database(folder / HOME).close()
+
+
+OPERATIONS: dict[str, Callable[[Path], None]] = {"backup": _back_up, "restore": _restore, "migrate": _migrate}
+
+
+def run(operation: Callable[[Path], None], folder: Path, point: int) -> int:
+    """The number of points passed, up to the one at which the process was killed."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        passed = 0
+
+        def count(frame: FrameType, event: str, argument: Any) -> None:
+            nonlocal passed
+            if frame.f_code.co_filename.startswith(ADAPTER):
+                passed += 1
+                if passed == point:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.setprofile(count)
+        operation(folder)
+        sys.setprofile(None)
+        os.write(writer, str(passed).encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as told:
+        passed = int(told.read() or point)
+    _, status = os.waitpid(child, 0)
+    killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    assert killed or os.waitstatus_to_exitcode(status) == 0
+    return passed
+
+
+def main(name: str, start: str, runs: str, count: str, seed: str) -> None:
+    operation, folder = OPERATIONS[name], Path(runs)
+    total = run(operation, Path(shutil.copytree(start, folder / "whole")), 0)
+    points = sorted(random.Random(int(seed)).sample(range(1, total + 1), min(int(count), total)))
+    for number, point in enumerate(points):
+        run(operation, Path(shutil.copytree(start, folder / str(number))), point)
+    sys.stdout.write(json.dumps({"total": total, "points": points}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
