@@ -2,6 +2,7 @@
 
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
@@ -72,7 +73,7 @@ def test_only_the_latest_answers_are_stored(exposure_log: ExposureLog):
 @given(answers)
 @settings(max_examples=40)
 def test_the_table_counts_as_plain_counting_does(recorded: list[Shortlist]):
-    with closing(Database(Path(":memory:"))) as database:
+    with TemporaryDirectory() as folder, closing(Database(Path(folder) / "mats.db")) as database:
         table, plain = SqliteExposure(database.watch(), FakeClock()), MemoryExposure(FakeClock())
         with table._watch.writing() as connection:
             connection.execute("CREATE TABLE IF NOT EXISTS answers (answer INTEGER PRIMARY KEY, at, shown, providers)")

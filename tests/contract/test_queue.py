@@ -8,6 +8,7 @@ from mats.adapters.sqlite import queue as module
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.queue import MAX_ATTEMPTS, SqliteQueue
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
+from mats.domain.assignment import Assigned
 from tests.builders import a_registration
 from tests.fakes import CountingIds, FakeClock
 
@@ -30,7 +31,7 @@ def test_every_change_is_announced_once_and_in_order(database, registry, events)
     registry.put([first])
     registry.put([a_registration(name="a", description="changed")])
     registry.remove(second.id)
-    SqliteTrust(database, registry.announce).put(first.id, 5)
+    SqliteTrust(database, registry.announce).put(first.id, Assigned(trust=5))
     taken = events.take(10)
     assert [(e.source, e.change, e.id) for e in taken] == [
         ("Registry", "INSERT", first.id),
