@@ -28,7 +28,9 @@ TIMEOUT_S = 10
 """Three times the sum of the budgets: the first call after a SnapStart restore may be slow."""
 _MEMORY_MB = 1769
 """From this size Lambda gives a whole core; lexical search and encoding run in parallel."""
-CALLS = tuple((method, route.path) for route in ROUTES for method in (route.method, *route.refused_methods))
+CALLS = tuple(
+    dict.fromkeys((method, route.path) for route in ROUTES for method in (route.method, *route.refused_methods))
+)
 """The methods of the API, each with its path."""
 
 

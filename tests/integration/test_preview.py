@@ -36,7 +36,7 @@ def test_a_preview_tells_all_it_should_and_changes_nothing(sample: Mats):
     (query,) = told["queries"]
     assert (query["origin"], query["place"]) == ("its examples", 1)
     assert set(query["signals"]) == {"retrieval", "bm25"}
-    assert {"no schema", "no endpoint", "few examples"} <= {one["flag"] for one in told["advice"]}
+    assert {"no schema", "no way to call", "few examples"} <= {one["flag"] for one in told["advice"]}
     assert told["without"] == []
     assert everything(sample) == before
 

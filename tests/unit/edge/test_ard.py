@@ -457,6 +457,7 @@ def test_entry_has_the_known_attributes_only():
         "updatedAt": "2026-01-01T00:00:00+00:00",
         "metadata": {
             "id": "com.acme.weather/get_forecast", "kind": "tool", "lifecycle": "active", "enriched": False,
+            "protocol": "mcp", "transport": "streamable-http",
             "provider": "Acme", "providerVerified": False,
         },
     }  # fmt: skip

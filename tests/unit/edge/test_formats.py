@@ -408,3 +408,29 @@ def test_invalid_parameter_is_rejected_by_name(body, parameters, field):
 def test_body_that_is_no_object_is_rejected():
     with pytest.raises(RequestInvalid):
         DiscoverRequest.of([], {"format": ["mcp_tools"]})
+
+
+# --- how the tools are called
+
+
+def test_how_each_tool_is_called_is_beside_the_tools():
+    operation = a_profile(
+        name="fileClaim",
+        endpoint="https://api.acme.com/claims/{id}",
+        input_schema={"type": "object", "properties": {"id": {}, "id_query": {}, "body": {}}},
+        descriptor={
+            "method": "POST", "requestMediaTypes": ["application/json"],
+            "parameters": [{"name": "id", "in": "path"}, {"name": "id", "in": "query", "property": "id_query"}],
+        },
+    )  # fmt: skip
+    made = ReadyMade.of(_shortlist(_result(operation), _result(a_profile(name="wire"))), Format.OPENAI_TOOLS, None)
+    assert json.loads(made.model_dump_json())["invocations"] == {
+        tool_name(operation.id): {
+            "protocol": "http",
+            "method": "POST",
+            "url": "https://api.acme.com/claims/{id}",
+            "parameters": [{"name": "id", "in": "path"}, {"name": "id", "in": "query", "property": "id_query"}],
+            "body": "application/json",
+        }
+    }
+    assert ReadyMade.model_validate_json(made.model_dump_json()) == made

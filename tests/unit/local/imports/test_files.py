@@ -235,3 +235,25 @@ def test_any_file_by_any_name_ends_in_a_report(tmp_path_factory, content, name):
     file.write_bytes(content)
     report = imported(str(file), "org.mine").report
     assert report.placed or report.rejected or report.rows == 0
+
+
+def test_a_skill_lists_the_files_of_its_folder(tmp_path):
+    folder = tmp_path / "tidy-minutes"
+    (folder / "scripts").mkdir(parents=True)
+    (folder / "node_modules").mkdir()
+    for name in ("SKILL.md", "scripts/fill.py", ".env", "node_modules/x.js"):
+        (folder / name).write_text(d.SKILL)
+    (folder / "link.py").symlink_to(folder / "scripts" / "fill.py")
+    (file,) = find_files(str(tmp_path))
+    assert file.files == ("SKILL.md", "scripts/fill.py")
+    registry = imported(str(tmp_path), "com.acme").registry
+    (item,) = registry.get(list(registry.ids())).values()
+    assert item["descriptor"]["files"] == ["SKILL.md", "scripts/fill.py"]
+
+
+def test_a_skill_lists_a_limited_number_of_files(tmp_path):
+    (tmp_path / "SKILL.md").write_text(d.SKILL)
+    for number in range(250):
+        (tmp_path / f"{number}.txt").touch()
+    (file,) = find_files(str(tmp_path))
+    assert len(file.files) == 200

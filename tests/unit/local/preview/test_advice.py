@@ -9,7 +9,7 @@ from tests.builders import a_registration
 GOOD = {
     "description": "Gives the money of a card payment back to the card it came from, in full or in part, at once.",
     "examples": ["refund order 1234", "give the customer 20 euros back"],
-    "endpoint": "https://pay.example.com/refund",
+    "endpoint": "https://pay.example/mcp",
     "input_schema": {"type": "object", "properties": {"payment": {"description": "its number"}}},
 }
 
@@ -35,7 +35,7 @@ def test_good_description_gets_no_advice():
         ({"name": "x-17"}, "opaque name"),
         ({"input_schema": None}, "no schema"),
         ({"input_schema": {"properties": {"a": {"type": "string"}}}}, "undescribed parameters"),
-        ({"endpoint": None}, "no endpoint"),
+        ({"endpoint": None}, "no way to call"),
     ],
 )
 def test_each_lack_is_named(about, flag):
@@ -48,7 +48,9 @@ def test_what_is_suspicious_comes_first():
 
 
 def test_a_skill_needs_neither_schema_nor_endpoint():
-    assert flags(kind="skill", input_schema=None, endpoint=None) == []
+    skill = {"kind": "skill", "input_schema": None, "endpoint": None}
+    assert flags(**skill, descriptor={"instructions": "Give the money back."}) == []
+    assert flags(**skill) == ["no way to call"]
 
 
 def test_parameters_with_choices_or_parts_of_their_own_explain_themselves():

@@ -14,7 +14,7 @@ from mats.client.client import Client
 from mats.client.errors import Busy, MatsError, NotAllowed, NotFound, NotUnderstood, Refused, Unreachable, WrongRequest
 from mats.client.transport import Retries
 from mats.domain.capability import Kind
-from mats.edge.answer import Answer, Capability, Problem
+from mats.edge.answer import Answer, Capability, Instructions, Problem
 from mats.edge.discover_request import Format
 from mats.edge.tools.formats import ReadyMade
 
@@ -26,6 +26,7 @@ __all__ = [
     "Capability",
     "Client",
     "Format",
+    "Instructions",
     "Kind",
     "MatsError",
     "NotAllowed",

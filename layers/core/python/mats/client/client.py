@@ -8,7 +8,7 @@ from mats.client.auth import Auth
 from mats.client.transport import Retries, Transport
 from mats.domain.capability import Kind, quote_id
 from mats.domain.ranking import MinRelevance
-from mats.edge.answer import Answer, Capability, Health
+from mats.edge.answer import Answer, Capability, Health, Instructions
 from mats.edge.discover_request import Format
 from mats.edge.tools.formats import ReadyMade
 
@@ -92,6 +92,10 @@ class Client:
     def capability(self, id: str) -> Capability:
         """One capability in full, by `namespace/name`."""
         return self._transport.call("GET", f"/capabilities/{quote_id(id)}", Capability)
+
+    def instructions(self, id: str) -> Instructions:
+        """The instructions of a skill: text of its owner, not to be trusted."""
+        return self._transport.call("GET", f"/capabilities/{quote_id(id)}/instructions", Instructions)
 
     def health(self) -> Health:
         """Whether the API can answer, and its index and models."""

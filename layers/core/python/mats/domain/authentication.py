@@ -98,8 +98,8 @@ def _parse_entry(entry: Mapping[str, Any]) -> AuthScheme | None:
 def auth_of_headers(headers: object) -> tuple[tuple[AuthScheme, ...], tuple[str, ...]]:
     """The schemes of a client's headers, and the names of the other headers.
 
-    `headers` is an object of values, or a list of objects with `name`, `value` and `isSecret`. Of a value only its
-    first word counts, if that is an authentication scheme.
+    `headers` is an object of values, or a list of names or of objects with `name`, `value` and `isSecret`. Of a value
+    only its first word counts, if that is an authentication scheme.
     """
     schemes, others = list[AuthScheme](), list[str]()
     for name, value, secret in chain(_in_object(headers), _in_list(headers)):
@@ -122,7 +122,9 @@ def _in_object(headers: object) -> Iterator[tuple[object, object, bool]]:
 
 def _in_list(headers: object) -> Iterator[tuple[object, object, bool]]:
     for header in headers if isinstance(headers, list | tuple) else ():
-        if isinstance(header, Mapping):
+        if isinstance(header, str):
+            yield header, None, False
+        elif isinstance(header, Mapping):
             secret = header.get("isSecret") is True or header.get("is_secret") is True
             yield header.get("name"), header.get("value"), secret
 

@@ -8,6 +8,7 @@ CapabilityError
 │   └── NotPossible          by the caller: a valid request, but what is stored does not allow it
 ├── PreconditionFailed       by the caller: the version it read has changed
 ├── CapabilityNotFound       by the caller: no such capability, or not visible to this caller
+│   └── InstructionsNotFound by the caller: the capability has no instructions
 ├── RegistryNotFound         by the operator: there is no local registry where one is looked for
 ├── ReplyUnusable            by a model; the pipeline continues without that reply
 └── DependencyFailed         by a dependency; retry
@@ -75,6 +76,14 @@ class CapabilityNotFound(CapabilityError):
 
     def __init__(self, id: str) -> None:
         super().__init__(f"no capability {id!r}")
+        self.id = id
+
+
+class InstructionsNotFound(CapabilityNotFound):
+    """The capability has no instructions to read."""
+
+    def __init__(self, id: str) -> None:
+        Exception.__init__(self, f"{id} has no instructions: only skills have, if their owner registered them")
         self.id = id
 
 

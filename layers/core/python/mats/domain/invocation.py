@@ -5,7 +5,7 @@ Names of variables and of authentication schemes are kept, their values never. W
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, Discriminator, Field, Tag, TypeAdapter, ValidationError
@@ -182,7 +182,7 @@ def _http(registration: Registration, descriptor: Mapping[str, Any]) -> HttpCall
     if parameters is None:
         return None
     in_path = {parameter.name for parameter in parameters if parameter.in_ == "path"}
-    body_property = _body_property(registration)
+    body_property = _body_property(registration, {parameter.property or parameter.name for parameter in parameters})
     media_type = preferred_media_type(descriptor.get("requestMediaTypes")) if body_property else ""
     return HttpCall(
         method=method,
@@ -218,11 +218,11 @@ def _parameters(written: object) -> tuple[Parameter, ...] | None:
     return tuple(found) if len(found) <= _MAX_PARAMETERS else None
 
 
-def _body_property(registration: Registration) -> str:
+def _body_property(registration: Registration, taken: Set[str]) -> str:
     """The property of the input that is the body, as the importer of OpenAPI names it; empty if there is none."""
     properties = (registration.input_schema or {}).get("properties")
     known = properties if isinstance(properties, Mapping) else {}
-    return next((name for name in ("requestBody", "body") if name in known), "")
+    return next((name for name in ("body", "requestBody") if name in known and name not in taken), "")
 
 
 def preferred_media_type(types: object) -> str:

@@ -24,6 +24,8 @@ _TRANSPORTS: Mapping[str, Transport] = {
 }
 """Best first: the last is deprecated."""
 _ADDRESS_ENDS = {"mcp": "streamable-http", "sse": "sse"}
+_COMMAND_ENTRY = frozenset({"command", "args", "env"})
+_ADDRESS_ENTRY = frozenset({"url", "transport", "auth", "headers"})
 _MAX_ARGUMENTS = 100
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,99})=(.*)", re.DOTALL)
@@ -77,6 +79,12 @@ def server_of(written: object, tool: str = "") -> McpServer | None:
     return remote_server(
         written.get("url"), stated, written.get("headers"), auth_from_list(written.get("auth")), tool=tool
     )
+
+
+def server_entry(server: McpServer) -> dict[str, Any]:
+    """The entry of a descriptor from which `server_of` makes this server again."""
+    kept = _COMMAND_ENTRY if isinstance(server, McpStdio) else _ADDRESS_ENTRY
+    return {key: value for key, value in server.model_dump(mode="json").items() if key in kept}
 
 
 def stdio_server(command: str, arguments: object, env: Sequence[object] = (), tool: str = "") -> McpStdio | None:

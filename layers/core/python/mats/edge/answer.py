@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain import explain
 from mats.domain.capability import Kind, Lifecycle
-from mats.domain.invocation import Invocation, from_text
+from mats.domain.invocation import Invocation, SkillReading, from_text
 from mats.domain.profile import Profile, Status
 from mats.domain.ranking import Signal, Verdict
 from mats.domain.shortlist import Result, Shortlist
@@ -212,6 +212,21 @@ class Capability(_ResponseModel):
         same["invocation"] = from_text(profile.invocation)
         same["input_schema"] = json.loads(profile.input_schema or "null")
         return cls(id=profile.id, description=profile.source.description, **profile.enrichment.model_dump(), **same)
+
+
+class Instructions(_ResponseModel):
+    """The instructions of a skill: text of its owner, not to be trusted."""
+
+    id: str
+    instructions: str = Field(description="Markdown; cut off after 64,000 bytes with a line that says so.")
+    files: list[str] = Field(description="The files of the skill's folder, which its owner keeps.")
+    suspicious: list[str] = Field(description="Reasons for caution.")
+
+    @classmethod
+    def of(cls, profile: Profile) -> Self:
+        invocation = from_text(profile.invocation)
+        files = list(invocation.files) if isinstance(invocation, SkillReading) else []
+        return cls(id=profile.id, instructions=profile.instructions, files=files, suspicious=list(profile.suspicious))
 
 
 class FaultAnswer(_ResponseModel):

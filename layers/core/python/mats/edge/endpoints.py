@@ -3,7 +3,9 @@
 from typing import TYPE_CHECKING
 
 from mats.domain.capability import Id
-from mats.edge.answer import Answer, Capability
+from mats.domain.errors import CapabilityNotFound, InstructionsNotFound
+from mats.domain.fence import spell_out
+from mats.edge.answer import Answer, Capability, Instructions
 from mats.edge.app import Application
 from mats.edge.caller import Caller
 from mats.edge.discover_request import DiscoverRequest
@@ -11,6 +13,10 @@ from mats.edge.http import Request, Response, json_response
 
 if TYPE_CHECKING:
     from mats.edge.tools.formats import ReadyMade
+
+
+INSTRUCTIONS = "/instructions"
+_AS_TEXT = {"Content-Type": "text/markdown; charset=utf-8", "X-Content-Type-Options": "nosniff", "Vary": "Accept"}
 
 
 def search(application: Application, request: Request) -> Response:
@@ -36,6 +42,21 @@ def get_capability(application: Application, request: Request) -> Response:
     id = Id(request.decoded_path.removeprefix("/capabilities/"))
     profile = application.get(request.caller, id)
     return json_response(Capability.of(profile, internal_details=request.caller.sees_internal_errors))
+
+
+def get_instructions(application: Application, request: Request) -> Response:
+    """`GET /capabilities/{id}/instructions`, or a capability whose own id ends so."""
+    id = request.decoded_path.removeprefix("/capabilities/")
+    try:
+        return get_capability(application, request)
+    except CapabilityNotFound:
+        profile = application.get(request.caller, Id(id.removesuffix(INSTRUCTIONS)))
+    if not profile.instructions:
+        raise InstructionsNotFound(profile.id)
+    answer = Instructions.of(profile)
+    if "application/json" in (request.header("Accept") or ""):
+        return json_response(answer)
+    return Response(200, spell_out(answer.instructions), _AS_TEXT)
 
 
 def health(application: Application, request: Request) -> Response:

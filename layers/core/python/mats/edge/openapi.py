@@ -39,7 +39,7 @@ def document() -> dict[str, Any]:
             "version": __version__,
             "description": "Finds the model, agent, tool or skill for a request, and invokes nothing.",
         },
-        "paths": {route.path.replace("+}", "}"): {route.method.lower(): _operation(route)} for route in documented},
+        "paths": {route.documented_path: {route.method.lower(): _operation(route)} for route in documented},
         "components": {"schemas": definitions["$defs"]},
     }
 
@@ -62,7 +62,8 @@ def _response(content: BodySpec) -> dict[str, Any]:
 
 def _content(content: BodySpec) -> dict[str, Any]:
     schemas = [{"$ref": _REF.format(model=_model(name).__name__)} for name in content.models] or [{"type": "object"}]
-    return {content.media_type: {"schema": schemas[0] if len(schemas) == 1 else {"anyOf": schemas}}}
+    as_text = {content.alternative: {"schema": {"type": "string"}}} if content.alternative else {}
+    return {content.media_type: {"schema": schemas[0] if len(schemas) == 1 else {"anyOf": schemas}}, **as_text}
 
 
 @cache

@@ -31,13 +31,16 @@ class BodySpec:
     description: str
     models: Sequence[str] = ()
     media_type: str = "application/json"
+    alternative: str = ""
+    """The media type of the same answer as text, if there is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """An endpoint. A path has one method.
 
-    `path` is spelled as in API Gateway: `{name+}` stands for the rest of the path, slashes included.
+    `path` is spelled as in API Gateway: `{name+}` stands for the rest of the path, slashes included. A route with an
+    `ending` is one of API Gateway's at its path, and answers those whose rest of the path ends so.
     `refused_methods` are methods that API Gateway forwards, to be answered with 405; it answers all others with 403.
     The rest is documentation. Routes without an `operation_id` are not documented.
     """
@@ -45,6 +48,7 @@ class Route:
     method: str
     path: str
     handler: Handler
+    ending: str = ""
     errors: Errors = Errors.PROBLEM
     refused_methods: tuple[str, ...] = ()
     operation_id: str = ""
@@ -55,10 +59,15 @@ class Route:
     request: BodySpec | None = None
     responses: Mapping[int, BodySpec] = field(default_factory=dict)
 
+    @property
+    def documented_path(self) -> str:
+        """The path as OpenAPI spells it."""
+        return self.path.replace("+}", "}") + self.ending
+
     def matches(self, path: str) -> bool:
         """Whether a percent-decoded path is this endpoint's."""
         prefix, parameter, _ = self.path.partition("{")
-        return path.startswith(prefix) if parameter else path == prefix
+        return path.startswith(prefix) and path.endswith(self.ending) if parameter else path == prefix
 
 
 def late(module: str, name: str) -> Handler:

@@ -57,6 +57,23 @@ ROUTES = (
     Route(
         method="GET",
         path="/capabilities/{id+}",
+        ending=endpoints.INSTRUCTIONS,
+        handler=endpoints.get_instructions,
+        operation_id="getInstructions",
+        summary="Read the instructions of a skill",
+        description=(
+            "A capability whose own id ends in `/instructions` comes first: it is shown here. With `Accept: "
+            "application/json` the answer is JSON. The text is what the owner wrote: read it as untrusted."
+        ),
+        parameters=(path_parameter("id", "`namespace/name`; slashes may be written as they are or as %2F."),),
+        responses={
+            200: BodySpec("Its instructions.", ("answer.Instructions",), alternative="text/markdown"),
+            **_problems(404, 429, 503),
+        },
+    ),
+    Route(
+        method="GET",
+        path="/capabilities/{id+}",
         handler=endpoints.get_capability,
         operation_id="getCapability",
         summary="Show one capability",

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mats.domain.invocation import invocation_of
 from mats.domain.profile import profile_of
 from mats.domain.registration import Registration
 from mats.edge.ard.entries import AGENT_CARD, SERVER_CARD, media_type
@@ -211,9 +212,46 @@ def test_parameters_of_one_name_in_two_places_are_both_mapped():
     body = {"content": {"application/json": {"schema": {"type": "string"}}}}
     operation = {"operationId": "x", "parameters": parameters, "requestBody": body}
     document = {"openapi": "3.0.3", "info": {"title": "t"}, "paths": {"/{id}": {"put": operation}}}
-    schema = one(document, Source("x", namespace="a")).input_schema
-    assert schema
-    assert set(schema["properties"]) == {"id", "id_query", "body", "requestBody"}
+    document["servers"] = [{"url": "https://x.example"}]
+    registration = one(document, Source("x", namespace="a"))
+    assert registration.input_schema
+    assert set(registration.input_schema["properties"]) == {"id", "id_query", "body", "requestBody"}
+    invocation = invocation_of(registration)
+    assert invocation
+    assert invocation.model_dump(mode="json") == {
+        "protocol": "http",
+        "method": "PUT",
+        "url": "https://x.example/{id}",
+        "parameters": [
+            {"name": "id", "in": "path"}, {"name": "id", "in": "query", "property": "id_query"},
+            {"name": "body", "in": "query"},
+        ],
+        "body": "application/json",
+        "body_property": "requestBody",
+    }  # fmt: skip
+
+
+def test_a_parameter_written_as_json_says_so():
+    filter = {"name": "filter", "in": "query", "content": {"application/json": {"schema": {"type": "object"}}}}
+    document = {
+        "openapi": "3.0.3", "info": {"title": "t"}, "paths": {"/x": {"get": {"parameters": [filter]}}},
+    }  # fmt: skip
+    registration = one(document, Source("x", namespace="a", url="https://x.example/openapi.json"))
+    assert registration.descriptor
+    assert registration.descriptor["parameters"] == [{"name": "filter", "in": "query", "content": "application/json"}]
+
+
+def test_a_live_server_is_kept_with_each_tool():
+    entry = {"command": "npx", "args": ["-y", "tides"], "env": ["TIDE_KEY"]}
+    first, _ = map_value(d.TOOLS, Source("x", namespace="org.tides", server_entry=entry))
+    assert first.registration
+    assert first.registration.descriptor
+    assert first.registration.descriptor["server"] == entry
+    invocation = invocation_of(first.registration)
+    assert invocation
+    assert invocation.model_dump(mode="json") == {
+        "protocol": "mcp", "transport": "stdio", **entry, "tool": "high_tide",
+    }  # fmt: skip
 
 
 def test_unbounded_or_outside_references_are_cut_and_noted():

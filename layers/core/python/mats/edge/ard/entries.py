@@ -1,6 +1,7 @@
 """Response models of Agentic Resource Discovery, and their construction from profiles."""
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Self
 from urllib.parse import quote, urlsplit
@@ -10,6 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from mats.domain.capability import Kind
 from mats.domain.descriptors import A2A, MCP
+from mats.domain.invocation import from_text
 from mats.domain.profile import Profile
 from mats.domain.shortlist import Result
 from mats.domain.text import clip
@@ -28,6 +30,7 @@ PROTOCOLS = {
 """ARD's media type for a kind, and the tags by which an owner declares that protocol."""
 
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]+", re.IGNORECASE)
+_CALL_TEXTS: Sequence[str] = ("protocol", "transport", "method", "model", "region")
 _MAX_QUERIES = 5
 _MAX_DESCRIPTION = 1_000
 
@@ -164,5 +167,16 @@ def _metadata(profile: Profile) -> dict[str, str | float | bool]:
     is_url = media_type(profile) != own_type(profile.indexed_kind)
     endpoint = "" if is_url else profile.endpoint
     optional = {"provider": profile.provider, "endpoint": endpoint, "suspicious": "; ".join(profile.suspicious)}
+    optional |= _call(profile)
     verified = {"providerVerified": profile.provider_verified} if profile.provider else {}
     return known | {name: value for name, value in optional.items() if value} | verified
+
+
+def _call(profile: Profile) -> dict[str, str]:
+    """How it is called, as far as metadata can hold it: it has no lists and no objects."""
+    invocation = from_text(profile.invocation)
+    call = invocation.model_dump(mode="json") if invocation else {}
+    texts = {name: str(call[name]) for name in _CALL_TEXTS if name in call}
+    schemes = ", ".join(dict.fromkeys(str(scheme["scheme"]) for scheme in call.get("auth", [])))
+    version = {"protocolVersion": str(call["version"])} if "version" in call else {}
+    return {**texts, **version, **({"auth": schemes} if schemes else {})}

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.fence import spell_out
+from mats.domain.invocation import Invocation
 from mats.domain.ranking import Verdict
 from mats.domain.shortlist import Result, Shortlist
 from mats.edge.discover_request import Format
@@ -47,6 +48,11 @@ class ReadyMade(BaseModel):
         description="With `claude_tool_reference`: what is referred to, for the request's `tools`; to be deferred.",
     )
     names: dict[str, str] = Field(description="The id of the capability behind each tool's name.")
+    invocations: dict[str, Invocation] = Field(
+        default={},
+        description="By a tool's name, how the capability is called and where each property of the input goes. Tools "
+        "whose owner gave no way to call them are not here.",
+    )
     left_out: list[LeftOut]
     tokens: int = Field(description="What the tools take, estimated as one token for every two bytes of JSON.")
 
@@ -63,6 +69,7 @@ class ReadyMade(BaseModel):
             output=tool_format.output(kept),
             definitions=[tool_format.definition(tool) for tool in kept] if tool_format.deferred else None,
             names={tool.name: spell_out(tool.id) for tool in kept},
+            invocations={tool.name: tool.invocation for tool in kept if tool.invocation},
             left_out=left_out,
             tokens=tokens,
         )

@@ -10,6 +10,7 @@ from typing import Any
 
 from mats.domain.capability import Id, Kind, Lifecycle, parts
 from mats.domain.fence import remove_hidden, visible
+from mats.domain.invocation import Invocation, from_text
 from mats.domain.profile import Profile, SourceText
 from mats.domain.text import clip, split_identifier
 from mats.edge.tools.json_schema import drop_invalid_keywords
@@ -46,6 +47,7 @@ class ToolDefinition:
     title: str
     description: str
     schema: dict[str, Any]
+    invocation: Invocation | None = None
 
     @cached_property
     def flat_schema(self) -> dict[str, Any]:
@@ -88,6 +90,7 @@ def tool_of(profile: Profile) -> ToolDefinition:
         title=visible(profile.name),
         description=_description(profile, kind),
         schema=_schema(profile.input_schema) or _DEFAULT_SCHEMAS.get(kind) or _NO_PROPERTIES,
+        invocation=from_text(profile.invocation),
     )
 
 

@@ -107,7 +107,9 @@ def _mcp_source(server: list[str], timeout_s: float, namespace: str) -> tuple[So
     if len(server) == 1 and is_address(server[0]):
         url = server[0]
         return live_source(redact(url), lambda: mcp_client.list_by_address(url, timeout_s=timeout_s), namespace, url)
-    return live_source(server[0], lambda: mcp_client.list_by_command(server, timeout_s=timeout_s), namespace)
+    return live_source(
+        server[0], lambda: mcp_client.list_by_command(server, timeout_s=timeout_s), namespace, command=server
+    )
 
 
 def _run(

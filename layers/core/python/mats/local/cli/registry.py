@@ -10,6 +10,7 @@ import typer
 from mats.bootstrap.local import DATABASE, LocalSystem, local_system
 from mats.domain.capability import Id, Kind
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, KindConflict, RequestInvalid
+from mats.domain.invocation import from_text
 from mats.domain.placement import Placed
 from mats.domain.registration import Registration
 from mats.local.cli.output import AsJson, CapabilityId, bar, facts, out, plain, print_json, print_result, readable
@@ -108,11 +109,13 @@ def show(context: typer.Context, id: CapabilityId, as_json: AsJson = False) -> N
     if item is None and stored is None:
         raise CapabilityNotFound(id)
     assigned = stores.trust.get([key])[key]
+    invocation = from_text(stored.profile.invocation) if stored else None
     shown = {
         "id": id,
         "registration": item,
         "trust": assigned.trust,
         "verified_provider": assigned.provider or None,
+        "invocation": invocation.model_dump(mode="json") if invocation else None,
         "profile": stored.profile.model_dump(mode="json") if stored else None,
         "vector": len(stored.vector) if stored and stored.vector else None,
         "versions": [version.model_dump(mode="json") for version in stores.profiles.versions(key)],
@@ -138,6 +141,7 @@ def _facts_of(shown: dict[str, Any]) -> Iterator[tuple[str, object]]:
     yield "trust", "none given" if shown["trust"] is None else shown["trust"]
     state = profile["status"] + (", enriched" if profile["enriched"] else ", raw")
     yield "status", f"{state}: {profile['error']}" if profile["error"] else state
+    yield "call", profile["invocation"] or "its owner gave no way to call it"
     yield "summary", profile["enrichment"]["summary"] or "none"
     for refusal in profile["refused"]:
         yield "refused", f"{refusal['role']} {refusal['model']}: {refusal['cause']}"

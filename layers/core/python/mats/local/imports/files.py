@@ -88,6 +88,10 @@ class _BoundedArchive(io.RawIOBase):
         return len(read)
 
 
+_MAX_SKILL_FILES = 200
+"""Names of files that a skill lists; more are not listed."""
+
+
 class File(NamedTuple):
     """A file to import. One that is not `claimed` is skipped if it is of no known format."""
 
@@ -97,6 +101,8 @@ class File(NamedTuple):
     claimed: bool = True
     problem: str = ""
     """Why it cannot be read."""
+    files: tuple[str, ...] = ()
+    """For a SKILL.md in a folder: the files of its folder, as paths below it."""
 
 
 def find_files(name: str) -> Iterator[File]:
@@ -123,7 +129,7 @@ def find_files(name: str) -> Iterator[File]:
                 if count > MAX_FILES:
                     yield File(name, problem=f"holds more than {MAX_FILES:,} files: import its folders one by one")
                     return
-                yield candidate
+                yield candidate._replace(files=_files_below(Path(folder))) if skills else candidate
     for error in errors:
         yield File(str(error.filename or name), problem=f"cannot be read: {error.strerror or error}")
 
@@ -140,6 +146,18 @@ def _candidate(path: Path, home: Path) -> File | None:
     if path.is_symlink() and not _leads_into(path, home):
         return File(str(path), problem="is a link out of the folder or in a circle; it is not followed")
     return File(str(path), folder, claimed) if path.is_file() else None
+
+
+def _files_below(folder: Path) -> tuple[str, ...]:
+    """The files of a skill's folder, sorted: without links, hidden files, and folders of tools."""
+    found: list[str] = []
+    for inner, folders, files in os.walk(folder, followlinks=False):
+        folders[:] = sorted(name for name in set(folders) - _SKIPPED_FOLDERS if not name.startswith("."))
+        paths = (Path(inner) / name for name in sorted(files) if not name.startswith("."))
+        found += [path.relative_to(folder).as_posix() for path in paths if not path.is_symlink()]
+        if len(found) >= _MAX_SKILL_FILES:
+            break
+    return tuple(sorted(name for name in found if name.isprintable())[:_MAX_SKILL_FILES])
 
 
 def _leads_into(link: Path, home: Path) -> bool:

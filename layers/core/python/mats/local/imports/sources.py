@@ -1,10 +1,11 @@
 """One stream of values from every source: lines, documents, archives, folders, addresses and live servers."""
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, NamedTuple, TypeAlias
 
 from mats.domain.errors import Fault, Invalid
+from mats.domain.mcp_server import McpServer, McpStdio, remote_server, server_entry, stdio_server
 from mats.local.imports import addresses, formats
 from mats.local.imports.files import File, FileUnreadable, decompress, find_files, open_file
 from mats.local.imports.formats import Json, MappedValue, Source, registrations
@@ -33,19 +34,35 @@ def open_sources(name: str, namespace: str = "") -> Iterator[tuple[Source, Strea
         yield Source(shown, namespace, url=addresses.without_query(name)), _read_address(name, shown)
         return
     for file in find_files(name):
-        yield Source(file.path, namespace, folder=file.folder), _read_file(file)
+        yield Source(file.path, namespace, folder=file.folder, files=file.files), _read_file(file)
 
 
-def live_source(name: str, ask: Callable[[], Json], namespace: str, url: str = "") -> tuple[Source, Stream]:
-    """The list of a live service; `url` is its address, if it has one."""
-    source = Source(name, namespace, server=addresses.without_query(url))
-    return source, _ask(source, ask, url)
+def live_source(
+    name: str, ask: Callable[[], Json], namespace: str, url: str = "", command: Sequence[str] = ()
+) -> tuple[Source, Stream]:
+    """The list of a live service; `url` is its address or `command` starts it, if it is an MCP server."""
+    server = stdio_server(command[0], command[1:]) if command else remote_server(url)
+    entry = server_entry(server) if server else None
+    source = Source(name, namespace, server=addresses.without_query(url), server_entry=entry)
+    return source, _ask(source, ask, tuple(_remarks(source, url, command, server)))
 
 
-def _ask(source: Source, ask: Callable[[], Json], url: str) -> Stream:
+def _remarks(source: Source, url: str, command: Sequence[str], server: McpServer | None) -> Iterator[Fault]:
+    """What of an address or a command is not registered."""
     if source.server != url:
-        note = Fault("endpoint", "is registered without the query and fragment of the address, which may be a secret")
-        yield Location(source.name), MappedValue("", notes=(note,))
+        yield Fault("endpoint", "is registered without the query and fragment of the address, which may be a secret")
+    if command and server is None:
+        yield Fault(
+            "server", "the command is not registered: it has hidden or control characters, or too many arguments"
+        )
+    if isinstance(server, McpStdio) and server.inputs:
+        names = ", ".join(f"{{{name}}}" for name in server.inputs)
+        yield Fault("server", f"arguments that may be secret are not registered; callers fill in {names}")
+
+
+def _ask(source: Source, ask: Callable[[], Json], remarks: Sequence[Fault]) -> Stream:
+    if remarks:
+        yield Location(source.name), MappedValue("", notes=tuple(remarks))
     yield Location(source.name), ask()
 
 

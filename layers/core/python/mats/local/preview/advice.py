@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mats.domain.capability import Kind
+from mats.domain.invocation import invocation_of
 from mats.domain.placement import Placed
 from mats.domain.profile import Profile
 from mats.domain.registration import Registration
@@ -63,10 +64,18 @@ _FIXES = {
         Weight.COULD,
         "add a `description` to each property: it is searched, and models need it to fill the parameter",
     ),
-    "no endpoint": (Weight.COULD, "add its address or ARN"),
+    "no way to call": (Weight.COULD, ""),
     "replaces": (Weight.COULD, "check that it is yours"),
 }
 """The weight of each flag, and how to improve."""
+_WAYS_TO_CALL = {
+    Kind.TOOL: "add `descriptor.server` with the command or the address of its MCP server, or `endpoint` and "
+    "`descriptor.method` of its HTTP operation",
+    Kind.AGENT: "add its A2A agent card as `descriptor`, and its address as `endpoint`",
+    Kind.SKILL: "add the text of its SKILL.md as `descriptor.instructions`",
+    Kind.MODEL: "add the ARN of its Bedrock model as `endpoint`, or another way to call it: docs/how-to-register.md",
+}
+"""By kind, what would say how a capability is called."""
 
 
 def _advice(flag: str, what: str) -> Advice:
@@ -107,12 +116,13 @@ def _about_description(registration: Registration, profile: Profile) -> Iterator
 def _about_invocation(registration: Registration) -> Iterator[Advice]:
     schema = registration.input_schema
     if registration.kind is Kind.TOOL and schema is None:
-        yield _advice("no schema", "a tool without `input_schema` is findable but cannot be passed to a model")
+        yield _advice("no schema", "without `input_schema`, models are told that the tool takes any object")
     if schema and (bare := parameters_without_description(schema)):
         named = ", ".join(f"`{name[:40]}`" for name in bare[:5]) + (" and others" if len(bare) > 5 else "")
         yield _advice("undescribed parameters", f"parameters without a description: {named}")
-    if not registration.endpoint and registration.kind is not Kind.SKILL:
-        yield _advice("no endpoint", "its `endpoint` is empty")
+    if invocation_of(registration) is None:
+        weight, fix = _FIXES["no way to call"][0], _WAYS_TO_CALL[registration.kind]
+        yield Advice("no way to call", weight, "nothing in it says how it is called", fix)
 
 
 def about_id(placed: Placed, registration: Registration) -> Iterator[Advice]:

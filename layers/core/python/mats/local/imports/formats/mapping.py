@@ -34,6 +34,10 @@ class Source(NamedTuple):
     """The name of the folder of a SKILL.md."""
     server: str = ""
     """The address of the live server that listed it, if any."""
+    server_entry: Mapping[str, Any] | None = None
+    """How that server is called: the entry `server` of a descriptor."""
+    files: tuple[str, ...] = ()
+    """For a SKILL.md: the files of its folder."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mats.domain.descriptors import MCP
+from mats.domain.descriptors import MCP, SERVER
 from mats.domain.errors import Fault
 from mats.local.imports.formats import naming
 from mats.local.imports.formats.mapping import MAX_ENDPOINT, ItemDraft, MappedValue, Source, map_each, rejection
@@ -79,6 +79,8 @@ def _tool(where: str, tool: Mapping[str, Any], source: Source) -> MappedValue:
     elif key:
         draft.add_note("input_schema", f"`{key}` is not an object; it stays in the descriptor")
     draft.set("endpoint", source.server if len(source.server) <= MAX_ENDPOINT else "")
+    if source.server_entry:
+        draft.rest[SERVER] = dict(source.server_entry)
     draft.set_words("tags", [MCP])
     return draft.finish()
 

@@ -151,7 +151,13 @@ class _Api:
             content = parameter.get("content")
             media = next(iter(content.values()), None) if isinstance(content, Mapping) else parameter
             properties[name] = self._schema(media, parameter)
-            sent.append({**{key: parameter[key] for key in _HOW_TO_SEND if key in parameter}, "name": name})
+            sent.append(
+                {
+                    **{key: parameter[key] for key in _HOW_TO_SEND if key in parameter},
+                    **({"property": name} if name != parameter["name"] else {}),
+                    **({"content": next(iter(content))} if isinstance(content, Mapping) and content else {}),
+                }
+            )
             if parameter.get("required") is True:
                 required.append(name)
         if (body := self._body(draft, operation)) is not None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from mats.domain.descriptors import FILES
 from mats.local.imports.formats import naming
 from mats.local.imports.formats.mapping import MAX_ENDPOINT, ItemDraft, MappedValue, Source, rejection
 from mats.local.imports.formats.values import Json, text_at, value_at
@@ -86,6 +87,9 @@ def _skill(front: Mapping[str, Any], body: str, wrong: str, source: Source) -> M
         draft.add_note("descriptor", f"the instructions are truncated to {_LONGEST_BODY:,} of {len(body):,} characters")
     if body:
         draft.rest[_BODY] = body[:_LONGEST_BODY]
+    draft.rest.pop(FILES, None)
+    if source.files:
+        draft.rest[FILES] = list(source.files)
     return draft.finish()
 
 

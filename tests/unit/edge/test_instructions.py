@@ -1,0 +1,98 @@
+"""The instructions of skills, over HTTP and MCP."""
+
+import json
+from typing import Any
+
+import pytest
+
+from mats.edge.app import Application
+from mats.edge.http import Response
+from mats.edge.mcp.tools import CapabilityDetails
+from mats.usecases.look_up import LookUp
+from tests.aws_events import proxy_request, respond_to
+from tests.builders import a_profile
+from tests.unit.edge.test_mcp import called
+from tests.unit.usecases.test_discover import discover_over, indexed
+
+
+def a_skill(name: str, text: str, **about: Any):
+    return a_profile(namespace="com.acme", name=name, kind="skill", descriptor={"instructions": text}, **about)
+
+
+PDF = a_skill("docs/fill forms", "# Fill\n\nAsk first.\u202e")
+NESTED = a_skill("docs", "Outer.")
+INNER = a_skill("docs/instructions", "Inner.")
+SECRET = a_skill("secret", "Hidden.", visible_to=("finance",))
+TOOL = a_profile(namespace="com.acme", name="tool", descriptor={"instructions": "x"})
+APPLICATION = Application(
+    discover_over(indexed(PDF, SECRET, TOOL, NESTED, INNER)), LookUp(indexed(PDF, SECRET, TOOL, NESTED, INNER))
+)
+
+
+def get(path: str, *, audiences=(), application: Application = APPLICATION, **headers: str) -> Response:
+    return respond_to(proxy_request("GET", f"/capabilities/{path}", headers, b"", audiences), application)
+
+
+@pytest.mark.parametrize("id", ["com.acme/docs/fill%20forms", "com.acme%2Fdocs%2Ffill%20forms"])
+def test_instructions_are_markdown_with_hidden_characters_spelled_out(id):
+    response = get(f"{id}/instructions")
+    assert (response.status, response.body) == (200, "# Fill\n\nAsk first.⟨U+202E⟩")
+    assert response.headers["Content-Type"] == "text/markdown; charset=utf-8"
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_instructions_as_json():
+    listed = a_skill("listed", "Go.").model_copy(
+        update={"invocation": json.dumps({"protocol": "skill", "files": ["SKILL.md"]}), "suspicious": ("odd",)}
+    )
+    application = Application(discover_over(indexed(listed)), LookUp(indexed(listed)))
+    response = get("com.acme/listed/instructions", Accept="application/json", application=application)
+    assert json.loads(response.body) == {
+        "id": "com.acme/listed", "instructions": "Go.", "files": ["SKILL.md"], "suspicious": ["odd"],
+    }  # fmt: skip
+
+
+def test_a_skill_names_the_request_for_its_instructions():
+    invocation = json.loads(get("com.acme/docs/fill%20forms").body)["invocation"]
+    method, _, path = invocation["instructions"].partition(" ")
+    assert method == "GET"
+    assert get(path.removeprefix("/capabilities/")).body.startswith("# Fill")
+
+
+def test_an_id_that_ends_so_is_a_capability():
+    assert json.loads(get("com.acme/docs/instructions").body)["name"] == "docs/instructions"
+    assert get("com.acme/docs/instructions/instructions").body == "Inner."
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [("com.acme/tool", "com.acme/tool has no instructions"), ("com.acme/x", "no capability"), ("", "no capability")],
+)
+def test_without_instructions_there_is_nothing(path, named):
+    response = get(f"{path}/instructions")
+    assert response.status == 404
+    assert named in json.loads(response.body)["detail"]
+
+
+def test_instructions_respect_audiences():
+    hidden, unknown = (get(f"com.acme/{name}/instructions") for name in ("secret", "unknown"))
+    assert hidden.status == 404
+    assert hidden.body.replace("secret", "unknown") == unknown.body
+    assert get("com.acme/secret/instructions", audiences=("finance",)).body == "Hidden."
+
+
+def test_mcp_gives_instructions_if_asked():
+    asked = {"id": PDF.id, "instructions": True}
+    assert called("get_capability", asked, application=APPLICATION)["structuredContent"]["instructions"] == (
+        "# Fill\n\nAsk first."
+    )
+    shown = called("get_capability", {"id": PDF.id}, application=APPLICATION)["structuredContent"]
+    assert not shown.get("instructions")
+    assert called("get_capability", {"id": SECRET.id, "instructions": True}, application=APPLICATION)["isError"]
+
+
+def test_mcp_does_not_truncate_instructions():
+    text = "Read this. " * 2_000
+    details = CapabilityDetails.of(a_skill("long", text), instructions=True)
+    assert details.instructions == text.strip()
+    assert details.shortened == []
