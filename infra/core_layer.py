@@ -10,10 +10,12 @@ LEFT_OUT = (
     "adapters/encoder",
     "adapters/sqlite",
     "bootstrap/local.py",
+    "bootstrap/sync.py",
     "client",
     "evaluation",
     "local",
     "resources.py",
+    "usecases/sync.py",
 )
 """Paths below `mats`; tests/architecture/test_layer_contents.py holds this list to what the functions import."""
 

@@ -25,6 +25,7 @@ from mats.adapters.sqlite.index import SqliteIndex
 from mats.adapters.sqlite.profiles import SqliteListing, SqliteProfiles
 from mats.adapters.sqlite.queue import SqliteQueue
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
+from mats.adapters.sqlite.sources import SqliteSources
 from mats.domain.capability import Id
 from mats.ports import (
     ConditionalRegistry,
@@ -35,9 +36,10 @@ from mats.ports import (
     ModelSwitch,
     ProfileStore,
     QueueMonitor,
-    Registry,
     SearchIndex,
+    SourceBook,
     Stored,
+    SyncTarget,
     Target,
     TrustBook,
 )
@@ -53,6 +55,7 @@ from tests.fakes import (
     MemoryProfiles,
     MemoryQueue,
     MemoryRegistry,
+    MemorySources,
     MemoryTrust,
 )
 from tests.servers.tables import a_table, credentials
@@ -111,8 +114,13 @@ def _dynamo(request: pytest.FixtureRequest, kind: Callable[[Tables, str], object
     return kind(tables, a_table(tables))
 
 
+@pytest.fixture(params=["memory", "sqlite"])
+def source_book(request: pytest.FixtureRequest) -> SourceBook:
+    return MemorySources() if request.param == "memory" else SqliteSources(request.getfixturevalue("database"))
+
+
 @pytest.fixture
-def registry(make: Making, request: pytest.FixtureRequest) -> Registry:
+def registry(make: Making, request: pytest.FixtureRequest) -> SyncTarget:
     return make(
         MemoryRegistry,
         lambda db: SqliteRegistry(db, Announcer(FakeClock(), CountingIds())),

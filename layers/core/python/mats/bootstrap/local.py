@@ -15,6 +15,7 @@ from mats.adapters.sqlite.home import open_private, replacing
 from mats.adapters.sqlite.profiles import SqliteListing, SqliteProfiles
 from mats.adapters.sqlite.queue import SqliteQueue
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust, snapshot
+from mats.adapters.sqlite.sources import SqliteSources
 from mats.bootstrap.models import ConfiguredModels, configured_models
 from mats.bootstrap.stores import Stores
 from mats.bootstrap.system import System
@@ -97,6 +98,7 @@ class LocalStores:
         announcer, watch = Announcer(SystemClock(), fresh_id), database.watch()
         self.registry = SqliteRegistry(database, announcer)
         self.trust = SqliteTrust(database, announcer)
+        self.sources = SqliteSources(database)
         self.profiles = SqliteProfiles(database, retention)
         self.listing = SqliteListing(database, watch)
         self.exposure = SqliteExposure(watch, SystemClock())

@@ -27,6 +27,7 @@ from mats.ports.operations import (
 )
 from mats.ports.queue import Change, DeadLetter, NamespaceChange, QueuedChange, QueueDepth, QueueMonitor
 from mats.ports.search import CandidateIndex, Generations, Hit, SearchIndex, Target
+from mats.ports.sources import SourceBook, SourceState, SyncTarget
 from mats.ports.stores import (
     GUARD_DAYS,
     ConditionalRegistry,
@@ -79,8 +80,11 @@ __all__ = [
     "RerankResult",
     "Reranker",
     "SearchIndex",
+    "SourceBook",
+    "SourceState",
     "Stored",
     "SwitchedRole",
+    "SyncTarget",
     "TaggedItem",
     "Target",
     "TrustBook",

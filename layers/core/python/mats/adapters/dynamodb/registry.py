@@ -10,17 +10,18 @@ from mats.adapters.dynamodb.tables import CONDITION_FAILED, Tables, id_of, key_o
 from mats.adapters.dynamodb.values import NotStorable, from_row, to_row
 from mats.domain.assignment import Assigned, parse_row, resolve_all
 from mats.domain.capability import Id
-from mats.domain.errors import DependencyFailed, Fault, RegistrationInvalid
+from mats.domain.errors import DependencyFailed, Fault, PreconditionFailed, RegistrationInvalid
 from mats.domain.placement import Placed, place, version_of
 from mats.domain.registration import Registration
 from mats.ports import Item
 
+_KEY = ("namespace", "name")
 _KEYS_ONLY = {"ProjectionExpression": "#ns, #n", "ExpressionAttributeNames": {"#ns": "namespace", "#n": "name"}}
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoRegistry:
-    """The port `Registry` over a table with the keys `namespace` and `name`."""
+    """The ports `Registry` and `SyncTarget` over a table with the keys `namespace` and `name`."""
 
     tables: Tables
     table: str
@@ -59,12 +60,37 @@ class DynamoRegistry:
     def remove(self, id: Id) -> bool:
         return "Attributes" in self.tables.ask(self.table, "delete_item", Key=key_of(id), ReturnValues="ALL_OLD")
 
+    def remove_same(self, id: Id, item: Item) -> bool:
+        try:
+            request = {"Key": key_of(id), "ReturnValues": "ALL_OLD", **_is_same(item)}
+            return "Attributes" in self.tables.ask(self.table, "delete_item", **request)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != CONDITION_FAILED:
+                raise DependencyFailed(f"{id} is being written by someone else; try again") from error
+        if not self.get([id]):
+            return False
+        raise PreconditionFailed(id)
+
     def ids(self, *, after: Id | None = None, namespace: str = "") -> Iterator[Id]:
         """Scans the whole table, also for one namespace."""
         start = {"ExclusiveStartKey": key_of(after)} if after else {}
         within = _in_namespace(namespace) if namespace else {}
         rows = self.tables.all_rows(self.table, "scan", ConsistentRead=True, **_KEYS_ONLY, **start, **within)
         yield from map(id_of, rows)
+
+
+def _is_same(item: Item) -> dict[str, Any]:
+    """The condition that every attribute of a registration is as in this item, and that no other is there."""
+    row = {name: typed for name, typed in to_row(item).items() if name not in _KEY}
+    others = [name for name in Registration.model_fields if name not in row and name not in _KEY]
+    names = {f"#a{number}": name for number, name in enumerate([*row, *others])}
+    values = {f":a{number}": typed for number, typed in enumerate(row.values())}
+    clauses = [
+        f"{name} = :a{number}" if number < len(row) else f"attribute_not_exists({name})"
+        for number, name in enumerate(names)
+    ]
+    condition = {"ConditionExpression": " AND ".join(clauses), "ExpressionAttributeNames": names}
+    return {**condition, **({"ExpressionAttributeValues": values} if values else {})}
 
 
 def _in_namespace(namespace: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from mats.adapters.sqlite.database import Database
 from mats.domain.assignment import Assigned, namespace_of_pattern, resolve_all
 from mats.domain.capability import Id
 from mats.domain.errors import PreconditionFailed
+from mats.domain.origin import fingerprint
 from mats.domain.placement import Placed, Version, place, version_of
 from mats.domain.registration import Registration
 from mats.ports import Clock, Ids, Item, Precondition, TaggedItem
@@ -61,7 +62,7 @@ def _version(connection: sqlite3.Connection, id: Id) -> Version | None:
 
 @dataclass(frozen=True, slots=True)
 class SqliteRegistry:
-    """The ports `Registry` and `ConditionalRegistry` over SQLite. The ETag is the fingerprint of the item."""
+    """The ports `ConditionalRegistry` and `SyncTarget` over SQLite. The ETag is the fingerprint of the item."""
 
     database: Database
     announce: Announcer
@@ -116,6 +117,9 @@ class SqliteRegistry:
 
     def remove(self, id: Id) -> bool:
         return self.remove_if(lambda _: True, id)
+
+    def remove_same(self, id: Id, item: Item) -> bool:
+        return self.remove_if(lambda etag: etag == fingerprint(item), id)
 
     def ids(self, *, after: Id | None = None, namespace: str = "") -> Iterator[Id]:
         rows = self.database.rows(f"{_IDS} AND id > ? ORDER BY id", (*_bounds(namespace), after or ""))

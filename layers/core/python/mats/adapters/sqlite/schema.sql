@@ -47,3 +47,15 @@ CREATE VIRTUAL TABLE IF NOT EXISTS lexical USING fts5 (
 CREATE TABLE IF NOT EXISTS answers (
     answer INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, shown INTEGER NOT NULL, providers TEXT NOT NULL
 );
+
+-- Sources that `mats sync` reads again (since version 6), and what came from each into a target: '' is this registry,
+-- any other one the name of a DynamoDB table. docs/decisions/0042.
+CREATE TABLE IF NOT EXISTS sources (name TEXT PRIMARY KEY, definition TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS source_runs (
+    target TEXT NOT NULL, source TEXT NOT NULL, outcome TEXT NOT NULL, PRIMARY KEY (target, source)
+);
+CREATE TABLE IF NOT EXISTS source_entries (
+    target TEXT NOT NULL, source TEXT NOT NULL, id TEXT NOT NULL,
+    digest TEXT NOT NULL, previous TEXT NOT NULL, gone INTEGER NOT NULL, PRIMARY KEY (target, source, id)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS source_entries_id ON source_entries (target, id);

@@ -10,19 +10,19 @@ import typer
 from rich.text import Text
 
 from mats.bootstrap.local import DATABASE, LocalSystem, local_system
-from mats.bootstrap.models import bedrock_catalogue
-from mats.domain.errors import DependencyFailed, Fault, RequestInvalid
+from mats.domain.errors import DependencyFailed, Fault
 from mats.domain.placement import Placed
 from mats.domain.registration import Registration
+from mats.domain.sync import SourceKind
 from mats.local.cli.output import AsJson, Exit, bar, complain, err, note, out, plain, print_json
 from mats.local.cli.registry import index
 from mats.local.cli.spending import print_with_usage
-from mats.local.imports.addresses import is_address, redact
 from mats.local.imports.dynamodb_files import write_requests
 from mats.local.imports.formats import Source
 from mats.local.imports.importer import DryRunRegistry, Importer, Report
 from mats.local.imports.lines import Location
-from mats.local.imports.sources import Stream, live_source, open_sources
+from mats.local.imports.readers import LIVE, open_reading, parse_location
+from mats.local.imports.sources import Stream, open_sources
 from mats.ports import Item
 from mats.settings import Settings
 
@@ -35,10 +35,7 @@ def import_(
     context: typer.Context,
     what: Annotated[
         list[str],
-        typer.Argument(
-            metavar="WHAT...",
-            help="Files, folders, addresses or - for standard input; or `mcp -- COMMAND...`, `mcp URL`, `bedrock`.",
-        ),
+        typer.Argument(metavar="WHAT...", help=f"Files, folders, addresses or - for standard input; or {LIVE}."),
     ],
     namespace: Annotated[
         str, typer.Option(help="Register under this namespace, not under those of the documents.", show_default=False)
@@ -62,10 +59,11 @@ def import_(
     """Register many capabilities from existing descriptions.
 
     Reads what `mats export` writes; JSON Lines of registrations or of retrieval data sets (`_id`, `type`, `name`,
-    `description`), also .gz; MCP server.json files, tools/list results and live servers; A2A agent cards; OpenAPI 3
-    documents; folders of Agent Skills; and Bedrock's lists of models. Valid rows are registered, invalid ones are
-    rejected with all their faults.
-    You can interrupt it and run it again: rows that are registered already are unchanged.
+    `description`), also .gz; MCP server.json files, tools/list results, registries and live servers; A2A agent cards;
+    ARD catalogs; OpenAPI 3 documents; folders of Agent Skills; and Bedrock's lists of models. Valid rows are
+    registered, invalid ones are rejected with all their faults.
+    You can interrupt it and run it again: rows that are registered already are unchanged. `mats source add` remembers
+    a source for `mats sync`.
     """
     began = time.monotonic()
     settings: Settings = context.obj
@@ -90,26 +88,11 @@ def _check_options(namespace: str, *, with_trust: bool, to_items: Path | None) -
 
 
 def _sources(what: list[str], settings: Settings, timeout_s: float, namespace: str) -> Iterable[tuple[Source, Stream]]:
-    """The sources that the arguments name. A file called `mcp` or `bedrock` is given as ./mcp."""
-    match what:
-        case ["mcp"]:
-            raise RequestInvalid([Fault("mcp", "needs a server: give `mcp -- COMMAND...` or `mcp URL`")])
-        case ["mcp", *server]:
-            return [_mcp_source(server, timeout_s, namespace)]
-        case ["bedrock"]:
-            return [live_source("bedrock", lambda: bedrock_catalogue(settings), namespace)]
+    """The sources that the arguments name. A file called `mcp`, `bedrock` or so is given as ./mcp."""
+    if what[0] in set(SourceKind) - {SourceKind.DOCUMENT}:
+        kind, location = parse_location(what)
+        return open_reading(kind, location, settings, namespace=namespace, timeout_s=timeout_s).sources
     return (source for name in what for source in open_sources(name, namespace))
-
-
-def _mcp_source(server: list[str], timeout_s: float, namespace: str) -> tuple[Source, Stream]:
-    from mats.local.imports import mcp_client  # noqa: PLC0415 - loads the MCP SDK for those who ask a live server
-
-    if len(server) == 1 and is_address(server[0]):
-        url = server[0]
-        return live_source(redact(url), lambda: mcp_client.list_by_address(url, timeout_s=timeout_s), namespace, url)
-    return live_source(
-        server[0], lambda: mcp_client.list_by_command(server, timeout_s=timeout_s), namespace, command=server
-    )
 
 
 def _run(
@@ -127,11 +110,12 @@ def _run(
     text = f"{_rows(report)} in {seconds:,.1f} s: {_counts(report)}; {indexed:,} indexed{rate}"
     outcome = {**_report(report), "indexed": indexed, "seconds": round(seconds, 2)}
     print_with_usage(local, outcome, text, as_json=as_json)
-    _fail_if_waiting(local)
+    fail_if_waiting(local)
     return report
 
 
-def _fail_if_waiting(local: LocalSystem) -> None:
+def fail_if_waiting(local: LocalSystem) -> None:
+    """Raises DependencyFailed if changes are saved and not findable."""
     if failing := local.stores.queue.failing():
         reason = f" ({local.why_waiting})" if local.why_waiting else ""
         raise DependencyFailed(f"{failing:,} changes are saved but not findable yet{reason}: run `mats reconcile`")

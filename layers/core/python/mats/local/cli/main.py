@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from mats import __version__
-from mats.local.cli import dataset
+from mats.local.cli import dataset, source
 from mats.local.cli.enrich import enrich
 from mats.local.cli.erase import erase
 from mats.local.cli.evaluation import evaluate, experiment, gate, report
@@ -24,6 +24,7 @@ from mats.local.cli.replay import replay
 from mats.local.cli.search import search
 from mats.local.cli.serve import serve
 from mats.local.cli.switch import switch
+from mats.local.cli.sync import sync
 from mats.local.cli.trust import trust
 from mats.settings import Settings
 
@@ -56,11 +57,12 @@ def _common(
 
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
-    serve, search, mcp, add, remove, trust, import_, preview, export, backup, restore, reconcile, reindex, backfill,
-    switch, enrich, erase, show, stats, replay, evaluate, experiment, gate, report,
+    serve, search, mcp, add, remove, trust, import_, sync, preview, export, backup, restore, reconcile, reindex,
+    backfill, switch, enrich, erase, show, stats, replay, evaluate, experiment, gate, report,
 )  # fmt: skip
 for command in _COMMANDS:
     app.command(command.__name__.removesuffix("_"))(command)
+app.add_typer(source.commands, name="source")
 app.add_typer(dataset.commands, name="dataset")
 
 

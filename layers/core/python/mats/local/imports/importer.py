@@ -42,6 +42,12 @@ class Report:
     """Registrations of documents; those of lines are counted only."""
     trust: Counter[str] = field(default_factory=Counter)
     """Numbers of rows of trust that were `assigned`, `unchanged` or `passed_over`."""
+    listed: set[str] = field(default_factory=set)
+    """Ids of registrations and rejections."""
+    withdrawn: set[str] = field(default_factory=set)
+    """Ids that a source says it no longer offers."""
+    unreadable: list[Finding] = field(default_factory=list)
+    """Of the rejections: those without an id, such as files that cannot be read."""
 
 
 @dataclass(slots=True)
@@ -105,7 +111,7 @@ class Importer:
                 continue
             if isinstance(value, Invalid):
                 self.report.rows += 1
-                self.report.rejected.append(Finding(place, value.faults))
+                self._reject(place, value.faults)
                 continue
             if place.line and trust_rows.is_trust(value):
                 self._read_trust(place, value, assigned)
@@ -151,9 +157,13 @@ class Importer:
         if mapped.notes:
             self.report.noted.append(Finding(place, mapped.notes))
         if mapped.registration is None:
-            self.report.rejected += [Finding(place, mapped.faults)] if mapped.faults else []
+            if mapped.faults:
+                self._reject(place, mapped.faults, mapped.id)
+            elif mapped.id:
+                self.report.withdrawn.add(mapped.id)
             return
         id, digest = mapped.registration.id, fingerprint(mapped.registration.item())
+        self.report.listed.add(id)
         first, before = self._first.setdefault(id, (place, digest))
         if first is place:
             batch.append((place, mapped.registration))
@@ -161,6 +171,13 @@ class Importer:
             self.report.placed[Placed.UNCHANGED] += 1
         else:
             self.report.rejected.append(Finding(place, [Fault("name", f"{id} is in {first} already")]))
+
+    def _reject(self, place: Location, faults: Sequence[Fault], id: str = "") -> None:
+        self.report.rejected.append(Finding(place, faults))
+        if id:
+            self.report.listed.add(id)
+        else:
+            self.report.unreadable.append(self.report.rejected[-1])
 
     def _put(self, batch: Sequence[tuple[Location, Registration]]) -> None:
         placed = self.registry.put([registration for _, registration in batch]) if batch else {}

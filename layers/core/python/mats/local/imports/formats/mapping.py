@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from mats.domain.capability import Kind
+from mats.domain.capability import Kind, capability_id
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.fence import find_hidden, visible
 from mats.domain.registration import Registration
@@ -51,6 +51,8 @@ class MappedValue:
     registration: Registration | None = None
     faults: tuple[Fault, ...] = ()
     notes: tuple[Fault, ...] = ()
+    id: str = ""
+    """Of an entry without registration, if known. One without faults is withdrawn by its source."""
 
 
 class FormatMapper(Protocol):
@@ -154,7 +156,14 @@ class ItemDraft:
             faults = error.faults
         if "namespace" not in self.item:
             faults = (_UNKNOWN_OWNER, *(fault for fault in faults if fault.attribute != "namespace"))
-        return MappedValue(self.where, faults=faults, notes=tuple(self.notes))
+        return MappedValue(self.where, faults=faults, notes=tuple(self.notes), id=id_of_item(self.item))
+
+
+def id_of_item(item: Mapping[str, Any]) -> str:
+    """The id of an item that may be invalid; empty if it has none."""
+    namespace, name = item.get("namespace"), item.get("name")
+    named = isinstance(namespace, str) and isinstance(name, str) and namespace and name
+    return capability_id(str(namespace), str(name)) if named else ""
 
 
 def rejection(where: str, message: str) -> MappedValue:

@@ -10,7 +10,7 @@ from typing import Any
 from mats.domain.descriptors import MCP
 from mats.domain.errors import Fault
 from mats.local.imports.formats import naming
-from mats.local.imports.formats.mapping import ItemDraft, MappedValue, Source, map_each, map_one_or_each
+from mats.local.imports.formats.mapping import ItemDraft, MappedValue, Source, id_of_item, map_each, map_one_or_each
 from mats.local.imports.formats.values import Json, first_of, objects, text_at, value_at
 
 NAME = "mcp-server"
@@ -62,8 +62,6 @@ def _server(where: str, entry: Mapping[str, Any], source: Source) -> MappedValue
     status = text_at(official, "status") or text_at(value, "status")
     if value_at(official, "isLatest") is False or value_at(official, "is_latest") is False:
         return MappedValue(where, notes=(Fault("version", "is not the latest one; skipped"),))
-    if status == "deleted":
-        return MappedValue(where, notes=(Fault("status", "the registry has deleted it; skipped"),))
     owner, slash, short = text_at(value, "name").partition("/")
     name = short if slash else owner
     stated = naming.namespace_of_domain(owner) if slash else ""
@@ -71,6 +69,9 @@ def _server(where: str, entry: Mapping[str, Any], source: Source) -> MappedValue
         text_at(value, "repository", "url"), text_at(value, "websiteUrl"), text_at(value, "website_url"),
         *(text_at(remote, "url") for remote in objects(value.get("remotes"))), source.url,
     )  # fmt: skip
+    if status == "deleted":
+        note = Fault("status", "the registry has deleted it; skipped")
+        return MappedValue(where, notes=(note,), id=id_of_item({"namespace": namespace, "name": name}))
     draft = ItemDraft.create(where, "tool", namespace, value, format=NAME)
     draft.set("name", name)
     if name:

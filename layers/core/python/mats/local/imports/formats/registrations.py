@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from mats.domain.errors import RegistrationInvalid
 from mats.domain.registration import Registration
 from mats.evaluation.data.beir import item_of
-from mats.local.imports.formats.mapping import MappedValue, Source, map_one_or_each
+from mats.local.imports.formats.mapping import MappedValue, Source, id_of_item, map_one_or_each
 from mats.local.imports.formats.values import Json, first_of
 
 NAME = "registrations"
@@ -31,7 +31,7 @@ def map_row(where: str, row: Json, source: Source) -> MappedValue:
     try:
         return MappedValue(where, parse_row(row))
     except RegistrationInvalid as error:
-        return MappedValue(where, faults=error.faults)
+        return MappedValue(where, faults=error.faults, id=id_of_item(row) if isinstance(row, Mapping) else "")
 
 
 def parse_row(row: Json) -> Registration:

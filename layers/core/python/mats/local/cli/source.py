@@ -1,0 +1,183 @@
+"""`mats source`: the sources that `mats sync` reads again."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import typer
+from rich.text import Text
+
+from mats.bootstrap.local import local_system
+from mats.bootstrap.sync import source_book, system_clock
+from mats.domain.errors import Fault, RequestInvalid
+from mats.domain.registration import Registration
+from mats.domain.sync import SourceKind, TrackedSource
+from mats.local.cli.output import AsJson, note, out, plain, print_json, print_result, table_of
+from mats.local.cli.registry import index
+from mats.local.imports.addresses import is_address, redact
+from mats.local.imports.readers import LIVE, parse_location
+from mats.local.imports.syncing import age
+from mats.ports import SourceState
+from mats.settings import Settings
+from mats.usecases.sync import Pruned, SourceSync
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+
+commands = typer.Typer(
+    name="source",
+    help="Sources that `mats sync` reads again: what they are, what came from them, and when it last worked.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+
+def unknown_source(name: str) -> RequestInvalid:
+    """The error for a name that no source has."""
+    return RequestInvalid([Fault("NAME", f"no source {name[:80]!r}: `mats source list` shows them")])
+
+
+@commands.command("add")
+def add_source(
+    context: typer.Context,
+    what: Annotated[
+        list[str],
+        typer.Argument(metavar="WHAT...", help=f"One file, folder or address; or {LIVE}."),
+    ],
+    name: Annotated[str, typer.Option(help="Its name; by default from its address, path or command.")] = "",
+    namespace: Annotated[
+        str, typer.Option(help="Register under this namespace, not under those of the documents.", show_default=False)
+    ] = "",
+    timeout: Annotated[float, typer.Option(help="Timeout in seconds for each of its answers.", min=1, max=600)] = 30,
+    as_json: AsJson = False,
+) -> None:
+    """Remember a source. Nothing is read before `mats sync`.
+
+    A command is stored with its arguments and started at every sync: pass secrets in its environment, not as arguments.
+    Adding a source again under its name replaces namespace and timeout.
+    """
+    if namespace:
+        Registration.parse({"namespace": namespace, "name": "x", "kind": "tool"})
+    kind, location = parse_location(what)
+    if kind is SourceKind.DOCUMENT and not is_address(location[0]):
+        location = (_path(location[0]),)
+    name = name or _default_name(kind, location)
+    if not _NAME.fullmatch(name):
+        raise RequestInvalid(
+            [Fault("--name", "must be 1 to 64 of a-z, 0-9, `.`, `_` and `-`, a letter or digit first")]
+        )
+    source = TrackedSource(name=name, kind=kind, location=location, namespace=namespace, timeout_s=timeout)
+    book = source_book(context.obj, create=True)
+    known = next((state.source for state in book.all() if state.source.name == name), None)
+    if known and (known.kind, known.location) != (kind, location):
+        problem = f"{name} is another source already ({shown_location(known)}): give another name, or remove it first"
+        raise RequestInvalid([Fault("--name", problem)])
+    book.add(source)
+    print_result(_definition(source), f"{name}: {shown_location(source)}; `mats sync {name}` reads it", as_json=as_json)
+
+
+def _path(text: str) -> str:
+    """The absolute path of a file or folder that exists."""
+    if text == "-":
+        raise RequestInvalid([Fault("WHAT", "standard input cannot be read again: give a file or an address")])
+    if "\0" in text or not Path(text).exists():
+        raise RequestInvalid([Fault(text[:200], "does not exist")])
+    return str(Path(text).absolute())
+
+
+def _default_name(kind: SourceKind, location: tuple[str, ...]) -> str:
+    if kind is SourceKind.BEDROCK:
+        return str(kind)
+    if is_address(location[0]):
+        text = urlsplit(location[0]).hostname or ""
+    elif kind is SourceKind.MCP:
+        words = [word for word in location[1:] if not word.startswith("-")]
+        text = (words or [location[0]])[0].rpartition("/")[2]
+    else:
+        path = Path(location[0])
+        text = path.name.strip(".") if path.is_dir() else path.name.strip(".").partition(".")[0]
+    return re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("-._")[:64]
+
+
+@commands.command("list")
+def list_sources(
+    context: typer.Context,
+    table: Annotated[str, typer.Option(help="What was synced to this DynamoDB table, not to the local registry.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show every source: its entries, its last success, its error."""
+    settings: Settings = context.obj
+    states, now = source_book(settings, table).all(), system_clock().now()
+    if as_json:
+        print_json([_state(state) for state in states])
+        return
+    if not states:
+        out.print("No sources yet: `mats source add` remembers one.")
+        return
+    rows = table_of("source", "entries", "gone", "succeeded", "from", right=("entries", "gone"))
+    for source, run, entries, gone in states:
+        succeeded = age(run.succeeded, now) or "never"
+        rows.add_row(*map(plain, (source.name, f"{entries:,}", gone or "", succeeded, shown_location(source))))
+    out.print(rows)
+    for source, run, _, _ in states:
+        if run.error:
+            out.print(Text(f"{source.name}: ", style="bold red") + plain(run.error), soft_wrap=True)
+
+
+@commands.command("remove")
+def remove_source(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="The name of the source.")],
+    prune: Annotated[bool, typer.Option("--prune", help="Remove from the local registry what came from it.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Forget a source. What came from it stays registered, unless `--prune` is given."""
+    local = local_system(context.obj, create=False)
+    book = local.stores.sources
+    if all(state.source.name != name for state in book.all()):
+        raise unknown_source(name)
+    sync = SourceSync(local.stores.registry, book, name)
+    count, pruned = len(sync.entries), Pruned((), ())
+    if prune:
+        pruned = sync.remove_all()
+    else:
+        sync.release(list(sync.entries))
+    book.remove(name)
+    if prune:
+        index(local)
+        for id, reason in pruned.kept:
+            note(f"{id} stays: {reason}")
+    outcome = {"name": name, "removed": list(pruned.removed), "kept": [entry._asdict() for entry in pruned.kept]}
+    stay = f"{len(pruned.removed):,} entries removed" if prune else f"its {count:,} entries stay registered"
+    print_result(outcome, f"{name}: forgotten; {stay}", as_json=as_json)
+
+
+def shown_location(source: TrackedSource) -> str:
+    """Where a source is, without what may be secret in an address."""
+    if source.kind is SourceKind.BEDROCK:
+        return "bedrock"
+    first = source.location[0]
+    shown = redact(first) if is_address(first) else shlex.join(source.location)
+    return shown if source.kind is SourceKind.DOCUMENT else f"{source.kind} {shown}"
+
+
+def _definition(source: TrackedSource) -> dict[str, Any]:
+    return {
+        "name": source.name,
+        "kind": source.kind,
+        "from": shown_location(source),
+        "namespace": source.namespace or None,
+        "timeout_s": source.timeout_s,
+    }
+
+
+def _state(state: SourceState) -> dict[str, Any]:
+    return {
+        **_definition(state.source),
+        "entries": state.entries,
+        "gone": state.gone,
+        "tried": state.run.tried or None,
+        "succeeded": state.run.succeeded or None,
+        "error": state.run.error or None,
+    }

@@ -1,0 +1,182 @@
+"""Bring a registry in step with one source, entry by entry. docs/decisions/0042.
+
+What is about to be written is recorded first, with what it replaces. So a sync that was killed at any point knows its
+own writes, and repeating it completes them.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from mats.domain.capability import Id
+from mats.domain.errors import PreconditionFailed
+from mats.domain.placement import Placed
+from mats.domain.registration import Registration
+from mats.domain.sync import Step, TrackedEntry, content_digest, exceeds_guard, next_step
+from mats.ports import Item, SourceBook, SyncTarget
+
+
+class Kept(NamedTuple):
+    """An entry that a sync leaves as it is in the registry, and why."""
+
+    id: Id
+    reason: str
+
+
+class Pruned(NamedTuple):
+    """The outcome of a prune."""
+
+    removed: Sequence[Id]
+    kept: Sequence[Kept]
+    refused: str = ""
+    """Why nothing was removed."""
+
+
+_EDITED = "was written by someone else since; remove it to take the source's"
+
+
+@dataclass(slots=True)
+class SourceSync:
+    """One source and the registry it goes to; an importer writes to it as to a registry.
+
+    Raises whatever the registry and the book raise; everything acknowledged before is kept.
+    """
+
+    target: SyncTarget
+    book: SourceBook
+    name: str
+    first: bool = False
+    """Whether the source was never synced."""
+    kept: list[Kept] = field(default_factory=list)
+    _entries: dict[Id, TrackedEntry] | None = None
+
+    @property
+    def entries(self) -> dict[Id, TrackedEntry]:
+        """What came from the source, read once."""
+        if self._entries is None:
+            self._entries = dict(self.book.entries(self.name))
+        return self._entries
+
+    def get(self, ids: Collection[Id]) -> Mapping[Id, Item]:
+        return self.target.get(ids)
+
+    def ids(self, *, after: Id | None = None, namespace: str = "") -> Iterator[Id]:
+        return self.target.ids(after=after, namespace=namespace)
+
+    def remove(self, id: Id) -> bool:
+        return self.target.remove(id)
+
+    def put(self, registrations: Sequence[Registration]) -> Mapping[Id, Placed]:
+        """Write what is new or changed at the source; what others wrote stays, and counts as unchanged."""
+        listed = {registration.id: registration for registration in registrations}
+        stored = self.target.get(list(listed))
+        others = self.book.others(self.name, list(listed))
+        placed: dict[Id, Placed] = {}
+        noted: dict[Id, TrackedEntry] = {}
+        writes: dict[Id, TrackedEntry] = {}
+        for id, registration in listed.items():
+            item, digest = stored.get(id), content_digest(registration.item())
+            if item is not None and item.get("kind") != registration.kind:
+                placed[id], noted[id] = Placed.OTHER_KIND, self._own(id)._replace(gone=False)
+                continue
+            before = content_digest(item) if item is not None else None
+            step = next_step(digest, before, self.entries.get(id), list(others.get(id, {}).values()), first=self.first)
+            if step is Step.WRITE:
+                writes[id] = TrackedEntry(digest, before if before and self._is_ours(id, before) else "")
+                continue
+            placed[id], noted[id] = Placed.UNCHANGED, self._entry_after(step, id, digest)
+            self._explain(step, id, others.get(id, {}))
+        self._record({**noted, **writes})
+        placed |= self.target.put([listed[id] for id in writes]) if writes else {}
+        self._record({id: self._after_write(entry, placed[id]) for id, entry in writes.items()})
+        return placed
+
+    def _is_ours(self, id: Id, digest: str) -> bool:
+        return self._own(id).wrote(digest)
+
+    def _own(self, id: Id) -> TrackedEntry:
+        return self.entries.get(id, TrackedEntry())
+
+    @staticmethod
+    def _after_write(entry: TrackedEntry, placed: Placed) -> TrackedEntry:
+        return TrackedEntry() if placed is Placed.OTHER_KIND else entry._replace(previous="")
+
+    def _entry_after(self, step: Step, id: Id, digest: str) -> TrackedEntry:
+        return TrackedEntry(digest) if step is Step.KEEP else self._own(id)._replace(gone=False)
+
+    def _explain(self, step: Step, id: Id, others: Mapping[str, TrackedEntry]) -> None:
+        if step is Step.EDITED:
+            self.kept.append(Kept(id, _EDITED))
+        elif step is Step.ELSEWHERE:
+            writer = next(name for name, entry in others.items() if entry.digest and not entry.gone)
+            self.kept.append(Kept(id, f"comes from the source {writer}"))
+
+    def _record(self, entries: Mapping[Id, TrackedEntry | None]) -> None:
+        changed = {id: entry for id, entry in entries.items() if self.entries.get(id) != entry}
+        if changed:
+            self.book.record(self.name, changed)
+        for id, entry in changed.items():
+            if entry is None:
+                self.entries.pop(id, None)
+            else:
+                self.entries[id] = entry
+
+    def mark_gone(self, ids: Collection[Id]) -> Sequence[Id]:
+        """Record that the source no longer lists these; every entry that it no longer lists, in order of id."""
+        self._record({id: self.entries[id]._replace(gone=True) for id in ids if id in self.entries})
+        return sorted(id for id, entry in self.entries.items() if entry.gone)
+
+    def prune(self, *, force: bool = False) -> Pruned:
+        """Remove what the source no longer lists, unless that is more than a fifth of its entries."""
+        gone = [id for id, entry in self.entries.items() if entry.gone]
+        if exceeds_guard(len(gone), len(self.entries)) and not force:
+            refusal = f"{len(gone):,} of {len(self.entries):,} entries are more than a fifth; --force removes them"
+            return Pruned((), (), refusal)
+        return self._remove(sorted(gone))
+
+    def remove_all(self) -> Pruned:
+        """Remove everything that came from the source."""
+        return self._remove(sorted(self.entries))
+
+    def release(self, ids: Collection[Id]) -> None:
+        """Forget entries; another source that lists one of them inherits it."""
+        for name, heirs in self._heirs(ids).items():
+            self.book.record(name, heirs)
+        self._record(dict.fromkeys(ids))
+
+    def _remove(self, ids: Sequence[Id]) -> Pruned:
+        """Each by itself: the entry is forgotten after the item is removed, so a repetition completes it."""
+        removed: list[Id] = []
+        kept: list[Kept] = []
+        stored = self.target.get(ids) if ids else {}
+        others = self.book.others(self.name, ids) if ids else {}
+        for id in ids:
+            listing = next((name for name, entry in others.get(id, {}).items() if not entry.gone), None)
+            if listing is not None:
+                kept.append(Kept(id, f"the source {listing} lists it, too"))
+            elif id in stored and not self._remove_ours(id, stored[id]):
+                if self.entries[id].digest:
+                    kept.append(Kept(id, "was written by someone else since"))
+            elif id in stored:
+                removed.append(id)
+        self.release(ids)
+        return Pruned(removed, kept)
+
+    def _remove_ours(self, id: Id, item: Item) -> bool:
+        if not self._is_ours(id, content_digest(item)):
+            return False
+        try:
+            self.target.remove_same(id, item)
+        except PreconditionFailed:
+            return False
+        return True
+
+    def _heirs(self, ids: Collection[Id]) -> dict[str, dict[Id, TrackedEntry]]:
+        found: dict[str, dict[Id, TrackedEntry]] = {}
+        for id, others in (self.book.others(self.name, ids) if ids else {}).items():
+            mine = self._own(id)
+            for name, entry in others.items():
+                if mine.digest and not entry.digest and not entry.gone:
+                    found.setdefault(name, {})[id] = TrackedEntry(mine.digest, mine.previous)
+                    break
+        return found

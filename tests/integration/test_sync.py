@@ -1,0 +1,318 @@
+"""`mats source` and `mats sync` against local servers and files."""
+
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.integration.conftest import Mats, serving
+
+Answer = Callable[[str, dict[str, str]], Any]
+"""The JSON, bytes, status or (status, headers) for a path and its query."""
+
+
+@contextmanager
+def site(answer: Answer) -> Iterator[str]:
+    """A web site on this machine."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            parts = urlsplit(self.path)
+            found = answer(parts.path, {key: value[0] for key, value in parse_qs(parts.query).items()})
+            headers: dict[str, str] = {}
+            status, body = 200, b""
+            if isinstance(found, tuple):
+                status, headers = found
+            elif isinstance(found, int):
+                status = found
+            else:
+                body = found if isinstance(found, bytes) else json.dumps(found).encode()
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *arguments: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def api(*names: str, version: str = "1") -> dict[str, Any]:
+    """An OpenAPI document with one operation each."""
+    paths = {f"/{name}": {"get": {"operationId": name, "summary": f"Get {name} of a claim."}} for name in names}
+    return {"openapi": "3.1.0", "info": {"title": "Claims", "version": version}, "paths": paths}
+
+
+def tools(mats: Mats) -> set[str]:
+    """The names of everything that can be found."""
+    with closing(sqlite3.connect(mats.home / "mats.db")) as database:
+        rows = database.execute("SELECT id FROM entries WHERE findable").fetchall()
+    return {id.rpartition("/")[2] for (id,) in rows}
+
+
+def sync(mats: Mats, *arguments: str) -> dict[str, Any]:
+    """The outcome of the first source."""
+    return mats("sync", "--json", *arguments).json["sources"][0]
+
+
+def test_an_api_is_kept_in_step(mats: Mats):
+    listed = {"document": api("open", "close", "pay", "list", "audit", "lock")}
+    with site(lambda path, query: listed["document"]) as url:
+        assert mats("source", "add", f"{url}/openapi.json", "--name", "claims", "--namespace", "com.acme").code == 0
+        dry = sync(mats, "--dry-run")
+        assert (dry["new"], dry["error"]) == (6, None)
+        assert mats("source", "list", "--json").json[0]["succeeded"] is None
+        assert sync(mats)["new"] == 6
+        assert tools(mats) == {"open", "close", "pay", "list", "audit", "lock"}
+        listed["document"] = api("open", "close", "pay", "list", "audit", "reopen")
+        second = sync(mats)
+        assert (second["new"], second["unchanged"], second["gone"]) == (1, 5, ["com.acme/lock"])
+        assert "lock" in tools(mats)
+        third = sync(mats, "--prune")
+        assert (third["unchanged"], third["removed"]) == (6, ["com.acme/lock"])
+        assert "lock" not in tools(mats)
+        assert mats("source", "list", "--json").json[0]["entries"] == 6
+
+
+def test_a_prune_of_more_than_a_fifth_needs_force(mats: Mats):
+    listed = {"document": api("open", "close", "pay")}
+    with site(lambda path, query: listed["document"]) as url:
+        mats("source", "add", f"{url}/openapi.json", "--name", "claims", "--namespace", "com.acme")
+        sync(mats)
+        listed["document"] = api("open")
+        refused = mats("sync", "--prune")
+        assert refused.code == 1
+        assert "2 of 3 entries are more than a fifth; --force removes them" in refused.out
+        assert tools(mats) == {"open", "close", "pay"}
+        assert mats("sync", "--prune", "--force").code == 0
+        assert tools(mats) == {"open"}
+
+
+def test_one_dead_source_does_not_stop_the_others(mats: Mats):
+    with site(lambda path, query: api("open") if path == "/alive" else 503) as url:
+        for name in ("a-dead", "b-alive"):
+            mats("source", "add", f"{url}/{name[2:]}", "--name", name, "--namespace", "com.acme")
+        ran = mats("sync")
+        assert ran.code == 1
+        dead, alive = ran.out.splitlines()
+        assert dead.startswith("a-dead: failed ")
+        assert "answers with status 503" in dead
+        assert alive == "b-alive: 1 new, 0 changed, 0 unchanged"
+        shown = mats("source", "list").out
+        assert "never" in shown
+        assert "a-dead: " in shown
+
+
+def test_a_source_that_fails_later_keeps_its_entries_even_with_prune(mats: Mats):
+    state = {"up": True}
+    with site(lambda path, query: api("open") if state["up"] else 500) as url:
+        mats("source", "add", f"{url}/openapi.json", "--name", "claims", "--namespace", "com.acme")
+        sync(mats)
+        before = mats("source", "list", "--json").json[0]
+        state["up"] = False
+        failed = mats("sync", "--prune", "--force", "--json")
+        assert failed.code == 1
+        assert failed.json["sources"][0]["removed"] == []
+        after = mats("source", "list", "--json").json[0]
+        assert (after["entries"], after["succeeded"]) == (1, before["succeeded"])
+        assert "status 500" in after["error"]
+        assert tools(mats) == {"open"}
+
+
+def entry(name: str, updated: str, **changes: Any) -> dict[str, Any]:
+    """A server as an MCP registry lists it."""
+    server = {"name": f"io.github.acme/{name}", "description": f"Handles a claim: {name}.", "version": "1.0.0",
+              "remotes": [{"type": "streamable-http", "url": f"https://{name}.example.com/mcp"}]}  # fmt: skip
+    official = {"status": "active", "updatedAt": updated, "isLatest": True, **changes}
+    return {"server": server, "_meta": {"io.modelcontextprotocol.registry/official": official}}
+
+
+def test_an_mcp_registry_is_listed_page_by_page_and_then_incrementally(mats: Mats):
+    asked: list[dict[str, str]] = []
+    servers = [entry(f"s{number}", f"2026-03-0{number + 1}T00:00:00Z") for number in range(5)]
+
+    def answer(path: str, query: dict[str, str]) -> Any:
+        assert path == "/v0.1/servers"
+        asked.append(query)
+        since = query.get("updated_since", "")
+        official = "io.modelcontextprotocol.registry/official"
+        found = [one for one in servers if one["_meta"][official]["updatedAt"] >= since]
+        start = int(query.get("cursor", 0))
+        following = {"nextCursor": str(start + 2)} if start + 2 < len(found) else {}
+        return {"servers": found[start : start + 2], "metadata": {"count": 2, **following}}
+
+    with site(answer) as url:
+        mats("source", "add", "mcp-registry", url, "--name", "registry")
+        assert sync(mats)["new"] == 5
+        assert [query.get("cursor") for query in asked] == [None, "2", "4"]
+        asked.clear()
+        servers[0] = entry("s0", "2026-03-06T00:00:00Z", status="deleted")
+        servers[1] = entry("s1", "2026-03-06T00:00:00Z", status="deprecated")
+        second = sync(mats)
+        assert {query["updated_since"] for query in asked} == {"2026-03-04T23:50:00Z"}
+        assert (second["changed"], second["gone"]) == (1, ["io.github.acme/s0"])
+        assert sync(mats, "--prune")["removed"] == ["io.github.acme/s0"]
+        assert mats("source", "list", "--json").json[0]["entries"] == 4
+        del servers[0]
+        assert sync(mats, "--full", "--prune")["unchanged"] == 4
+
+
+def test_another_mats_is_a_source(mats: Mats, sample: Mats, tmp_path: Path):
+    with serving(sample) as service:
+        mats("source", "add", "ard", service.url, "--name", "other")
+        first = sync(mats)
+        assert first["new"] > 200
+        assert not first["rejected"]
+        again = sync(mats)
+        assert (again["new"], again["changed"], again["unchanged"]) == (0, 0, first["new"])
+
+
+def test_an_agent_is_found_at_its_well_known_address(mats: Mats):
+    card = {"name": "Desk", "description": "Settles a claim.", "url": "https://a.example.com/a2a", "skills": [],
+            "capabilities": {}, "version": "1"}  # fmt: skip
+    with site(lambda path, query: card if path == "/.well-known/agent.json" else 404) as url:
+        assert mats("source", "add", "a2a", url, "--name", "desk").code == 0
+        assert sync(mats)["new"] == 1
+        assert mats("import", "a2a", url, "--json").json["unchanged"] == 1
+
+
+HOSTILE: dict[str, Answer] = {
+    "a loop of redirects": lambda path, query: (302, {"Location": path}),
+    "a redirect to metadata": lambda path, query: (302, {"Location": "http://169.254.169.254/latest/"}),
+    "21 MB": lambda path, query: b" " * 21_000_000,
+    "200,000 levels": lambda path, query: b"[" * 200_000 + b"]" * 200_000,
+    "a cursor in a circle": lambda path, query: {"servers": [entry("s", "x")], "metadata": {"nextCursor": "again"}},
+    "an endless cursor": lambda path, query: {"servers": [], "metadata": {"nextCursor": "x" * 5_000}},
+    "no list": lambda path, query: {"servers": {"a": 1}},
+    "not JSON": lambda path, query: b"<html>",
+    "an answer of nothing": lambda path, query: b"",
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+@pytest.mark.parametrize("kind", ["mcp-registry", "ard", "a2a"])
+def test_a_hostile_source_is_one_line(mats: Mats, what: str, kind: str):
+    with site(HOSTILE[what]) as url:
+        mats("source", "add", kind, url, "--name", "hostile")
+        ran = mats("sync", "--prune", "--force")
+    assert ran.code == 1
+    (line,) = ran.out.splitlines()
+    assert line.startswith("hostile: failed ")
+    assert len(line) < 500
+
+
+def test_a_catalog_leads_to_no_other_site(mats: Mats):
+    asked: list[str] = []
+
+    def other(path: str, query: dict[str, str]) -> Any:
+        asked.append(path)
+        return {"items": []}
+
+    with site(other) as elsewhere:
+        manifest = {"entries": [{"identifier": "urn:air:a.example.com:registry:x", "displayName": "x",
+                                 "type": "application/ai-registry+json", "url": elsewhere}]}  # fmt: skip
+        with site(lambda path, query: manifest) as url:
+            mats("source", "add", "ard", url, "--name", "site")
+            ran = mats("sync", "--json")
+    assert asked == []
+    assert ran.json["sources"][0]["error"] == "lists nothing that can be registered"
+
+
+def test_what_cannot_be_read_whole_is_not_pruned(mats: Mats, tmp_path: Path):
+    folder = tmp_path / "apis"
+    folder.mkdir()
+    for name in ("a", "b"):
+        (folder / f"openapi-{name}.json").write_text(json.dumps(api(name)))
+    mats("source", "add", str(folder), "--name", "apis", "--namespace", "com.acme")
+    assert sync(mats)["new"] == 2
+    (folder / "openapi-a.json").write_text("{")
+    failed = sync(mats, "--prune", "--force")
+    assert "is not JSON" in failed["error"]
+    assert failed["removed"] == []
+    assert tools(mats) == {"a", "b"}
+
+
+def test_an_entry_that_became_invalid_is_still_listed(mats: Mats, tmp_path: Path):
+    file = tmp_path / "items.jsonl"
+    rows = [{"namespace": "com.acme", "name": name, "kind": "tool", "description": "A claim."} for name in "abcdef"]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    mats("source", "add", str(file), "--name", "items")
+    assert sync(mats)["new"] == 6
+    rows[0]["trust"] = 100
+    file.write_text("\n".join(map(json.dumps, rows)))
+    second = mats("sync", "--prune", "--json")
+    assert second.code == 1
+    assert len(second.json["sources"][0]["rejected"]) == 1
+    assert second.json["sources"][0]["removed"] == second.json["sources"][0]["gone"] == []
+
+
+def test_a_removed_source_keeps_or_takes_its_entries(mats: Mats, tmp_path: Path):
+    file = tmp_path / "openapi.json"
+    file.write_text(json.dumps(api("open", "close")))
+    for _ in range(2):
+        mats("source", "add", str(file), "--name", "claims", "--namespace", "com.acme")
+        sync(mats)
+        assert "its 2 entries stay registered" in mats("source", "remove", "claims").out
+        assert tools(mats) == {"open", "close"}
+    mats("source", "add", str(file), "--name", "claims", "--namespace", "com.acme")
+    sync(mats)
+    assert mats("source", "remove", "claims", "--prune", "--json").json["removed"] == [
+        "com.acme/close",
+        "com.acme/open",
+    ]
+    assert tools(mats) == set()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["source", "add", "/no/such/file"], "does not exist"),
+        (["source", "add", "-"], "standard input cannot be read again"),
+        (["source", "add", "mcp"], "needs a server"),
+        (["source", "add", "ard", "localhost"], "needs an address"),
+        (["source", "add", "https://user:secret@example.com/x"], "credentials are never sent"),
+        (["source", "add", "bedrock", "--name", "No good"], "--name: must be"),
+        (["source", "remove", "unknown"], "no source 'unknown'"),
+        (["sync", "unknown"], "no source 'unknown'"),
+    ],
+)
+def test_wrong_arguments_are_explained(mats: Mats, arguments: list[str], message: str):
+    mats("source", "add", "bedrock")
+    ran = mats(*arguments)
+    assert ran.code == 1
+    assert message in ran.err
+    assert "secret" not in ran.err
+
+
+def test_force_without_prune_is_wrong_usage(mats: Mats):
+    assert mats("sync", "--force").code == 2
+
+
+def test_a_name_stands_for_one_source(mats: Mats):
+    assert mats("source", "add", "https://api.example.com/a.json").code == 0
+    taken = mats("source", "add", "https://api.example.com/b.json?key=secret")
+    assert taken.code == 1
+    assert "api.example.com is another source already (https://api.example.com/a.json)" in taken.err
+    again = mats("source", "add", "https://api.example.com/a.json", "--namespace", "com.acme", "--json")
+    assert again.json["namespace"] == "com.acme"
+
+
+def test_keys_in_addresses_are_not_shown(mats: Mats):
+    mats("source", "add", "https://api.example.com/a.json?key=secret", "--name", "api")
+    assert "secret" not in mats("source", "list").out + mats("source", "list", "--json").out

@@ -1,0 +1,258 @@
+"""Keeping a registry in step with sources: what is written, what stays, what is removed."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mats.domain.capability import Id
+from mats.domain.errors import DependencyFailed
+from mats.domain.placement import Placed
+from mats.domain.registration import Registration
+from mats.domain.sync import SourceKind, Step, TrackedEntry, TrackedSource, content_digest, exceeds_guard, next_step
+from mats.usecases.sync import SourceSync
+from tests.builders import a_registration
+from tests.fakes import MemoryRegistry, MemorySources
+
+
+def tool(name: str = "pay", **changes: object) -> Registration:
+    return a_registration(name=name, **changes)
+
+
+class World:
+    """A registry, and the sources that are synced to it."""
+
+    def __init__(self) -> None:
+        self.registry, self.book = MemoryRegistry(), MemorySources()
+        self.first = {"a", "b"}
+
+    def source(self, name: str = "a") -> SourceSync:
+        if name not in self.book.sources:
+            self.book.add(TrackedSource(name=name, kind=SourceKind.DOCUMENT, location=(name,)))
+        return SourceSync(self.registry, self.book, name, first=name in self.first)
+
+    def sync(self, *listed: Registration, name: str = "a") -> SourceSync:
+        """A whole sync of what a source lists now."""
+        sync = self.source(name)
+        sync.put(listed)
+        sync.mark_gone([id for id in sync.entries if id not in {one.id for one in listed}])
+        self.first -= {name}
+        return sync
+
+    def version(self, name: str = "pay") -> str | None:
+        item = self.registry.items.get(tool(name).id)
+        return item.get("version", "") if item else None
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_what_is_new_or_changed_is_written_and_the_rest_is_not(world: World):
+    assert set(world.source().put([tool(), tool("refund")]).values()) == {Placed.NEW}
+    records = world.book.records
+    placed = world.source().put([tool(), tool("refund", version="2")])
+    assert placed == {tool().id: Placed.UNCHANGED, tool("refund").id: Placed.CHANGED}
+    assert world.book.records == records + 2  # before the write and after it
+    world.source().put([tool(), tool("refund", version="2")])
+    assert world.book.records == records + 2
+
+
+def test_what_someone_else_changed_since_stays(world: World):
+    world.sync(tool(), tool("refund"))
+    world.registry.put([tool(version="by hand")])
+    later = world.sync(tool(version="2"), tool("refund"))
+    assert [entry.id for entry in later.kept] == [tool().id]
+    assert world.version() == "by hand"
+    world.registry.remove(tool().id)
+    assert not world.sync(tool(version="2"), tool("refund")).kept
+    assert world.version() == "2"
+
+
+def test_the_first_sync_replaces_what_is_registered_and_later_ones_do_not(world: World):
+    world.registry.put([tool(version="imported")])
+    world.sync(tool(version="2"))
+    assert world.version() == "2"
+    world.registry.put([tool("refund", version="by hand")])
+    later = world.sync(tool(version="2"), tool("refund"))
+    assert [entry.id for entry in later.kept] == [tool("refund").id]
+    assert world.version("refund") == "by hand"
+    assert not world.sync(tool(version="2")).prune(force=True).removed
+    assert world.version("refund") == "by hand"
+
+
+def test_another_kind_under_an_id_is_neither_written_nor_removed(world: World):
+    world.registry.put([tool(kind="agent")])
+    assert world.source().put([tool()]) == {tool().id: Placed.OTHER_KIND}
+    assert world.sync().prune(force=True).removed == []
+    assert tool().id in world.registry.items
+
+
+def test_what_is_no_longer_listed_is_reported_and_removed_on_demand(world: World):
+    many = [tool(f"t{number}") for number in range(10)]
+    world.sync(*many)
+    gone = [many[0].id, many[1].id]
+    sync = world.sync(*many[2:])
+    assert sync.mark_gone(()) == gone
+    assert many[0].id in world.registry.items
+    assert sync.prune().removed == gone
+    assert not {*gone} & world.registry.items.keys()
+    assert world.book.entries("a").keys() == {one.id for one in many[2:]}
+
+
+def test_an_entry_that_is_listed_again_is_not_gone(world: World):
+    world.sync(tool(), tool("refund"))
+    world.sync(tool())
+    assert not world.sync(tool(), tool("refund")).mark_gone(())
+
+
+def test_more_than_a_fifth_is_removed_only_by_force(world: World):
+    many = [tool(f"t{number}") for number in range(10)]
+    world.sync(*many)
+    sync = world.sync(*many[3:])
+    assert "3 of 10" in sync.prune().refused
+    assert len(world.registry.items) == 10
+    assert len(sync.prune(force=True).removed) == 3
+
+
+def test_a_prune_leaves_what_was_changed_by_hand(world: World):
+    world.sync(tool(), tool("refund"))
+    world.registry.put([tool(version="by hand")])
+    pruned = world.sync().prune(force=True)
+    assert pruned.removed == [tool("refund").id]
+    assert [entry.id for entry in pruned.kept] == [tool().id]
+    assert world.version() == "by hand"
+    assert not world.book.entries("a")
+
+
+def test_an_item_that_changes_while_it_is_pruned_stays(world: World, monkeypatch: pytest.MonkeyPatch):
+    world.sync(tool())
+    stale = world.registry.get([tool().id])
+    world.registry.put([tool(version="by hand")])
+    sync = world.sync()
+    monkeypatch.setattr(world.registry, "get", lambda ids: stale)
+    assert not sync.prune(force=True).removed
+    assert world.version() == "by hand"
+
+
+def test_of_two_sources_the_first_writes_and_the_second_inherits(world: World):
+    world.sync(tool(version="a"))
+    second = world.sync(tool(version="b"), name="b")
+    assert [entry.reason for entry in second.kept] == ["comes from the source a"]
+    assert world.version() == "a"
+    pruned = world.sync().prune(force=True)
+    assert [entry.reason for entry in pruned.kept] == ["the source b lists it, too"]
+    assert world.version() == "a"
+    world.sync(tool(version="b"), name="b")
+    assert world.version() == "b"
+    assert world.sync(name="b").prune(force=True).removed == [tool().id]
+
+
+def test_what_another_source_stopped_listing_is_taken_over(world: World):
+    world.sync(tool(version="a"))
+    world.sync(tool(version="b"), name="b")
+    world.sync()
+    world.sync(tool(version="b"), name="b")
+    assert world.version() == "b"
+    assert not world.sync().prune(force=True).removed
+
+
+def test_a_removed_source_can_take_its_entries_with_it(world: World):
+    world.sync(tool(), tool("refund"))
+    world.sync(tool("refund"), name="b")
+    assert world.source().remove_all().removed == [tool().id]
+    assert world.version("refund") is not None
+    assert world.sync(name="b").prune(force=True).removed == [tool("refund").id]
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("point", range(12))
+def test_a_sync_that_was_killed_anywhere_is_completed_by_the_next(world: World, point: int, after: bool):
+    old, new = [tool(f"t{n}") for n in range(6)], [tool(f"t{n}", version="2") for n in range(1, 7)]
+    world.sync(*old)
+    calls = 0
+
+    def interrupt(call):
+        def interrupted(*arguments, **named):
+            nonlocal calls
+            calls += 1
+            if calls == point + 1 and not after:
+                raise Killed
+            result = call(*arguments, **named)
+            if calls == point + 1:
+                raise Killed
+            return result
+
+        return interrupted
+
+    broken = world.source()
+    for owner, method in ((world.registry, "put"), (world.registry, "remove_same"), (world.book, "record")):
+        setattr(owner, method, interrupt(getattr(owner, method)))
+    try:
+        broken.put(new)
+        broken.mark_gone([tool("t0").id])
+        broken.prune(force=True)
+    except Killed:
+        pass
+    for owner, method in ((world.registry, "put"), (world.registry, "remove_same"), (world.book, "record")):
+        delattr(owner, method)
+    sync = world.sync(*new)
+    assert not sync.kept
+    sync.prune(force=True)
+    assert world.registry.items.keys() == {one.id for one in new} == world.book.entries("a").keys()
+    assert {world.version(f"t{n}") for n in range(1, 7)} == {"2"}
+
+
+def test_a_failing_registry_fails_the_sync_and_loses_nothing(world: World, monkeypatch: pytest.MonkeyPatch):
+    world.sync(tool())
+
+    def fail(registrations):
+        raise DependencyFailed("throttled")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(world.registry, "put", fail)
+        with pytest.raises(DependencyFailed):
+            world.source().put([tool(version="2")])
+    assert world.sync(tool(version="2")).kept == []
+    assert world.version() == "2"
+
+
+DIGESTS = st.sampled_from(["", "1", "2", "3"])
+ENTRIES = st.builds(TrackedEntry, DIGESTS, DIGESTS, st.booleans())
+
+
+@given(
+    listed=st.sampled_from("123"),
+    stored=st.none() | st.sampled_from("123"),
+    own=st.none() | ENTRIES,
+    others=st.lists(ENTRIES, max_size=2),
+)
+def test_content_of_unknown_origin_is_never_overwritten(listed, stored, own, others):
+    step = next_step(listed, stored, own, others, first=False)
+    known = {digest for entry in [own or TrackedEntry(), *others] for digest in entry[:2]} - {""}
+    if step is Step.WRITE:
+        assert stored is None or (stored in known and stored != listed)
+    if stored == listed:
+        assert step in (Step.KEEP, Step.ELSEWHERE)
+
+
+@given(gone=st.integers(0, 1000), rest=st.integers(0, 1000))
+def test_the_guard_is_a_fifth(gone, rest):
+    assert exceeds_guard(gone, gone + rest) == (gone / (gone + rest or 1) > 0.2)
+
+
+def test_digests_are_the_same_after_a_table_stored_the_item():
+    assert content_digest({"a": 1.0, "b": {"c": [2.0]}, "d": None}) == content_digest({"a": 1, "b": {"c": [2]}})
+    assert content_digest({"a": 1.5}) != content_digest({"a": 1})
+    assert content_digest({"a": True}) != content_digest({"a": 1})
+
+
+def test_ids_are_those_of_the_registry(world: World):
+    world.sync(tool(), tool("refund"))
+    assert list(world.source().ids()) == [Id("com.acme.pay/pay"), Id("com.acme.pay/refund")]
+    assert world.source().remove(tool().id)
+    assert list(world.source().ids(after=tool().id)) == [tool("refund").id]
