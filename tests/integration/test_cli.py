@@ -120,17 +120,38 @@ def test_what_is_not_there_is_one_line_and_exit_code_1(mats):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["search"], ["search", "x", "--kind", "robot"], ["frobnicate"], ["trust", "a/b"]]
+    "arguments",
+    [
+        ["search"],
+        ["search", "x", "--kind", "robot"],
+        ["search", "x", "--limit", "0"],
+        ["search", "x", "--min-relevance", "2"],
+        ["search", "x", "--token-budget", "5"],
+        ["frobnicate"],
+        ["trust", "a/b"],
+        ["trust", "a/b", "150"],
+        ["add"],
+        ["add", "--namespace", "com.acme", "--name", "x"],
+        ["add", "--namespace", "Not OK", "--name", "x", "--kind", "tool"],
+        ["import", "x.json", "--namespace", "Not OK"],
+    ],
 )
 def test_wrong_usage_is_exit_code_2(mats, arguments):
     assert mats(*arguments).code == 2
+
+
+def test_a_script_can_tell_that_nothing_fits(sample):
+    assert sample("search", "bake me a pizza", "--exit-code").code == 1
+    assert sample("search", "bake me a pizza").code == 0
+    assert sample("search", "refund a card payment", "--exit-code", "--json").code == 0
+    assert sample("search", "bake me a pizza", "--exit-code", "--format", "openai_tools").code == 1
 
 
 @pytest.mark.parametrize("value", ["101", "-1", "high", "5.5", "٣"])
 def test_trust_is_a_whole_number_up_to_100(mats, value):
     mats("add", "-", stdin=rows(tool("a")))
     ran = mats("trust", "--", "com.acme/a", value)
-    assert ran.code == 1
+    assert ran.code == 2
     assert "0 to 100" in ran.err
 
 
@@ -169,7 +190,7 @@ def test_any_query_gets_an_answer(mats, query):
 @pytest.mark.parametrize("query", ["", "   ", "x" * 2_001])
 def test_empty_or_overlong_query_is_rejected(mats, query):
     ran = mats("search", "--json", "--", query)
-    assert ran.code == 1
+    assert ran.code == 2
     assert "query" in ran.err
 
 

@@ -48,6 +48,7 @@ def test_on_one_machine_a_capability_is_shown_then_erased(mats: Mats):
 
 
 def test_what_is_not_there_cannot_be_erased(mats: Mats):
+    mats("add", "--namespace", "com.acme", "--name", "other", "--kind", "tool")
     ran = mats("erase", "com.acme/nothing", "--yes")
     assert ran.code == 1
     assert "com.acme/nothing" in ran.err

@@ -86,7 +86,7 @@ def test_request_files_are_written_and_nothing_is_registered(mats: Mats, tmp_pat
 
 def test_invalid_namespace_is_rejected_before_anything_is_read(mats: Mats):
     ran = mats("import", "--namespace", "Not One", "no-such-file.json")
-    assert ran.code == 1
+    assert ran.code == 2
     assert "namespace" in ran.err
     assert "no-such-file" not in ran.err
 
@@ -152,7 +152,7 @@ def test_server_of_the_official_sdk_is_listed(mats: Mats):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["mcp"], 1, "needs a server"),
+        (["mcp"], 2, "needs a server"),
         (["mcp", "--", "/no/such/server"], 3, "cannot be started"),
         (["mcp", "--", sys.executable, "-c", "raise SystemExit('no key')"], 3, "no key"),
         (["mcp", "http://169.254.169.254/mcp"], 1, "which is blocked"),

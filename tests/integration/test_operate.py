@@ -89,7 +89,7 @@ def test_on_one_machine_an_index_is_made_anew_in_place(mats: Mats):
     assert mats("reindex", "--json").json == {"profiles": 1, "written": 1, "index": "sqlite-fts5-1"}
     assert mats("search", "--json", "money").json["results"][0]["name"] == "pay"
     assert mats("backfill", "--per-minute", "60", "--json").json == {"compared": 1}
-    assert mats("reindex", "--rollback").code == 1
+    assert mats("reindex", "--rollback").code == 2
     assert mats("reindex", "--rollback", "--retire").code == 2
 
 
@@ -109,5 +109,5 @@ def test_an_operator_switches_models_and_back(account: Account):
 
 def test_without_a_table_of_switches_the_command_names_the_setting(mats: Mats):
     ran = mats("switch", "--rerank", "none")
-    assert ran.code == 1
+    assert ran.code == 2
     assert "MATS_SWITCHES_TABLE" in ran.err

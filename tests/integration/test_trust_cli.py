@@ -85,7 +85,7 @@ def test_erasing_a_capability_leaves_the_row_of_its_namespace(filled):
 )
 def test_what_cannot_be_assigned_is_refused_readably(filled, arguments, message):
     ran = filled("trust", *arguments)
-    assert ran.code == 1
+    assert ran.code == 2
     assert message in " ".join(ran.err.split())
     assert state(filled, IDS[0]) == (None, "Stripe Payments", False)
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mats.domain.errors import RequestInvalid
+from mats.domain.errors import NotPossible
 from mats.domain.query import Query
 from mats.local.cli.replay import Move, RankedCandidate, decision, logged_query, moves
 from tests.unit.usecases.test_discover import GEOCODE, MAIL, REFUND, discover_over, indexed
@@ -36,7 +36,7 @@ def test_a_decision_is_found_among_other_lines_in_any_of_the_logs(tmp_path):
 
 
 def test_decision_in_no_log_is_reported_as_missing(tmp_path):
-    with pytest.raises(RequestInvalid, match="q2"):
+    with pytest.raises(NotPossible, match="q2"):
         decision("q2", [a_log(tmp_path / "mats.log", json.dumps(RECORD))])
 
 
@@ -46,7 +46,7 @@ def test_the_question_comes_back_with_its_filter():
 
 def test_query_logged_as_hash_cannot_be_replayed():
     hashed = {key: value for key, value in RECORD.items() if key != "query"} | {"query_hash": "ab"}
-    with pytest.raises(RequestInvalid, match="MATS_LOG_QUERIES"):
+    with pytest.raises(NotPossible, match="MATS_LOG_QUERIES"):
         logged_query(hashed)
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mats.domain.errors import RequestInvalid
+from mats.domain.errors import NotPossible
 from mats.local.imports.dynamodb_files import write_requests
 from tests.builders import an_item
 
@@ -21,12 +21,12 @@ def test_requests_are_files_of_25_items(tmp_path):
 
 def test_a_folder_that_holds_something_is_left_alone(tmp_path):
     (tmp_path / "mine").write_text("keep me")
-    with pytest.raises(RequestInvalid, match="must be empty"):
+    with pytest.raises(NotPossible, match="must be empty"):
         write_requests([], "Registry", tmp_path)
 
 
 def test_what_dynamodb_cannot_hold_is_named_and_nothing_is_written(tmp_path):
     bad = an_item(input_schema={"maximum": 10**50 + 1})
-    with pytest.raises(RequestInvalid, match=r"com\.acme\.pay/refund_payment: contains a number"):
+    with pytest.raises(NotPossible, match=r"com\.acme\.pay/refund_payment: contains a number"):
         write_requests([bad], "Registry", tmp_path / "out")
     assert not (tmp_path / "out").exists()

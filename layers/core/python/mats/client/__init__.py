@@ -15,6 +15,7 @@ from mats.client.errors import Busy, MatsError, NotAllowed, NotFound, NotUnderst
 from mats.client.transport import Retries
 from mats.domain.capability import Kind
 from mats.edge.answer import Answer, Capability, Instructions, Problem
+from mats.edge.capability_page import ListedCapability
 from mats.edge.discover_request import Format
 from mats.edge.tools.formats import ReadyMade
 
@@ -28,6 +29,7 @@ __all__ = [
     "Format",
     "Instructions",
     "Kind",
+    "ListedCapability",
     "MatsError",
     "NotAllowed",
     "NotFound",

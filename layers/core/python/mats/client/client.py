@@ -1,17 +1,19 @@
 """The client of one API."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from mats.client.auth import Auth
 from mats.client.transport import Retries, Transport
 from mats.domain.capability import Kind, quote_id
 from mats.domain.ranking import MinRelevance
 from mats.edge.answer import Answer, Capability, Health, Instructions
+from mats.edge.capability_page import CapabilityPage, ListedCapability
 from mats.edge.discover_request import Format
 from mats.edge.tools.formats import ReadyMade
 
+_PAGE = 100
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -96,6 +98,19 @@ class Client:
     def instructions(self, id: str) -> Instructions:
         """The instructions of a skill: text of its owner, not to be trusted."""
         return self._transport.call("GET", f"/capabilities/{quote_id(id)}/instructions", Instructions)
+
+    def list(
+        self, *, kinds: Iterable[Kind | str] = (), namespaces: Iterable[str] = (), tags: Iterable[str] = ()
+    ) -> Iterator[ListedCapability]:
+        """Every capability in order of id, a request for each hundred; the filters are those of `discover`."""
+        filters = [("kind", _to_list(kinds)), ("namespace", _to_list(namespaces)), ("tag", _to_list(tags))]
+        pairs = [(name, value) for name, values in filters for value in values]
+        after: str | None = ""
+        while after is not None:
+            query = urlencode([*pairs, ("limit", _PAGE), *([("after", after)] if after else [])], quote_via=quote)
+            page = self._transport.call("GET", f"/capabilities?{query}", CapabilityPage)
+            yield from page.capabilities
+            after = page.following
 
     def health(self) -> Health:
         """Whether the API can answer, and its index and models."""

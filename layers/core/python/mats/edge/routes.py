@@ -23,6 +23,8 @@ _ARD_ERRORS = {
 }
 _ARD_ALWAYS = (401, 403, 429, 500, 503)
 _NOT_MODIFIED = {304: BodySpec("The caller's copy is current.", media_type="")}
+_LABELS = {"type": "array", "maxItems": 50, "items": {"type": "string", "minLength": 1, "maxLength": 200}}
+_KINDS = {"type": "array", "items": {"$ref": "#/components/schemas/Kind"}}
 _ARD = "Agentic Resource Discovery"
 
 
@@ -53,6 +55,21 @@ ROUTES = (
             ),
             **_problems(400, 413, 422, 429, 503),
         },
+    ),
+    Route(
+        method="GET",
+        path="/capabilities",
+        handler=late("listing", "list_capabilities"),
+        operation_id="listCapabilities",
+        summary="List capabilities in order of id",
+        parameters=(
+            parameter("namespace", "In one of these namespaces or below; may be repeated.", _LABELS),
+            parameter("kind", "One of these kinds; may be repeated.", _KINDS),
+            parameter("tag", "With every one of these tags; may be repeated.", _LABELS),
+            parameter("limit", "", {"type": "integer", "minimum": 1, "maximum": 100, "default": 50}),
+            parameter("after", "`following` of the page before."),
+        ),
+        responses={200: BodySpec("A page.", ("capability_page.CapabilityPage",)), **_problems(422, 429, 503)},
     ),
     Route(
         method="GET",

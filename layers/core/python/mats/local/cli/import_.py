@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from mats.bootstrap.local import DATABASE, LocalSystem, local_system
-from mats.domain.errors import DependencyFailed, Fault
+from mats.domain.errors import DependencyFailed, Fault, RegistrationInvalid, RequestInvalid
 from mats.domain.placement import Placed
 from mats.domain.registration import Registration
 from mats.domain.sync import SourceKind
@@ -83,8 +83,11 @@ def import_(
 def _check_options(namespace: str, *, with_trust: bool, to_items: Path | None) -> None:
     if with_trust and (namespace or to_items):
         raise typer.BadParameter("--with-trust is for a local registry and the namespaces of the export")
-    if namespace:  # reject an invalid one once, before every row has this fault
-        Registration.parse({"namespace": namespace, "name": "x", "kind": "tool"})
+    try:
+        if namespace:  # reject an invalid one once, before every row has this fault
+            Registration.parse({"namespace": namespace, "name": "x", "kind": "tool"})
+    except RegistrationInvalid as error:
+        raise RequestInvalid([Fault("--namespace", fault.message) for fault in error.faults]) from error
 
 
 def _sources(what: list[str], settings: Settings, timeout_s: float, namespace: str) -> Iterable[tuple[Source, Stream]]:

@@ -14,12 +14,14 @@ from mats.local.cli.enrich import enrich
 from mats.local.cli.erase import erase
 from mats.local.cli.evaluation import evaluate, experiment, gate, report
 from mats.local.cli.import_ import import_
+from mats.local.cli.list_ import list_
 from mats.local.cli.mcp import mcp
 from mats.local.cli.move import backup, export, restore
 from mats.local.cli.operate import backfill, reconcile, reindex
 from mats.local.cli.output import ExitCodes
 from mats.local.cli.preview import preview
-from mats.local.cli.registry import add, remove, show, stats
+from mats.local.cli.registry import add, show, stats
+from mats.local.cli.remove import remove
 from mats.local.cli.replay import replay
 from mats.local.cli.search import search
 from mats.local.cli.serve import serve
@@ -57,8 +59,8 @@ def _common(
 
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
-    serve, search, mcp, add, remove, trust, import_, sync, preview, export, backup, restore, reconcile, reindex,
-    backfill, switch, enrich, erase, show, stats, replay, evaluate, experiment, gate, report,
+    serve, search, list_, mcp, add, remove, trust, import_, sync, preview, export, backup, restore, reconcile,
+    reindex, backfill, switch, enrich, erase, show, stats, replay, evaluate, experiment, gate, report,
 )  # fmt: skip
 for command in _COMMANDS:
     app.command(command.__name__.removesuffix("_"))(command)

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
 
-from mats.domain.errors import CapabilityError, CapabilityNotFound, Invalid, RegistryNotFound
+from mats.domain.errors import CapabilityError, CapabilityNotFound, Invalid, RegistryNotFound, RequestInvalid
 from mats.domain.fence import escape_hidden, spell_out
 from mats.settings import SettingsInvalid
 
@@ -26,14 +26,14 @@ err = Console(stderr=True)
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts instead of tables.")]
 
 
-def _id(text: str) -> str:
+def parse_id(text: str) -> str:
     """Check that an argument is text that can be encoded."""
     if any(unicodedata.category(c) == "Cs" for c in text):
         raise typer.BadParameter("is not valid text")
     return text
 
 
-CapabilityId = Annotated[str, typer.Argument(metavar="ID", help="namespace/name", parser=_id)]
+CapabilityId = Annotated[str, typer.Argument(metavar="ID", help="namespace/name", parser=parse_id)]
 
 
 class Exit(IntEnum):
@@ -154,7 +154,7 @@ class ExitCodes(TyperGroup):
 
 
 def _exit_code(error: Exception) -> Exit:
-    if isinstance(error, SettingsInvalid):
+    if isinstance(error, SettingsInvalid | RequestInvalid):
         return Exit.USAGE
     is_refusal = isinstance(error, Invalid | CapabilityNotFound | RegistryNotFound)
     return Exit.REFUSED if is_refusal else Exit.UNAVAILABLE

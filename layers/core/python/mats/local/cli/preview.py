@@ -9,7 +9,7 @@ from rich.text import Text
 
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability import Id
-from mats.domain.errors import CapabilityNotFound, Fault, RequestInvalid
+from mats.domain.errors import CapabilityNotFound, Fault, NotPossible, RequestInvalid
 from mats.domain.registration import Registration
 from mats.local.cli.output import AsJson, Exit, facts, out, plain, print_json
 from mats.local.cli.spending import print_usage, usage_json
@@ -20,6 +20,7 @@ from mats.local.preview.advice import Weight
 from mats.local.preview.competitors import DUPLICATE_COSINE, DUPLICATE_OVERLAP
 from mats.local.preview.report import PreviewReport, QueryPreview, preview_over
 
+_FILES = (".json", ".jsonl", ".gz", ".yaml", ".yml", ".md")
 _STYLES = {Weight.MUST: "bold red", Weight.SHOULD: "yellow", Weight.COULD: "dim"}
 
 
@@ -55,6 +56,8 @@ def _registrations(item: str, namespace: str, local: LocalSystem) -> list[Regist
     """The registrations in a file, at an address or in standard input, or the one under an id."""
     if item != "-" and not addresses.is_address(item) and not os.path.exists(item):  # noqa: PTH110 - as for a folder
         stored = local.stores.registry.get([Id(item)]).get(Id(item))
+        if stored is None and ("/" not in item or item.lower().endswith(_FILES)):
+            raise NotPossible([Fault(item, "no such file, nor a capability with this id")])
         if stored is None:
             raise CapabilityNotFound(item)
         return [Registration.parse(stored)]
@@ -67,7 +70,7 @@ def _registrations(item: str, namespace: str, local: LocalSystem) -> list[Regist
             for place, faults in importer.report.rejected
             for fault in faults
         ]
-        raise RequestInvalid(faults or [Fault(item, "holds no registration")])
+        raise NotPossible(faults or [Fault(item, "holds no registration")])
     return [Registration.parse(mapped) for mapped in registry.items.values()]
 
 

@@ -9,11 +9,18 @@ import typer
 
 from mats.bootstrap.local import DATABASE, LocalSystem, local_system
 from mats.domain.capability import Id, Kind
-from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, KindConflict, RequestInvalid
+from mats.domain.errors import (
+    CapabilityNotFound,
+    DependencyFailed,
+    Fault,
+    KindConflict,
+    RegistrationInvalid,
+    RequestInvalid,
+)
 from mats.domain.invocation import from_text
 from mats.domain.placement import Placed
 from mats.domain.registration import Registration
-from mats.local.cli.output import AsJson, CapabilityId, bar, facts, out, plain, print_json, print_result, readable
+from mats.local.cli.output import AsJson, CapabilityId, bar, facts, out, plain, print_json, readable
 from mats.local.cli.spending import print_with_usage
 from mats.local.imports.files import open_file
 from mats.local.imports.formats.registrations import parse_row
@@ -62,10 +69,17 @@ def _one(file: str | None, given: dict[str, Any]) -> Registration:
     if file is None and not given:
         raise RequestInvalid([Fault("", "give a file, or --namespace, --name and --kind; see `mats add --help`")])
     if file is None:
-        return Registration.parse(given)
+        return _of_options(given)
     with open_file(file) as stream:
         item = parse_row(parse_line(stream.read(MAX_LINE_BYTES + 1)))
     return Registration.parse({**item.item(), **given}) if given else item
+
+
+def _of_options(given: dict[str, Any]) -> Registration:
+    try:
+        return Registration.parse(given)
+    except RegistrationInvalid as error:
+        raise RequestInvalid([Fault(f"--{fault.attribute}", fault.message) for fault in error.faults]) from error
 
 
 def settle(local: LocalSystem, *ids: Id) -> None:
@@ -91,15 +105,6 @@ def index(local: LocalSystem) -> int:
     with bar("Indexing", local.stores.queue.depth().waiting) as processed:
         drain(local, processed)
     return processed.count
-
-
-def remove(context: typer.Context, id: CapabilityId, as_json: AsJson = False) -> None:
-    """Remove a capability from the registry and the index. Its versions remain."""
-    local = local_system(context.obj, create=False)
-    if not local.stores.registry.remove(Id(id)):
-        raise CapabilityNotFound(id)
-    settle(local, Id(id))
-    print_result({"id": id, "removed": True}, f"{id}: removed", as_json=as_json)
 
 
 def show(context: typer.Context, id: CapabilityId, as_json: AsJson = False) -> None:

@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from mats.bootstrap.local import local_system
-from mats.domain.errors import Fault, RequestInvalid
+from mats.domain.errors import Fault, NotPossible
 from mats.domain.query import Query, Scope
 from mats.domain.shortlist import Result, Shortlist
 from mats.local.cli.output import AsJson, out, plain, print_json, table_of
@@ -105,7 +105,7 @@ def decision(query_id: str, logs: Iterable[Path]) -> dict[str, Any]:
         if record.get("event") == "discovered" and record.get("query_id") == query_id:
             return record
     message = f"no decision {query_id!r} in the logs; `mats serve` logs its answers to mats.log"
-    raise RequestInvalid([Fault("", message)])
+    raise NotPossible([Fault("", message)])
 
 
 def _records(log: Path) -> Iterator[dict[str, Any]]:
@@ -124,7 +124,7 @@ def _records(log: Path) -> Iterator[dict[str, Any]]:
 def logged_query(record: Mapping[str, Any]) -> Query:
     if "query" not in record:
         message = "was logged as a hash and cannot be replayed; set MATS_LOG_QUERIES=text for later queries"
-        raise RequestInvalid([Fault("query", message)])
+        raise NotPossible([Fault("query", message)])
     return Query.parse({"query": record["query"], **record["filter"]})
 
 

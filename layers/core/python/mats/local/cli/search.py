@@ -9,12 +9,12 @@ from rich.text import Text
 
 from mats.bootstrap.local import local_system
 from mats.domain.capability import Kind
-from mats.domain.ranking import Signal
+from mats.domain.ranking import Signal, Verdict
 from mats.edge.caller import local_caller
 from mats.edge.discover_request import DiscoverRequest, Format
 from mats.edge.endpoints import search_answer
 from mats.edge.http import to_json
-from mats.local.cli.output import AsJson, err, out, plain, print_json
+from mats.local.cli.output import AsJson, Exit, err, out, plain, print_json
 
 _VERDICTS = {"match": "bold green", "weak": "bold yellow", "none": "bold red"}
 _REASONS = {
@@ -51,6 +51,7 @@ def search(
     token_budget: Annotated[
         int | None, typer.Option(help="Limit of the tools in estimated tokens; with --format.")
     ] = None,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if the verdict is `none`.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Rank the capabilities that serve a request."""
@@ -68,6 +69,8 @@ def search(
         _print_tools(answer)
     else:
         _show(answer, explain=explain, why_degraded=local.models.without_encoder)
+    if exit_code and answer["verdict"] == Verdict.NONE:
+        raise typer.Exit(Exit.REFUSED)
 
 
 def _relevance(text: str | None) -> str | float | None:

@@ -1,0 +1,109 @@
+"""`mats list` and `GET /capabilities`: pages of what the caller may see. `mats remove` of several."""
+
+from urllib.parse import quote
+
+import pytest
+
+from mats.client import Client, WrongRequest
+from tests.integration.conftest import Mats, serving
+from tests.integration.test_cli import rows, tool
+
+HIDDEN = "com.acme.hr/payroll"
+
+
+@pytest.fixture
+def filled(mats: Mats) -> Mats:
+    items = [
+        {**tool(f"n{number:03}", description=f"Does number {number}"), "namespace": "org.many"} for number in range(120)
+    ]
+    items += [
+        {**tool("payroll", visible_to=["finance"]), "namespace": "com.acme.hr"},
+        {**tool("refund", tags=["money"]), "namespace": "com.acme.pay"},
+        {**tool("chat"), "namespace": "com.acme", "kind": "agent"},
+        {**tool("refund", lifecycle="deprecated"), "namespace": "com.acmes"},
+    ]
+    assert mats("import", "-", stdin=rows(*items)).code == 0
+    return mats
+
+
+def listed(mats: Mats, *arguments: str, **more: str) -> list[str]:
+    return [one["id"] for one in mats("list", *arguments, "--json", **more).json["capabilities"]]
+
+
+def test_a_list_has_what_the_caller_may_see_in_order_of_id(filled: Mats):
+    assert listed(filled, "--namespace", "com.acme") == ["com.acme.pay/refund", "com.acme/chat"]
+    assert HIDDEN in listed(filled, "--namespace", "com.acme", MATS_AUDIENCES="finance")
+    assert listed(filled, "--kind", "agent") == ["com.acme/chat"]
+    assert listed(filled, "--tag", "money") == ["com.acme.pay/refund"]
+    assert listed(filled, "--namespace", "zz.nothing") == []
+    every = listed(filled, "--limit", "1000")
+    assert (len(every), every) == (123, sorted(every))
+
+
+def test_pages_continue_after_an_id(filled: Mats):
+    first = filled("list", "--limit", "3", "--json").json
+    assert first["following"] == first["capabilities"][-1]["id"]
+    rest = listed(filled, "--limit", "1000", "--after", first["following"])
+    assert [one["id"] for one in first["capabilities"]] + rest == listed(filled, "--limit", "1000")
+    assert filled("list", "--limit", "1000", "--json").json["following"] is None
+    assert "--after" in filled("list", "--limit", "3").err
+
+
+def test_a_list_shows_kind_trust_and_summary(filled: Mats):
+    filled("trust", "com.acmes/refund", "70")
+    shown = filled("list", "--namespace", "com.acmes").out
+    assert "com.acmes/refund" in shown
+    assert "tool, deprecated" in shown
+    assert "70" in shown
+    assert "Does number 7" in filled("list", "--after", "org.many/n006", "--limit", "1").out
+
+
+@pytest.mark.parametrize("arguments", [["--limit", "0"], ["--kind", "robot"], ["--namespace", ""]])
+def test_a_wrong_list_is_exit_code_2(filled: Mats, arguments: list[str]):
+    assert filled("list", *arguments).code == 2
+
+
+def test_the_api_and_its_client_list_the_same(filled: Mats):
+    with serving(filled) as service, Client(service.url) as client:
+        assert [one.id for one in client.list()] == listed(filled, "--limit", "1000")
+        assert [one.id for one in client.list(kinds="agent", namespaces=["com.acme", "org"])] == ["com.acme/chat"]
+        assert client.list(tags=["money"]).__next__().tags == ["money"]
+        with pytest.raises(WrongRequest):
+            list(client.list(kinds=["robot"]))
+        status, page = service.request("/capabilities?limit=3&kind=agent&kind=tool&namespace=com.acme")
+        assert (status, page["following"]) == (200, None)
+        assert [one["id"] for one in page["capabilities"]] == ["com.acme.pay/refund", "com.acme/chat"]
+        assert HIDDEN not in str(service.request(f"/capabilities?after={quote('com.acme.hr/a', safe='')}"))
+        for query in ("limit=0", "limit=101", "limit=x", "kind=robot", "colour=red", "after=a&after=b", "namespace="):
+            status, problem = service.request(f"/capabilities?{query}")
+            assert (status, problem["errors"] != []) == (422, True), query
+        assert service.request("/capabilities", {}, method="POST")[0] == 405
+
+
+def test_several_are_removed_and_an_unknown_one_is_named(filled: Mats):
+    ran = filled("remove", "org.many/n000", "org.many/n999", "org.many/n001", "org.many/n000", "--json")
+    assert (ran.code, ran.json) == (1, {"removed": ["org.many/n000", "org.many/n001"], "unknown": ["org.many/n999"]})
+    assert "org.many/n999" in ran.err
+    assert listed(filled, "--namespace", "org.many", "--limit", "1") == ["org.many/n002"]
+
+
+def test_a_namespace_is_removed_with_all_below_it(filled: Mats):
+    dry = filled("remove", "--namespace", "com.acme", "--dry-run", "--json")
+    assert dry.json["would_remove"] == [HIDDEN, "com.acme.pay/refund", "com.acme/chat"]
+    asked = filled("remove", "--namespace", "com.acme")
+    assert asked.code == 1
+    assert "3 capabilities in com.acme and below" in " ".join(asked.err.split())
+    assert "--yes" in asked.err
+    assert filled("stats", "--json").json["registered"] == 124
+    assert filled("remove", "--namespace", "com.acme.*", "--yes").out.strip() == "3 capabilities removed"
+    assert filled("stats", "--json").json["registered"] == 121
+    assert listed(filled, "--limit", "1") == ["com.acmes/refund"]
+    assert filled("remove", "--namespace", "com.acme", "--yes").code == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["a/b", "--namespace", "com.acme"], ["--namespace", "Not OK"], ["--namespace", "*"]]
+)
+def test_a_wrong_removal_is_exit_code_2_and_removes_nothing(filled: Mats, arguments: list[str]):
+    assert filled("remove", *arguments, "--yes").code == 2
+    assert filled("stats", "--json").json["registered"] == 124
