@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mats.domain.capability import Lifecycle
 from mats.domain.near_duplicates import MOST_KEPT, Wording, share_places, skeleton
 from mats.domain.profile import Enrichment, Profile
 from tests.builders import a_profile
@@ -81,6 +82,25 @@ def test_a_writers_words_make_no_difference():
         for n, text in enumerate((DESCRIPTION, *OTHERS, "Anything else."))
     ]
     assert len(kept(*enriched)) == MOST_KEPT
+
+
+@pytest.mark.parametrize("examples", [(), (OTHERS[0],)], ids=["none of the owner", "one of the owner"])
+def test_examples_of_the_writer_make_no_difference(examples: tuple[str, ...]):
+    raw = a_profile(name="refunds", description="", examples=examples)
+    written = Enrichment(positive_examples=(*examples, DESCRIPTION, "Give a customer the money back"))
+    enriched = a_profile(name="refunds", description="", examples=examples, enrichment=written)
+    assert enriched.enriched
+    assert Wording.of(enriched) == Wording.of(raw)
+
+
+def test_active_ones_stay_before_deprecated_ones_of_equal_trust():
+    old = [
+        profile(n, since=f"{YESTERDAY}T00:00:00").model_copy(update={"lifecycle": Lifecycle.DEPRECATED})
+        for n in range(4)
+    ]
+    assert kept(*old, profile(90)) == ["0", "1", "90"]
+    assert kept(*(profile(n) for n in range(3)), old[0].model_copy(update={"namespace": "com.n91"})) == ["0", "1", "2"]
+    assert kept(*old, profile(90, trust=20)) == ["0", "1", "2"]
 
 
 @pytest.mark.parametrize("since", [f"{YESTERDAY}T23:59:59", ""], ids=["a day earlier", "no time recorded"])

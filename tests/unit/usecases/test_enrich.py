@@ -171,6 +171,20 @@ def test_the_time_of_the_first_registration_stays_while_the_text_is_nearly_the_s
     assert since(world, longer, "2026-01-03T00:00:00+00:00") == first
 
 
+def test_another_writers_examples_leave_the_time_of_the_first_registration(world: World):
+    first = "2026-01-01T00:00:00+00:00"
+    name_only = PAY.model_copy(update={"description": ""})
+    assert since(world, name_only, first) == first
+    kept = world.profiles.kept[PAY.id]
+    texts = ("Move some funds to my landlord before Friday", "Settle the invoice of a supplier abroad")
+    other = kept.profile.model_copy(update={"enriched": True, "enrichment": Enrichment(positive_examples=texts)})
+    world.profiles.kept[PAY.id] = replace(kept, profile=other.seal())
+    assert (
+        since(world, name_only.model_copy(update={"endpoint": "https://a.example"}), "2026-01-02T00:00:00+00:00")
+        == first
+    )
+
+
 def test_another_text_or_a_removal_begins_anew(world: World):
     since(world, LONG, "2026-01-01T00:00:00+00:00")
     other = LONG.model_copy(update={"description": "Draws a map of the city with all of its parks and rivers."})

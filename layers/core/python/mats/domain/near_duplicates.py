@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from mats.domain.capability import Id
+from mats.domain.capability import Id, Lifecycle
 from mats.domain.fence import is_hidden
 from mats.domain.profile import Profile, SourceText
 from mats.domain.text import split_identifier, words
@@ -65,10 +65,11 @@ class Wording:
     @classmethod
     def of(cls, profile: Profile) -> "Wording":
         """The wording of a profile; cached by its text."""
-        source = profile.source or SourceText()
-        parts = (source.parameter_names, source.parameter_text, source.other)
-        owners = (*parts, *profile.tags, *profile.enrichment.positive_examples)
-        return _wording(profile.name, source.description[:_READ], " ".join(owners)[:_READ])
+        source, examples = profile.source or SourceText(), profile.enrichment.positive_examples
+        if profile.enriched:
+            examples = examples[: profile.owner_examples]
+        rest = (source.parameter_names, source.parameter_text, source.other, *profile.tags, *examples)
+        return _wording(profile.name, source.description[:_READ], " ".join(rest)[:_READ])
 
     def describes_the_same(self, other: "Wording", least: float = SIMILARITY) -> bool:
         """Whether the descriptions are nearly the same, be it with other spaces."""
@@ -113,11 +114,12 @@ class Shared:
 
 
 def share_places(profiles: Sequence[Profile], *, prior: int | None, most: int = MOST_KEPT) -> Shared:
-    """Leave out every profile that has `most` near-duplicates which go before it.
+    """Leave out every profile that has `most` near-duplicates of higher priority.
 
-    More trust goes first, then an earlier day of registration, then the given order, most relevant first. Each is
-    compared with those that stay, so that a chain of copies connects nothing. The first registered of near-duplicates
-    with equal trust stays, whatever their order: later copies cannot push it out.
+    Priority: more trust, then active before deprecated, then an earlier day of registration, then the given order, most
+    relevant first. Each is compared with those that stay only, so that two different texts are not related by a chain
+    of copies between them. Of near-duplicates with equal trust and lifecycle, the first registered always stays: later
+    copies cannot displace it.
 
     Args:
         profiles: The candidates in the order of fusion, each id once.
@@ -139,10 +141,10 @@ def share_places(profiles: Sequence[Profile], *, prior: int | None, most: int = 
 
 
 def _choose(profiles: Sequence[Profile], near: Mapping[int, set[int]], prior: int | None, most: int) -> list[int]:
-    trust = [trust_of(profile, prior) for profile in profiles]
+    rank = [(-trust_of(each, prior), each.lifecycle is Lifecycle.DEPRECATED) for each in profiles]
 
-    def by_day(position: int) -> tuple[int, str, int]:
-        return -trust[position], profiles[position].first_registered[:_DAY], position
+    def by_day(position: int) -> tuple[tuple[int, bool], str, int]:
+        return rank[position], profiles[position].first_registered[:_DAY], position
 
     def by_age(position: int) -> tuple[str, int]:
         return profiles[position].first_registered, position
@@ -155,7 +157,7 @@ def _choose(profiles: Sequence[Profile], near: Mapping[int, set[int]], prior: in
         else:
             left_out.append(position)
     for position in sorted(left_out, key=by_age):
-        peers = [other for other in near[position] & kept if trust[other] == trust[position]]
+        peers = [other for other in near[position] & kept if rank[other] == rank[position]]
         if peers and all(by_age(position) < by_age(peer) for peer in peers):
             kept.remove(max(peers, key=by_day))
             kept.add(position)

@@ -100,7 +100,7 @@ class Refusal(_Frozen):
     cause: str
 
 
-_UNVERSIONED = {"content", "rev", "indexed_rev", "cause", "first_registered"}
+_UNVERSIONED = {"content", "rev", "indexed_rev", "cause", "first_registered", "owner_examples"}
 """Entries of a profile that do not belong to its content."""
 
 
@@ -114,6 +114,7 @@ class Profile(_Frozen):
     `provider` is the verified one, or what the owner wrote: `provider_verified` tells which.
     `first_registered` is when this text, or one nearly the same, was first registered (ISO 8601, UTC); empty for a
     profile of a release that did not record it, which counts as older than any other.
+    `owner_examples` is the number of `positive_examples` that the owner wrote; they come first.
     `input_schema` is the schema of the capability's input as JSON text; empty if there is none or it is too large.
     `invocation` is how it is called, as JSON text; empty if its owner gave no way. `instructions` are those of a skill.
     """
@@ -148,6 +149,7 @@ class Profile(_Frozen):
     indexed_rev: int = 0
     cause: Cause | None = None
     first_registered: str = ""
+    owner_examples: int = 0
 
     @property
     def id(self) -> Id:
@@ -244,6 +246,7 @@ def profile_of(
         provider_verified=bool(assigned.provider),
         enriched=enrichment is not None,
         enrichment=enrichment or as_written(registration),
+        owner_examples=len(set(registration.examples)),
         source=SourceText.of(registration),
         input_schema=input_schema_of(registration),
         invocation=to_text(invocation_of(registration)),
