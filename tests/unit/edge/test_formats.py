@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import botocore.session
@@ -17,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from mats.domain.capability import Id, Kind
 from mats.domain.errors import RequestInvalid
 from mats.domain.profile import Profile
+from mats.domain.ranking import Verdict
 from mats.edge.discover_request import DiscoverRequest, Format
 from mats.edge.tools.formats import ReadyMade, estimated_tokens
 from mats.edge.tools.tool import MAX_NAME, id_of, tool_name, tool_of
@@ -291,6 +293,12 @@ def test_suspicious_tool_is_left_out():
     assert evil.suspicious
     assert evil.id not in made.names.values()
     assert [(left.id, left.reason) for left in made.left_out] == [(evil.id, "suspicious")]
+
+
+def test_verdict_none_has_no_tools_whatever_relevance_is_asked_for():
+    nothing = replace(_shortlist(*(_result(profile) for profile in REAL)), verdict=Verdict.NONE)
+    made = ReadyMade.of(nothing, Format.OPENAI_TOOLS, None)
+    assert (made.output, made.names, made.left_out) == ([], {}, [])
 
 
 # --- names

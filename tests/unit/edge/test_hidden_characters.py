@@ -104,7 +104,7 @@ def call(tool: str, profile: Profile, **arguments: Any) -> str:
 
 def made_for(format: Format) -> Callable[[Profile], str]:
     def tools(profile: Profile) -> str:
-        request = {"query": "refund", "format": format, "min_relevance": 0}
+        request = {"query": "refund a payment", "format": format, "min_relevance": 0}
         body = json.loads(ask(profile, "POST", "/discover", request).body)
         assert body["names"]
         assert not body["left_out"]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from mats.domain.capability import Id, capability_id, parts
+from mats.domain.fence import find_hidden
 
 _BELOW = ".*"
 _EVERY = "*"
@@ -101,6 +102,6 @@ def parse_row(row: Mapping[str, object]) -> Assigned:
 
 
 def is_provider(text: str) -> bool:
-    """Whether this can be the name of a provider: visible, on one line, and not too long."""
-    hidden = any(unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") for c in text)
-    return bool(text.strip()) and len(text) <= MAX_PROVIDER and not hidden
+    """Whether this can be the name of a provider: on one line, not too long, and as visible as an owner's must be."""
+    breaks = any(unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in text)
+    return bool(text.strip()) and len(text) <= MAX_PROVIDER and not breaks and not find_hidden(text, allow_shaping=True)

@@ -59,7 +59,8 @@ class ReadyMade(BaseModel):
     @classmethod
     def of(cls, shortlist: Shortlist, format: Format, token_budget: int | None) -> Self:
         tool_format = _TOOL_FORMATS[format]
-        kept, left_out, tokens = _fit_budget(shortlist.results, tool_format, token_budget)
+        results = () if shortlist.verdict is Verdict.NONE else shortlist.results
+        kept, left_out, tokens = _fit_budget(results, tool_format, token_budget)
         return cls(
             query_id=shortlist.query_id,
             verdict=shortlist.verdict,
