@@ -13,6 +13,7 @@ const SHOWS = {
   suspicious: ["Suspicious", "the text needs a review"],
   deprecated: ["Deprecated", "still found, marked"],
   unenriched: ["As registered", "not enriched by an LLM"],
+  uncallable: ["No way to call", "nothing registered says how to call it"],
 };
 const PAGE = 50;
 

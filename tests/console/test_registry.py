@@ -16,7 +16,7 @@ pytestmark = pytest.mark.server
 
 SHOWS = {
     "All": "all", "Sparse": "sparse", "Rejected": "rejected", "Suspicious": "suspicious", "Deprecated": "deprecated",
-    "As registered": "unenriched",
+    "As registered": "unenriched", "No way to call": "uncallable",
 }  # fmt: skip
 
 

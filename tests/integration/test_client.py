@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from mats.client import Client, Format, Kind, NotFound, WrongRequest
+from mats.domain.mcp_server import McpRemote
 from tests.conftest import ROOT
 from tests.integration.conftest import Mats, serving
 from tests.unit.edge.test_formats import assert_taken
@@ -38,6 +39,24 @@ def test_it_shows_a_capability(client):
     shown = client.capability("com.stripe.mcp/create_refund")
     assert shown.kind is Kind.TOOL
     assert shown.input_schema
+
+
+def test_it_shows_how_to_call(client):
+    call = client.capability("com.deepwiki.mcp/ask_question").invocation
+    assert isinstance(call, McpRemote)
+    assert (call.url, call.tool) == ("https://mcp.deepwiki.com/mcp", "ask_question")
+    with pytest.raises(NotFound) as caught:
+        client.instructions("com.deepwiki.mcp/ask_question")
+    assert "has no instructions" in caught.value.problem.detail
+
+
+def test_it_reads_the_instructions_of_a_skill(tmp_path):
+    mats = Mats(tmp_path / "home")
+    assert mats("import", str(ROOT / "examples" / "formats" / "skills")).code == 0
+    with serving(mats) as service, Client(service.url) as connected:
+        read = connected.instructions("org.example.office/tidy-minutes")
+    assert read.instructions
+    assert "SKILL.md" in read.files
 
 
 def test_ids_travel_whatever_is_in_them(client):

@@ -155,8 +155,10 @@ def test_a_row_tells_sparse_rejected_and_not_findable_apart():
     assert list_row(a_profile(description=""), indexed=True).sparse == "no description"
     assert sparse_reason("Money.") == "its description has 1 content word"
     assert not list_row(a_profile(description=described), indexed=False).findable
+    assert not good.callable
+    assert list_row(a_profile(endpoint="https://x.example/mcp"), indexed=True).callable
     never = list_row(Profile(namespace="A B", name="", status=Status.REJECTED, error="namespace: no"), indexed=True)
-    assert (never.kind, never.sparse, never.findable) == (None, "", False)
+    assert (never.kind, never.sparse, never.findable, never.callable) == (None, "", False, True)
     assert never.to_json()["namespace"] == "A B"
 
 
@@ -168,7 +170,7 @@ def test_texts_of_a_row_are_truncated():
 
 ROWS = [
     ListRow(id="a/one", kind=Kind.TOOL, provider="Straße AG", enriched=True),
-    ListRow(id="a/two", kind=Kind.AGENT, suspicious=(ORDERS,), lifecycle=Lifecycle.DEPRECATED),
+    ListRow(id="a/two", kind=Kind.AGENT, callable=False, suspicious=(ORDERS,), lifecycle=Lifecycle.DEPRECATED),
     ListRow(id="b/three", kind=None, error="namespace: no", sparse="no description"),
 ]
 
@@ -182,6 +184,7 @@ ROWS = [
         (b"show=suspicious", "a/two"),
         (b"show=deprecated", "a/two"),
         (b"show=unenriched", "a/two b/three"),
+        (b"show=uncallable", "a/two"),
         (b"kind=tool", "a/one"),
         (b"kind=tool&kind=agent", "a/one a/two"),
         (b"q=STRASSE", "a/one"),

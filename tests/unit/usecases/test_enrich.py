@@ -509,12 +509,14 @@ def test_an_unannounced_rejection_waits_without_delaying_others(world: World):
 def test_a_profile_of_an_earlier_release_gets_new_attributes_without_the_writer():
     writer = ScriptedWriter(lambda registration: Written(enrichment=FIVE))
     world = World(encoder=FakeEncoder(), writer=writer)
-    pay = a_registration(name="pay", input_schema={"properties": {"to": {}}})
+    pay = a_registration(name="pay", input_schema={"properties": {"to": {}}}, endpoint="https://pay.example/mcp")
     world.register(pay)
     kept = world.profiles.kept[pay.id]
-    world.profiles.kept[pay.id] = replace(kept, profile=kept.profile.model_copy(update={"input_schema": ""}).seal())
+    earlier = kept.profile.model_copy(update={"input_schema": "", "invocation": ""}).seal()
+    world.profiles.kept[pay.id] = replace(kept, profile=earlier)
     world.deliver(pay.id, event="reconcile")
     assert world.profile(pay.id).input_schema == kept.profile.input_schema != ""
+    assert world.profile(pay.id).invocation == kept.profile.invocation != ""
     assert writer.asked == [pay.id]
 
 

@@ -18,6 +18,7 @@ class ListRow:
     """A capability in the list.
 
     `sparse` is the reason why its description is sparse; `error` why it was rejected or its change is a dead letter.
+    `callable` is false if its owner gave no way to call it; true also where no profile says so yet.
     """
 
     id: Id
@@ -31,6 +32,7 @@ class ListRow:
     trust: int | None = None
     enriched: bool = False
     sparse: str = ""
+    callable: bool = True
     suspicious: tuple[str, ...] = ()
     rev: int = 0
     findable: bool = False
@@ -62,6 +64,7 @@ def list_row(profile: Profile, *, indexed: bool) -> ListRow:
         trust=profile.trust,
         enriched=profile.enriched,
         sparse=sparse_reason(description) if profile.source else "",
+        callable=bool(profile.invocation) or profile.source is None,
         suspicious=profile.suspicious,
         rev=profile.rev,
         findable=indexed and profile.findable,

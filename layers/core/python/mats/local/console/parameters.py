@@ -30,6 +30,7 @@ class Show(StrEnum):
     SUSPICIOUS = "suspicious"
     DEPRECATED = "deprecated"
     UNENRICHED = "unenriched"
+    UNCALLABLE = "uncallable"
 
 
 FILTERS: dict[Show, Callable[[ListRow], bool]] = {
@@ -39,6 +40,7 @@ FILTERS: dict[Show, Callable[[ListRow], bool]] = {
     Show.SUSPICIOUS: lambda row: bool(row.suspicious),
     Show.DEPRECATED: lambda row: row.lifecycle == Lifecycle.DEPRECATED,
     Show.UNENRICHED: lambda row: not row.enriched,
+    Show.UNCALLABLE: lambda row: not row.callable,
 }
 
 
