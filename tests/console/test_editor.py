@@ -65,7 +65,7 @@ def test_what_is_wrong_stands_with_its_field_while_one_types(writing):
     fill(page, Namespace="not a namespace", Tags=f"{'x' * 201}, money")
     expect(fault(page, "Namespace")).not_to_be_empty()
     expect(field(page, "Namespace")).to_have_attribute("aria-invalid", "true")
-    expect(fault(page, "Tags")).to_have_text("0: string should have at most 200 characters")
+    expect(fault(page, "Tags")).to_have_text("0: must have at most 200 characters")
     fill(page, Namespace="com.acme.pay", Tags="money")
     expect(fault(page, "Namespace")).to_be_empty()
     expect(fault(page, "Tags")).to_be_empty()

@@ -189,7 +189,7 @@ def test_list_continues_on_scrolling_and_after_a_failure(console, sample):
 def test_a_wish_that_the_registry_does_not_know_is_refused_readably(console):
     console.forgive(r"status of 422 .*show=nonsense")
     page = console.open("#/registry?show=nonsense")
-    expect(page.get_by_role("alert")).to_contain_text("show: input should be 'all', 'sparse'")
+    expect(page.get_by_role("alert")).to_contain_text("show: must be 'all', 'sparse'")
     page.get_by_role("link", name="Registry").click()
     expect(rows(page).first).to_be_visible()
 

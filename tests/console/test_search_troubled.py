@@ -80,7 +80,7 @@ def test_answer_that_is_not_json_is_reported(console):
 def test_rejected_query_shows_its_faults(console):
     console.forgive(r"status of 422 .*/discover")
     page = console.open(at("search", q="refund " * 400))
-    expect(shortlist(page).get_by_role("listitem")).to_contain_text("query string should have at most")
+    expect(shortlist(page).get_by_role("listitem")).to_contain_text("query must have at most")
     find(page, REFUND)
     expect(names(page).first).to_have_text("create_refund")
 

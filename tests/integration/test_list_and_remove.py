@@ -107,3 +107,18 @@ def test_a_namespace_is_removed_with_all_below_it(filled: Mats):
 def test_a_wrong_removal_is_exit_code_2_and_removes_nothing(filled: Mats, arguments: list[str]):
     assert filled("remove", *arguments, "--yes").code == 2
     assert filled("stats", "--json").json["registered"] == 124
+
+
+def test_an_unknown_id_names_the_nearest_that_the_caller_may_see(filled: Mats):
+    for command in (["show"], ["trust"], ["preview"]):
+        ran = filled(*command, "com.acme.pay/refnd", *(["5"] if command == ["trust"] else []))
+        assert (ran.code, "did you mean `com.acme.pay/refund`" in ran.err) == (1, True), command
+    assert f"`{HIDDEN}`" not in filled("show", f"{HIDDEN}s").err
+    assert f"`{HIDDEN}`" in filled("show", f"{HIDDEN}s", MATS_AUDIENCES="finance").err
+    with serving(filled) as service:
+        status, problem = service.request("/capabilities/com.acme.pay/refnd")
+        assert (status, "did you mean `com.acme.pay/refund`" in problem["detail"]) == (404, True)
+        call = {"name": "get_capability", "arguments": {"id": "com.acme.pay/refnd"}}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+        _, reply = service.request("/mcp", message)
+        assert "did you mean `com.acme.pay/refund`" in str(reply)

@@ -263,7 +263,7 @@ EXPECTED = [
     (errors.CapabilityNotFound("com.acme/x"), 404, {}),
     (errors.InstructionsNotFound("com.acme/x"), 404, {}),
     (errors.RegistryNotFound("/srv/mats"), 500, {}),
-    (errors.NotPossible(FAULTS), 422, {}),
+    (errors.NotPossible(FAULTS), 409, {}),
     (errors.DependencyFailed("the index did not answer"), 503, RETRY),
     (errors.OutOfTime("lexical: 600 ms"), 503, RETRY),
     (errors.StorageUnusable("the disk is full; make room"), 503, {}),

@@ -74,8 +74,10 @@ class PreconditionFailed(CapabilityError):
 class CapabilityNotFound(CapabilityError):
     """There is no such capability, or it does not exist for this caller."""
 
-    def __init__(self, id: str) -> None:
-        super().__init__(f"no capability {id!r}")
+    def __init__(self, id: str, nearest: Sequence[str] = ()) -> None:
+        """`nearest` are ids that the caller may see, best first."""
+        names = " or ".join(f"`{other}`" for other in nearest)
+        super().__init__(f"no capability {id!r}" + (f"; did you mean {names}?" if nearest else ""))
         self.id = id
 
 

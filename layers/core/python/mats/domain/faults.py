@@ -1,6 +1,7 @@
 """Converts pydantic's validation errors to faults with a remedy."""
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -40,19 +41,52 @@ def faults_of(error: ValidationError, model: type[BaseModel], hints: Mapping[str
     return sorted(Fault(".".join(map(str, each["loc"])), _message(each, model, hints)) for each in errors)
 
 
+_MESSAGES: Mapping[str, str] = {
+    "missing": "is required",
+    "string_unicode": "is not valid Unicode text",
+    "string_type": "must be text",
+    "string_sub_type": "must be text",
+    "string_too_short": "must have at least {min_length} characters",
+    "string_too_long": "must have at most {max_length} characters",
+    "string_pattern_mismatch": "must match the pattern {pattern}",
+    "too_short": "must have at least {min_length} entries",
+    "too_long": "must have at most {max_length} entries",
+    "greater_than": "must be more than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
+    "multiple_of": "must be a multiple of {multiple_of}",
+    "finite_number": "must be a finite number",
+    "enum": "must be {expected}",
+    "literal_error": "must be {expected}",
+    "none_required": "must be null",
+    "union_tag_invalid": "must have one of {expected_tags} as {discriminator}",
+    "union_tag_not_found": "must have {discriminator}",
+    "json_invalid": "is not JSON",
+    "recursion_loop": "refers to itself",
+    "model_attributes_type": "must be an object",
+    **dict.fromkeys(("int_type", "int_parsing", "int_parsing_size", "int_from_float"), "must be a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing", "decimal_type", "decimal_parsing"), "must be a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
+    **dict.fromkeys(("tuple_type", "list_type", "set_type", "frozen_set_type", "iterable_type"), "must be a list"),
+    **dict.fromkeys(("dict_type", "mapping_type", "model_type", "dataclass_type"), "must be an object"),
+}
+"""By pydantic's type of error, with its context."""
+_SINGULAR = re.compile(r"(\b1 (?:character|entr))(?:s|ies)\b")
+
+
 def _message(error: ErrorDetails, model: type[BaseModel], hints: Mapping[str, str]) -> str:
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "extra_forbidden":
+        return _unknown(str(error["loc"][-1]), model, hints)
+    if kind in ("string_too_short", "too_short") and context.get("min_length") == 1:
+        return "must not be empty"
+    if kind in ("value_error", "assertion_error"):
+        return error["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    if kind in _MESSAGES:
+        return _SINGULAR.sub(r"\1", _MESSAGES[kind].format_map(context))
     text = error["msg"]
-    match error["type"]:
-        case "missing":
-            return "is required"
-        case "extra_forbidden":
-            return _unknown(str(error["loc"][-1]), model, hints)
-        case "value_error":
-            return text.removeprefix("Value error, ")
-        case "string_unicode":
-            return "is not valid Unicode text"
-        case _:
-            return text[:1].lower() + text[1:]
+    return (text[:1].lower() + text[1:]).replace("input should", "must").replace(" should ", " must ")
 
 
 def _unknown(attribute: str, model: type[BaseModel], hints: Mapping[str, str]) -> str:

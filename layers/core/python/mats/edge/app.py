@@ -77,6 +77,13 @@ class Application:
         with self._failures_recorded("get", caller):
             return self.look_up(id, self._audiences(caller))
 
+    def get_or_suggest(self, caller: Caller, id: Id) -> Profile:
+        """As `get`; CapabilityNotFound names the nearest ids that the caller may see."""
+        try:
+            return self.get(caller, id)
+        except CapabilityNotFound as error:
+            raise CapabilityNotFound(id, self.look_up.nearest(id, self._audiences(caller))) from error
+
     def browse(
         self, caller: Caller, admitted: Filter, wanted: Callable[[Profile], bool], *, after: Id | None, limit: int
     ) -> "Page":

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from mats.domain.capability import Id
 from mats.domain.errors import CapabilityNotFound, InstructionsNotFound
 from mats.domain.fence import spell_out
+from mats.domain.profile import Profile
 from mats.edge.answer import Answer, Capability, Instructions
 from mats.edge.app import Application
 from mats.edge.caller import Caller
@@ -40,7 +41,10 @@ def search_answer(application: Application, caller: Caller, wish: DiscoverReques
 def get_capability(application: Application, request: Request) -> Response:
     """`GET /capabilities/{id}`."""
     id = Id(request.decoded_path.removeprefix("/capabilities/"))
-    profile = application.get(request.caller, id)
+    return _answer_of(application.get_or_suggest(request.caller, id), request)
+
+
+def _answer_of(profile: Profile, request: Request) -> Response:
     return json_response(Capability.of(profile, internal_details=request.caller.sees_internal_errors))
 
 
@@ -48,7 +52,7 @@ def get_instructions(application: Application, request: Request) -> Response:
     """`GET /capabilities/{id}/instructions`, or a capability whose own id ends so."""
     id = request.decoded_path.removeprefix("/capabilities/")
     try:
-        return get_capability(application, request)
+        return _answer_of(application.get(request.caller, Id(id)), request)
     except CapabilityNotFound:
         profile = application.get(request.caller, Id(id.removesuffix(INSTRUCTIONS)))
     if not profile.instructions:

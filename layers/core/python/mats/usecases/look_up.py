@@ -1,13 +1,22 @@
 """Get one capability, if it is visible to the caller."""
 
-from collections.abc import Collection
+import difflib
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from mats.domain.capability import Id
-from mats.domain.errors import CapabilityNotFound
+from mats.domain.errors import CapabilityNotFound, DependencyFailed
 from mats.domain.profile import Profile
 from mats.domain.query import Filter
+from mats.domain.text import query_terms, split_identifier
 from mats.ports import SearchIndex
+
+_MOST, _SIMILAR = 3, 0.75
+"""Number of ids that are suggested, and their least similarity, 0 to 1."""
+_NEIGHBOURS, _SAME_WORDS = 50, 10
+"""Ids that are compared: those that follow in order of id, and those whose text has the words of the name."""
+_MAX_ID = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,3 +36,26 @@ class LookUp:
         if profile is None or not Filter(audiences=frozenset(audiences)).sees(profile.visible_to):
             raise CapabilityNotFound(id)
         return profile
+
+    def nearest(self, id: Id, audiences: Collection[str] = ()) -> Sequence[Id]:
+        """Ids visible to a caller in these audiences that resemble an unknown one, best first.
+
+        At most two searches; none if the index does not answer.
+        """
+        visible, name = Filter(audiences=frozenset(audiences)), id.partition("/")[2] or id
+        if len(id) > _MAX_ID:
+            return []
+        found: dict[Id, None] = {}
+        with suppress(DependencyFailed):
+            beginning = Id(id[: len(id) - len(name) + 2])
+            found |= dict.fromkeys(self.index.page(visible, after=beginning, limit=_NEIGHBOURS))
+            hits = self.index.lexical(query_terms(split_identifier(name)), visible, depth=_SAME_WORDS)
+            found |= dict.fromkeys(hit.id for hit in hits)
+        similar = [(max(_similarity(id, other), _similarity(name, other.partition("/")[2])), other) for other in found]
+        return [
+            other for likeness, other in sorted(similar, key=lambda one: (-one[0], one[1])) if likeness >= _SIMILAR
+        ][:_MOST]
+
+
+def _similarity(one: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, one, other[:_MAX_ID]).ratio()

@@ -163,7 +163,7 @@ def _search(arguments: Mapping[str, Any], session: McpSession) -> BaseModel:
 
 def _get(arguments: Mapping[str, Any], session: McpSession) -> BaseModel:
     wish = GetArguments.parse(arguments)
-    profile = session.application().get(session.caller, Id(wish.id))
+    profile = session.application().get_or_suggest(session.caller, Id(wish.id))
     return CapabilityDetails.of(profile, instructions=wish.instructions)
 
 

@@ -9,9 +9,10 @@ from rich.text import Text
 
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability import Id
-from mats.domain.errors import CapabilityNotFound, Fault, NotPossible, RequestInvalid
+from mats.domain.errors import Fault, NotPossible, RequestInvalid
 from mats.domain.registration import Registration
 from mats.local.cli.output import AsJson, Exit, facts, out, plain, print_json
+from mats.local.cli.registry import not_found
 from mats.local.cli.spending import print_usage, usage_json
 from mats.local.imports import addresses
 from mats.local.imports.importer import DryRunRegistry, Importer
@@ -59,7 +60,7 @@ def _registrations(item: str, namespace: str, local: LocalSystem) -> list[Regist
         if stored is None and ("/" not in item or item.lower().endswith(_FILES)):
             raise NotPossible([Fault(item, "no such file, nor a capability with this id")])
         if stored is None:
-            raise CapabilityNotFound(item)
+            raise not_found(local, Id(item))
         return [Registration.parse(stored)]
     registry = DryRunRegistry()
     importer = Importer(registry)

@@ -26,6 +26,7 @@ from mats.local.imports.files import open_file
 from mats.local.imports.formats.registrations import parse_row
 from mats.local.imports.lines import MAX_LINE_BYTES, parse_line
 from mats.local.worker import drain
+from mats.usecases.look_up import LookUp
 
 _SETTLE_S = 10
 """Timeout for a running service that processes the same change."""
@@ -96,6 +97,11 @@ def settle(local: LocalSystem, *ids: Id) -> None:
         waited_s += _PAUSE_S
 
 
+def not_found(local: LocalSystem, id: Id) -> CapabilityNotFound:
+    """The error for an unknown id; it names the nearest ones."""
+    return CapabilityNotFound(id, LookUp(local.stores.index).nearest(id, local.settings.audiences))
+
+
 def _first_unfinished(local: LocalSystem, ids: Sequence[Id]) -> Id | None:
     return next((id for id in ids if local.stores.queue.has_unfinished(id)), None)
 
@@ -109,10 +115,11 @@ def index(local: LocalSystem) -> int:
 
 def show(context: typer.Context, id: CapabilityId, as_json: AsJson = False) -> None:
     """Show a capability: its registration, its profile and its earlier versions."""
-    stores, key = local_system(context.obj, create=False).stores, Id(id)
+    local, key = local_system(context.obj, create=False), Id(id)
+    stores = local.stores
     item, stored = stores.registry.get([key]).get(key), stores.profiles.get([key]).get(key)
     if item is None and stored is None:
-        raise CapabilityNotFound(id)
+        raise not_found(local, key)
     assigned = stores.trust.get([key])[key]
     invocation = from_text(stored.profile.invocation) if stored else None
     shown = {

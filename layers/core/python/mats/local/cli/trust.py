@@ -15,9 +15,9 @@ from mats.domain.assignment import (
     parse_target,
 )
 from mats.domain.capability import Id
-from mats.domain.errors import CapabilityNotFound, Fault, RequestInvalid
+from mats.domain.errors import Fault, RequestInvalid
 from mats.local.cli.output import AsJson, print_result
-from mats.local.cli.registry import index, settle
+from mats.local.cli.registry import index, not_found, settle
 
 _NONE = "none"
 
@@ -85,7 +85,7 @@ def _assign_to_capability(
         message = f"a provider is verified for a namespace, not for a capability: name '{id.partition('/')[0]}.*'"
         raise RequestInvalid([Fault("--provider", message)])
     if id not in local.stores.registry.get([id]):
-        raise CapabilityNotFound(id)
+        raise not_found(local, id)
     local.stores.trust.put(id, assigned)
     settle(local, id)
     text = f"{id}: trust {'withdrawn' if assigned.trust is None else assigned.trust}"
