@@ -13,9 +13,12 @@ from mats.domain.instructions import MAX_INSTRUCTIONS_BYTES
 from mats.domain.invocation import from_text, invocation_of, to_text
 from mats.domain.origin import Recipe
 from mats.domain.profile import MAX_PROFILE_BYTES, SourceText
+from mats.domain.redaction import MAX_TEXT
 from tests.builders import a_profile, a_registration
 
 SECRET = "hunter2"
+GROWING = {f"v{n}": {"default": f"{{v{n + 1}}}" * 2} for n in range(60)}
+"""Variables of which each has the next one twice."""
 MCP_URL = "https://mcp.example.com/mcp"
 
 
@@ -236,11 +239,19 @@ def test_a_model_of_bedrock(item, shown):
         {"descriptor": {"server": {"command": "x", "args": [1]}}},
         {"descriptor": {"server": {"command": "x", "args": ["a" * 20_000]}}},
         {"descriptor": {"server": {"url": "https://x.example/\u200b"}}},
+        {"descriptor": {"server": {"url": f"https://x.example/{'a' * 300_000}"}}},
+        {"descriptor": {"server": {"command": "x", "args": ["a-" * 150_000]}}},
+        {"descriptor": {"format": "mcp-server", "remotes": [{"url": "https://{v0}.example", "variables": GROWING}]}},
         {"endpoint": MCP_URL, "descriptor": {"method": "GET", "parameters": [{"name": "\u200b", "in": "query"}]}},
     ],
 )  # fmt: skip
 def test_what_cannot_be_shown_is_no_way_to_call(item):
     assert call(**item) is None
+
+
+def test_long_arguments_take_no_time():
+    for part in ("a-", "a=", "eyJ-", "https://", "'a", "{a", "a:", "Bearer ", "sk-1"):
+        call(descriptor={"server": {"command": "x", "args": [part * (MAX_TEXT // len(part))] * 3}})
 
 
 _JSON = st.recursive(

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from mats.domain.authentication import AuthScheme, auth_from_list, auth_of_headers
 from mats.domain.compact import Compact
-from mats.domain.redaction import is_plain, placeholders, redact_arguments, redact_url
+from mats.domain.redaction import MAX_TEXT, is_plain, placeholders, redact_arguments, redact_url
 
 Transport = Literal["streamable-http", "sse"]
 
@@ -26,7 +26,8 @@ _TRANSPORTS: Mapping[str, Transport] = {
 _ADDRESS_ENDS = {"mcp": "streamable-http", "sse": "sse"}
 _COMMAND_ENTRY = frozenset({"command", "args", "env"})
 _ADDRESS_ENTRY = frozenset({"url", "transport", "auth", "headers"})
-_MAX_ARGUMENTS = 100
+_MAX_ARGUMENTS, _MAX_LINE = 100, 16_000
+"""Limits of a command in arguments and characters."""
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,99})=(.*)", re.DOTALL)
 _CONTAINER_RUNNERS = frozenset({"docker", "podman", "nerdctl"})
@@ -94,7 +95,7 @@ def stdio_server(command: str, arguments: object, env: Sequence[object] = (), to
     """
     given = arguments if isinstance(arguments, list | tuple) else ()
     line = [command.strip(), *given]
-    if len(line) > _MAX_ARGUMENTS or not all(isinstance(each, str) and is_plain(each) for each in line):
+    if len(line) > _MAX_ARGUMENTS or not all(map(_is_argument, line)) or sum(map(len, line)) > _MAX_LINE:
         return None
     names = [name for name in env if isinstance(name, str)]
     if _program(line[0]) == "env":
@@ -114,6 +115,10 @@ def stdio_server(command: str, arguments: object, env: Sequence[object] = (), to
         inputs=placeholders(command, *args),
         tool=tool,
     )
+
+
+def _is_argument(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= MAX_TEXT and is_plain(value)
 
 
 def _program(command: str) -> str:
@@ -249,6 +254,8 @@ def _filled_in(entry: Mapping[str, Any], key: str) -> str:
         public = isinstance(variable, Mapping) and variable.get("isSecret") is not True
         if public and (known := _text(variable, "value", "default")):
             text = text.replace(f"{{{name}}}", known)
+        if len(text) > MAX_TEXT:
+            return ""  # a default may contain other variables, and grow with each
     return text
 
 

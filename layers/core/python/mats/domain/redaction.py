@@ -15,13 +15,15 @@ _SECRET_WORDS = frozenset(
 )
 _SWITCHED_OFF = frozenset("no skip disable without".split())
 _MIN_TOKEN = 20
+MAX_TEXT = 4_096
+"""Characters of an argument or address that are read; some of the patterns take the square of it in steps."""
 
 _PLACEHOLDER = re.compile(r"\{[A-Za-z][\w.-]*\}")
 _VARIABLE = re.compile(r"([A-Z][A-Z0-9_]*)=(?!=)(.+)", re.DOTALL)
 _OPTION = re.compile(r"(--?[A-Za-z][\w.-]*)=(.*)", re.DOTALL)
 _HEADER = re.compile(r"([A-Za-z][\w-]*): *(\S.*)", re.DOTALL)
-_NAMED_VALUE = re.compile(r"""(["']?)([A-Za-z][\w.-]*)\1(\s*[:=]\s*["']?)([^\s"'&,;{}]+)""")
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\"'<>]+")
+_NAMED_VALUE = re.compile(r"""(?<![\w.])(["']?)([A-Za-z][\w.-]*)\1(\s*[:=]\s*["']?)([^\s"'&,;{}]+)""")
+_ADDRESS = re.compile(r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*://[^\s\"'<>]+")
 _BEARER = re.compile(r"\b(Bearer|Basic)\s+[^\s{}\"']+", re.IGNORECASE)
 _JWT = re.compile(r"\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?")
 _UUID = re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")
@@ -54,7 +56,10 @@ def names_secret(name: str) -> bool:
 
 
 def redact_arguments(arguments: Iterable[str]) -> tuple[str, ...]:
-    """Command-line arguments without values of variables, headers and options with secret names, and without tokens."""
+    """Command-line arguments without values of variables, headers and options with secret names, and without tokens.
+
+    Each has at most MAX_TEXT characters.
+    """
     return tuple(_redact_each(list(arguments)))
 
 
@@ -126,7 +131,7 @@ def redact_url(url: str) -> str | None:
     placeholder.
     """
     text = url.strip()
-    if not is_plain(text) or any(character.isspace() or character == "\\" for character in text):
+    if len(text) > MAX_TEXT or not is_plain(text) or text.split() != [text] or "\\" in text:
         return None
     try:
         parts = urlsplit(text)
