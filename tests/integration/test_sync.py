@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -316,3 +317,55 @@ def test_a_name_stands_for_one_source(mats: Mats):
 def test_keys_in_addresses_are_not_shown(mats: Mats):
     mats("source", "add", "https://api.example.com/a.json?key=secret", "--name", "api")
     assert "secret" not in mats("source", "list").out + mats("source", "list", "--json").out
+
+
+def a_config(tmp_path: Path, **servers: dict[str, Any]) -> Path:
+    file = tmp_path / ".mcp.json"
+    file.write_text(json.dumps({"mcpServers": servers}))
+    return file
+
+
+def test_servers_of_a_configuration_are_asked_for_their_tools(mats: Mats, tmp_path: Path):
+    server = tmp_path / "server.py"
+    server.write_text(STDIO_SERVER)
+    file = a_config(
+        tmp_path,
+        one={"command": sys.executable, "args": [str(server)], "env": {"TOOL": "${NAMED:-first}", "KEY": "s3cret"}},
+        dead={"command": "/no/such/command"},
+        needs={"command": "x", "env": {"KEY": "${NOT_SET_ANYWHERE}"}},
+    )
+    listed = mats("import", str(file), "--namespace", "com.acme", "--json").json
+    assert [one["id"] for one in listed["registered"]] == ["com.acme/one", "com.acme/dead", "com.acme/needs"]
+    mats("source", "add", str(file), "--live", "--name", "servers", "--namespace", "com.acme")
+    ran = mats("sync", "--json")
+    assert ran.code == 1
+    (result,) = ran.json["sources"]
+    assert result["new"] == 1
+    assert "/no/such/command cannot be started" in str(result["rejected"])
+    assert "${NOT_SET_ANYWHERE} has no value here" in str(result["rejected"])
+    shown = mats("show", "com.acme.one/first", "--json")
+    assert shown.json["registration"]["descriptor"]["server"]["env"] == ["TOOL", "KEY"]
+    assert b"s3cret" not in (mats.home / "mats.db").read_bytes()
+
+
+def test_no_command_is_started_that_another_machine_names(mats: Mats):
+    config = {"mcpServers": {"evil": {"command": "touch", "args": ["/tmp/evil"]}}}
+    with site(lambda path, query: config) as url:
+        for arguments in (["import", url, "--live"], ["source", "add", url, "--live"]):
+            ran = mats(*arguments)
+            assert ran.code == 1
+            assert "--live: is for an `mcpServers` file on this machine" in ran.err
+
+
+STDIO_SERVER = """
+import json, os, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    if asked["method"] == "initialize":
+        result = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+    else:
+        result = {"tools": [{"name": os.environ["TOOL"], "description": "A claim.", "inputSchema": {"type": "object"}}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""

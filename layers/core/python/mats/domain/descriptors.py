@@ -13,6 +13,9 @@ FORMAT = "format"
 SERVER, FILES = "server", "files"
 """The entries about the server of an MCP tool, and about the files beside a skill's instructions."""
 
+MCP_CONFIG = "mcp-config"
+"""The format of a server that a client's configuration names."""
+
 MCP, A2A = "mcp", "a2a"
 """Tags for the protocol of an endpoint: set by importers, read by ARD clients."""
 
@@ -21,6 +24,7 @@ SEARCHED: Mapping[str, frozenset[str]] = {
     "agent-skill": frozenset({"compatibility"}),
     "bedrock-inference-profile": frozenset(),
     "bedrock-model": frozenset(),
+    MCP_CONFIG: frozenset(),
     "mcp-server": frozenset(),
     "mcp-tool": frozenset({"outputSchema"}),
     "openapi-operation": frozenset(),

@@ -13,7 +13,7 @@ from pydantic import AliasChoices, Discriminator, Field, Tag, TypeAdapter, Valid
 from mats.domain.authentication import AuthScheme, auth_of
 from mats.domain.capability import Kind, quote_id
 from mats.domain.compact import Compact
-from mats.domain.descriptors import A2A, FILES, FORMAT, MCP, SERVER
+from mats.domain.descriptors import A2A, FILES, FORMAT, MCP, MCP_CONFIG, SERVER
 from mats.domain.mcp_server import (
     McpRemote,
     McpStdio,
@@ -139,6 +139,8 @@ def _mcp(registration: Registration, descriptor: Mapping[str, Any]) -> McpStdio 
     format = descriptor.get(FORMAT)
     if format == "mcp-server":
         return published_server(descriptor)
+    if format == MCP_CONFIG:
+        return server_of(descriptor.get(SERVER))
     tool = registration.name if registration.kind is Kind.TOOL else ""
     if found := server_of(descriptor.get(SERVER), tool):
         return found

@@ -165,3 +165,21 @@ MODELS: dict[str, Any] = {
         }
     ],
 }
+
+CONFIG: dict[str, Any] = {"mcpServers": {"files": {"command": "npx", "args": ["-y", "x"], "env": {"A": "b"}}}}
+FUNCTIONS: list[dict[str, Any]] = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+SWAGGER: dict[str, Any] = {
+    "swagger": "2.0",
+    "info": {"title": "t"},
+    "host": "a.example.com",
+    "securityDefinitions": {"o": {"type": "oauth2", "flow": "implicit", "scopes": {}}},
+    "paths": {
+        "/a": {
+            "parameters": [{"in": "body", "name": "b", "schema": {"type": "object"}}],
+            "post": {"parameters": [{"in": "query", "name": "q", "type": "array", "items": {"type": "string"}}]},
+        }
+    },
+}
+CATALOG: dict[str, Any] = {
+    "entries": [{"identifier": "urn:air:a.example.com:tool:x", "type": "application/vnd.mats.tool+json", "tags": ["t"]}]
+}

@@ -19,7 +19,20 @@ from tests.unit.local.imports.formats import documents as d
 
 FILE = Source("file.json")
 OWNED = Source("file.json", namespace="com.acme")
-SAMPLES = (d.SERVER, d.OLD_SERVER, d.TOOLS, d.CARD, d.CARD_1_0, d.OPENAPI, d.MODELS, decode(d.SKILL.encode()))
+SAMPLES = (
+    d.CONFIG,
+    d.FUNCTIONS,
+    d.SWAGGER,
+    d.CATALOG,
+    d.SERVER,
+    d.OLD_SERVER,
+    d.TOOLS,
+    d.CARD,
+    d.CARD_1_0,
+    d.OPENAPI,
+    d.MODELS,
+    decode(d.SKILL.encode()),
+)
 
 
 def one(value: Any, source: Source = FILE) -> Registration:
@@ -318,7 +331,7 @@ def test_empty_document_is_noted():
 
 
 def test_other_openapi_versions_are_rejected():
-    assert "convert it" in faults({"swagger": "2.0", "info": {}, "paths": {}})["openapi"][0]
+    assert "convert it" in faults({"swagger": "1.2", "info": {}, "paths": {}})["openapi"][0]
 
 
 def test_skill_descriptor_has_instructions_and_other_front_matter():

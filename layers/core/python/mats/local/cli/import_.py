@@ -14,7 +14,7 @@ from mats.domain.errors import DependencyFailed, Fault, RegistrationInvalid, Req
 from mats.domain.placement import Placed
 from mats.domain.registration import Registration
 from mats.domain.sync import SourceKind
-from mats.local.cli.output import AsJson, Exit, bar, complain, err, note, out, plain, print_json
+from mats.local.cli.output import AsJson, Exit, Live, bar, complain, err, note, out, plain, print_json
 from mats.local.cli.registry import index
 from mats.local.cli.spending import print_with_usage
 from mats.local.imports.dynamodb_files import write_requests
@@ -51,6 +51,7 @@ def import_(
     timeout: Annotated[
         float, typer.Option(help="Timeout in seconds for a live MCP server to list its tools.", min=1, max=600)
     ] = 30,
+    live: Live = False,
     with_trust: Annotated[
         bool, typer.Option("--with-trust", help="Assign the trust in an export, too; without it, it is passed over.")
     ] = False,
@@ -59,16 +60,17 @@ def import_(
     """Register many capabilities from existing descriptions.
 
     Reads what `mats export` writes; JSON Lines of registrations or of retrieval data sets (`_id`, `type`, `name`,
-    `description`), also .gz; MCP server.json files, tools/list results, registries and live servers; A2A agent cards;
-    ARD catalogs; OpenAPI 3 documents; folders of Agent Skills; and Bedrock's lists of models. Valid rows are
-    registered, invalid ones are rejected with all their faults.
+    `description`), also .gz; MCP server.json files, tools/list results, `mcpServers` files, registries and live
+    servers; A2A agent cards; ARD catalogs; OpenAPI 3 and Swagger 2 documents; tool lists of OpenAI and Anthropic;
+    folders of Agent Skills; and Bedrock's lists of models. Valid rows are registered, invalid ones are rejected with
+    all their faults.
     You can interrupt it and run it again: rows that are registered already are unchanged. `mats source add` remembers
     a source for `mats sync`.
     """
     began = time.monotonic()
     settings: Settings = context.obj
     _check_options(namespace, with_trust=with_trust, to_items=to_items)
-    sources = _sources(what, settings, timeout, namespace)
+    sources = _sources(what, settings, timeout, namespace, live=live)
     if dry_run or to_items:
         report = _dry_run(sources, settings, to_items, table, as_json=as_json)
     else:
@@ -90,11 +92,13 @@ def _check_options(namespace: str, *, with_trust: bool, to_items: Path | None) -
         raise RequestInvalid([Fault("--namespace", fault.message) for fault in error.faults]) from error
 
 
-def _sources(what: list[str], settings: Settings, timeout_s: float, namespace: str) -> Iterable[tuple[Source, Stream]]:
+def _sources(
+    what: list[str], settings: Settings, timeout_s: float, namespace: str, *, live: bool
+) -> Iterable[tuple[Source, Stream]]:
     """The sources that the arguments name. A file called `mcp`, `bedrock` or so is given as ./mcp."""
-    if what[0] in set(SourceKind) - {SourceKind.DOCUMENT}:
+    if live or what[0] in set(SourceKind) - {SourceKind.DOCUMENT}:
         kind, location = parse_location(what)
-        return open_reading(kind, location, settings, namespace=namespace, timeout_s=timeout_s).sources
+        return open_reading(kind, location, settings, namespace=namespace, timeout_s=timeout_s, live=live).sources
     return (source for name in what for source in open_sources(name, namespace))
 
 

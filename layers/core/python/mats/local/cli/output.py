@@ -25,6 +25,8 @@ err = Console(stderr=True)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts instead of tables.")]
 
+Live = Annotated[bool, typer.Option("--live", help="Ask the servers that an `mcpServers` file names for their tools.")]
+
 
 def parse_id(text: str) -> str:
     """Check that an argument is text that can be encoded."""

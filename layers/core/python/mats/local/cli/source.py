@@ -14,7 +14,7 @@ from mats.bootstrap.sync import source_book, system_clock
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.registration import Registration
 from mats.domain.sync import SourceKind, TrackedSource
-from mats.local.cli.output import AsJson, note, out, plain, print_json, print_result, table_of
+from mats.local.cli.output import AsJson, Live, note, out, plain, print_json, print_result, table_of
 from mats.local.cli.registry import index
 from mats.local.imports.addresses import is_address, redact
 from mats.local.imports.readers import LIVE, parse_location
@@ -50,6 +50,7 @@ def add_source(
         str, typer.Option(help="Register under this namespace, not under those of the documents.", show_default=False)
     ] = "",
     timeout: Annotated[float, typer.Option(help="Timeout in seconds for each of its answers.", min=1, max=600)] = 30,
+    live: Live = False,
     as_json: AsJson = False,
 ) -> None:
     """Remember a source. Nothing is read before `mats sync`.
@@ -62,12 +63,14 @@ def add_source(
     kind, location = parse_location(what)
     if kind is SourceKind.DOCUMENT and not is_address(location[0]):
         location = (_path(location[0]),)
+    if live and (kind is not SourceKind.DOCUMENT or is_address(location[0])):
+        raise RequestInvalid([Fault("--live", "is for an `mcpServers` file on this machine")])
     name = name or _default_name(kind, location)
     if not _NAME.fullmatch(name):
         raise RequestInvalid(
             [Fault("--name", "must be 1 to 64 of a-z, 0-9, `.`, `_` and `-`, a letter or digit first")]
         )
-    source = TrackedSource(name=name, kind=kind, location=location, namespace=namespace, timeout_s=timeout)
+    source = TrackedSource(name=name, kind=kind, location=location, namespace=namespace, live=live, timeout_s=timeout)
     book = source_book(context.obj, create=True)
     known = next((state.source for state in book.all() if state.source.name == name), None)
     if known and (known.kind, known.location) != (kind, location):
@@ -169,6 +172,7 @@ def _definition(source: TrackedSource) -> dict[str, Any]:
         "from": shown_location(source),
         "namespace": source.namespace or None,
         "timeout_s": source.timeout_s,
+        **({"live": True} if source.live else {}),
     }
 
 

@@ -83,7 +83,13 @@ def _sync_of(settings: Settings, local: LocalSystem | None, table: str, region: 
 
     def open_source(source: TrackedSource, since: str) -> Reading:
         return open_reading(
-            source.kind, source.location, settings, namespace=source.namespace, timeout_s=source.timeout_s, since=since
+            source.kind,
+            source.location,
+            settings,
+            namespace=source.namespace,
+            timeout_s=source.timeout_s,
+            live=source.live,
+            since=since,
         )
 
     if dry_run:

@@ -43,19 +43,21 @@ class ServerFailed(DependencyFailed):
     """An MCP server did not list its tools."""
 
 
-def list_by_command(command: Sequence[str], *, timeout_s: float, grace_s: float = _GRACE_S) -> Json:
-    """The tools of a server that a command starts.
+def list_by_command(
+    command: Sequence[str], *, timeout_s: float, grace_s: float = _GRACE_S, env: Mapping[str, str] | None = None
+) -> Json:
+    """The tools of a server that a command starts; `env` is added to the environment.
 
     Raises:
         ServerFailed: it cannot be started, or does not list its tools within time and size.
     """
     with _end_on_termination():
-        return anyio.run(_list_by_command, command, timeout_s, grace_s)
+        return anyio.run(_list_by_command, command, timeout_s, grace_s, env or {})
 
 
-async def _list_by_command(command: Sequence[str], timeout_s: float, grace_s: float) -> Json:
+async def _list_by_command(command: Sequence[str], timeout_s: float, grace_s: float, env: Mapping[str, str]) -> Json:
     try:
-        process = ServerProcess(command, grace_s=grace_s)
+        process = ServerProcess(command, grace_s=grace_s, env=env)
     except (OSError, ValueError) as error:
         raise ServerFailed(f"{command[0]} cannot be started: {getattr(error, 'strerror', None) or error}") from error
     result: Json | Exception | None = None
@@ -69,20 +71,20 @@ async def _list_by_command(command: Sequence[str], timeout_s: float, grace_s: fl
     return result
 
 
-def list_by_address(url: str, *, timeout_s: float) -> Json:
-    """The tools of a server at an address.
+def list_by_address(url: str, *, timeout_s: float, headers: Mapping[str, str] | None = None) -> Json:
+    """The tools of a server at an address; `headers` are sent with every request, which is never redirected.
 
     Raises:
         ServerFailed: it does not list its tools.
         Unfetchable: it cannot be reached within time and size, or is blocked.
     """
-    return anyio.run(_list_by_address, url, timeout_s)
+    return anyio.run(_list_by_address, url, timeout_s, headers or {})
 
 
-async def _list_by_address(url: str, timeout_s: float) -> Json:
+async def _list_by_address(url: str, timeout_s: float, headers: Mapping[str, str]) -> Json:
     transport = BoundedTransport(url, timeout_s=timeout_s, max_bytes=MAX_BYTES)
     result: Json | Exception | None = None
-    client = httpx2.AsyncClient(transport=transport, headers=HEADERS, timeout=None)
+    client = httpx2.AsyncClient(transport=transport, headers={**headers, **HEADERS}, timeout=None)
     try:
         with anyio.move_on_after(timeout_s):
             async with (

@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import IO, TypeAlias
 
@@ -33,12 +33,15 @@ Outgoing: TypeAlias = MemoryObjectSendStream[SessionMessage]
 class ServerProcess:
     """A server that exchanges JSON-RPC messages over standard input and output, one a line."""
 
-    def __init__(self, command: Sequence[str], *, grace_s: float) -> None:
-        """Start the process; `grace_s` is the time it has to exit, first by itself and then after SIGTERM."""
+    def __init__(self, command: Sequence[str], *, grace_s: float, env: Mapping[str, str]) -> None:
+        """Start the process, with `env` added to its environment.
+
+        `grace_s` is the time it has to exit, first by itself and then after SIGTERM.
+        """
         self._grace_s = grace_s
         self._process = subprocess.Popen(  # noqa: S603 - the command is the user's own
             command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            start_new_session=True,
+            start_new_session=True, env={**os.environ, **env},
         )  # fmt: skip
         self._bytes, self._stderr, self._problem = 0, b"", ""
 

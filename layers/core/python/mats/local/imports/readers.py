@@ -63,14 +63,22 @@ def open_reading(
     *,
     namespace: str = "",
     timeout_s: float = 30,
+    live: bool = False,
     since: str = "",
 ) -> Reading:
-    """Open a source; nothing is read before its values are. `since` is the cursor of an earlier reading."""
+    """Open a source; nothing is read before its values are. `since` is the cursor of an earlier reading.
+
+    With `live`, the servers that an `mcpServers` file names are asked for their tools.
+    """
     match kind:
         case SourceKind.BEDROCK:
             return Reading([live_source("bedrock", lambda: bedrock_catalogue(settings), namespace)])
         case SourceKind.MCP:
             return Reading([_live_server(list(location), timeout_s, namespace)])
+        case SourceKind.DOCUMENT if live:
+            from mats.local.imports.mcp_config_live import open_servers  # noqa: PLC0415 - loads the MCP SDK
+
+            return Reading(open_servers(location[0], namespace, timeout_s))
         case SourceKind.DOCUMENT:
             return Reading(open_sources(os.fspath(location[0]), namespace))
     from mats.local.imports import http, well_known  # noqa: PLC0415 - loads the HTTP library only for addresses

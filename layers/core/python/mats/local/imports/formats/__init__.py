@@ -2,17 +2,31 @@
 
 from collections.abc import Iterator
 
-from mats.local.imports.formats import a2a, ard, bedrock, mcp_server, mcp_tools, openapi, registrations, skill
+from mats.local.imports.formats import (
+    a2a,
+    ard,
+    bedrock,
+    mcp_config,
+    mcp_server,
+    mcp_tools,
+    openai_tools,
+    openapi,
+    registrations,
+    skill,
+)
 from mats.local.imports.formats.mapping import FormatMapper, ItemDraft, MappedValue, Source, rejection
 from mats.local.imports.formats.values import Json
 
 __all__ = ["FORMATS", "FormatMapper", "ItemDraft", "Json", "MappedValue", "Source", "detect_format", "map_value"]
 
-FORMATS: tuple[FormatMapper, ...] = (registrations, skill, openapi, mcp_server, ard, a2a, mcp_tools, bedrock)
+FORMATS: tuple[FormatMapper, ...] = (
+    registrations, skill, openapi, mcp_server, mcp_config, ard, a2a, openai_tools, mcp_tools, bedrock,
+)  # fmt: skip
 """In the order of detection: the most specific first."""
 KNOWN = (
-    "a registration, an MCP server.json or tools/list result, an A2A agent card, an ARD catalog, an OpenAPI 3 "
-    "document, a SKILL.md or a list of Bedrock's models"
+    "a registration, an MCP server.json, tools/list result or `mcpServers` file, an A2A agent card, an ARD "
+    "catalog, an OpenAPI 3 or Swagger 2 document, a tool list of OpenAI or Anthropic, a SKILL.md or a list of "
+    "Bedrock's models"
 )
 
 

@@ -1,4 +1,4 @@
-"""OpenAPI 3.0 and 3.1: one tool per operation.
+"""OpenAPI 3 and, converted to it, Swagger 2: one tool per operation.
 
 Its input schema has a property for each parameter, and `body` for the request body. References within the document are
 expanded in place, within bounds; none is fetched.
@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from mats.domain.errors import Fault
-from mats.local.imports.formats import naming
+from mats.local.imports.formats import naming, swagger
 from mats.local.imports.formats.mapping import MAX_ENDPOINT, ItemDraft, MappedValue, Source, rejection
 from mats.local.imports.formats.references import References, Unresolved
 from mats.local.imports.formats.values import Json, objects, text_at, value_at
@@ -34,6 +34,8 @@ def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
     """Each operation, by its path and method."""
     if not isinstance(value, Mapping):
         return
+    if "openapi" not in value and text_at(value, "swagger").startswith("2"):
+        value = swagger.to_openapi(value)
     version = text_at(value, "openapi")
     if not version.startswith(("3.0", "3.1", "3.2")):
         stated = version or value.get("swagger") or value.get("openapi")

@@ -1,0 +1,53 @@
+"""Tool lists of OpenAI's APIs: functions as Chat Completions has them, and as Responses has them; one tool each."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mats.domain.errors import Fault
+from mats.local.imports.formats import naming
+from mats.local.imports.formats.mapping import ItemDraft, MappedValue, Source, map_each, map_one_or_each
+from mats.local.imports.formats.values import Json, objects, text_at, value_at
+
+NAME = "openai-tool"
+
+_PROBED = 10
+
+
+def detect(value: Json) -> bool:
+    """A function, a list that has one among its first entries, or a request with such `tools`."""
+    tools = value_at(value, "tools") or value
+    found = [tools] if isinstance(tools, Mapping) else list(objects(tools)[:_PROBED])
+    return any(map(_is_function, found))
+
+
+def _is_function(value: Mapping[str, Any]) -> bool:
+    is_named = isinstance(value_at(value, "function", "name"), str) or (
+        isinstance(value.get("name"), str) and ("parameters" in value or "strict" in value)
+    )
+    return value.get("type") == "function" and is_named
+
+
+def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
+    """Each tool by its place in the list."""
+    if isinstance(tools := value_at(value, "tools"), list):
+        yield from map_each("tools", tools, source, _tool, what="tools")
+    else:
+        yield from map_one_or_each(value, source, _tool, what="tools")
+
+
+def _tool(where: str, tool: Mapping[str, Any], source: Source) -> MappedValue:
+    if not _is_function(tool):
+        note = Fault("type", f"{text_at(tool, 'type')[:80]!r} is built into OpenAI's API and no function; skipped")
+        return MappedValue(where, notes=(note,))
+    function = value_at(tool, "function")
+    function = function if isinstance(function, Mapping) else {key: tool[key] for key in tool if key != "type"}
+    draft = ItemDraft.create(
+        where, "tool", source.namespace or naming.namespace_of_url(source.url), function, format=NAME
+    )
+    draft.move_text("name")
+    draft.move_text("description")
+    if isinstance(parameters := draft.rest.get("parameters"), Mapping):
+        draft.item["input_schema"] = draft.rest.pop("parameters") if parameters else {"type": "object"}
+    elif parameters is not None:
+        draft.add_note("input_schema", "`parameters` is not an object; it stays in the descriptor")
+    return draft.finish()
