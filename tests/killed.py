@@ -12,15 +12,23 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from mats.adapters.clock import SystemClock, fresh_id
 from mats.adapters.sqlite.backup import back_up, restore
 from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
+from mats.adapters.sqlite.sources import SqliteSources
+from mats.domain.sync import SourceKind, TrackedSource
+from mats.local.imports.readers import Reading
+from mats.local.imports.sources import open_sources
+from mats.local.imports.syncing import Sync
 
 ADAPTER = str(Path(sys.modules[Database.__module__].__file__ or "").parent)
-HOME, FILE = "home/mats.db", "mats.backup"
+HOME, FILE, SOURCE = "home/mats.db", "mats.backup", "items.jsonl"
 
 
 def _back_up(folder: Path) -> None:
@@ -37,7 +45,29 @@ def _migrate(folder: Path) -> None:
     Database(folder / HOME).close()
 
 
-OPERATIONS: dict[str, Callable[[Path], None]] = {"backup": _back_up, "restore": _restore, "migrate": _migrate}
+def _sync(folder: Path, *, prune: bool = False) -> None:
+    """Sync the source `items`, the file SOURCE, into the registry."""
+    database = Database(folder / HOME)
+    registry = SqliteRegistry(database, Announcer(SystemClock(), fresh_id))
+    book = SqliteSources(database)
+    source = TrackedSource(name="items", kind=SourceKind.DOCUMENT)
+    book.add(source)
+
+    def open_source(source: TrackedSource, since: str) -> Reading:
+        return Reading(open_sources(str(folder / SOURCE)))
+
+    sync = Sync(target=registry, book=book, clock=SystemClock(), open=open_source)
+    sync(book.all()[0], prune=prune, force=prune)
+    database.close()
+
+
+OPERATIONS: dict[str, Callable[[Path], None]] = {
+    "backup": _back_up,
+    "restore": _restore,
+    "migrate": _migrate,
+    "sync": _sync,
+    "prune": partial(_sync, prune=True),
+}
 
 
 def run(operation: Callable[[Path], None], folder: Path, point: int) -> int:

@@ -172,6 +172,9 @@ def test_an_mcp_registry_is_listed_page_by_page_and_then_incrementally(mats: Mat
         assert mats("source", "list", "--json").json[0]["entries"] == 4
         del servers[0]
         assert sync(mats, "--full", "--prune")["unchanged"] == 4
+        mats("source", "add", "mcp-registry", url, "--name", "registry", "--namespace", "com.acme")
+        renamed = sync(mats)
+        assert (renamed["new"], len(renamed["gone"])) == (4, 4)
 
 
 def test_another_mats_is_a_source(mats: Mats, sample: Mats, tmp_path: Path):

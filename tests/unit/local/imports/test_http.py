@@ -16,11 +16,14 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from mats.domain.sync import SourceKind
 from mats.local.imports import http
 from mats.local.imports.addresses import Unfetchable, redact, without_query
 from mats.local.imports.http import fetch
 from mats.local.imports.importer import Importer
+from mats.local.imports.readers import open_reading
 from mats.local.imports.sources import open_sources
+from mats.settings import Settings
 from tests.fakes import MemoryRegistry
 
 
@@ -202,6 +205,23 @@ def test_connection_goes_to_the_checked_address_of_a_name_that_changes(monkeypat
     with pytest.raises(Unfetchable, match="cannot be read"):
         fetch("http://rebinding.example/")
     assert reached == ["93.184.216.34"]
+
+
+def test_each_reading_of_a_source_checks_where_its_name_leads(monkeypatch):
+    reached: list[str] = []
+    answers = iter(["93.184.216.34", "169.254.169.254", "127.0.0.1", "10.0.0.7"])
+    monkeypatch.setattr(http.socket, "getaddrinfo", lambda *a, **k: [(0, 0, 0, "", (next(answers), 80))])
+    monkeypatch.setattr(httpcore2.AnyIOBackend, "connect_tcp", refusing(lambda host, timeout: reached.append(host)))
+    problems = []
+    for kind in (SourceKind.MCP_REGISTRY, SourceKind.ARD, SourceKind.DOCUMENT):
+        importer = Importer(MemoryRegistry())
+        reading = open_reading(kind, ["http://rebinding.example/x"], Settings())
+        importer.import_sources(reading.sources)
+        problems += [str(bad.faults[0]) for bad in importer.report.unreadable]
+    assert reached == ["93.184.216.34"]
+    assert "cannot be read" in problems[0]
+    assert "169.254.169.254, which is blocked" in problems[1]
+    assert "resolves to this machine" in problems[2]
 
 
 def test_refused_connection_is_reported():

@@ -48,6 +48,8 @@ class SourceRun:
     """Of the latest sync; empty if it succeeded."""
     cursor: str = ""
     """Of a source that lists what changed since."""
+    namespace: str = ""
+    """The source's own at that time; in another one, everything is listed again."""
 
 
 class TrackedEntry(NamedTuple):

@@ -67,7 +67,8 @@ class Sync:
         name, before = state.source.name, state.run
         sync = SourceSync(self.target, self.book, name, first=not before.succeeded)
         importer, tried = Importer(sync), self.clock.now()
-        since = "" if full or not before.succeeded else before.cursor
+        resumes = before.succeeded and before.namespace == state.source.namespace and not full
+        since = before.cursor if resumes else ""
         reading, error = None, ""
         try:
             reading = self.open(state.source, since)
@@ -81,7 +82,8 @@ class Sync:
             error, gone, pruned = str(failure), (), None
         run = replace(before, tried=tried, error=error)
         if reading is not None and not error:
-            run = SourceRun(tried=tried, succeeded=tried, cursor=reading.cursor(tried))
+            cursor = reading.cursor(tried)
+            run = SourceRun(tried=tried, succeeded=tried, cursor=cursor, namespace=state.source.namespace)
         self.book.finish(name, run)
         return Synced(name, importer.report, sync.kept, gone, pruned, error)
 

@@ -1,0 +1,85 @@
+"""Sync and prune killed with SIGKILL at 50 points: nothing is lost, and running again completes."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mats.adapters.clock import SystemClock, fresh_id
+from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
+from tests import killed
+from tests.builders import a_registration
+from tests.conftest import ROOT
+
+POINTS, SEED = 50, 17
+BY_HAND = a_registration(name="t1", version="by hand")
+
+Registered = dict[str, str]
+
+
+def row(number: int, version: str) -> dict[str, Any]:
+    return a_registration(name=f"t{number}", version=version).item()
+
+
+def listing(folder: Path, rows: list[dict[str, Any]]) -> None:
+    (folder / killed.SOURCE).write_text("".join(f"{json.dumps(one)}\n" for one in rows))
+
+
+def registered(folder: Path) -> Registered:
+    """The version of each capability in a sound file."""
+    connection = sqlite3.connect(folder / killed.HOME)
+    assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    found = connection.execute("SELECT id, json_extract(item, '$.version') FROM registry").fetchall()
+    connection.close()
+    return {id.rpartition("/")[2]: version for id, version in found}
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Path:
+    """A synced source of twelve entries, one changed by hand since; it now lists others of them, changed."""
+    folder = tmp_path / "start"
+    folder.mkdir()
+    listing(folder, [row(number, "1") for number in range(12)])
+    killed.OPERATIONS["sync"](folder)
+    database = Database(folder / killed.HOME)
+    SqliteRegistry(database, Announcer(SystemClock(), fresh_id)).put([BY_HAND])
+    database.close()
+    listing(folder, [row(number, "2") for number in range(1, 14) if number not in (3, 4)])
+    return folder
+
+
+LISTED = {f"t{number}": "2" for number in range(1, 14) if number not in (3, 4)} | {"t1": "by hand"}
+GONE = {"t0": "1", "t3": "1", "t4": "1"}
+
+
+def kill(operation: str, start: Path) -> Iterator[Path]:
+    """The folder of each killed run."""
+    runs = start.parent / "runs"
+    arguments = [operation, str(start), str(runs), str(POINTS), str(SEED)]
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.killed", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    points = json.loads(ran.stdout)["points"]
+    assert len(points) == POINTS
+    yield from (runs / str(number) for number in range(len(points)))
+
+
+@pytest.mark.parametrize(("operation", "complete"), [("sync", LISTED | GONE), ("prune", LISTED)])
+def test_a_killed_sync_loses_nothing_and_is_completed_by_the_next(start: Path, operation: str, complete: Registered):
+    before, found = registered(start), []
+    for folder in kill(operation, start):
+        after = registered(folder)
+        assert {id: version for id, version in after.items() if before.get(id) != version}.items() <= LISTED.items()
+        assert before.keys() - after.keys() <= (GONE.keys() if operation == "prune" else set())
+        found.append(after)
+        killed.OPERATIONS[operation](folder)
+        assert registered(folder) == complete
+    assert before in found
+    assert complete in found
