@@ -24,6 +24,7 @@ def models(bedrock: BedrockServer) -> dict[str, str]:
 
 
 def test_enrich_without_bedrock_names_the_setting(mats: Mats):
+    assert mats("import", "-", stdin=rows(REFUND)).code == 0
     ran = mats("enrich")
     assert ran.code == 3
     assert "MATS_BEDROCK=1" in ran.err
@@ -63,6 +64,7 @@ def test_a_dry_run_shows_before_and_after_and_saves_nothing(mats: Mats, models):
 
 
 def test_a_dry_run_without_ids_is_an_error(mats: Mats, models):
+    assert mats("import", "-", stdin=rows(REFUND)).code == 0
     assert "is required with --dry-run" in mats("enrich", "--dry-run", **models).err
     assert mats("enrich", "--dry-run", "com.acme/nothing", **models).code == 1
 
@@ -116,6 +118,7 @@ def test_replay_shows_the_changes_since_a_logged_decision(mats: Mats, models):
 
 
 def test_replaying_an_unknown_query_id_is_an_error(mats: Mats):
+    assert mats("import", "-", stdin=rows(REFUND)).code == 0
     ran = mats("replay", "nowhere")
     assert ran.code == 1
     assert "mats.log" in ran.err

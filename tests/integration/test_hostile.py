@@ -284,9 +284,13 @@ def test_no_request_leaves_its_fence(attack, text, bedrock, reranker):
 
 def test_a_copy_is_flagged_in_the_answer():
     twin = "Gives money back to the card it came from, within the hour, in every currency."
-    ours, copy = a_profile(description=twin), a_profile(namespace="org.evil", name="better", description=twin)
-    results = discover_over(indexed(ours, copy))(Query(query="money back")).results
-    assert all("word for word" in result.suspicious[0] for result in results)
+    first, second = ({"first_registered": f"2026-01-0{day}T00:00:00+00:00"} for day in (1, 2))
+    original = a_profile(description=twin).model_copy(update=first)
+    copy = a_profile(namespace="org.evil", name="better", description=twin).model_copy(update=second)
+    results = discover_over(indexed(original, copy))(Query(query="money back")).results
+    assert [result.candidate.profile.id for result in results] == [original.id, copy.id]
+    assert [bool(result.suspicious) for result in results] == [False, True]
+    assert "word for word" in results[1].suspicious[0]
 
 
 def test_text_that_steers_the_writer_is_flagged_in_its_output():

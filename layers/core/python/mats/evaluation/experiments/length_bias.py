@@ -1,7 +1,7 @@
 """Length bias: what raw entries lose when half of a registry is enriched, by template, and what enriched ones gain."""
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -163,10 +163,16 @@ class _Filled:
     encoder: Encoder
     rev: int
 
-    def put(self, profiles: Iterator[Profile]) -> None:
+    def put(self, profiles: Iterable[Profile]) -> None:
+        """Replace entries; each keeps its time of registration, which decides between near-duplicates."""
         self.rev += 1
+        replacing = list(profiles)
+        known = self.index.fetch([profile.id for profile in replacing])
         update = {"rev": self.rev, "encoder": self.encoder.name}
-        entries = [profile.model_copy(update=update) for profile in profiles]
+        entries = [
+            profile.model_copy(update={**update, "first_registered": known[profile.id].first_registered})
+            for profile in replacing
+        ]
         vectors = self.encoder.encode_documents([embedded_text(profile) for profile in entries])
         self.index.put([Stored(profile, vector) for profile, vector in zip(entries, vectors, strict=True)])
 
