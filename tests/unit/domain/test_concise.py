@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.concise import new_clauses, stems, without_stock_phrases
+from mats.domain.concise import new_clauses, without_stock_phrases
+from mats.domain.text import stems
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from mats.domain.copies import copies
 from mats.domain.profile import Profile
+from mats.domain.scoring import PAPER_TRUST
 from tests.builders import a_profile
 
 DESCRIPTION = "Gives money back to the card it came from, within the hour, in every currency that banks know."
@@ -32,20 +33,22 @@ def profile(namespace: str, description: str = DESCRIPTION, *, since: str = EARL
     return made.model_copy(update={"first_registered": since})
 
 
-def copied(*profiles: Profile, prior: int | None = 50) -> set[str]:
-    return {id.partition("/")[0] for id in copies(profiles, prior=prior)}
+def copied(*profiles: Profile, unrated: int = 50) -> set[str]:
+    return {id.partition("/")[0] for id in copies(profiles, unrated=unrated)}
 
 
 @pytest.mark.parametrize("description", COPIES.values(), ids=COPIES)
 def test_a_later_copy_is_flagged_and_its_original_is_not(description: str):
     original, copy = profile("com.a"), profile("com.b", description, since=LATE, name="another_name")
-    assert copies([copy, original], prior=50) == {copy.id: [original.id]}
+    assert copies([copy, original], unrated=50) == {copy.id: [original.id]}
 
 
 def test_trust_tells_the_original_from_the_copy_before_age_does():
     assert copied(profile("com.old"), profile("com.new", since=LATE, trust=80)) == {"com.old"}
     assert copied(profile("com.old"), profile("com.new", since=LATE, trust=40)) == {"com.new"}
-    assert copied(profile("com.old", trust=20), profile("com.new", since=LATE), prior=None) == {"com.old"}
+    assert copied(profile("com.old", trust=20), profile("com.new", since=LATE), unrated=PAPER_TRUST.unrated) == {
+        "com.old"
+    }
 
 
 def test_of_one_import_only_twins_of_one_name_are_flagged_and_then_both():
@@ -92,10 +95,10 @@ def test_short_descriptions_are_copies_under_the_same_name_only():
     st.data(),
 )
 def test_originals_are_of_other_namespaces_and_as_trusted_in_any_order(profiles, data):
-    found = copies(profiles, prior=50)
+    found = copies(profiles, unrated=50)
     by_id = {each.id: each for each in profiles}
     for id, originals in found.items():
         assert all(by_id[each].namespace != by_id[id].namespace for each in originals)
         assert all((by_id[each].trust or 50) >= (by_id[id].trust or 50) for each in originals)
-    again = copies(data.draw(st.permutations(profiles)), prior=50)
+    again = copies(data.draw(st.permutations(profiles)), unrated=50)
     assert {id: set(originals) for id, originals in again.items()} == {id: set(each) for id, each in found.items()}

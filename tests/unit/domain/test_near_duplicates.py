@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.capability import Lifecycle
-from mats.domain.near_duplicates import MOST_KEPT, Wording, share_places, skeleton
+from mats.domain.near_duplicates import MOST_KEPT, Wording, limit_near_duplicates
 from mats.domain.profile import Enrichment, Profile
 from tests.builders import a_profile
 
@@ -27,29 +27,7 @@ def profile(
 
 
 def kept(*profiles: Profile) -> list[str]:
-    return [profiles[n].namespace.removeprefix("com.n") for n in share_places(profiles, prior=50).kept]
-
-
-@pytest.mark.parametrize(
-    ("written", "seen"),
-    [
-        ("Refund", "refund"),
-        ("\u0420\u0430\u0443ment", "payment"),
-        ("\uff32efund", "refund"),
-        ("re\u200bf\u00adund", "refund"),
-        ("r\u00e9fund", "refund"),
-        ("PayPaI 10", "paypai io"),
-        ("PayPal IO", "paypai io"),
-        ("\u0392\u0395\u03a4\u0391", "beta"),
-    ],
-)
-def test_the_skeleton_is_what_a_reader_sees(written: str, seen: str):
-    assert skeleton(written) == seen
-
-
-@given(st.text())
-def test_the_skeleton_of_a_skeleton_is_itself(text: str):
-    assert skeleton(skeleton(text)) == skeleton(text)
+    return [profiles[n].namespace.removeprefix("com.n") for n in limit_near_duplicates(profiles, unrated=50).kept]
 
 
 def test_at_most_three_near_duplicates_stay_and_others_are_unaffected():
@@ -127,14 +105,14 @@ def test_more_trust_stays_before_an_earlier_registration():
 def test_a_chain_of_copies_connects_no_two_different_texts():
     words = [f"w{n}" for n in range(120)]
     chain = [profile(n, " ".join(words[n * 5 : n * 5 + 60])) for n in range(12)]
-    ends = share_places([chain[0], chain[-1]], prior=50)
+    ends = limit_near_duplicates([chain[0], chain[-1]], unrated=50)
     assert ends.near == {}
     assert {"0", "11"} <= set(kept(chain[0], chain[-1], *chain[1:-1]))
 
 
 def test_both_sides_know_each_other_whether_kept_or_left_out():
     profiles = [profile(n) for n in range(5)]
-    shared = share_places(profiles, prior=50)
+    shared = limit_near_duplicates(profiles, unrated=50)
     ids = {each.id for each in profiles}
     assert shared.near == {id: ids - {id} for id in ids}
 
@@ -154,7 +132,7 @@ PROFILES = st.lists(
 
 @given(PROFILES)
 def test_a_profile_is_left_out_only_for_three_near_ones_and_the_oldest_never_for_younger_ones(profiles):
-    shared = share_places(profiles, prior=50)
+    shared = limit_near_duplicates(profiles, unrated=50)
     stay = [profiles[n] for n in shared.kept]
     assert list(shared.kept) == sorted(shared.kept)
     for one in profiles:

@@ -79,3 +79,8 @@ def test_paper_rule_is_additive():
         1: pytest.approx(0.6),
     }
     assert Signal.QUALITY in PAPER_WEIGHTS
+
+
+@pytest.mark.parametrize(("prior", "unrated"), [(0, 0), (30, 30), (None, 50)])
+def test_the_unrated_have_the_prior_or_50_beside_near_duplicates(prior, unrated):
+    assert TrustRule(prior=prior, proportional=True).unrated == unrated

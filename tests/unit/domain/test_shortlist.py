@@ -149,7 +149,7 @@ LONG = "Gives money back to the card it came from, within the hour, in every cur
 def test_a_copy_never_stands_above_an_original_of_its_lifecycle_and_none_is_lost(candidates, scores):
     ordered = ranked(candidates, scores_of(candidates, scores))
     assert sorted(ids(ordered)) == sorted(candidate.profile.id for candidate in candidates)
-    originals = copies([candidate.profile for candidate in candidates], prior=50)
+    originals = copies([candidate.profile for candidate in candidates], unrated=50)
     lifecycles = {candidate.profile.id: candidate.profile.lifecycle for candidate in candidates}
     for above, below in combinations(ids(ordered), 2):
         if lifecycles[above] is lifecycles[below] is Lifecycle.ACTIVE and below in originals.get(above, ()):

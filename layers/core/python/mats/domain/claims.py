@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from mats.domain.capability import Id
-from mats.domain.near_duplicates import skeleton
+from mats.domain.lookalikes import skeleton
 from mats.domain.profile import Profile
 from mats.domain.text import split_identifier
 

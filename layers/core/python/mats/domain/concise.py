@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from mats.domain.text import stem, telling_words
+from mats.domain.text import stems
 
 _NOUN = r"(?:api |mcp )?(?:skill|tool|api|agent|function|method|endpoint|service|plugin|server)"
 _IT = rf"(?:(?:this|the) {_NOUN}|it)"
@@ -29,11 +29,6 @@ _CLAUSE_ENDS = re.compile(r"(?<=[.;:,!?])\s+|(?<=[。！？；，])")
 def without_stock_phrases(text: str) -> str:
     """The text without openings of English sentences that say nothing, such as `use this skill when you need to`."""
     return _STOCK_PHRASE.sub("", text).strip()
-
-
-def stems(text: str) -> set[str]:
-    """The stems of a text's content words."""
-    return set(map(stem, telling_words(text)))
 
 
 def new_clauses(text: str, known: Iterable[str]) -> str:

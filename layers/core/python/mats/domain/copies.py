@@ -7,7 +7,8 @@ from itertools import combinations
 from typing import NamedTuple
 
 from mats.domain.capability import Id
-from mats.domain.near_duplicates import Wording, skeleton, trust_of
+from mats.domain.lookalikes import skeleton
+from mats.domain.near_duplicates import Wording, trust_of
 from mats.domain.profile import Profile
 
 _ONE_IMPORT_S = 10.0
@@ -18,7 +19,7 @@ _COPIED = 60
 """Descriptions of fewer characters may coincide under different names."""
 
 
-def copies(profiles: Sequence[Profile], *, prior: int | None) -> Mapping[Id, Sequence[Id]]:
+def copies(profiles: Sequence[Profile], *, unrated: int) -> Mapping[Id, Sequence[Id]]:
     """The copies among profiles, each with its originals in the order given.
 
     The original is the one with more trust, or of equal trust the one registered earlier. Within one import the order
@@ -27,13 +28,13 @@ def copies(profiles: Sequence[Profile], *, prior: int | None) -> Mapping[Id, Seq
 
     Args:
         profiles: Each id once.
-        prior: The trust of an unrated profile, 0 to 100; None: `near_duplicates.UNRATED`.
+        unrated: The trust of an unrated profile, 0 to 100.
     """
     originals: dict[Id, list[Id]] = {}
     for one, other in combinations(profiles, 2):
         if one.namespace != other.namespace and (evidence := _compare(one, other)):
             for copy, original in ((one, other), (other, one)):
-                if _may_be_original(original, copy, prior, evidence):
+                if _may_be_original(original, copy, unrated, evidence):
                     originals.setdefault(copy.id, []).append(original.id)
     return originals
 
@@ -54,8 +55,8 @@ def _compare(one: Profile, other: Profile) -> _Evidence | None:
     return _Evidence(name, description) if name or description else None
 
 
-def _may_be_original(original: Profile, copy: Profile, prior: int | None, evidence: _Evidence) -> bool:
-    if (trust := trust_of(original, prior)) != (other := trust_of(copy, prior)):
+def _may_be_original(original: Profile, copy: Profile, unrated: int, evidence: _Evidence) -> bool:
+    if (trust := trust_of(original, unrated)) != (other := trust_of(copy, unrated)):
         return trust > other
     equal = original.first_registered == copy.first_registered  # or both unknown
     earlier_s = 0.0 if equal else _time_s(copy) - _time_s(original)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from mats.domain.index_fields import lexical_fields
 from mats.domain.profile import Profile
-from mats.domain.text import Pair, stem, telling_words, words
+from mats.domain.text import Pair, content_words, stem, words
 
 _PREFIX = 2
 """Words that share a stem share at least these first letters; comparing them first saves most stemming."""
@@ -47,6 +47,6 @@ def pairs_found(asked: Set[Pair], profile: Profile) -> int:
     starts = tuple({each[:_PREFIX] for pair in asked for each in pair})
     found: set[Pair] = set()
     for text in lexical_fields(profile).values() if asked else ():
-        stems = [stem(word) if word.startswith(starts) else "" for word in telling_words(text[:_READ])]
+        stems = [stem(word) if word.startswith(starts) else "" for word in content_words(text[:_READ])]
         found |= asked & set(pairwise(stems))
     return len(found)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from mats.domain.profile import Enrichment, Profile, SourceText
-from mats.domain.text import split_identifier, stem, telling_words
+from mats.domain.text import split_identifier, stems
 
 FIELD_WEIGHTS: Mapping[str, float] = {
     "name": 1.0, "summary": 1.0, "action": 1.0, "keywords": 1.0, "description": 1.0, "examples": 0.5,
@@ -38,7 +38,7 @@ def lexical_fields(profile: Profile) -> dict[str, str]:
 
 def added_action(written: Enrichment) -> str:
     """The action, if at least a fifth of its content words are not in the summary; else empty."""
-    said, summary = set(map(stem, telling_words(written.action))), set(map(stem, telling_words(written.summary)))
+    said, summary = stems(written.action), stems(written.summary)
     return "" if said and len(said & summary) >= _REPEATED * len(said) else written.action
 
 

@@ -4,13 +4,12 @@ Only owners' text counts: a writer describes two copies in different words.
 """
 
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from mats.domain.capability import Id, Lifecycle
-from mats.domain.fence import is_hidden
+from mats.domain.lookalikes import skeleton
 from mats.domain.profile import Profile, SourceText
 from mats.domain.text import split_identifier, words
 
@@ -18,11 +17,8 @@ SIMILARITY = 0.65
 """Word overlap (Jaccard) from which on two texts are nearly the same: docs/decisions/0035."""
 MOST_KEPT = 3
 """Near-duplicates of each other among the candidates."""
-UNRATED = 50
-"""The trust of an unrated profile when near-duplicates are compared and operators set no prior."""
-
-_TELLING = 20
-"""Descriptions of fewer characters coincide by chance."""
+_SHORTEST_DESCRIPTION = 20
+"""Characters; shorter descriptions coincide by chance."""
 _READ = 4_000
 """Characters of each text that are compared; bounds the work per answer."""
 _DAY = len("2026-01-31")
@@ -30,32 +26,14 @@ _DAY = len("2026-01-31")
 _CACHED = 4_096
 """Wordings kept in memory, a few kilobytes each."""
 
-_LOOKALIKES = {
-    "a": "аАαΑɑᴀ", "b": "вВьЬβΒʙƅ", "c": "сСϲϹᴄ", "d": "ԁԀɗᴅ", "e": "еЕεΕєЄᴇ", "f": "ƒꜰ", "g": "ɡɢԍԌ",
-    "h": "һҺнНΗʜ", "i": "іІιΙɩıɪӏӀ", "j": "јЈϳᴊ", "k": "кКκΚᴋ", "l": "ʟ", "m": "мМΜᴍ", "n": "пηΝɴո",
-    "o": "оОοΟσᴏօ", "p": "рРρΡᴘ", "q": "ԛԚ", "r": "гʀᴦ", "s": "ѕЅꜱ", "t": "тТτΤᴛ", "u": "υμᴜս",
-    "v": "νѵѴᴠ", "w": "ѡԝԜωᴡ", "x": "хХχΧ", "y": "уУγΥүҮʏ", "z": "Ζᴢ",
-}  # fmt: skip
-"""Cyrillic, Greek, Armenian and phonetic letters that look like a Latin one."""
-_AS_LATIN = {ord(letter): latin for latin, letters in _LOOKALIKES.items() for letter in letters}
-_AS_ONE = str.maketrans("l1|0", "iiio")
-"""A capital I looks like l, 1 and |, and a capital O like 0."""
 _LETTERS = re.compile(r"[\W_]+")
-
-
-def skeleton(text: str) -> str:
-    """The text as it looks: folded case and width, no accents or hidden characters, look-alikes as Latin letters."""
-    if not text.isascii():
-        seen = (c for c in unicodedata.normalize("NFKD", text) if not is_hidden(c) and unicodedata.category(c) != "Mn")
-        text = "".join(seen).translate(_AS_LATIN)
-    return text.casefold().translate(_AS_ONE)
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
     """The words of an owner's text, of its description alone, and the description's letters without any spaces.
 
-    The latter two are empty for a description too short to tell.
+    The latter two are empty if the description is too short to compare.
     """
 
     text: frozenset[str]
@@ -87,7 +65,7 @@ def _wording(name: str, description: str, rest: str) -> Wording:
     described = skeleton(description)
     about = frozenset(words(described))
     text = about.union(words(skeleton(f"{split_identifier(name)} {rest}")))
-    if len(description) < _TELLING:
+    if len(description) < _SHORTEST_DESCRIPTION:
         return Wording(text, frozenset(), "")
     return Wording(text, about, _LETTERS.sub("", described))
 
@@ -102,18 +80,17 @@ def _overlap(one: frozenset[str], other: frozenset[str], least: float) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
-    """Profiles that share places with their near-duplicates.
+class NearDuplicates:
+    """The positions of the profiles that stay, ascending, and the near-duplicates of each profile that has any.
 
-    `kept` are positions among the profiles, in order; `near` has the near-duplicates of each profile that has any, kept
-    or left out.
+    `near` includes profiles that are left out.
     """
 
     kept: Sequence[int]
     near: Mapping[Id, frozenset[Id]]
 
 
-def share_places(profiles: Sequence[Profile], *, prior: int | None, most: int = MOST_KEPT) -> Shared:
+def limit_near_duplicates(profiles: Sequence[Profile], *, unrated: int, most: int = MOST_KEPT) -> NearDuplicates:
     """Leave out every profile that has `most` near-duplicates of higher priority.
 
     Priority: more trust, then active before deprecated, then an earlier day of registration, then the given order, most
@@ -123,7 +100,7 @@ def share_places(profiles: Sequence[Profile], *, prior: int | None, most: int = 
 
     Args:
         profiles: The candidates in the order of fusion, each id once.
-        prior: The trust of an unrated profile, 0 to 100; None: `UNRATED`.
+        unrated: The trust of an unrated profile, 0 to 100.
         most: Near-duplicates of each other that may stay.
     """
     wordings = [Wording.of(profile) for profile in profiles]
@@ -134,14 +111,14 @@ def share_places(profiles: Sequence[Profile], *, prior: int | None, most: int = 
                 near.setdefault(earlier, set()).add(later)
                 near.setdefault(later, set()).add(earlier)
     if not near:
-        return Shared(range(len(profiles)), {})
-    kept = _choose(profiles, near, prior, most)
+        return NearDuplicates(range(len(profiles)), {})
+    kept = _choose(profiles, near, unrated, most)
     ids = [profile.id for profile in profiles]
-    return Shared(kept, {ids[one]: frozenset(ids[other] for other in others) for one, others in near.items()})
+    return NearDuplicates(kept, {ids[one]: frozenset(ids[other] for other in others) for one, others in near.items()})
 
 
-def _choose(profiles: Sequence[Profile], near: Mapping[int, set[int]], prior: int | None, most: int) -> list[int]:
-    rank = [(-trust_of(each, prior), each.lifecycle is Lifecycle.DEPRECATED) for each in profiles]
+def _choose(profiles: Sequence[Profile], near: Mapping[int, set[int]], unrated: int, most: int) -> list[int]:
+    rank = [(-trust_of(each, unrated), each.lifecycle is Lifecycle.DEPRECATED) for each in profiles]
 
     def by_day(position: int) -> tuple[tuple[int, bool], str, int]:
         return rank[position], profiles[position].first_registered[:_DAY], position
@@ -164,7 +141,6 @@ def _choose(profiles: Sequence[Profile], near: Mapping[int, set[int]], prior: in
     return sorted(kept)
 
 
-def trust_of(profile: Profile, prior: int | None) -> int:
-    """The trust of a profile, or the prior of an unrated one."""
-    unrated = UNRATED if prior is None else prior
+def trust_of(profile: Profile, unrated: int) -> int:
+    """The trust of a profile; `unrated` for one without."""
     return unrated if profile.trust is None else profile.trust

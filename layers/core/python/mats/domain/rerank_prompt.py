@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from mats.domain.capability import Kind
-from mats.domain.concise import new_clauses, stems, without_stock_phrases
+from mats.domain.concise import new_clauses, without_stock_phrases
 from mats.domain.fence import size
 from mats.domain.profile import Profile, SourceText
 from mats.domain.prompt_fields import SEPARATOR, field_text, truncate
-from mats.domain.text import split_identifier
+from mats.domain.text import split_identifier, stems
 
 CARD_BYTES = 260
 """Limit of one candidate in a rerank request, in bytes: docs/decisions/0007."""

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from mats.domain.ranking import Scale, Weights
 
+_UNRATED = 50
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrustRule:
@@ -18,6 +20,11 @@ class TrustRule:
 
     prior: int | None
     proportional: bool
+
+    @property
+    def unrated(self) -> int:
+        """The trust of an unrated capability beside its near-duplicates: the prior, or 50 without one."""
+        return _UNRATED if self.prior is None else self.prior
 
     def prior_among(self, assigned: Iterable[int | None]) -> int | None:
         """The trust of the unrated in an answer with these; None if nobody is rated there."""

@@ -7,7 +7,7 @@ from mats.domain.capability import Id, Lifecycle
 from mats.domain.claims import claim_reason, claims
 from mats.domain.copies import copies
 from mats.domain.explain import MatchedWords
-from mats.domain.order import place_below
+from mats.domain.precedence import apply_precedence
 from mats.domain.profile import Profile
 from mats.domain.query import Query
 from mats.domain.ranking import Signal, Verdict, blend, fallback_weights, intent, shares
@@ -101,7 +101,7 @@ def rank(
     if not scores:
         scoring = replace(scoring, weights=fallback_weights(scoring.weights))
     prior = scoring.trust.prior_among(candidate.profile.trust for candidate in candidates)
-    copied = copies([candidate.profile for candidate in candidates if candidate.near], prior=scoring.trust.prior)
+    copied = copies([candidate.profile for candidate in candidates if candidate.near], unrated=scoring.trust.unrated)
     claimed = claims(candidate.profile for candidate in candidates)
     results: list[Result] = []
     for candidate in candidates:
@@ -113,7 +113,7 @@ def rank(
     ranked = {result.candidate.profile.id: result for result in sorted(results, key=_sort_key)}
     verified = {id: [profile.id for profile in profiles] for id, profiles in claimed.items()}
     twins = _predecessors([candidate for candidate in candidates if candidate.near], copied)
-    return _with_alternates([ranked[id] for id in place_below(list(ranked), verified, twins)])
+    return _with_alternates([ranked[id] for id in apply_precedence(list(ranked), verified, twins)])
 
 
 def _sort_key(result: Result) -> tuple[bool, float, bool, Id]:
@@ -122,10 +122,9 @@ def _sort_key(result: Result) -> tuple[bool, float, bool, Id]:
 
 
 def _predecessors(candidates: Sequence[Candidate], originals: Mapping[Id, Sequence[Id]]) -> dict[Id, frozenset[Id]]:
-    """The ids that each candidate with near-duplicates stands below; never in a circle.
+    """The ids that each candidate with near-duplicates is ranked behind; without cycles.
 
-    An active one comes after active originals only. Twins of unknown origin, each a copy of the other, keep their
-    order.
+    An active candidate is ranked behind active originals only. Of two that are copies of each other, neither is.
     """
     active = {each.profile.id for each in candidates if each.profile.lifecycle is Lifecycle.ACTIVE}
     before: dict[Id, frozenset[Id]] = {}

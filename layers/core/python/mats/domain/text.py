@@ -192,11 +192,16 @@ Pair = tuple[str, str]
 """Stems of two words, the first before the second."""
 
 
-def telling_words(text: str) -> list[str]:
+def content_words(text: str) -> list[str]:
     """Lower-case words in order, without function words, their contractions and single letters."""
     return [word for word in words(_CONTRACTED.sub(" ", text)) if len(word) > 1 and word not in STOP_WORDS]
 
 
+def stems(text: str) -> set[str]:
+    """The stems of a text's content words."""
+    return set(map(stem, content_words(text)))
+
+
 def pairs(text: str) -> frozenset[Pair]:
     """Stems of neighbouring content words: `the balance of a card` has `balance card`, not the reverse."""
-    return frozenset(pairwise(map(stem, telling_words(text))))
+    return frozenset(pairwise(map(stem, content_words(text))))

@@ -7,7 +7,7 @@ from functools import partial
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.explain import pairs_found
-from mats.domain.near_duplicates import share_places
+from mats.domain.near_duplicates import limit_near_duplicates
 from mats.domain.profile import Profile
 from mats.domain.query import Filter
 from mats.domain.ranking import Fusion, Scores, best_first, fuse
@@ -53,8 +53,8 @@ class Retrieved:
 class Retrieve:
     """Find the best `k` profiles by fusion of `depth` hits of each side.
 
-    Near-duplicates share places: those that are left out make room for others of the best `window`. `prior` is the
-    trust of an unrated profile among its near-duplicates.
+    Of near-duplicates only some are kept; the next best of the first `window` hits replace the others. `unrated` is the
+    trust of an unrated profile beside its near-duplicates, 0 to 100.
     """
 
     index: SearchIndex
@@ -62,7 +62,7 @@ class Retrieve:
     k: int = 15
     depth: int = 200
     window: int = 60
-    prior: int | None = None
+    unrated: int = 50
     fusion: Fusion = partial(fuse, lexical_share=0.6)
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
 
@@ -92,18 +92,18 @@ class Retrieve:
         return Retrieved(profiles, near, terms if lexical is not None else None, vector, bm25, cosine)
 
     def _fetch(self, ids: Sequence[Id], admitted: Filter) -> tuple[Sequence[Profile], Mapping[Id, frozenset[Id]]]:
-        """The first `k` visible profiles that get a place, in order, and the near-duplicates of each, in three reads.
+        """The first `k` visible profiles that are kept, in order, and the near-duplicates of each.
 
-        Without near-duplicates the first read is enough; the second one fills the places that became free, and the
-        third one reads the rest of the window.
+        Without near-duplicates one read is enough. A second one replaces those that were left out; if that leaves out
+        more, a third one reads the rest of the window.
         """
         profiles = self._load(ids[: self.k], admitted)
-        shared = share_places(profiles, prior=self.prior)
+        shared = limit_near_duplicates(profiles, unrated=self.unrated)
         end, free = self.k, len(profiles) - len(shared.kept)
         for further in (self.k + free, max(self.k, self.window)):
             if free > 0:
                 profiles += self._load(ids[end:further], admitted)
-                shared = share_places(profiles, prior=self.prior)
+                shared = limit_near_duplicates(profiles, unrated=self.unrated)
                 end, free = further, self.k - len(shared.kept)
         return [profiles[position] for position in shared.kept[: self.k]], shared.near
 

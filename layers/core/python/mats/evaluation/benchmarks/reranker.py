@@ -17,7 +17,7 @@ from mats.domain.profile import Enrichment, Profile
 from mats.domain.prompt import Prompt, fill_template
 from mats.domain.query import Query
 from mats.domain.rerank_prompt import CARD_BYTES, card, cards
-from mats.domain.text import query_terms, split_identifier, stem, telling_words, words
+from mats.domain.text import content_words, query_terms, split_identifier, stem, words
 from mats.evaluation.data.datasets import JudgedQuery, load
 from mats.evaluation.measures import percentiles
 from mats.evaluation.systems.base import LONGEST_QUERY
@@ -94,7 +94,7 @@ def enriched_by_template(profile: Profile) -> Profile:
     source, spoken = profile.source, split_identifier(profile.name)
     about = (source.description if source and source.description else spoken).split()
     summary = (about + _PURPOSE.split())[: max(_FEWEST_WORDS, len(about))][:_MOST_WORDS]
-    content = list(dict.fromkeys(telling_words(f"{spoken} {' '.join(about)}")))
+    content = list(dict.fromkeys(content_words(f"{spoken} {' '.join(about)}")))
     written = Enrichment(
         summary=" ".join(summary),
         action=f"{spoken} {' '.join(about)}",

@@ -6,7 +6,7 @@ from itertools import cycle, islice, zip_longest
 
 from mats.domain.profile import Enrichment, SourceText
 from mats.domain.registration import Registration
-from mats.domain.text import first_sentence, split_identifier, telling_words
+from mats.domain.text import content_words, first_sentence, split_identifier
 
 _REQUESTS = ("I want to {}", "help me {}", "can you {} for me", "please {} today", "how would I {}")
 _STOLEN = 2
@@ -41,7 +41,7 @@ def write(registration: Registration, length: Length, neighbours: Sequence[Regis
     """
     source, name = SourceText.of(registration), split_identifier(registration.name)
     borrowed = _words_of_others(registration, neighbours)
-    own = telling_words(f"{name} {source.description} {source.parameter_names}")
+    own = content_words(f"{name} {source.description} {source.parameter_names}")
     content = list(dict.fromkeys((*own, *borrowed)))
     about = [*(source.description or name).split(), "for", *borrowed]
     act = [*_act(registration).split(), *reversed(borrowed)]
@@ -61,8 +61,8 @@ def _act(registration: Registration) -> str:
 
 def _words_of_others(own: Registration, neighbours: Sequence[Registration]) -> list[str]:
     """Content words of the neighbours in turn, without the capability's own."""
-    known = set(telling_words(_act(own)))
-    texts = [telling_words(_act(neighbour)) for neighbour in neighbours]
+    known = set(content_words(_act(own)))
+    texts = [content_words(_act(neighbour)) for neighbour in neighbours]
     words = dict.fromkeys(word for together in zip_longest(*texts, fillvalue="") for word in together)
     return [word for word in words if word and word not in known]
 
