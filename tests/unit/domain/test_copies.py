@@ -46,7 +46,7 @@ def test_a_later_copy_is_flagged_and_its_original_is_not(description: str):
 def test_trust_tells_the_original_from_the_copy_before_age_does():
     assert copied(profile("com.old"), profile("com.new", since=LATE, trust=80)) == {"com.old"}
     assert copied(profile("com.old"), profile("com.new", since=LATE, trust=40)) == {"com.new"}
-    assert copied(profile("com.old", trust=20), profile("com.new", since=LATE), unrated=PAPER_TRUST.unrated) == {
+    assert copied(profile("com.old", trust=20), profile("com.new", since=LATE), unrated=PAPER_TRUST.unrated_trust) == {
         "com.old"
     }
 

@@ -83,4 +83,4 @@ def test_paper_rule_is_additive():
 
 @pytest.mark.parametrize(("prior", "unrated"), [(0, 0), (30, 30), (None, 50)])
 def test_the_unrated_have_the_prior_or_50_beside_near_duplicates(prior, unrated):
-    assert TrustRule(prior=prior, proportional=True).unrated == unrated
+    assert TrustRule(prior=prior, proportional=True).unrated_trust == unrated

@@ -73,7 +73,7 @@ class System(Generic[S_co]):
         trust = _trust_rule(self.settings)
         retrievals = _REMOTE_ENCODERS_PER_CORE if self.settings.encoder.startswith(TITAN) else 1
         return Discover(
-            retrieve=Retrieve(index=index, encoder=encoder, k=self.settings.k, unrated=trust.unrated),
+            retrieve=Retrieve(index=index, encoder=encoder, k=self.settings.k, unrated=trust.unrated_trust),
             rerank=Rerank(
                 reranker=self.models.reranker,
                 switch=self._switch_of(self.models.make_reranker, lambda choice: choice.rerank),

@@ -22,7 +22,7 @@ class TrustRule:
     proportional: bool
 
     @property
-    def unrated(self) -> int:
+    def unrated_trust(self) -> int:
         """The trust of an unrated capability beside its near-duplicates: the prior, or 50 without one."""
         return _UNRATED if self.prior is None else self.prior
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from mats.domain.capability import Id, Kind, Lifecycle, parts
 from mats.domain.profile import Profile
-from mats.domain.text import clip
-from mats.local.preview.advice import SPARSE, content_words
+from mats.domain.text import clip, content_words
+from mats.local.preview.advice import SPARSE
 
 _MAX_SUMMARY, _MAX_ERROR = 200, 1_000
 WAITING = "waiting"
@@ -73,7 +73,7 @@ def list_row(profile: Profile, *, indexed: bool) -> ListRow:
 
 def sparse_reason(description: str) -> str:
     """Why a description is sparse; empty if it is not."""
-    count = len(content_words(description))
+    count = len(set(content_words(description)))
     if count >= SPARSE:
         return ""
     return f"its description has {count} content word{'' if count == 1 else 's'}" if count else "no description"

@@ -10,7 +10,7 @@ from mats.domain.placement import Placed
 from mats.domain.profile import Profile
 from mats.domain.registration import Registration
 from mats.domain.suspicion import LONG as TOO_LONG
-from mats.domain.text import STOP_WORDS, clip, query_terms, split_identifier, stem, words
+from mats.domain.text import clip, content_words, query_terms, split_identifier, stems, words
 
 if TYPE_CHECKING:
     from mats.local.preview.competitors import NearDuplicate
@@ -98,7 +98,7 @@ def _about_suspicions(profile: Profile) -> Iterator[Advice]:
 
 
 def _about_description(registration: Registration, profile: Profile) -> Iterator[Advice]:
-    content = content_words(registration.description)
+    content = set(content_words(registration.description))
     if not content:
         yield _advice("no description", "its `description` is empty")
     elif len(content) < SPARSE:
@@ -167,16 +167,11 @@ def parameters_without_description(schema: Mapping[str, Any]) -> Sequence[str]:
     ]
 
 
-def content_words(text: str) -> list[str]:
-    """Distinct words that are no stop words, in order."""
-    return list(dict.fromkeys(word for word in words(text) if word not in STOP_WORDS))
-
-
 def overlap(one: str, other: str) -> float:
     """The share of stems that two texts have in common of those in either (Jaccard), in [0, 1].
 
     It is 0 for texts that share fewer than four, which is no evidence.
     """
-    ours, theirs = ({stem(word) for word in content_words(text)} for text in (one, other))
+    ours, theirs = (stems(text) for text in (one, other))
     shared = len(ours & theirs)
     return shared / len(ours | theirs) if shared >= _FEW else 0.0

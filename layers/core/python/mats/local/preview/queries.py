@@ -5,8 +5,7 @@ from typing import NamedTuple
 from mats.domain.descriptors import A2A, MCP
 from mats.domain.profile import Profile
 from mats.domain.registration import Registration
-from mats.domain.text import clip, first_sentence, split_identifier
-from mats.local.preview.advice import content_words
+from mats.domain.text import clip, content_words, first_sentence, split_identifier
 
 _MAX_QUERIES = 5
 
