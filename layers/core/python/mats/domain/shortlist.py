@@ -101,9 +101,8 @@ def rank(
     if not scores:
         scoring = replace(scoring, weights=fallback_weights(scoring.weights))
     prior = scoring.trust.prior_among(candidate.profile.trust for candidate in candidates)
-    copied = copies(
-        [candidate.profile for candidate in candidates if candidate.near], unrated=scoring.trust.unrated_trust
-    )
+    twins = [candidate for candidate in candidates if candidate.near]
+    copied = copies([twin.profile for twin in twins], unrated=scoring.trust.unrated_trust)
     claimed = claims(candidate.profile for candidate in candidates)
     results: list[Result] = []
     for candidate in candidates:
@@ -114,9 +113,8 @@ def rank(
         results.append(replace(result, suspicious=(*result.suspicious, *reasons)))
     ranked = {result.candidate.profile.id: result for result in sorted(results, key=_sort_key)}
     verified = {id: [profile.id for profile in profiles] for id, profiles in claimed.items()}
-    return _with_alternates(
-        [ranked[id] for id in apply_precedence(list(ranked), verified, _predecessors(twins, copied))]
-    )
+    order = apply_precedence(list(ranked), verified, _predecessors(twins, copied))
+    return _with_alternates([ranked[id] for id in order])
 
 
 def _sort_key(result: Result) -> tuple[bool, float, bool, Id]:
