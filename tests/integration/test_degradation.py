@@ -24,7 +24,14 @@ from tests.servers.bedrock import Act, BedrockServer, Drip, Exchange, Refuse, St
 
 BUDGET_MS, SLACK_MS = 2_500, 50
 REST_MS = 10_000
-NAMES = ["refund", "geocode", "mail", "weather", "translate"]
+TASKS = {
+    "refund": "gives money back to a customer who returned something",
+    "geocode": "finds where the money of a customer was spent, on a map",
+    "mail": "writes to each customer who owes money since last month",
+    "weather": "forecasts rain, so that no customer loses money on an outing",
+    "translate": "turns amounts of money into the currency of the customer's country",
+}
+NAMES = list(TASKS)
 ASKED = {"query": "money for a customer"}
 HANGING = Stall(math.inf, before_headers=True)
 
@@ -33,7 +40,7 @@ HANGING = Stall(math.inf, before_headers=True)
 def mats(tmp_path_factory: pytest.TempPathFactory) -> Mats:
     """A registry that was filled without any model; services over it have one."""
     mats = Mats(tmp_path_factory.mktemp("degradation") / "home")
-    items = [tool(name, description=f"{name} some money for a customer") for name in NAMES]
+    items = [tool(name, description=task) for name, task in TASKS.items()]
     assert mats("import", "-", stdin=rows(*items)).code == 0
     return mats
 
