@@ -221,6 +221,24 @@ def test_a_hostile_source_is_one_line(mats: Mats, what: str, kind: str):
     assert len(line) < 500
 
 
+def test_a_source_that_changes_while_it_is_read_loses_nothing(mats: Mats):
+    answers = [0]
+
+    def answer(path: str, query: dict[str, str]) -> Any:
+        answers[0] += 1
+        shifted = [entry(f"s{(number + answers[0]) % 12}", "2026-03-01T00:00:00Z") for number in range(12)]
+        start = int(query.get("cursor", 0))
+        following = {"nextCursor": str(start + 4)} if start < 8 else {}
+        return {"servers": shifted[start : start + 4], "metadata": following}
+
+    with site(answer) as url:
+        mats("source", "add", "mcp-registry", url, "--name", "moving")
+        found = [sync(mats, "--full") for _ in range(4)]
+    assert [one["error"] for one in found] == [None] * 4
+    assert sum(one["new"] for one in found) == len(tools(mats)) == 12
+    assert not any(one["changed"] for one in found)
+
+
 def test_a_catalog_leads_to_no_other_site(mats: Mats):
     asked: list[str] = []
 
@@ -284,22 +302,22 @@ def test_a_removed_source_keeps_or_takes_its_entries(mats: Mats, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "code", "message"),
     [
-        (["source", "add", "/no/such/file"], "does not exist"),
-        (["source", "add", "-"], "standard input cannot be read again"),
-        (["source", "add", "mcp"], "needs a server"),
-        (["source", "add", "ard", "localhost"], "needs an address"),
-        (["source", "add", "https://user:secret@example.com/x"], "credentials are never sent"),
-        (["source", "add", "bedrock", "--name", "No good"], "--name: must be"),
-        (["source", "remove", "unknown"], "no source 'unknown'"),
-        (["sync", "unknown"], "no source 'unknown'"),
+        (["source", "add", "/no/such/file"], 1, "does not exist"),
+        (["source", "add", "-"], 2, "standard input cannot be read again"),
+        (["source", "add", "mcp"], 2, "needs a server"),
+        (["source", "add", "ard", "localhost"], 2, "needs an address"),
+        (["source", "add", "https://user:secret@example.com/x"], 1, "credentials are never sent"),
+        (["source", "add", "bedrock", "--name", "No good"], 2, "--name: must be"),
+        (["source", "remove", "unknown"], 1, "no source 'unknown'"),
+        (["sync", "unknown"], 1, "no source 'unknown'"),
     ],
 )
-def test_wrong_arguments_are_explained(mats: Mats, arguments: list[str], message: str):
+def test_wrong_arguments_are_explained(mats: Mats, arguments: list[str], code: int, message: str):
     mats("source", "add", "bedrock")
     ran = mats(*arguments)
-    assert ran.code == 1
+    assert ran.code == code
     assert message in ran.err
     assert "secret" not in ran.err
 
@@ -315,6 +333,12 @@ def test_a_name_stands_for_one_source(mats: Mats):
     assert "api.example.com is another source already (https://api.example.com/a.json)" in taken.err
     again = mats("source", "add", "https://api.example.com/a.json", "--namespace", "com.acme", "--json")
     assert again.json["namespace"] == "com.acme"
+
+
+def test_secrets_in_arguments_are_not_shown(mats: Mats):
+    added = mats("source", "add", "mcp", "--name", "s", "--", "npx", "server", "--api-key", "s3cret-value")
+    assert "pass it in the environment instead" in added.err
+    assert "s3cret" not in added.out + added.err + mats("source", "list").out + mats("source", "list", "--json").out
 
 
 def test_keys_in_addresses_are_not_shown(mats: Mats):
@@ -356,7 +380,7 @@ def test_no_command_is_started_that_another_machine_names(mats: Mats):
     with site(lambda path, query: config) as url:
         for arguments in (["import", url, "--live"], ["source", "add", url, "--live"]):
             ran = mats(*arguments)
-            assert ran.code == 1
+            assert ran.code == 2
             assert "--live: is for an `mcpServers` file on this machine" in ran.err
 
 

@@ -11,7 +11,8 @@ from rich.text import Text
 
 from mats.bootstrap.local import local_system
 from mats.bootstrap.sync import source_book, system_clock
-from mats.domain.errors import Fault, RequestInvalid
+from mats.domain.errors import Fault, NotPossible, RequestInvalid
+from mats.domain.redaction import redact_arguments
 from mats.domain.registration import Registration
 from mats.domain.sync import SourceKind, TrackedSource
 from mats.local.cli.output import AsJson, Live, note, out, plain, print_json, print_result, table_of
@@ -33,9 +34,9 @@ commands = typer.Typer(
 )
 
 
-def unknown_source(name: str) -> RequestInvalid:
+def unknown_source(name: str) -> NotPossible:
     """The error for a name that no source has."""
-    return RequestInvalid([Fault("NAME", f"no source {name[:80]!r}: `mats source list` shows them")])
+    return NotPossible([Fault("NAME", f"no source {name[:80]!r}: `mats source list` shows them")])
 
 
 @commands.command("add")
@@ -75,8 +76,10 @@ def add_source(
     known = next((state.source for state in book.all() if state.source.name == name), None)
     if known and (known.kind, known.location) != (kind, location):
         problem = f"{name} is another source already ({shown_location(known)}): give another name, or remove it first"
-        raise RequestInvalid([Fault("--name", problem)])
+        raise NotPossible([Fault("--name", problem)])
     book.add(source)
+    if kind is SourceKind.MCP and not is_address(location[0]) and redact_arguments(location) != location:
+        note("The command is stored with an argument that looks like a secret: pass it in the environment instead.")
     print_result(_definition(source), f"{name}: {shown_location(source)}; `mats sync {name}` reads it", as_json=as_json)
 
 
@@ -85,7 +88,7 @@ def _path(text: str) -> str:
     if text == "-":
         raise RequestInvalid([Fault("WHAT", "standard input cannot be read again: give a file or an address")])
     if "\0" in text or not Path(text).exists():
-        raise RequestInvalid([Fault(text[:200], "does not exist")])
+        raise NotPossible([Fault(text[:200], "does not exist")])
     return str(Path(text).absolute())
 
 
@@ -157,11 +160,11 @@ def remove_source(
 
 
 def shown_location(source: TrackedSource) -> str:
-    """Where a source is, without what may be secret in an address."""
+    """Where a source is, without what may be secret in an address or in arguments."""
     if source.kind is SourceKind.BEDROCK:
         return "bedrock"
     first = source.location[0]
-    shown = redact(first) if is_address(first) else shlex.join(source.location)
+    shown = redact(first) if is_address(first) else shlex.join(redact_arguments(source.location))
     return shown if source.kind is SourceKind.DOCUMENT else f"{source.kind} {shown}"
 
 
