@@ -40,7 +40,7 @@ def test_command_lists_tools_beyond_the_budget(mats):
     assert ran.json
     assert "left out, over the budget: " in ran.err
     refused = mats("search", QUERY, "--token-budget", "300")
-    assert (refused.code, refused.out) == (1, "")
+    assert (refused.code, refused.out) == (2, "")
     assert "format" in refused.err
     assert mats("search", QUERY, "--format", "gemini").code == 2
 
