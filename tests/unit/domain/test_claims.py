@@ -15,13 +15,17 @@ from tests.builders import a_profile
         "www.stripe.com", "Stripe (official)", "Official Stripe", "The Stripe Team", "Stripe™", "Stripe®", "Stripe ✅",
         "Ѕtripe", "Strіpe", "Ｓｔｒｉｐｅ", "S t r i p e", "S.t.r.i.p.e", "Str\u200bipe", "Strípe", "str1pe",
         "Stripe Verified", "StripeOfficial", "Stripe MCP Server", " stripe ",
+        "Ⓢtripe", "🅂🅃🅁🄸🄿🄴", "🅢tripe", "ꓢtripe", "ᏚᎢᎡᏆᏢᎬ", "ՏtriРe", "șŧripe", "stɾiƥe", "Strip℮", "S\u0489tripe",
+        "https://www.stripe.com", "by Stripe", "Stripe\u2800",
     ],
 )  # fmt: skip
 def test_spellings_of_one_name_are_one_provider(name):
     assert provider_key(name) == provider_key("Stripe")
 
 
-@pytest.mark.parametrize("name", ["Stripes", "Strip", "Square", "Stripe Payments", "Ripest", "", "Official", "Inc."])
+@pytest.mark.parametrize(
+    "name", ["Stripes", "Strip", "Square", "Stripe Payments", "Ripest", "", "Official", "Inc.", "tripe", "+", "™"]
+)
 def test_other_names_are_other_providers(name):
     assert provider_key(name) != provider_key("Stripe")
 

@@ -103,7 +103,15 @@ def test_visible_text_has_no_hidden_characters_and_is_unchanged(text):
         "\u180e",
         "\u3164",
         "\uffa0",
-    ],  # fillers: letters without ink
+        "\u2800",
+        "\U00016fe4",
+        "\U0001d159",  # fillers and blanks: letters without ink
+        "\ufdd0",
+        "\uffff",
+        "\U0002fffe",  # noncharacters
+        "\U00040041",
+        "\U000d1234",  # planes without visible characters
+    ],
 )
 def test_characters_without_a_face_are_dropped(hidden):
     assert is_hidden(hidden)
@@ -113,6 +121,11 @@ def test_characters_without_a_face_are_dropped(hidden):
 def test_every_hidden_category_of_unicode_is_hidden():
     hidden = {chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) in ("Cf", "Co", "Cs")}
     assert all(map(is_hidden, hidden))
+
+
+def test_no_assigned_character_is_hidden_for_its_plane_alone():
+    named = [chr(code) for code in range(0x40000, 0xE0000) if unicodedata.name(chr(code), "")]
+    assert not named
 
 
 SHAPED = [

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.capability import Lifecycle
+from mats.domain.echoes import find_echoes
 from mats.domain.near_duplicates import MOST_KEPT, Wording, limit_near_duplicates
-from mats.domain.profile import Enrichment, Profile
+from mats.domain.profile import Enrichment, Profile, SourceText
 from tests.builders import a_profile
 
 DESCRIPTION = "Gives money back to the card it came from, within the hour, in every currency that banks know."
@@ -108,6 +109,50 @@ def test_a_chain_of_copies_connects_no_two_different_texts():
     ends = limit_near_duplicates([chain[0], chain[-1]], unrated=50)
     assert ends.near == {}
     assert {"0", "11"} <= set(kept(chain[0], chain[-1], *chain[1:-1]))
+
+
+REQUEST = "give a customer the money back for a duplicate charge on the card"
+
+
+def test_echoes_of_a_request_share_places_however_they_are_padded():
+    flood = [profile(n, f"{REQUEST} {' '.join(f'pad{n}x{m}' for m in range(40))}") for n in range(20)]
+    honest = profile(90, "Refunds a card payment.")
+    profiles = [*flood, honest]
+    echoes = find_echoes(REQUEST, profiles)
+    assert echoes == list(range(20))
+    assert limit_near_duplicates(profiles, unrated=50).near == {}
+    assert list(limit_near_duplicates(profiles, unrated=50, echoes=echoes).kept) == [0, 1, 2, 20]
+
+
+def test_trust_and_age_decide_between_echoes():
+    flood = [profile(n, f"{REQUEST} pad{n} fill{n} more{n} stuff{n}" + f" word{n}" * 9) for n in range(20)]
+    trusted = profile(90, REQUEST, trust=80)
+    older = profile(91, f"{REQUEST} {OTHERS[0]}", since=f"{YESTERDAY}T23:59:59")
+    kept = limit_near_duplicates([*flood, trusted, older], unrated=50, echoes=range(22)).kept
+    assert {20, 21} <= set(kept)
+    assert len(kept) == MOST_KEPT
+
+
+def test_the_original_of_copies_that_repeat_a_request_stays():
+    copies = [profile(n, REQUEST, since=f"{TODAY}T00:00:02") for n in range(20)]
+    profiles = [*copies, profile(90, REQUEST, since=f"{TODAY}T00:00:01")]
+    assert 20 in limit_near_duplicates(profiles, unrated=50, echoes=range(21)).kept
+
+
+def test_a_short_request_or_a_part_of_a_long_one_has_no_echo():
+    assert find_echoes("refund a payment", [profile(0, "refund a payment")]) == []
+    assert find_echoes(REQUEST, [profile(0, "Give the customer money.")]) == []
+
+
+@pytest.mark.parametrize("field", ["name", "tags", "examples", "parameters"])
+def test_a_request_is_found_in_any_field(field: str):
+    made = {
+        "name": profile(0, "").model_copy(update={"name": REQUEST}),
+        "tags": profile(0, "").model_copy(update={"enrichment": Enrichment(keywords=(REQUEST,))}),
+        "examples": profile(0, "").model_copy(update={"enrichment": Enrichment(positive_examples=(REQUEST,))}),
+        "parameters": profile(0, "").model_copy(update={"source": SourceText(parameter_text=REQUEST)}),
+    }
+    assert find_echoes(REQUEST, [made[field]]) == [0]
 
 
 def test_both_sides_know_each_other_whether_kept_or_left_out():

@@ -7,10 +7,10 @@ from mats.domain.fence import is_hidden, size
 from mats.domain.prompt_fields import field_text, truncate
 
 
-@given(st.text(alphabet=st.characters() | st.sampled_from("<>&|¦│｜\n")))
+@given(st.text(alphabet=st.characters() | st.sampled_from("<>＜﹥&|¦│｜║⎢\n")))
 def test_a_field_has_no_brackets_bars_or_line_breaks(text):
     field = field_text(text)
-    assert not set(field) & set("<>&|¦│｜")
+    assert not set(field) & set("<>＜﹥&|¦│｜║⎢")
     assert len(field.splitlines()) <= 1
     assert not any(map(is_hidden, field))
     assert field_text(field) == field

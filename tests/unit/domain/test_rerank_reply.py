@@ -15,6 +15,10 @@ SCORES = [90, 5, 0, 100, 42]
 REPLY = json.dumps({"t": "tool", "s": SCORES})
 
 
+def is_no_ranking(scores):
+    return sorted(scores) != list(range(1, len(scores) + 1))
+
+
 def holds(found, count):
     assert len(found.scores) <= count
     assert all(0.0 <= score <= 1.0 for score in found.scores)
@@ -42,7 +46,7 @@ def test_any_json_gives_scores_for_a_prefix_or_none(value, count, ended_early):
         holds(parse_reply(reply, count, ended_early=ended_early), count)
 
 
-@given(st.lists(st.integers(-500, 500), min_size=1, max_size=25))
+@given(st.lists(st.integers(-500, 500), min_size=1, max_size=25).filter(is_no_ranking))
 def test_a_whole_reply_gives_every_score_clipped_to_its_range(scores):
     found = parse_reply(json.dumps({"t": "agent", "s": scores}), len(scores))
     assert found.scores == tuple(min(100, max(0, score)) / 100 for score in scores)
@@ -136,6 +140,13 @@ def test_a_list_of_another_length_is_void(count):
     assert "5 scores" in found.void
 
 
+@pytest.mark.parametrize("ranks", [[1, 2, 3, 4, 5], [5, 3, 1, 2, 4], list(range(15, 0, -1))])
+def test_a_ranking_is_no_list_of_scores(ranks):
+    assert parse_reply(json.dumps({"s": ranks}), len(ranks)).void
+    assert parse_reply(json.dumps({"s": {str(n): rank for n, rank in enumerate(ranks, 1)}}), len(ranks)).void
+    assert parse_reply(json.dumps({"s": [0, *ranks]}), len(ranks) + 1).scores
+
+
 def test_a_short_list_is_a_prefix_after_the_token_limit():
     found = parse_reply(REPLY, 6, ended_early=True)
     assert (len(found.scores), found.cut_off) == (5, True)
@@ -191,7 +202,9 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-@given(st.lists(st.integers(-20, 120), min_size=1, max_size=25), st.randoms(use_true_random=False))
+@given(
+    st.lists(st.integers(-20, 120), min_size=1, max_size=25).filter(is_no_ranking), st.randoms(use_true_random=False)
+)
 def test_every_form_in_any_order_has_the_scores_of_the_canonical_one(form, scores, random):
     order = random.sample(range(len(scores)), len(scores))
     found = parse_reply(json.dumps(FORMS[form](scores, order)), len(scores))

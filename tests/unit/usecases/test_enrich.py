@@ -194,10 +194,31 @@ def test_another_text_or_a_removal_begins_anew(world: World):
     assert since(world, other, "2026-01-03T00:00:00+00:00") == "2026-01-03T00:00:00+00:00"
 
 
+JUNK = "Keeps lists of rivers, lakes and hills that people have walked along in the past."
+
+
+def test_an_old_registration_turned_into_another_a_few_words_at_a_time_begins_anew(world: World):
+    words, wanted = JUNK.split(), LONG.description.split()
+    since(world, LONG.model_copy(update={"description": JUNK}), "2026-01-01T00:00:00+00:00")
+    for step in range(1, len(wanted) + 1):
+        text = " ".join([*wanted[:step], *words[step:]])
+        last = since(world, LONG.model_copy(update={"description": text}), f"2026-01-02T00:00:{step:02}+00:00")
+    assert last > "2026-01-02"
+
+
+@pytest.mark.parametrize("kept", ["examples", "description"])
+def test_an_old_registration_keeps_its_age_by_no_part_of_its_text_alone(world: World, kept: str):
+    padding = tuple(f"water{number} hill{number} lake{number}" for number in range(40))
+    first = LONG.model_copy(update={"description": JUNK, "examples": padding})
+    since(world, first, "2026-01-01T00:00:00+00:00")
+    changed = {"description": LONG.description} if kept == "examples" else {"examples": (LONG.description,)}
+    assert since(world, first.model_copy(update=changed), "2026-01-02T00:00:00+00:00") > "2026-01-02"
+
+
 def test_a_profile_of_an_earlier_release_stays_the_oldest_and_is_not_written_for_it(world: World):
     since(world, LONG, "2026-01-01T00:00:00+00:00")
     kept = world.profiles.kept[PAY.id]
-    early = kept.profile.model_copy(update={"first_registered": ""})
+    early = kept.profile.model_copy(update={"first_registered": "", "first_text": ""})
     assert early.content_fingerprint() == kept.profile.content
     world.profiles.kept[PAY.id] = replace(kept, profile=early)
     assert world.deliver(PAY.id) == {PAY.id: Outcome.UNCHANGED}

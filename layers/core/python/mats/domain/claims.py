@@ -13,9 +13,9 @@ from mats.domain.text import split_identifier
 _GENERIC = frozenset(
     skeleton(word)
     for word in (
-        "ab ag api apis as bv co com company corp corporation dev gmbh group holding holdings hq inc incorporated int "
-        "international io kg limited llc llp ltd mcp net nv official org oy platform plc pte pty sa sas server servers "
-        "spa srl support team the verified www"
+        "ab ag api apis as bv by co com company corp corporation dev from gmbh group holding holdings hq http https "
+        "inc incorporated int international io kg limited llc llp ltd mcp net nv official org oy platform plc pte pty "
+        "sa sas server servers spa srl support team the verified www"
     ).split()
 )
 """Legal forms, ends of host names, and what else makes no other provider of a name."""
@@ -28,9 +28,17 @@ _CACHED = 4_096
 @lru_cache(maxsize=_CACHED)
 def provider_key(name: str) -> str:
     """What is equal for names that people take for one provider: `Stripe`, `STRIPE, Inc.`, `stripe.com`, `Ѕtripe™`."""
-    plain = "".join(" " if unicodedata.category(c).startswith("S") else c for c in name)
+    plain = "".join(" " if _is_sign(c) else c for c in name)
     words = _WORD.findall(skeleton(split_identifier(_INITIAL.sub(r"\1", plain))))
     return "".join([word for word in words if word not in _GENERIC] or words)
+
+
+def _is_sign(character: str) -> bool:
+    """Whether a character is a symbol such as `™` or `+`, and no letter in a circle or box, such as `Ⓢ`."""
+    if not unicodedata.category(character).startswith("S"):
+        return False
+    seen = skeleton(character)
+    return character.isascii() or len(seen) != 1 or not seen.isalpha()
 
 
 def claims(profiles: Iterable[Profile]) -> Mapping[Id, tuple[Profile, ...]]:

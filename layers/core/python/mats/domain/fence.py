@@ -12,10 +12,13 @@ from typing import Any
 _ESCAPES = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\x85\u2028\u2029"})
 _HIDDEN = (
     "\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
-    "\u202a-\u202e\u2060-\u206f\u3164\ud800-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd"
-    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\U000f0000-\U0010ffff"
+    "\u202a-\u202e\u2060-\u206f\u2800\u3164\ud800-\uf8ff\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U00016fe4\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a"
+    "\U0001fffe\U0001ffff\U0002fffe\U0002ffff\U0003fffe-\U0010ffff"
 )
-"""Formatting, tags, surrogates, private use, fillers, variation selectors: independent of Python's Unicode version."""
+"""Formatting, tags, surrogates, private use, fillers, blanks, variation selectors, noncharacters, and the planes 4 to
+16, where no character is visible: independent of Python's Unicode version.
+"""
 _CONTROL = "\x00-\x1f\x7f-\x9f\u2028\u2029"
 _IS_HIDDEN = re.compile(f"[{_HIDDEN}]")
 _NOT_PLAIN = re.compile(f"[{_HIDDEN}\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]")

@@ -4,7 +4,7 @@ Only owners' text counts: a writer describes two copies in different words.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -90,18 +90,21 @@ class NearDuplicates:
     near: Mapping[Id, frozenset[Id]]
 
 
-def limit_near_duplicates(profiles: Sequence[Profile], *, unrated: int, most: int = MOST_KEPT) -> NearDuplicates:
-    """Leave out every profile that has `most` near-duplicates of higher priority.
+def limit_near_duplicates(
+    profiles: Sequence[Profile], *, unrated: int, most: int = MOST_KEPT, echoes: Collection[int] = ()
+) -> NearDuplicates:
+    """Leave out every profile that has `most` near-duplicates of higher priority, and all but `most` echoes.
 
     Priority: more trust, then active before deprecated, then an earlier day of registration, then the given order, most
     relevant first. Each is compared with those that stay only, so that two different texts are not related by a chain
     of copies between them. Of near-duplicates with equal trust and lifecycle, the first registered always stays: later
-    copies cannot displace it.
+    copies cannot displace it. Echoes stay by trust, lifecycle and time of registration.
 
     Args:
         profiles: The candidates in the order of fusion, each id once.
         unrated: The trust of an unrated profile, 0 to 100.
-        most: Near-duplicates of each other that may stay.
+        most: Near-duplicates of each other that may stay, and echoes.
+        echoes: The positions of profiles that repeat the request (`mats.domain.echoes`), whatever else they say.
     """
     wordings = [Wording.of(profile) for profile in profiles]
     near: dict[int, set[int]] = {}
@@ -110,14 +113,16 @@ def limit_near_duplicates(profiles: Sequence[Profile], *, unrated: int, most: in
             if wording.is_near(wordings[earlier]):
                 near.setdefault(earlier, set()).add(later)
                 near.setdefault(later, set()).add(earlier)
-    if not near:
+    if not near and len(echoes) <= most:
         return NearDuplicates(range(len(profiles)), {})
-    kept = _choose(profiles, near, unrated, most)
+    kept = _choose(profiles, near, frozenset(echoes), unrated, most)
     ids = [profile.id for profile in profiles]
     return NearDuplicates(kept, {ids[one]: frozenset(ids[other] for other in others) for one, others in near.items()})
 
 
-def _choose(profiles: Sequence[Profile], near: Mapping[int, set[int]], unrated: int, most: int) -> list[int]:
+def _choose(
+    profiles: Sequence[Profile], near: Mapping[int, set[int]], echoes: frozenset[int], unrated: int, most: int
+) -> list[int]:
     rank = [(-trust_of(each, unrated), each.lifecycle is Lifecycle.DEPRECATED) for each in profiles]
 
     def by_day(position: int) -> tuple[tuple[int, bool], str, int]:
@@ -126,9 +131,11 @@ def _choose(profiles: Sequence[Profile], near: Mapping[int, set[int]], unrated: 
     def by_age(position: int) -> tuple[str, int]:
         return profiles[position].first_registered, position
 
+    first_echoes = sorted(echoes, key=lambda position: (rank[position], *by_age(position)))[:most]
+    admitted = set(range(len(profiles))) - (echoes - set(first_echoes))
     kept: set[int] = set()
     left_out: list[int] = []
-    for position in sorted(range(len(profiles)), key=by_day):
+    for position in sorted(admitted, key=by_day):
         if len(near.get(position, set()) & kept) < most:
             kept.add(position)
         else:

@@ -100,7 +100,7 @@ class Refusal(_Frozen):
     cause: str
 
 
-_UNVERSIONED = {"content", "rev", "indexed_rev", "cause", "first_registered", "owner_examples"}
+_UNVERSIONED = {"content", "rev", "indexed_rev", "cause", "first_registered", "first_text", "owner_examples"}
 """Entries of a profile that do not belong to its content."""
 
 
@@ -114,6 +114,7 @@ class Profile(_Frozen):
     `provider` is the verified one, or what the owner wrote: `provider_verified` tells which.
     `first_registered` is when this text, or one nearly the same, was first registered (ISO 8601, UTC); empty for a
     profile of a release that did not record it, which counts as older than any other.
+    `first_text` is a sample of that text (`mats.domain.seniority`).
     `owner_examples` is the number of `positive_examples` that the owner wrote; they come first.
     `input_schema` is the schema of the capability's input as JSON text; empty if there is none or it is too large.
     `invocation` is how it is called, as JSON text; empty if its owner gave no way. `instructions` are those of a skill.
@@ -149,6 +150,7 @@ class Profile(_Frozen):
     indexed_rev: int = 0
     cause: Cause | None = None
     first_registered: str = ""
+    first_text: str = ""
     owner_examples: int = 0
 
     @property

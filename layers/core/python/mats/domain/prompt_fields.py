@@ -8,7 +8,10 @@ from mats.domain.fence import size, visible
 
 SEPARATOR = " | "
 """Stands between the fields of a line."""
-_IN_FIELDS = str.maketrans({"<": "‹", ">": "›", "&": "+"} | dict.fromkeys("|¦ǀ׀।∣│┃❘❙❚⎪⏐｜￨︱︳丨〡ㅣᅵ", "/"))
+_BARS = "|¦ǀ׀।∣│┃❘❙❚⎪⏐｜￨︱︳丨〡ㅣᅵ‖∥║⏽⎜⎟⎢⎥⎮⎸⎹┆┇┊┋╎╏▏▕⸾⼁𝄀"
+_IN_FIELDS = str.maketrans(
+    {"<": "‹", "＜": "‹", "﹤": "‹", ">": "›", "＞": "›", "﹥": "›", "&": "+"} | dict.fromkeys(_BARS, "/")
+)
 """Replacements in fields: bars of all scripts, because a model may take any of them for the separator."""
 
 

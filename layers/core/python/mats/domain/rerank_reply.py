@@ -29,6 +29,8 @@ class RerankReply:
 _SCORES = re.compile(r'"(?:s|scores)"\s*:\s*\[')
 _TYPE = re.compile(r'"t"\s*:\s*"([^"\\]*)"')
 _NUMBER = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,18})?)\s*(?:,|(?=\]))")
+_FEWEST_RANKED = 5
+"""Fewer scores may be 1, 2, … by chance."""
 _CLOSED = re.compile(r"\s*\]")
 
 
@@ -48,6 +50,8 @@ def parse_reply(reply: str, count: int, *, ended_early: bool = False) -> RerankR
     cut_off = ended_early and len(found.numbers) < count
     if len(found.numbers) != count and not cut_off:
         return RerankReply(void=f"{len(found.numbers)} scores for {count} candidates")
+    if _is_ranking(found.numbers):
+        return RerankReply(void="the scores are the numbers from 1 on, which may be a ranking")
     return _to_unit_scores(found.numbers, found.type, cut_off=cut_off)
 
 
@@ -84,6 +88,11 @@ def _to_unit_scores(numbers: Sequence[float], type_: str, *, cut_off: bool) -> R
     inside = [min(top, max(0, number)) for number in numbers]
     clipped = sum(kept != number for kept, number in zip(inside, numbers, strict=True))
     return RerankReply(scores=tuple(n / top for n in inside), type=type_, clipped=clipped, cut_off=cut_off)
+
+
+def _is_ranking(numbers: Sequence[float]) -> bool:
+    """Whether the numbers are 1, 2, … in some order: ranks of candidates, or candidates by rank, but no scores."""
+    return len(numbers) >= _FEWEST_RANKED and sorted(numbers) == list(range(1, len(numbers) + 1))
 
 
 def _is_unit_scale(numbers: Sequence[float]) -> bool:

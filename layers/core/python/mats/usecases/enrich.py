@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
-from mats.domain.near_duplicates import Wording
 from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause, Profile, Refusal, Status
+from mats.domain.seniority import is_same_work, sample_text
 from mats.ports import Change, ProfileStore, Registry, SearchIndex, Stored, TrustBook
 from mats.usecases.deadline import NO_DEADLINE, READ_S, SAVE_S, Deadline
 from mats.usecases.drafts import OnWait, ProfileDraft, describe, encode, make_draft
@@ -179,20 +179,19 @@ def _next_revision(target: Stored, kept: Stored | None, cause: Cause) -> Stored:
             "rev": before.rev + 1 if before else 1,
             "indexed_rev": before.indexed_rev if before else 0,
             "cause": cause,
-            "first_registered": _first_registered(target.profile, before, cause),
+            **_seniority(target.profile, before, cause),
         }
     )
     return replace(target, profile=numbered)
 
 
-def _first_registered(after: Profile, before: Profile | None, cause: Cause) -> str:
-    """The time of the earlier revision while the text stays nearly the same.
-
-    A rewritten one starts anew: otherwise an owner could take the place of others with an old, empty registration.
-    """
-    if before and before.findable and Wording.of(before).is_near(Wording.of(after)):
-        return before.first_registered
-    return cause.time
+def _seniority(after: Profile, before: Profile | None, cause: Cause) -> dict[str, str]:
+    """The time and the sample of the first text, while the text is nearly the same; a rewritten one starts anew."""
+    if before and before.findable:
+        first = before.first_text or sample_text(before)
+        if is_same_work(first, after):
+            return {"first_registered": before.first_registered, "first_text": first}
+    return {"first_registered": cause.time, "first_text": sample_text(after)}
 
 
 def _with_outcome(draft: ProfileDraft, current: Stored | None, *, written: bool) -> ProfileDraft:

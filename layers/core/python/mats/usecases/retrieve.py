@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from mats.domain.capability import Id
+from mats.domain.echoes import find_echoes
 from mats.domain.errors import DependencyFailed
 from mats.domain.explain import pairs_found
-from mats.domain.near_duplicates import limit_near_duplicates
+from mats.domain.near_duplicates import NearDuplicates, limit_near_duplicates
 from mats.domain.profile import Profile
 from mats.domain.query import Filter
 from mats.domain.ranking import Fusion, Scores, best_first, fuse
@@ -53,8 +54,8 @@ class Retrieved:
 class Retrieve:
     """Find the best `k` profiles by fusion of `depth` hits of each side.
 
-    Of near-duplicates only some are kept; the next best of the first `window` hits replace the others. `unrated` is the
-    trust of an unrated profile beside its near-duplicates, 0 to 100.
+    Of near-duplicates and of echoes of the request only some are kept; the next best of the first `window` hits replace
+    the others. `unrated` is the trust of an unrated profile beside these, 0 to 100.
     """
 
     index: SearchIndex
@@ -87,25 +88,30 @@ class Retrieve:
         bm25, cosine = _scores(lexical), _scores(neural)
         ids = best_first(self.fusion(bm25, cosine))
         left_ms = deadline_ms - stages.clock.elapsed_ms()  # one budget for all of retrieval after encoding
-        fetching = stages.start("fetch", lambda: self._fetch(ids, admitted), budget_ms=left_ms)
+        fetching = stages.start("fetch", lambda: self._fetch(text, ids, admitted), budget_ms=left_ms)
         (profiles, near), trace.took_ms["fetch"] = fetching.result()
         return Retrieved(profiles, near, terms if lexical is not None else None, vector, bm25, cosine)
 
-    def _fetch(self, ids: Sequence[Id], admitted: Filter) -> tuple[Sequence[Profile], Mapping[Id, frozenset[Id]]]:
+    def _fetch(
+        self, text: str, ids: Sequence[Id], admitted: Filter
+    ) -> tuple[Sequence[Profile], Mapping[Id, frozenset[Id]]]:
         """The first `k` visible profiles that are kept, in order, and the near-duplicates of each.
 
-        Without near-duplicates one read is enough. A second one replaces those that were left out; if that leaves out
-        more, a third one reads the rest of the window.
+        If all are kept, one read is enough. A second one replaces those that were left out; if that leaves out more, a
+        third one reads the rest of the window.
         """
         profiles = self._load(ids[: self.k], admitted)
-        shared = limit_near_duplicates(profiles, unrated=self.unrated)
+        shared = self._limit(text, profiles)
         end, free = self.k, len(profiles) - len(shared.kept)
         for further in (self.k + free, max(self.k, self.window)):
             if free > 0:
                 profiles += self._load(ids[end:further], admitted)
-                shared = limit_near_duplicates(profiles, unrated=self.unrated)
+                shared = self._limit(text, profiles)
                 end, free = further, self.k - len(shared.kept)
         return [profiles[position] for position in shared.kept[: self.k]], shared.near
+
+    def _limit(self, text: str, profiles: Sequence[Profile]) -> NearDuplicates:
+        return limit_near_duplicates(profiles, unrated=self.unrated, echoes=find_echoes(text, profiles))
 
     def _load(self, ids: Sequence[Id], admitted: Filter) -> list[Profile]:
         fetched = self.index.fetch(ids)

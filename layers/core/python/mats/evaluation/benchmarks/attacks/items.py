@@ -25,6 +25,8 @@ VERBS = ("get it", "create it", "list them all", "update it", "delete it", "sear
 _HOMOGLYPHS = str.maketrans("aceopxyi", "асеорхуі")
 _LONGEST_WORD, _LONGEST_SENTENCE, _VOCABULARY = 200, 2_000, 2_000
 """Characters of a tag or a name, and of an example; words of the registry that one description repeats."""
+_PADDING = 60
+"""Parameters that make near-duplicates look different."""
 
 Fields: TypeAlias = Mapping[str, Any]
 Pasted: TypeAlias = Callable[[Sequence[str]], Fields]
@@ -196,6 +198,14 @@ def flood(make: Callable[[AttackTarget, int], Registration]) -> Waves:
 
 def near_query(target: AttackTarget, number: int) -> Registration:
     return assistant({"description": f"{target.query.text} {SUFFIXES[number]}."}, number=number)
+
+
+def padded_query(target: AttackTarget, number: int) -> Registration:
+    """The query as tag and example, beside parameters that no other item of the flood has."""
+    properties = {f"part{number}x{place}": {"type": "string"} for place in range(_PADDING)}
+    pasted = {**as_tags([target.query.text]), **as_examples([target.query.text])}
+    schema = {"type": "object", "properties": properties}
+    return assistant({**pasted, "input_schema": schema}, number=number, namespace=_namespace(number, FLOOD))
 
 
 def near_copies(*, namespaces: int) -> Callable[[AttackTarget, int], Registration]:

@@ -100,6 +100,7 @@ ATTACKS = (
     Attack("20 near-duplicates, 50 queries as examples", _QUERIES, items.permute(items.as_examples, namespaces=1)),
     Attack("the same in 20 namespaces", _QUERIES, items.permute(items.as_examples, namespaces=items.FLOOD)),
     Attack("flood: 20 near-duplicates of one query", _QUERIES, items.flood(items.near_query)),
+    Attack("flood: 20 differently padded items of one query", _QUERIES, items.flood(items.padded_query)),
     Attack("flood: 20 copies of one target, 1 namespace", _REGISTRATION, items.flood(items.near_copies(namespaces=1))),
     Attack(
         "flood: 20 copies of one target, 20 namespaces",
