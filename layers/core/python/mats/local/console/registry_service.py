@@ -183,7 +183,7 @@ def versions_json(profiles: list[Profile]) -> list[dict[str, Any]]:
     return versions[::-1]
 
 
-_BOOKKEEPING = {"content", "rev", "indexed_rev", "cause", "first_registered", "owner_examples"}
+_BOOKKEEPING = {"content", "rev", "indexed_rev", "cause", "first_registered", "first_text", "owner_examples"}
 """Fields that differ between revisions without a change of the capability."""
 
 
