@@ -10,7 +10,7 @@ from mats.domain.index_fields import lexical_fields
 from mats.domain.profile import Profile
 from mats.domain.text import content_words, stem, words
 
-SHARE = 0.7
+SHARE = 0.8
 """Share of a request's content words from which on a profile repeats it."""
 FEWEST = 4
 """Content words; a shorter request may be a capability's own name."""
