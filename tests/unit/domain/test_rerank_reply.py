@@ -97,7 +97,7 @@ def test_a_short_list_that_was_closed_is_no_cut_off_reply(reply):
     [
         ('{"t": "tool", "s": [1, 2], "s": [90, 5]}', (0.9, 0.05)),  # as JSON has it: the last one counts
         ('{"t": "tool", "s": [90.0, 5e0]}', (0.9, 0.05)),
-        ('{"t": "tool", "s": [0.5, 55.5]}', (0.005, 0.555)),
+        ('{"t": "tool", "s": [5.5, 55.5]}', (0.055, 0.555)),
         ('[{"t": "tool", "s": [90, 5]}]', (0.9, 0.05)),
         ('Let me {see}: {"t": "tool", "s": [90, 5]}', (0.9, 0.05)),
         ('\ufeff  {"s":[90,5]} {"s":[1,1]}', (0.9, 0.05)),
@@ -120,6 +120,12 @@ def test_a_short_list_that_was_closed_is_no_cut_off_reply(reply):
 )
 def test_odd_replies_are_parsed_as_far_as_they_are_unambiguous(reply, scores):
     assert parse_reply(reply, 2).scores == scores
+
+
+@pytest.mark.parametrize("scores", ["[0.95, 40]", "[40, 0.5]", '["0.95", "40"]'])
+def test_a_fraction_beside_a_score_above_one_is_void(scores):
+    """It may be 0.95 of 1 or of 100: reading it as the latter would rank the best candidate last."""
+    assert parse_reply(f'{{"t": "tool", "s": {scores}}}', 2).void
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,8 @@ def _beginning(reply: str, count: int) -> RerankReply:
 def _to_unit_scores(numbers: Sequence[float], type_: str, *, cut_off: bool) -> RerankReply:
     if not numbers:
         return RerankReply(void="the reply ended before the first score", cut_off=cut_off)
+    if _mixes_scales(numbers):
+        return RerankReply(void="some scores are fractions and others are above 1", cut_off=cut_off)
     top = 1 if _is_unit_scale(numbers) else 100
     inside = [min(top, max(0, number)) for number in numbers]
     clipped = sum(kept != number for kept, number in zip(inside, numbers, strict=True))
@@ -93,6 +95,11 @@ def _to_unit_scores(numbers: Sequence[float], type_: str, *, cut_off: bool) -> R
 def _is_ranking(numbers: Sequence[float]) -> bool:
     """Whether the numbers are 1, 2, … in some order: ranks of candidates, or candidates by rank, but no scores."""
     return len(numbers) >= _FEWEST_RANKED and sorted(numbers) == list(range(1, len(numbers) + 1))
+
+
+def _mixes_scales(numbers: Sequence[float]) -> bool:
+    """Whether one score may be 0.95 of 1 and another 40 of 100: then no scale is certain."""
+    return max(numbers) > 1 and any(0 < number < 1 for number in numbers)
 
 
 def _is_unit_scale(numbers: Sequence[float]) -> bool:

@@ -95,7 +95,8 @@ class AttackedRegistry:
 
     def scoring_by(self, rule: TrustRule) -> AbstractContextManager[None]:
         """Another rule for trust, for the length of a `with` block."""
-        return self._answering(replace(self.pipeline, scoring=replace(self.pipeline.scoring, trust=rule)))
+        retrieve = replace(self.pipeline.retrieve, unrated=rule.unrated_trust)
+        return self._answering(replace(self.pipeline.with_scoring(trust=rule), retrieve=retrieve))
 
     def reranking_by(self, reranker: Reranker) -> AbstractContextManager[None]:
         """A reranker, for the length of a `with` block."""
