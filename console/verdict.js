@@ -23,6 +23,7 @@ export function summary(answer) {
     { class: "summary-box" },
     h("p", { class: `verdict ${answer.verdict}` }, h("strong", {}, name), " ", sentence, answer.intent && [" It looks for: ", h("code", {}, answer.intent), "."]),
     answer.degraded.map((stage) => h("p", { class: "notice" }, h("strong", {}, `Degraded: ${stage}. `), WITHOUT[stage] ?? "This part was not available.")),
+    (answer.notes ?? []).map((note) => h("p", { class: "notice" }, h("strong", {}, "Note: "), note)),
     (answer.without ?? []).map((stage) => h("p", { class: "notice" }, h("strong", {}, `Not configured: ${stage}. `), WITHOUT[stage] ?? "")),
     timing(answer),
   );

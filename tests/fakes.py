@@ -374,6 +374,10 @@ class MemoryIndex:
         admitted = self._visible_to(None)
         return {id: admitted[id].profile for id in ids if id in admitted}
 
+    def namespaces(self, words: Collection[str], admitted: Filter) -> Collection[str]:
+        spaces = {entry.profile.namespace for entry in self._visible_to(admitted).values()}
+        return {space for space in spaces if all(word in space for word in words)}
+
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
         return [id for id in sorted(self._visible_to(admitted)) if after is None or id > after][:limit]
 

@@ -3,5 +3,6 @@
 from mats.evaluation.benchmarks.__main__ import BENCHMARKS, main
 from tests.benchmarks.console import console
 from tests.benchmarks.load import load
+from tests.benchmarks.openapi import openapi
 
-main({**BENCHMARKS, "load": load, "console": console})
+main({**BENCHMARKS, "load": load, "console": console, "openapi": openapi})

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from mats.domain.capability import Kind
 from mats.domain.profile import Status
 from mats.domain.query import Filter, Scope
+from mats.domain.text import query_terms
 from mats.ports import SearchIndex, Stored
 from tests.builders import a_profile
 from tests.failures import Failures
@@ -50,6 +51,52 @@ def test_words_are_found_by_their_stem_and_in_split_names(index: SearchIndex):
     index.put([entry("createRefund_v2", "x"), entry("other", "y")])
     assert lexical(index, "refunds") == ["createRefund_v2"]
     assert lexical(index, "created") == ["createRefund_v2"]
+
+
+def test_a_title_is_searched(index: SearchIndex):
+    index.put([entry("op-1", "x", descriptor={"summary": "File a claim"}), entry("op-2", "y")])
+    assert lexical(index, "claims") == ["op-1"]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("天气", ["weather"]),
+        ("明天的天气怎么样", ["weather"]),
+        ("天気を教えて", ["tenki"]),
+        ("날씨", ["nalssi"]),
+        ("地图", []),
+    ],
+)
+def test_words_are_found_within_text_without_spaces(index: SearchIndex, query: str, found: list[str]):
+    index.put(
+        [
+            entry("weather", "查询天气预报"),
+            entry("tenki", "東京の天気を教えて"),
+            entry("nalssi", "날씨를 알려줘"),
+            entry("mail", "发送电子邮件"),
+        ]
+    )
+    assert lexical(index, *query_terms(query)) == found
+
+
+def test_namespaces_are_found_by_words_within_what_the_caller_sees(index: SearchIndex):
+    index.put(
+        [
+            entry("a", namespace="com.stripe.mcp"),
+            entry("b", namespace="com.stripe.mcp"),
+            entry("c", namespace="com.acme.google-maps"),
+            entry("d", namespace="com.stripe.secret", visible_to=("ops",)),
+            tombstone("gone", rev=1),
+        ]
+    )
+    assert set(index.namespaces(["stripe"], EVERYTHING)) == {"com.stripe.mcp"}
+    assert set(index.namespaces(["stripe"], Filter(audiences=frozenset({"ops"})))) == {
+        "com.stripe.mcp",
+        "com.stripe.secret",
+    }
+    assert set(index.namespaces(["maps", "google"], EVERYTHING)) == {"com.acme.google-maps"}
+    assert set(index.namespaces(["maps", "stripe"], EVERYTHING)) == set()
 
 
 def test_negative_examples_are_no_evidence(index: SearchIndex):

@@ -37,3 +37,12 @@ def test_vectors_of_another_encoder_are_left_out_and_their_words_are_not(databas
     assert neural(index, "red words") == ["a"]
     assert lexical(index, "red") == ["a", "b"]
     assert index.neural(ENCODER.encode_query("red"), Filter(), depth=5)[0].score > 0
+
+
+def test_fields_that_an_older_release_wrote_are_written_again(database: Database):
+    SqliteIndex(database).put([entry("a", "查询天气"), tombstone("gone", rev=1)])
+    with database.writing() as connection:
+        connection.execute("DELETE FROM lexical")
+        connection.execute("UPDATE counter SET texts = 1")
+    assert lexical(SqliteIndex(database), "天气") == ["a"]
+    assert database.rows("SELECT count(*) FROM lexical") == [(1,)]

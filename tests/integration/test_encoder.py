@@ -65,6 +65,22 @@ def test_a_text_has_the_same_vector_whatever_stands_beside_it(exact: LocalEncode
     assert cosine(alone, among) == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("text", "readable"),
+    [
+        ("refund a customer's card payment", True),
+        ("jira ticket", True),
+        ("Lichter im Wohnzimmer einschalten", False),
+        ("devolver el dinero de un pago con tarjeta", False),
+        ("查询天气预报", False),
+        ("вернуть деньги за платеж картой", False),
+        ("", True),
+    ],
+)
+def test_the_default_encoder_reads_english(exact: LocalEncoder, text: str, readable: bool):
+    assert exact.reads(text) is readable
+
+
 def test_no_texts_have_no_vectors(encoder):
     assert encoder.encode_documents([]) == []
 

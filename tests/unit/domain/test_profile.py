@@ -12,7 +12,7 @@ from mats.domain.explain import MatchedWords, explain, pairs_found
 from mats.domain.fence import find_hidden
 from mats.domain.index_fields import FIELD_WEIGHTS, embedded_text, lexical_fields
 from mats.domain.input_schema import MAX_SCHEMA_BYTES
-from mats.domain.origin import Recipe
+from mats.domain.origin import Recipe, fingerprint
 from mats.domain.profile import Cause, Enrichment, Profile, SourceText, Status, profile_of
 from mats.domain.query import Filter
 from mats.domain.registration import Registration
@@ -72,7 +72,7 @@ def test_a_raw_profile_has_the_owners_text_and_is_not_enriched():
     )
     assert not profile.enriched
     assert profile.enrichment == Enrichment(
-        summary="Moves files.",
+        summary="Moves files. Keeps a copy.",
         keywords=("files",),
         positive_examples=("move it",),
         negative_examples=("delete it",),
@@ -83,6 +83,36 @@ def test_a_profile_with_an_empty_enrichment_is_enriched():
     assert a_profile(enrichment=WRITTEN).enriched
     assert a_profile(enrichment=Enrichment()).enriched
     assert a_profile(enrichment=Enrichment()).enrichment == Enrichment()
+
+
+def test_a_title_is_a_short_text_of_the_descriptor_and_is_embedded_without_the_provider():
+    def title(descriptor):
+        return lexical_fields(a_profile(descriptor=descriptor))["title"]
+
+    assert title({"title": "Claims", "summary": "File a [claim](https://example.com)"}) == "File a claim"
+    assert title({"title": "Claims", "summary": ["no", "text"]}) == "Claims"
+    assert title({"title": "x" * 201}) == title(None) == ""
+    untitled, titled = (a_profile(provider="Acme Bank", descriptor=d) for d in (None, {"title": "Refunds"}))
+    assert "Acme Bank" in embedded_text(untitled)
+    assert "Acme Bank" not in embedded_text(titled)
+
+
+def test_link_targets_and_referrals_are_not_searched():
+    profile = a_profile(description="Returns a [claim](https://docs.example.com/claims). For more information, see x.")
+    assert lexical_fields(profile)["description"] == "Returns a claim."
+
+
+def test_an_empty_title_leaves_the_content_as_in_earlier_releases():
+    without, beside = a_profile(), a_profile(descriptor={"title": "Refunds"})
+    dumped = without.model_dump(mode="json", exclude={"content", "rev", "indexed_rev", "cause", "first_registered"})
+    del dumped["source"]["title"], dumped["refused"], dumped["provider_verified"]
+    assert without.content == fingerprint(dumped)
+    assert without.content != beside.content
+
+
+def test_chinese_text_is_indexed_by_pairs_of_letters():
+    fields = lexical_fields(a_profile(name="weather", description="查询天气预报 by city"))
+    assert fields["description"].split() == ["查询", "询天", "天气", "气预", "预报", "by", "city"]
 
 
 def test_a_raw_summary_is_not_indexed_beside_its_description():
@@ -332,13 +362,14 @@ def test_each_lexical_field_has_the_text_of_its_name():
     )
     assert lexical_fields(profile) == {
         "name": "refund_payment refund payment refund payment",
+        "title": "Refunds",
         "summary": "Returns money to a payer.",
         "action": "Reverse a captured charge.",
         "keywords": "chargeback",
         "description": "Gives money back to the card it came from.",
         "examples": "undo the double booking of order 7",
         "parameters": "amount Cents partial refund How much to give back Some of it",
-        "other": "Acme Bank payment Refunds",
+        "other": "Acme Bank payment",
     }
 
 

@@ -310,6 +310,7 @@ def test_verdict_none_has_no_tools_whatever_relevance_is_asked_for():
         ("com.acme.pay/refund_payment", "com_acme_pay__refund_payment"),
         ("com.acme/refund__all", "com_acme__refund__all"),
         ("com.acme/_private", "com_acme___private"),
+        ("com.github.api/gists/create", "com_github_api__gists___create"),
         ("a-b.c/D-e", "a-b_c__D-e"),
     ],
 )

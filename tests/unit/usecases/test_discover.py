@@ -447,3 +447,46 @@ def test_an_encoder_that_keeps_failing_is_left_alone():
     discover = discover_over(indexed(*THREE), encoder=encoder, encoder_breaker=breaker)
     faults = [discover(Query(query="money")).trace.faults[0] for _ in range(3)]
     assert ["not asked" in fault for fault in faults] == [False, False, True]
+
+
+# languages and namespaces
+
+
+def unread(index: MemoryIndex) -> Discover:
+    discover = discover_over(index)
+    return replace(discover, retrieve=replace(discover.retrieve, reads=lambda text: False))
+
+
+def test_a_query_that_the_encoder_does_not_read_is_never_told_none():
+    shortlist = unread(indexed(*THREE))(Query(query="Heizung", min_relevance="weak"))
+    assert shortlist.verdict is Verdict.WEAK
+    assert len(shortlist.results) == 3
+    assert "does not read the language" in shortlist.notes[0]
+    assert discover_over(indexed(*THREE))(Query(query="Heizung")).notes == ()
+
+
+def test_an_unread_query_without_candidates_is_told_none():
+    assert unread(indexed())(Query(query="Heizung")).verdict is Verdict.NONE
+
+
+STRIPE = [a_profile(namespace="com.stripe.mcp", name=name, description="pay") for name in ("charge", "payout")]
+
+
+@pytest.mark.parametrize("text", ["list all tools of stripe", "What can the Stripe server do?", "stripe"])
+def test_a_request_that_names_a_namespace_is_answered_from_it(text: str):
+    shortlist = discover_over(indexed(*THREE, *STRIPE))(Query(query=text))
+    assert sorted(ids(shortlist)) == ["charge", "payout"]
+    assert shortlist.verdict is Verdict.MATCH
+    assert shortlist.notes == ("answered from com.stripe.mcp, which the query names",)
+
+
+@pytest.mark.parametrize("text", ["list all tools of paypal", "refund with stripe", "list all tools"])
+def test_other_requests_are_answered_from_every_namespace(text: str):
+    shortlist = discover_over(indexed(*THREE, *STRIPE))(Query(query=text))
+    assert len(ids(shortlist)) == 5
+    assert shortlist.notes == ()
+
+
+def test_a_namespace_of_others_is_not_named():
+    hidden = a_profile(namespace="com.stripe.mcp", name="charge", visible_to=["finance"])
+    assert discover_over(indexed(*THREE, hidden))(Query(query="list all tools of stripe")).notes == ()

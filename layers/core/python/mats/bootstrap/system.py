@@ -22,13 +22,13 @@ from mats.domain.ranking import WEIGHT_SETS, VerdictThresholds
 from mats.domain.scoring import Scoring, TrustRule
 from mats.edge.app import Application, ignore_metrics
 from mats.edge.metrics import report_refusals
-from mats.ports import Clock, Metrics, ModelChoice, Reranker, Writer
+from mats.ports import Clock, LanguageBound, Metrics, ModelChoice, Reranker, Writer
 from mats.settings import TITAN, Settings
 from mats.usecases.discover import Discover
 from mats.usecases.look_up import LookUp
 from mats.usecases.model_switch import CurrentChoice, SwitchedModel
 from mats.usecases.rerank import Rerank
-from mats.usecases.retrieve import Retrieve
+from mats.usecases.retrieve import Retrieve, reads_all
 from mats.usecases.stages import Stages
 
 if TYPE_CHECKING:
@@ -73,7 +73,13 @@ class System(Generic[S_co]):
         trust = _trust_rule(self.settings)
         retrievals = _REMOTE_ENCODERS_PER_CORE if self.settings.encoder.startswith(TITAN) else 1
         return Discover(
-            retrieve=Retrieve(index=index, encoder=encoder, k=self.settings.k, unrated=trust.unrated_trust),
+            retrieve=Retrieve(
+                index=index,
+                encoder=encoder,
+                k=self.settings.k,
+                unrated=trust.unrated_trust,
+                reads=encoder.reads if isinstance(encoder, LanguageBound) else reads_all,
+            ),
             rerank=Rerank(
                 reranker=self.models.reranker,
                 switch=self._switch_of(self.models.make_reranker, lambda choice: choice.rerank),

@@ -25,6 +25,7 @@ def brief(registration: Registration) -> str:
     source = SourceText.of(registration)
     parts: dict[str, tuple[str, int]] = {
         "name": (registration.name, 400),
+        "title": (source.title, 400),
         "provider": (registration.provider, 200),
         "description": (source.description, 6_000),
         "type_tags": (", ".join(registration.type_tags), 400),

@@ -16,6 +16,10 @@ SERVER, FILES = "server", "files"
 MCP_CONFIG = "mcp-config"
 """The format of a server that a client's configuration names."""
 
+TITLES = ("summary", "title")
+"""The entries that may hold the title of a capability."""
+_LONGEST_TITLE = 200
+
 MCP, A2A = "mcp", "a2a"
 """Tags for the protocol of an endpoint: set by importers, read by ARD clients."""
 
@@ -52,3 +56,9 @@ def without_call(descriptor: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _is_server(value: object) -> bool:
     return isinstance(value, Mapping) and any(isinstance(value.get(key), str) for key in ("command", "url"))
+
+
+def title_of(descriptor: Mapping[str, object] | None) -> str:
+    """The first of `TITLES` that is a text of at most 200 characters; empty if there is none."""
+    texts = (descriptor.get(key) for key in TITLES) if descriptor else ()
+    return next((text for text in texts if isinstance(text, str) and 0 < len(text.strip()) <= _LONGEST_TITLE), "")

@@ -3,13 +3,16 @@
 from collections.abc import Mapping
 
 from mats.domain.profile import Enrichment, Profile, SourceText
-from mats.domain.text import split_identifier, stems
+from mats.domain.text import separate_cjk, split_identifier, stems
 
 FIELD_WEIGHTS: Mapping[str, float] = {
-    "name": 1.0, "summary": 1.0, "action": 1.0, "keywords": 1.0, "description": 1.0, "examples": 0.5,
+    "name": 1.0, "title": 1.0, "summary": 1.0, "action": 1.0, "keywords": 1.0, "description": 1.0, "examples": 0.5,
     "parameters": 1.2, "other": 0.5,
 }  # fmt: skip
 """The lexical fields of every index in column order, and the weight of a word in each: docs/decisions/0003, 0034."""
+
+TEXTS = 2
+"""Version of the texts in the fields; an index that was written with another one writes them again, or is reindexed."""
 
 _REPEATED = 0.8
 """Share of an action's content words in the summary from which on it is a repetition."""
@@ -24,8 +27,9 @@ def lexical_fields(profile: Profile) -> dict[str, str]:
     """
     source, written = profile.source or SourceText(), profile.enrichment
     spoken = split_identifier(profile.name)
-    return {
+    texts = {
         "name": f"{profile.name} {spoken} {spoken}",
+        "title": source.title,
         "summary": written.summary if profile.enriched else "",
         "action": added_action(written),
         "keywords": " ".join(written.keywords),
@@ -34,6 +38,7 @@ def lexical_fields(profile: Profile) -> dict[str, str]:
         "parameters": f"{source.parameter_names} {source.parameter_text}".strip(),
         "other": source.other,
     }
+    return {name: separate_cjk(text) for name, text in texts.items()}
 
 
 def added_action(written: Enrichment) -> str:
@@ -55,6 +60,7 @@ def embedded_text(profile: Profile) -> str:
         said = [f"{written.summary} {added_action(written)}".strip(), keywords[:300], examples[:600]]
         said += [source.description[:700], source.other[:300], source.parameter_names[:200]]
     else:
-        said = [source.description[:700], source.other[:300]]
+        # operations of one document share their provider, and differ in little else
+        said = [source.description[:700], "" if source.title else source.other[:300]]
         said += [keywords[:200], source.parameter_names[:200], examples[:300]]
     return ". ".join(part for part in (*names, *said, source.parameter_text[:500]) if part)

@@ -4,11 +4,12 @@ import hashlib
 import json
 from dataclasses import dataclass
 
-from mats.domain.descriptors import without_call
+from mats.domain.descriptors import title_of, without_call
+from mats.domain.plain_text import plain
 from mats.domain.registration import Registration
 
-SCHEMA = 1
-"""Version of the texts derived from a registration; an increment makes every profile stale."""
+SCHEMA = 2
+"""Version of the texts derived from a registration; an increment makes stale the profiles that it concerns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +35,17 @@ def same_text(origin: str, registration: Registration) -> bool:
 
 
 def _text_fingerprint(registration: Registration) -> str:
-    """Fingerprint of the attributes that the writer and the encoder read."""
+    """Fingerprint of the attributes that the writer and the encoder read.
+
+    Version 2 treats titles and markup in another way than version 1; other registrations keep their fingerprints and
+    profiles.
+    """
     text = registration.model_dump(mode="json", exclude=set(NOT_TEXT), exclude_defaults=True)
     if registration.descriptor:
         read = without_call(registration.descriptor)
         text = {**text, "descriptor": read} if read else {key: text[key] for key in text if key != "descriptor"}
-    return fingerprint([SCHEMA, text])
+    concerned = title_of(registration.descriptor) or plain(registration.description) != registration.description
+    return fingerprint([SCHEMA if concerned else 1, text])
 
 
 def fingerprint(value: object) -> str:

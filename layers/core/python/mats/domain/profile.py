@@ -7,17 +7,18 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.assignment import NOTHING_ASSIGNED, Assigned
 from mats.domain.capability import Id, Kind, Lifecycle, capability_id
-from mats.domain.descriptors import searchable_part
+from mats.domain.descriptors import TITLES, searchable_part, title_of
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.input_schema import input_schema_of
 from mats.domain.instructions import instructions_of
 from mats.domain.invocation import invocation_of, to_text
 from mats.domain.origin import fingerprint
+from mats.domain.plain_text import opening, plain
 from mats.domain.registration import Registration
 from mats.domain.suspicion import suspicions
-from mats.domain.text import clean, clip, first_sentence, read_parameters, split_identifier
+from mats.domain.text import clean, clip, read_parameters, split_identifier
 
-_ABOUT_ITSELF = ("title", "category", "domain", "provider_description", "instructions", "summary")
+_ABOUT_ITSELF = (*TITLES, "category", "domain", "provider_description", "instructions")
 """Descriptor entries about the capability as a whole, not about its parameters or skills."""
 _FIELD_LIMIT = 20_000
 """Limit in characters of each derived text, so that a profile fits an item."""
@@ -59,8 +60,9 @@ class Enrichment(_Frozen):
 
 
 class SourceText(_Frozen):
-    """The registration's own text in the index, cleaned and clipped."""
+    """The registration's own text in the index: without markup, cleaned and clipped."""
 
+    title: str = ""
     description: str = ""
     parameter_names: str = ""
     parameter_text: str = ""
@@ -70,13 +72,17 @@ class SourceText(_Frozen):
     def of(cls, registration: Registration) -> Self:
         searched = searchable_part(registration.descriptor)
         about_parameters = {key: value for key, value in searched.items() if key not in _ABOUT_ITSELF}
-        about_itself = [value for key, value in (registration.descriptor or {}).items() if key in _ABOUT_ITSELF]
+        title = title_of(registration.descriptor)
+        about_itself = [
+            value for key, value in (registration.descriptor or {}).items() if key in _ABOUT_ITSELF and value != title
+        ]
         named = read_parameters(registration.input_schema, about_parameters)
         about = read_parameters(about_itself)
         return cls(
-            description=_clean_and_clip(registration.description),
+            title=clean(plain(title)),
+            description=_clean_and_clip(plain(registration.description)),
             parameter_names=_clean_and_clip(split_identifier(" ".join(named.names))),
-            parameter_text=_clean_and_clip(" ".join(named.texts)),
+            parameter_text=_clean_and_clip(plain(" ".join(named.texts))),
             other=_clean_and_clip(" ".join((registration.provider, *registration.type_tags, *about.texts))),
         )
 
@@ -174,7 +180,10 @@ class Profile(_Frozen):
         later = ("refused", "provider_verified", "invocation", "instructions")
         added = {name: getattr(self, name) for name in later}
         unset = {name for name, value in added.items() if not value}  # as in releases without these fields
-        return fingerprint(self.model_dump(mode="json", exclude=_UNVERSIONED | unset))
+        dumped = self.model_dump(mode="json", exclude=_UNVERSIONED | unset)
+        if self.source and not self.source.title:
+            del dumped["source"]["title"]
+        return fingerprint(dumped)
 
     @property
     def assignment(self) -> Assigned:
@@ -210,7 +219,7 @@ class Profile(_Frozen):
 def as_written(registration: Registration) -> Enrichment:
     """The five fields from the owner's text alone, used until a writer has answered."""
     return Enrichment(
-        summary=first_sentence(clean(registration.description)),
+        summary=clean(opening(plain(registration.description))),
         keywords=registration.tags,
         positive_examples=registration.examples,
         negative_examples=registration.negative_examples,

@@ -116,7 +116,7 @@ class Registration(BaseModel):
     @classmethod
     def _check_property_names(cls, value: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
         """Callers spell the names of properties; texts and values may contain anything."""
-        for key in _keys(value):
+        for key in dict.fromkeys(_keys(value)):
             _refuse_hidden(key, find_hidden(key), "a property name ")
         return value
 
@@ -175,13 +175,18 @@ def _depth(value: object) -> int:
 
 
 def _keys(node: object) -> Iterator[str]:
-    """Every key at any depth, which the limit of an item bounds."""
-    if isinstance(node, Mapping):
-        yield from map(str, node)
-    for inner in _containers(node):
-        yield from _keys(inner)
+    """Every key at any depth, which the limit of an item bounds; without recursion."""
+    nodes = [node]
+    for each in nodes:
+        if isinstance(each, Mapping):
+            yield from map(str, each)
+        nodes += _containers(each)
+
+
+_CONTAINERS = (dict, list, tuple)
+"""Of JSON; checking for the abstract types takes many times as long."""
 
 
 def _containers(node: object) -> list[object]:
     values = node.values() if isinstance(node, Mapping) else node if isinstance(node, list | tuple) else ()
-    return [value for value in values if isinstance(value, Mapping | list | tuple)]
+    return [value for value in values if isinstance(value, _CONTAINERS)]

@@ -15,6 +15,8 @@ from mats.domain.scoring import Scoring
 from mats.domain.trace import Trace
 
 _MOST_ALTERNATES = 10
+_NAMED = 0.7
+"""Least `retrieval` of a candidate whose namespace the query names: it is what was asked for, whatever its words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +24,7 @@ class Candidate:
     """A profile that retrieval found, with its raw measurements; None where a side of the search was off.
 
     `pairs` counts the neighbouring words of the query that are also neighbours in the profile. `near` has the ids of
-    its near-duplicates: candidates, or left out for others.
+    its near-duplicates: candidates, or left out for others. `named`: the query asks what its namespace has.
     """
 
     profile: Profile
@@ -30,6 +32,7 @@ class Candidate:
     cosine: float | None
     pairs: int = 0
     near: frozenset[Id] = frozenset()
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +78,10 @@ class Shortlist:
     @property
     def without(self) -> tuple[str, ...]:
         return tuple(self.trace.without)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(self.trace.notes)
 
     def degrade(self, part: str, fault: str) -> "Shortlist":
         """The same answer with this part marked as degraded."""
@@ -151,6 +158,8 @@ def _result(
 ) -> Result:
     profile, scale, weights = candidate.profile, scoring.scale, scoring.weights
     retrieval = scale.retrieval(candidate.bm25, candidate.cosine, candidate.pairs)
+    if candidate.named and retrieval is not None:
+        retrieval = _NAMED + (1 - _NAMED) * retrieval
     relevance = llm if llm is not None else retrieval or 0.0
     measured = {
         Signal.LLM: llm,

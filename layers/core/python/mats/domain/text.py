@@ -33,6 +33,11 @@ STOP_WORDS = LUCENE_STOP_WORDS.union(_FUNCTION_WORDS.split())
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])")
 _SEPARATORS = re.compile(r"[\s_\-./:@#\\]+")
 _WORD = re.compile(r"[^\W_]+")
+_CJK = re.compile(
+    "[\u3005\u3041-\u3096\u30a1-\u30fa\u30fc-\u30fe\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f"
+    "\U00020000-\U0003ffff]+"
+)
+"""Runs of letters of Chinese, Japanese and Korean, which are written without spaces or with endings attached."""
 _CONTRACTED = re.compile(r"(?<=\w)['’](?:s|t|d|m|ll|re|ve)\b", re.IGNORECASE)
 """Contracted function words: without it, `I'm` would search for the letter m."""
 
@@ -160,8 +165,27 @@ def first_object(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+def separate_cjk(text: str) -> str:
+    """The text with each run of Chinese, Japanese or Korean letters as overlapping pairs, separated by spaces.
+
+    Pairs stand for the words that such a text does not separate: `天气预报` becomes `天气 气预 预报`. The result is the
+    same if applied twice, so indexes and queries can rely on it.
+    """
+    return text if text.isascii() else _CJK.sub(_as_pairs, text)
+
+
+def _as_pairs(run: re.Match[str]) -> str:
+    letters = run[0]
+    return f" {' '.join(map(''.join, pairwise(letters))) or letters} "
+
+
 def words(text: str) -> list[str]:
-    """Lower-case words in order; underscores separate."""
+    """Lower-case words in order; underscores separate. Chinese, Japanese and Korean text is cut as `separate_cjk`."""
+    return spelled_words(separate_cjk(text))
+
+
+def spelled_words(text: str) -> list[str]:
+    """Lower-case words in order, as they are separated in the text."""
     return _WORD.findall(text.lower())
 
 

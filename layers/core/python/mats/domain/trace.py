@@ -29,8 +29,9 @@ class Trace:
     """The record of one answer; stages write to it while they run.
 
     `degraded` names the parts that failed or were late, `faults` the reasons, `without` the parts that are not
-    configured; `took_ms` has the time of each stage in milliseconds. `usage` is the reranker's. `unusable` is a fault
-    of the storage that an operator must repair; `refused` names models that refuse every request.
+    configured, `notes` what its reader should know about it, `unread` that the encoder does not read the language of
+    the query; `took_ms` has the time of each stage in milliseconds. `usage` is the reranker's. `unusable` is a fault of
+    the storage that an operator must repair; `refused` names models that refuse every request.
     """
 
     index: str
@@ -42,6 +43,8 @@ class Trace:
     degraded: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     without: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    unread: bool = False
     usage: Usage = field(default_factory=Usage)
     rerank: RerankStats = RerankStats()
     unusable: StorageUnusable | None = None

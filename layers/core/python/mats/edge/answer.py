@@ -126,6 +126,9 @@ class Answer(_ResponseModel):
     intent: str | None = Field(description="The capability type inferred from the query.")
     degraded: list[str] = Field(description="Parts that failed or were late: llm, neural, lexical, bm25, audiences.")
     without: list[str] = Field(default=[], description="Parts that are not configured or switched off: llm, neural.")
+    notes: list[str] = Field(
+        default=[], description="What limits this answer: a query in a language that the encoder does not read."
+    )
     results: list[RankedCapability]
     took_ms: dict[str, float]
     cost: Cost
@@ -141,6 +144,7 @@ class Answer(_ResponseModel):
             intent=shortlist.intent,
             degraded=list(shortlist.degraded),
             without=list(shortlist.without),
+            notes=list(shortlist.notes),
             results=[RankedCapability.of(result) for result in shortlist.results],
             took_ms={stage: round(ms, 1) for stage, ms in trace.took_ms.items()},
             cost=Cost(

@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from mats.domain.profile import Enrichment, Profile
 from mats.domain.registration import Registration
@@ -45,6 +45,14 @@ class Encoder(Protocol):
         Raises:
             DependencyFailed: all failed.
         """
+
+
+@runtime_checkable
+class LanguageBound(Protocol):
+    """An encoder that knows what it cannot read."""
+
+    def reads(self, text: str) -> bool:
+        """Whether its vocabulary covers the language of a text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

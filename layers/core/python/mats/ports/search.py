@@ -52,6 +52,12 @@ class SearchIndex(Protocol):
     def fetch(self, ids: Collection[Id]) -> Mapping[Id, Profile]:
         """The indexed profiles of the findable ones of these."""
 
+    def namespaces(self, words: Collection[str], admitted: Filter) -> Collection[str]:
+        """Namespaces of capabilities that the filter admits, with each of these words as a part of their labels.
+
+        Words are of letters and digits. Where very many capabilities are in such namespaces, some may be missing.
+        """
+
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
         """At most `limit` ids that the filter admits, in order of id, starting after `after`."""
 

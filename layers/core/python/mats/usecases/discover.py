@@ -8,7 +8,7 @@ from typing import Any
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.explain import explain
 from mats.domain.query import ANYWHERE, Filter, Query, Scope
-from mats.domain.ranking import VerdictThresholds
+from mats.domain.ranking import Verdict, VerdictThresholds
 from mats.domain.scoring import Scoring
 from mats.domain.shortlist import Shortlist, best_relevance, rank, split_by_relevance
 from mats.domain.text import query_terms
@@ -69,7 +69,10 @@ class Discover:
         candidates = found.candidates(query.query, finish(measuring, trace))
         ranked = rank(candidates, reranked.scores, reranked.intent, self.scoring)
         thresholds = self.thresholds.of(reranked=bool(reranked.scores), neural=bool(found.cosine))
-        kept, cut = split_by_relevance(ranked, thresholds.cut(query.min_relevance))
+        verdict, least = thresholds.verdict(best_relevance(ranked)), thresholds.cut(query.min_relevance)
+        if trace.unread and verdict is Verdict.NONE and ranked:  # a low relevance may be due to the language
+            verdict, least = Verdict.WEAK, 0.0 if query.min_relevance == "weak" else least
+        kept, cut = split_by_relevance(ranked, least)
         ranked = (*kept, *cut)
         if query.explain:
             ranked = tuple(replace(result, why=explain(terms, result.candidate.profile)) for result in ranked)
@@ -77,7 +80,7 @@ class Discover:
         return Shortlist(
             query_id=query_id,
             query=query,
-            verdict=thresholds.verdict(best_relevance(ranked)),
+            verdict=verdict,
             intent=reranked.intent,
             ranked=ranked,
             shown=min(limit, len(kept)),

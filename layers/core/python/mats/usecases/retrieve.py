@@ -1,13 +1,14 @@
 """The first stage: lexical and neural search, fused into k candidates."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from mats.domain.capability import Id
 from mats.domain.echoes import find_echoes
 from mats.domain.errors import DependencyFailed
 from mats.domain.explain import pairs_found
+from mats.domain.namespaces import is_named, named_words
 from mats.domain.near_duplicates import NearDuplicates, limit_near_duplicates
 from mats.domain.profile import Profile
 from mats.domain.query import Filter
@@ -19,12 +20,21 @@ from mats.ports import Encoder, Hit, SearchIndex, Vector
 from mats.usecases.circuit_breaker import CircuitBreaker
 from mats.usecases.stages import Stages, finish
 
+_MOST_NAMESPACES = 20
+_UNREAD = "the encoder {} does not read the language of this query: results are found by its words, little by meaning"
+
+
+def reads_all(text: str) -> bool:
+    """The default: an encoder of many languages."""
+    return True
+
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
     """The profiles found, in the order of fusion, with both lists of scores; `terms`: None if lexical search failed.
 
-    `near` has the near-duplicates of each profile that has any, those that were left out included.
+    `near` has the near-duplicates of each profile that has any, those that were left out included. `named`: they are
+    from a namespace that the request names.
     """
 
     profiles: Sequence[Profile]
@@ -33,6 +43,7 @@ class Retrieved:
     vector: Vector | None
     bm25: Scores
     cosine: Scores
+    named: bool = False
 
     def candidates(self, text: str, measured: tuple[Scores, Scores] | None) -> list[Candidate]:
         """The profiles with their measurements; without BM25 scores if measuring failed."""
@@ -45,6 +56,7 @@ class Retrieved:
                 cosine=cosine.get(id),
                 pairs=pairs_found(wanted, p),
                 near=self.near.get(id, frozenset()),
+                named=self.named,
             )
             for id, p in ((profile.id, profile) for profile in self.profiles)
         ]
@@ -55,7 +67,8 @@ class Retrieve:
     """Find the best `k` profiles by fusion of `depth` hits of each side.
 
     Of near-duplicates and of echoes of the request only some are kept; the next best of the first `window` hits replace
-    the others. `unrated` is the trust of an unrated profile beside these, 0 to 100.
+    the others. `unrated` is the trust of an unrated profile beside these, 0 to 100. `reads` tells whether the encoder
+    reads the language of a text.
     """
 
     index: SearchIndex
@@ -66,14 +79,19 @@ class Retrieve:
     unrated: int = 50
     fusion: Fusion = partial(fuse, lexical_share=0.6)
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
+    reads: Callable[[str], bool] = reads_all
 
     def __call__(self, text: str, terms: Sequence[str], admitted: Filter, stages: Stages, trace: Trace) -> Retrieved:
         """Search both sides; lexical search runs concurrently with the encoder. A failed side is left out.
 
+        A request for what a namespace has is answered from the namespaces with all of the words it names, if there are
+        any.
+
         Raises:
             DependencyFailed: neither side answered.
         """
-        index = self.index
+        index, narrowed = self.index, self._narrow(text, admitted, stages, trace)
+        named, admitted = narrowed is not None, narrowed or admitted
         lexical_stage = stages.start("lexical", lambda: index.lexical(terms, admitted, depth=self.depth))
         vector = self._encode(text, stages, trace)
         deadline_ms = stages.clock.elapsed_ms() + stages.budgets.retrieve_ms
@@ -90,7 +108,19 @@ class Retrieve:
         left_ms = deadline_ms - stages.clock.elapsed_ms()  # one budget for all of retrieval after encoding
         fetching = stages.start("fetch", lambda: self._fetch(text, ids, admitted), budget_ms=left_ms)
         (profiles, near), trace.took_ms["fetch"] = fetching.result()
-        return Retrieved(profiles, near, terms if lexical is not None else None, vector, bm25, cosine)
+        return Retrieved(profiles, near, terms if lexical is not None else None, vector, bm25, cosine, named)
+
+    def _narrow(self, text: str, admitted: Filter, stages: Stages, trace: Trace) -> Filter | None:
+        """The filter for a request that names namespaces, if there are any with all of its words; else none."""
+        asked = named_words(text)
+        if not asked or admitted.namespaces or admitted.scope.exact_namespaces:
+            return None
+        found = finish(stages.start("namespaces", lambda: self.index.namespaces(asked, admitted)), trace)
+        named = sorted(space for space in found or () if is_named(space, asked, text))[:_MOST_NAMESPACES]
+        if not named:
+            return None
+        trace.notes.append(f"answered from {', '.join(named)}, which the query names")
+        return replace(admitted, scope=replace(admitted.scope, exact_namespaces=frozenset(named)))
 
     def _fetch(
         self, text: str, ids: Sequence[Id], admitted: Filter
@@ -122,6 +152,9 @@ class Retrieve:
         if encoder is None:
             trace.without.append("neural")
             return None
+        if not self.reads(text):
+            trace.unread = True
+            trace.notes.append(_UNREAD.format(encoder.name))
         return stages.call_model("encode", lambda: encoder.encode_query(text), self.breaker, trace)
 
     def measure(self, found: Retrieved) -> tuple[Scores, Scores]:

@@ -443,3 +443,21 @@ def test_any_mapper_maps_any_value(value, format, namespace):
     source = Source("x", namespace, "https://a.example/x", "folder")
     check(list(format.map_value(value, source)))
     check(list(map_value(value, source)))
+
+
+def test_an_openapi_summary_is_kept_as_the_title():
+    operation = {"operationId": "fileClaim", "summary": "File a claim", "description": "Asks a carrier for money."}
+    document = {"openapi": "3.1.0", "info": {"title": "t"}, "paths": {"/claims": {"post": operation}}}
+    (item,) = map_value(document, Source("x", namespace="com.acme"))
+    assert item.registration.description == "File a claim. Asks a carrier for money."
+    assert item.registration.descriptor["summary"] == "File a claim"
+
+
+def test_sentences_that_operations_share_leave_their_descriptions():
+    def operation(number: int) -> dict:
+        return {"get": {"description": f"Gets thing number {number}. Tokens need the `scope{number}` scope."}}
+
+    document = {"openapi": "3.1.0", "info": {"title": "t"}, "paths": {f"/{n}": operation(n) for n in range(5)}}
+    mapped = [one.registration for one in map_value(document, Source("x", namespace="com.acme"))]
+    assert [one.description for one in mapped] == [f"Gets thing number {n}." for n in range(5)]
+    assert mapped[3].descriptor["remarks"] == ["Tokens need the `scope3` scope."]

@@ -5,7 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.registration import Registration
-from mats.local.imports.formats.naming import join_labels, namespace_of_domain, namespace_of_url, to_label
+from mats.local.imports.formats.naming import (
+    join_labels,
+    label_of_title,
+    namespace_of_domain,
+    namespace_of_url,
+    to_label,
+)
 
 
 @pytest.mark.parametrize(
@@ -56,3 +62,20 @@ def test_any_result_is_a_valid_namespace(one, two):
     ):
         if made:
             assert Registration.parse({"namespace": made, "name": "x", "kind": "tool"}).namespace == made
+
+
+@pytest.mark.parametrize(
+    ("title", "home", "label"),
+    [
+        ("GitHub's official OpenAPI spec + Octokit extension", "com.github.api", "octokit"),
+        ("Claims API (v2)", "com.acme", "claims"),
+        ("The Acme REST API", "com.acme.api", ""),
+        ("Parcel Hub carrier performance reports", "com.example", "parcel-hub-carrier"),
+    ],
+)
+def test_a_title_adds_to_a_namespace_what_its_home_lacks(title, home, label):
+    assert label_of_title(title, home) == label
+
+
+def test_a_title_without_latin_letters_keeps_its_label():
+    assert label_of_title("見積書", "jp.acme") == to_label("見積書")

@@ -18,12 +18,17 @@ from tokenizers import Tokenizer
 from mats.adapters.encoder.bert_graph import BertShape, build, sensitive_nodes
 from mats.adapters.encoder.weights import SHA256, EncoderMissing, default_encoder_folder, hub_folder, sha256
 from mats.domain.errors import DependencyFailed
+from mats.domain.language import is_readable
+from mats.domain.text import spelled_words
 from mats.ports import Vector
 from mats.settings import DEFAULT_ENCODER
 
 _GRAPH = 1
 """Version of the graph built from the same weights; an increment invalidates cached graphs."""
 _MAX_TOKENS = 256
+_MANY_LANGUAGES = 60_000
+"""Size of a vocabulary: BERT's has 30,522 pieces for English, 119,547 for a hundred languages; XLM-R's 250,002."""
+_UNKNOWN, _SPACE = ("[UNK]", "<unk>"), "\u2581"
 _BATCH = 8
 """Texts per run: on two cores larger batches only add padding."""
 
@@ -82,6 +87,16 @@ class LocalEncoder:
         by_cls = pooling.exists() and bool(_json(pooling).get("pooling_mode_cls_token"))
         name = f"{Path(model).name}-{digest[:8]}-{precision}"
         return cls(name, shape.width, _session(path, threads), tokenizer, by_cls, query_prefix)
+
+    def reads(self, text: str) -> bool:
+        """A small vocabulary is of one language: judged by the pieces into which it cuts the text."""
+        if self._tokenizer.get_vocab_size() >= _MANY_LANGUAGES:
+            return True
+        tokens = self._tokenizer.encode(text, add_special_tokens=False).tokens
+        pieces = ("" if token in _UNKNOWN else token.removeprefix("##").strip(_SPACE) for token in tokens)
+        return is_readable(
+            spelled_words(text), [piece for token, piece in zip(tokens, pieces, strict=True) if token != _SPACE]
+        )
 
     def encode_query(self, text: str) -> Vector:
         return self.encode_documents([self._query_prefix + text])[0]

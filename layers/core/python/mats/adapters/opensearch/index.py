@@ -9,7 +9,7 @@ from typing import Any
 
 from mats.adapters.opensearch import mapping
 from mats.adapters.opensearch.domain import Domain, Missing
-from mats.domain.capability import Id
+from mats.domain.capability import Id, parts
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile import Profile
 from mats.domain.query import Filter
@@ -24,6 +24,7 @@ _BULK = 200
 _BULK_BYTES = 5_000_000
 """Limit of a bulk request in bytes: small nodes accept 10 MB; a single entry is far smaller."""
 _PAGE = 5_000
+_MOST_NAMED = 1_000
 _PATIENT_S = 30
 _GUARDED_S = 0.5
 """`gc_deletes: 0` frees a deleted id when OpenSearch's clock has moved on, which it does every 0.2 seconds."""
@@ -121,6 +122,21 @@ class OpenSearchIndex:
             Profile.model_validate(each["_source"]["profile"]) for each in found if "profile" in each["_source"]
         ]
         return {profile.id: profile for profile in profiles}
+
+    def namespaces(self, words: Collection[str], admitted: Filter) -> Collection[str]:
+        """Of the first thousand ids."""
+        clauses = [*mapping.filter_clauses(admitted), *mapping.with_labels(words)]
+        body = {
+            "size": _MOST_NAMED,
+            "query": {"bool": {"filter": clauses}},
+            "sort": [{"id": "asc"}],
+            "track_total_hits": False,
+            **_only("id"),
+        }
+        try:
+            return {parts(hit["fields"]["id"][0])[0] for hit in self.domain.search(self.read, body)}
+        except Missing:
+            return set()
 
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
         body = {

@@ -149,6 +149,11 @@ def filter_clauses(wanted: Filter) -> list[dict[str, Any]]:
     return clauses + [{"term": {"tags": tag}} for tag in sorted(wanted.tags)]
 
 
+def with_labels(words: Collection[str]) -> list[dict[str, Any]]:
+    """The clauses for namespaces with each of these words, which have only letters and digits, in their labels."""
+    return [{"wildcard": {"namespaces": {"value": f"*{word}*"}}} for word in sorted(words)]
+
+
 def any_word(terms: Sequence[str]) -> dict[str, Any]:
     """A query that matches any of these words."""
     return {"match": {"text": {"query": " ".join(terms), "operator": "or"}}}

@@ -18,7 +18,7 @@ from mats.adapters.sqlite.matrix import Mask, Matrix
 from mats.adapters.sqlite.profiles import to_blob
 from mats.adapters.sqlite.registry import IN, as_json
 from mats.domain.capability import Id, Kind
-from mats.domain.index_fields import FIELD_WEIGHTS, lexical_fields
+from mats.domain.index_fields import FIELD_WEIGHTS, TEXTS, lexical_fields
 from mats.domain.profile import Profile
 from mats.domain.query import Filter
 from mats.ports import Hit, SearchIndex, Stored, Vector
@@ -48,6 +48,7 @@ class SqliteIndex:
         self._score = f"-bm25(lexical, {', '.join(str(float(weights[name])) for name in FIELD_WEIGHTS)})"
         self._matrix = Matrix()
         self._lock = threading.RLock()
+        _renew_texts(database)
         self._source: Readable = database
         self._data_version = database.watch().version
         self._filter_names: Iterator[str] = itertools.repeat("admitted")
@@ -131,6 +132,11 @@ class SqliteIndex:
         query = f"SELECT id, profile FROM entries WHERE findable AND id IN {IN}"
         rows = self._source.rows(query, (as_json(ids),))
         return {id: Profile.model_validate_json(profile) for id, profile in rows}
+
+    def namespaces(self, words: Collection[str], admitted: Filter) -> Collection[str]:
+        with self._lock:
+            mask, _ = self._mask(admitted)
+            return self._matrix.namespaces(words, mask)
 
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
         mask, _ = self._mask(admitted)
@@ -221,9 +227,26 @@ def write(connection: sqlite3.Connection, entry: Stored, *, again: bool = False)
     ).lastrowid
     if before and before[2]:
         connection.execute("DELETE FROM lexical WHERE rowid = ?", (row,))
-    if profile.findable:
-        fields = lexical_fields(profile)
-        connection.execute(_INSERT_TEXT, (row, *(fields[name] for name in FIELD_WEIGHTS)))
+    if profile.findable and row is not None:
+        _write_texts(connection, row, profile)
+
+
+def _write_texts(connection: sqlite3.Connection, row: int, profile: Profile) -> None:
+    fields = lexical_fields(profile)
+    connection.execute(_INSERT_TEXT, (row, *(fields[name] for name in FIELD_WEIGHTS)))
+
+
+def _renew_texts(database: Database) -> None:
+    """Write all lexical fields again if another release wrote them in another form; searches see the old until then."""
+    current = "SELECT texts FROM counter"
+    if database.rows(current)[0][0] == TEXTS:
+        return
+    with database.writing() as connection:
+        if connection.execute(current).fetchone()[0] != TEXTS:  # else another process has done it in the meantime
+            connection.execute("DELETE FROM lexical")
+            for row, profile in connection.execute("SELECT row, profile FROM entries WHERE findable").fetchall():
+                _write_texts(connection, row, Profile.model_validate_json(profile))
+            connection.execute("UPDATE counter SET texts = ?", (TEXTS,))
 
 
 def _any_of(terms: Sequence[str]) -> str:

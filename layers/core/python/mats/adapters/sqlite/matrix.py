@@ -37,6 +37,11 @@ class Column(Generic[V]):
         table = np.fromiter((admits(value) for value in self._codes), np.bool_, len(self._codes))
         return table[self._rows[:size]]
 
+    def values(self, mask: Mask) -> Collection[V]:
+        """The distinct values of the rows of a mask."""
+        used = set(np.unique(self._rows[: len(mask)][mask]).tolist())
+        return [value for value, code in self._codes.items() if code in used]
+
 
 class Matrix:
     """Rows of the index by their number in the database. Not safe to share between threads without a lock."""
@@ -106,6 +111,11 @@ class Matrix:
         if wanted.tags or wanted.scope.tag_choices:
             mask &= self._tags.where(wanted.admits_tags, self._size)
         return mask
+
+    def namespaces(self, words: Collection[str], mask: Mask) -> Collection[str]:
+        """The namespaces of the mask's rows that contain each of these words."""
+        inside = mask & self._namespaces.where(lambda namespace: all(word in namespace for word in words), self._size)
+        return self._namespaces.values(inside)
 
     def nearest(self, vector: Floats, mask: Mask, depth: int) -> list[tuple[Id, float]]:
         """At most `depth` rows of the mask by cosine, best first, ties by id."""

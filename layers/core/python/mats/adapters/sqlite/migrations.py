@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import resources
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 """Of schema.sql, stored in the file as its `user_version`."""
 FIRST_VERSION = 1
 """The schema of the first release."""
@@ -18,6 +18,10 @@ _STEPS: Mapping[int, tuple[str, ...]] = {
         "INSERT INTO assigned SELECT id, trust, provider FROM trust",
         "DROP TABLE trust",
         "ALTER TABLE assigned RENAME TO trust",
+    ),
+    7: (  # SqliteIndex writes the texts again
+        "ALTER TABLE counter ADD COLUMN texts INTEGER NOT NULL DEFAULT 0",
+        "DROP TABLE lexical",
     ),
 }
 """What leads to a version from the one before, where schema.sql alone, which runs afterwards, does not."""

@@ -36,11 +36,14 @@ CREATE TABLE IF NOT EXISTS entries (
     change INTEGER NOT NULL, kind TEXT, namespace TEXT NOT NULL, tags TEXT NOT NULL, visible_to TEXT,
     profile TEXT NOT NULL, encoder TEXT NOT NULL, vector BLOB
 );
-CREATE TABLE IF NOT EXISTS counter (change INTEGER NOT NULL, purge INTEGER NOT NULL);
-INSERT INTO counter SELECT 0, 0 WHERE NOT EXISTS (SELECT * FROM counter);
+CREATE TABLE IF NOT EXISTS counter (
+    change INTEGER NOT NULL, purge INTEGER NOT NULL,
+    texts INTEGER NOT NULL DEFAULT 0  -- since version 7: of the texts in `lexical` (index_fields.py)
+);
+INSERT INTO counter (change, purge) SELECT 0, 0 WHERE NOT EXISTS (SELECT * FROM counter);
 CREATE INDEX IF NOT EXISTS entries_change ON entries (change);
 CREATE VIRTUAL TABLE IF NOT EXISTS lexical USING fts5 (
-    name, summary, action, keywords, description, examples, parameters, other, tokenize = 'porter unicode61'
+    name, title, summary, action, keywords, description, examples, parameters, other, tokenize = 'porter unicode61'
 );
 
 -- The latest answers (since version 2): the provider of each candidate, best first, as a JSON list.

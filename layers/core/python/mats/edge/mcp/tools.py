@@ -114,6 +114,7 @@ class SearchResults(BaseModel):
     )
     degraded: list[str] = Field(description="Parts that failed or were late.")
     without: list[str] = Field(default=[], description="Parts that are not configured or switched off.")
+    notes: list[str] = Field(default=[], description="What limits this answer, such as the language of the query.")
     results: list[FoundCapability]
 
     @classmethod
@@ -123,6 +124,7 @@ class SearchResults(BaseModel):
             verdict=shortlist.verdict,
             degraded=list(shortlist.degraded),
             without=list(shortlist.without),
+            notes=list(shortlist.notes),
             results=[FoundCapability.of(result) for result in shortlist.results],
         )
 

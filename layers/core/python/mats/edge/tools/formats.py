@@ -37,6 +37,7 @@ class ReadyMade(BaseModel):
     verdict: Verdict
     degraded: list[str]
     without: list[str] = Field(default=[], description="Parts that are not configured or switched off: llm, neural.")
+    notes: list[str] = Field(default=[], description="What limits this answer, such as the language of the query.")
     format: Format
     output: list[dict[str, Any]] | dict[str, Any] | None = Field(
         description="To be passed on as it is. `mcp_tools`: MCP tools. `bedrock_tool_config`: the `toolConfig` of "
@@ -66,6 +67,7 @@ class ReadyMade(BaseModel):
             verdict=shortlist.verdict,
             degraded=list(shortlist.degraded),
             without=list(shortlist.without),
+            notes=list(shortlist.notes),
             format=format,
             output=tool_format.output(kept),
             definitions=[tool_format.definition(tool) for tool in kept] if tool_format.deferred else None,

@@ -23,6 +23,7 @@ _VALID_PROPERTY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 """Names of top-level properties that Claude accepts, also on Bedrock; with any other it rejects the whole request."""
 _INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9-]+")
 _DIGEST = 16
+_SLASH = "___"
 _ALTERNATIVES = ("anyOf", "oneOf", "allOf")
 _NOT_AT_THE_TOP = (*_ALTERNATIVES, "$ref", "not", "enum", "const", "if", "then", "else")
 _MAX_REFERENCES = 8
@@ -97,11 +98,11 @@ def tool_of(profile: Profile) -> ToolDefinition:
 def tool_name(id: Id) -> str:
     """The name of a capability in every API: at most 64 letters, digits, `_` and `-`.
 
-    `com.acme/refund` becomes `com_acme__refund`, which `id_of` reverses. An id that does not fit is shortened to its
-    name and 64 bits of its hash.
+    `com.acme/refund` becomes `com_acme__refund`, `com.acme/gists/create` becomes `com_acme__gists___create`, which
+    `id_of` reverses. An id that does not fit is shortened to its name and 64 bits of its hash.
     """
     namespace, name = parts(id)
-    readable = f"{namespace.replace('.', '_')}__{name}"
+    readable = f"{namespace.replace('.', '_')}__{name.replace('/', _SLASH)}"
     if len(readable) <= MAX_NAME and _VALID_NAME.fullmatch(readable) and id_of(readable) == id:
         return readable
     digest = hashlib.sha256(id.encode(errors="surrogatepass")).hexdigest()[:_DIGEST]
@@ -112,7 +113,7 @@ def tool_name(id: Id) -> str:
 def id_of(tool_name: str) -> Id | None:
     """The id in a tool name; None if the name holds only its hash."""
     namespace, separator, name = tool_name.partition("__")
-    return Id(f"{namespace.replace('_', '.')}/{name}") if separator and name else None
+    return Id(f"{namespace.replace('_', '.')}/{name.replace(_SLASH, '/')}") if separator and name else None
 
 
 def _description(profile: Profile, kind: Kind) -> str:

@@ -140,4 +140,6 @@ def _footer(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> Text
         text.append(f" ({why_degraded})")
     if answer["degraded"]:
         text.append(f"; degraded: {', '.join(answer['degraded'])}")
+    for note in answer["notes"]:
+        text.append(f"\nNote: {note}")
     return text

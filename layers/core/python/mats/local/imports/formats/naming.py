@@ -15,6 +15,15 @@ _SHARED = {
 """Hosts shared by many owners: the first part of the path names the owner."""
 _SCHEMES = ("http", "https", "ws", "wss", "grpc")
 _LONGEST_LABEL, _LONGEST = 63, 200
+_MOST_WORDS = 3
+_TITLE_NOISE = frozenset(
+    (
+        "a an the and for of to with official public open openapi swagger api apis rest restful http https json "
+        "web spec specs specification definition definitions documentation docs reference service services extension "
+        "extensions version inc llc gmbh ltd"
+    ).split()
+)
+"""Words of titles that tell no API from another."""
 _LOCAL_NAMES = frozenset("localhost local localdomain internal lan home arpa invalid".split())
 """Last labels of host names that are not global."""
 
@@ -26,6 +35,17 @@ def to_label(text: str) -> str:
         mark = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:10]
         return f"{label[: _LONGEST_LABEL - 11]}-{mark}".lstrip("-")
     return label
+
+
+def label_of_title(title: str, home: str) -> str:
+    """What tells an API from others of its home, in at most three words; empty if the title adds nothing.
+
+    `The official Claims API (v2)` becomes `claims`; of the home `com.acme.claims` it becomes empty.
+    """
+    known = _TITLE_NOISE.union(re.split(r"[.-]", home))
+    words = re.findall(r"[a-z0-9]+", re.sub(r"['’]s\b", "", title.lower()))
+    telling = [word for word in words if word not in known and not re.fullmatch(r"v?[0-9]+", word)]
+    return to_label(" ".join(telling[:_MOST_WORDS])) if words else to_label(title)
 
 
 def namespace_of_domain(text: str) -> str:

@@ -12,6 +12,7 @@ from mats.domain.errors import Fault
 from mats.local.imports.formats import naming, swagger
 from mats.local.imports.formats.mapping import MAX_ENDPOINT, ItemDraft, MappedValue, Source, rejection
 from mats.local.imports.formats.references import References, Unresolved
+from mats.local.imports.formats.repetition import SharedSentences
 from mats.local.imports.formats.values import Json, objects, text_at, value_at
 
 NAME = "openapi"
@@ -74,8 +75,9 @@ class _Api:
         if source.url and "{" not in self.server:
             self.server = urljoin(source.url, self.server or "/")
         home = naming.namespace_of_url(*servers, text_at(document, "info", "contact", "url"), source.url)
-        stated = naming.join_labels((home, naming.to_label(self.title))) if home else ""
+        stated = naming.join_labels((home, naming.label_of_title(self.title, home))) if home else ""
         self.namespace = source.namespace or stated
+        self.sentences = SharedSentences.of(_descriptions(document))
 
     def path(self, path: str, item: Json) -> Iterator[MappedValue]:
         """The operations of a path; a path item may be a reference itself."""
@@ -127,20 +129,22 @@ class _Api:
         if known := {name: schemes[name] for name in sorted(named) if name in schemes}:
             draft.rest["securitySchemes"] = known
 
-    @staticmethod
-    def _describe(draft: ItemDraft, item: Mapping[str, Any]) -> None:
-        """Set the description: the summary and the description, of the operation or else of its path."""
+    def _describe(self, draft: ItemDraft, item: Mapping[str, Any]) -> None:
+        """Set the description: the summary and the description, of the operation or else of its path.
+
+        The summary stays in the descriptor as a title, as do the sentences that other operations share.
+        """
         operation = draft.rest
         summary = text_at(operation, "summary") or text_at(item, "summary")
-        text = text_at(operation, "description") or text_at(item, "description")
+        text, shared = self.sentences.split(text_at(operation, "description") or text_at(item, "description"))
         if text.casefold().startswith(summary.casefold()):
             about = text
         else:
             about = f"{summary.rstrip('.')}. {text}" if text else summary
         draft.set_text("description", about)
-        for key in ("summary", "description"):
-            if isinstance(operation.get(key), str):
-                del operation[key]
+        if isinstance(operation.get("description"), str):
+            del operation["description"]
+        operation |= {key: value for key, value in (("summary", summary), ("remarks", shared)) if value}
 
     def _input(self, draft: ItemDraft, item: Mapping[str, Any], operation: Mapping[str, Any]) -> None:
         properties: dict[str, Any] = {}
@@ -215,6 +219,15 @@ class _Api:
         draft.rest.pop("requestBody", None)
         draft.rest["requestMediaTypes"] = list(content)
         return self._schema(content[types[0]], body), body.get("required") is True
+
+
+def _descriptions(document: Mapping[str, Any]) -> Iterator[str]:
+    """Of all operations."""
+    paths = document.get("paths")
+    for item in paths.values() if isinstance(paths, Mapping) else ():
+        for method in _METHODS:
+            if text := text_at(item, method, "description"):
+                yield text
 
 
 def _server(server: Mapping[str, Any]) -> str:

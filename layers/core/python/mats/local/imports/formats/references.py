@@ -14,6 +14,8 @@ _PER_SCHEMA = 1_500
 """Budget of values for one schema; models cannot fill in a larger one."""
 _PER_DOCUMENT = 1_500_000
 """Budget of values for one document, which takes a few seconds to expand."""
+_CONTAINERS = (dict, list)
+"""Of JSON and YAML; checking for the abstract types takes many times as long."""
 _TOO_LARGE = "is too large or too deep; parts of it are left out"
 
 
@@ -89,10 +91,10 @@ class References:
 
     def _expand(self, value: Json, depth: int, inside: tuple[str, ...]) -> Json:
         self._left -= 1
-        if isinstance(value, Mapping) and isinstance(value.get("$ref"), str):
-            return self._expand_reference(value, depth, inside)
-        if not isinstance(value, Mapping | list):
+        if not isinstance(value, _CONTAINERS):
             return value
+        if isinstance(value, dict) and isinstance(value.get("$ref"), str):
+            return self._expand_reference(value, depth, inside)
         if self._left <= 0 or depth >= _MAX_DEPTH:
             return self._cut(value, inside)
         if isinstance(value, list):

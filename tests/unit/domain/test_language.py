@@ -1,0 +1,25 @@
+"""Unit tests of readable queries."""
+
+import pytest
+
+from mats.domain.language import is_readable
+
+
+@pytest.mark.parametrize(
+    ("words", "pieces", "readable"),
+    [
+        (["refund", "a", "payment"], ["ref", "und", "a", "payment"], True),
+        (["jira", "ticket"], ["ji", "ra", "ticket"], True),
+        (["kubectl", "rollout", "restart"], ["ku", "be", "ct", "l", "roll", "out", "restart"], True),
+        (["wo", "ist", "mein", "paket"], ["wo", "ist", "mein", "pak", "et"], False),
+        (["prévision", "météo"], ["pre", "vision", "met", "eo"], False),
+        (["天气"], ["天", ""], False),
+        (["погода"], ["п", "о", "г", "о", "да"], False),
+        (["translate", "this", "text", "天气"], ["translate", "this", "text", "天", ""], True),
+        (["los", "angeles", "hotels"], ["los", "angeles", "hotels"], True),
+        ([], [], True),
+        (["42"], ["42"], True),
+    ],
+)
+def test_text_that_is_spelled_or_split_is_not_read(words, pieces, readable):
+    assert is_readable(words, pieces) is readable
