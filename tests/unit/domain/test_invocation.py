@@ -12,8 +12,9 @@ from mats.domain.grounding import is_bare
 from mats.domain.instructions import MAX_INSTRUCTIONS_BYTES
 from mats.domain.invocation import from_text, invocation_of, to_text
 from mats.domain.origin import Recipe
-from mats.domain.profile import MAX_PROFILE_BYTES, SourceText
+from mats.domain.profile import MAX_PROFILE_BYTES
 from mats.domain.redaction import MAX_TEXT
+from mats.domain.source_text import SourceText
 from tests.builders import a_profile, a_registration
 
 SECRET = "hunter2"

@@ -7,7 +7,6 @@ from mats.domain.query import Filter
 from mats.domain.trace import Trace
 from mats.usecases.retrieve import Retrieve
 from mats.usecases.stages import Stage, Stages
-from tests.builders import a_profile
 from tests.fakes import AtOnce, FakeClock, FakeEncoder, MemoryIndex
 
 
@@ -51,5 +50,5 @@ def test_the_fetch_gets_what_the_searches_left_of_the_retrieval_budget():
 
     stages = RecordingStages(clock=clock, executor=AtOnce(), models=AtOnce())
     retrieve = Retrieve(index=SlowIndex(), encoder=FakeEncoder())
-    retrieve(a_profile().name, ["refund"], Filter(), stages, Trace(index="memory"))
+    retrieve("refund a card payment", ["refund"], Filter(), stages, Trace(index="memory"))
     assert budgets == {"lexical": None, "neural": None, "fetch": 350}

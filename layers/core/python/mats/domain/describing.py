@@ -6,8 +6,9 @@ from typing import Any
 
 from mats.domain.errors import ReplyUnusable
 from mats.domain.fence import encode_json, truncate_json, visible
-from mats.domain.profile import Enrichment, SourceText
+from mats.domain.profile import Enrichment
 from mats.domain.registration import Registration
+from mats.domain.source_text import SourceText
 
 _LONGEST_TEXT = 800
 _LONGEST_ENTRY = 300

@@ -19,6 +19,8 @@ MCP_CONFIG = "mcp-config"
 TITLES = ("summary", "title")
 """The entries that may hold the title of a capability."""
 _LONGEST_TITLE = 200
+ABOUT_ITSELF = (*TITLES, "category", "domain", "provider_description", "instructions")
+"""Entries about the capability as a whole, not about its parameters or skills."""
 
 MCP, A2A = "mcp", "a2a"
 """Tags for the protocol of an endpoint: set by importers, read by ARD clients."""
@@ -62,3 +64,9 @@ def title_of(descriptor: Mapping[str, object] | None) -> str:
     """The first of `TITLES` that is a text of at most 200 characters; empty if there is none."""
     texts = (descriptor.get(key) for key in TITLES) if descriptor else ()
     return next((text for text in texts if isinstance(text, str) and 0 < len(text.strip()) <= _LONGEST_TITLE), "")
+
+
+def about_itself(descriptor: Mapping[str, object] | None) -> list[object]:
+    """The entries about the capability as a whole, without its title."""
+    title = title_of(descriptor)
+    return [value for key, value in (descriptor or {}).items() if key in ABOUT_ITSELF and value != title]

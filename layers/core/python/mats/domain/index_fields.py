@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from mats.domain.profile import Enrichment, Profile, SourceText
+from mats.domain.profile import Enrichment, Profile
+from mats.domain.source_text import SourceText
 from mats.domain.text import separate_cjk, split_identifier, stems
 
 FIELD_WEIGHTS: Mapping[str, float] = {

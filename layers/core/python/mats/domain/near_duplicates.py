@@ -10,7 +10,8 @@ from functools import lru_cache
 
 from mats.domain.capability import Id, Lifecycle
 from mats.domain.lookalikes import skeleton
-from mats.domain.profile import Profile, SourceText
+from mats.domain.profile import Profile
+from mats.domain.source_text import SourceText
 from mats.domain.text import split_identifier, words
 
 SIMILARITY = 0.65

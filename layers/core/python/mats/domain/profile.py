@@ -1,13 +1,12 @@
 """Profiles: the five fields and everything else that is indexed or returned."""
 
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.assignment import NOTHING_ASSIGNED, Assigned
 from mats.domain.capability import Id, Kind, Lifecycle, capability_id
-from mats.domain.descriptors import TITLES, searchable_part, title_of
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.input_schema import input_schema_of
 from mats.domain.instructions import instructions_of
@@ -15,13 +14,9 @@ from mats.domain.invocation import invocation_of, to_text
 from mats.domain.origin import fingerprint
 from mats.domain.plain_text import opening, plain
 from mats.domain.registration import Registration
+from mats.domain.source_text import SourceText
 from mats.domain.suspicion import suspicions
-from mats.domain.text import clean, clip, read_parameters, split_identifier
-
-_ABOUT_ITSELF = (*TITLES, "category", "domain", "provider_description", "instructions")
-"""Descriptor entries about the capability as a whole, not about its parameters or skills."""
-_FIELD_LIMIT = 20_000
-"""Limit in characters of each derived text, so that a profile fits an item."""
+from mats.domain.text import clean
 
 MAX_PROFILE_BYTES = 360_000
 """Limit before enrichment. A DynamoDB item has at most 409,600 bytes; the rest is for the writer's text."""
@@ -57,38 +52,6 @@ class Enrichment(_Frozen):
     def texts(self) -> tuple[str, ...]:
         """Every text, field by field."""
         return (self.summary, self.action, *self.keywords, *self.positive_examples, *self.negative_examples)
-
-
-class SourceText(_Frozen):
-    """The registration's own text in the index: without markup, cleaned and clipped."""
-
-    title: str = ""
-    description: str = ""
-    parameter_names: str = ""
-    parameter_text: str = ""
-    other: str = ""
-
-    @classmethod
-    def of(cls, registration: Registration) -> Self:
-        searched = searchable_part(registration.descriptor)
-        about_parameters = {key: value for key, value in searched.items() if key not in _ABOUT_ITSELF}
-        title = title_of(registration.descriptor)
-        about_itself = [
-            value for key, value in (registration.descriptor or {}).items() if key in _ABOUT_ITSELF and value != title
-        ]
-        named = read_parameters(registration.input_schema, about_parameters)
-        about = read_parameters(about_itself)
-        return cls(
-            title=clean(plain(title)),
-            description=_clean_and_clip(plain(registration.description)),
-            parameter_names=_clean_and_clip(split_identifier(" ".join(named.names))),
-            parameter_text=_clean_and_clip(plain(" ".join(named.texts))),
-            other=_clean_and_clip(" ".join((registration.provider, *registration.type_tags, *about.texts))),
-        )
-
-
-def _clean_and_clip(text: str) -> str:
-    return clip(clean(text), _FIELD_LIMIT)
 
 
 class Cause(_Frozen):
@@ -180,10 +143,10 @@ class Profile(_Frozen):
         later = ("refused", "provider_verified", "invocation", "instructions")
         added = {name: getattr(self, name) for name in later}
         unset = {name for name, value in added.items() if not value}  # as in releases without these fields
-        dumped = self.model_dump(mode="json", exclude=_UNVERSIONED | unset)
+        excluded: dict[str, Any] = dict.fromkeys(_UNVERSIONED | unset, True)
         if self.source and not self.source.title:
-            del dumped["source"]["title"]
-        return fingerprint(dumped)
+            excluded["source"] = {"title"}
+        return fingerprint(self.model_dump(mode="json", exclude=excluded))
 
     @property
     def assignment(self) -> Assigned:

@@ -7,8 +7,9 @@ from typing import NamedTuple
 from mats.domain.capability import Kind
 from mats.domain.concise import new_clauses, without_stock_phrases
 from mats.domain.fence import size
-from mats.domain.profile import Profile, SourceText
+from mats.domain.profile import Profile
 from mats.domain.prompt_fields import SEPARATOR, field_text, truncate
+from mats.domain.source_text import SourceText
 from mats.domain.text import split_identifier, stems
 
 CARD_BYTES = 260

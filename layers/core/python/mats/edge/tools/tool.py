@@ -11,7 +11,8 @@ from typing import Any
 from mats.domain.capability import Id, Kind, Lifecycle, parts
 from mats.domain.fence import remove_hidden, visible
 from mats.domain.invocation import Invocation, from_text
-from mats.domain.profile import Profile, SourceText
+from mats.domain.profile import Profile
+from mats.domain.source_text import SourceText
 from mats.domain.text import clip, split_identifier
 from mats.edge.tools.json_schema import drop_invalid_keywords
 
