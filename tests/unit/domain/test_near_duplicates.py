@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from mats.domain.capability import Lifecycle
 from mats.domain.echoes import find_echoes
 from mats.domain.near_duplicates import MOST_KEPT, Wording, limit_near_duplicates
-from mats.domain.profile import Enrichment, Profile, SourceText
+from mats.domain.profile import Enrichment, Profile
+from mats.domain.source_text import SourceText
 from tests.builders import a_profile
 
 DESCRIPTION = "Gives money back to the card it came from, within the hour, in every currency that banks know."
