@@ -17,6 +17,6 @@ def test_an_unknown_format_is_searched_completely():
 
 
 def test_every_format_that_is_imported_is_known():
-    samples = (d.SERVER, d.TOOLS, d.CARD, d.OPENAPI, d.MODELS, decode(d.SKILL.encode()))
+    samples = (d.SERVER, d.TOOLS, d.CARD, d.OPENAPI, d.MODELS, d.CONFIG, decode(d.SKILL.encode()))
     found = [m.registration for sample in samples for m in map_value(sample, Source("x", namespace="a"))]
     assert {r.descriptor[FORMAT] for r in found if r and r.descriptor} == SEARCHED.keys()
