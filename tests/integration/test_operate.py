@@ -102,7 +102,7 @@ def test_an_operator_switches_models_and_back(account: Account):
     }  # fmt: skip
     assert account("switch", "--writer", "default")["switched"] == {"rerank_model": "none", "writer_model": None}
     assert account("switch")["rerank_model"] == "none"
-    assert "model id" in account("switch", "--rerank", " ", code=1)["err"]
+    assert "model id" in account("switch", "--rerank", " ", code=2)["err"]
     account("switch", "--show", "--rerank", "none", code=2)
     assert "no-such-table" in account("switch", code=3, MATS_SWITCHES_TABLE="no-such-table")["err"]
 

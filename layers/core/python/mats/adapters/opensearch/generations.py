@@ -9,7 +9,7 @@ from mats.adapters.opensearch import mapping
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.index import ALIAS, OpenSearchIndex
 from mats.domain.capability import Id
-from mats.domain.errors import Fault, NotPermitted, RequestInvalid
+from mats.domain.errors import Fault, NotPermitted, NotPossible
 from mats.ports import Stored, Target
 
 _UNDER_WAY_S = 60
@@ -107,7 +107,7 @@ class OpenSearchGenerations:
         current = self.current()
         earlier = [t for t in self.targets() if not t.filling and current and _number(t.name) < _number(current)]
         if not earlier:
-            raise RequestInvalid([Fault("", f"there is no index before {current}")])
+            raise NotPossible([Fault("", f"there is no index before {current}")])
         self.domain.point(ALIAS, earlier[-1].name)
         return earlier[-1]
 
