@@ -155,10 +155,11 @@ def test_the_differences_of_the_signals_make_the_difference_of_the_scores(consol
     expect(page.get_by_text(re.compile(rf"It scores \{score[-1].strip()}\. For it: "))).to_be_visible()
 
 
-def test_absent_signal_is_shown_with_its_effect_on_weights(console):
+def test_unrated_result_shows_the_trust_of_the_prior(console):
     page = console.open(PAIR)
-    row = page.get_by_role("row", name=re.compile("^Type asked for"))
-    expect(row.get_by_text("absent", exact=True).first).to_be_visible()
+    row = page.get_by_role("row", name=re.compile("^Trust"))
+    expect(row).to_be_visible()
+    expect(row).not_to_contain_text("absent")
 
 
 def test_matched_words_of_both_are_shown(console, sample):
