@@ -22,7 +22,7 @@ REFILLED_AFTER = (
 """States of the stack after which its domain may be a new one. While the old one is deleted, for many minutes, the new
 one is in use already; so a refill begins with the cleanup, and once more after it."""
 _DAILY = events.Schedule.cron(minute="17", hour="3")
-_SENSELESS = ["RequestInvalid", "ValidationError"]
+_SENSELESS = ["NotPossible", "RequestInvalid", "ValidationError"]
 """Errors that a repetition does not resolve, by the names of their classes."""
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from mats.domain.errors import NotPermitted, RequestInvalid
+from mats.domain.errors import NotPermitted, NotPossible
 from mats.domain.profile import Status
 from mats.domain.query import Filter
 from tests.contract.conftest import Renewable
@@ -94,7 +94,7 @@ class TestTheWayBack:
 
     def test_there_is_no_current_index_before_the_first(self, renewable: Renewable):
         start(renewable, 1)
-        with pytest.raises(RequestInvalid, match="no index before"):
+        with pytest.raises(NotPossible, match="no index before"):
             renewable.generations.roll_back()
 
     def test_a_new_one_after_it_is_another(self, renewable: Renewable):

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from mats.domain.capability import Id
-from mats.domain.errors import DependencyFailed, Fault, RequestInvalid
+from mats.domain.errors import DependencyFailed, Fault, NotPossible
 from mats.domain.profile import Cause, Status
 from mats.edge.maintenance import PACE_S, RESERVE_MS, Maintenance
 from mats.ports import Change, Stored, Target
@@ -53,7 +53,7 @@ class TwoIndices:
 
     def roll_back(self) -> Target:
         if not self.promoted:
-            raise RequestInvalid([Fault("", "there is no index before old")])
+            raise NotPossible([Fault("", "there is no index before old")])
         self.promoted = False
         return Target("old", "")
 
@@ -159,7 +159,7 @@ def test_a_reindex_fills_checks_and_promotes_across_pieces():
 
 def test_going_back_and_retiring_are_one_piece_each():
     account = registered()
-    with pytest.raises(RequestInvalid):
+    with pytest.raises(NotPossible):
         account.pieces({"task": "rollback"})
     account.pieces({"task": "reindex"})
     assert [output["index"] for output in account.pieces({"task": "rollback"})] == ["old"]
