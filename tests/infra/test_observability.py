@@ -30,7 +30,7 @@ from infra.constructs.observability import Observability  # noqa: E402
 from infra.constructs.watched import Watched  # noqa: E402
 from infra.context import Context  # noqa: E402
 from infra.vendor import ROOT  # noqa: E402
-from mats.domain.outcome import Outcome  # noqa: E402
+from mats.domain.change_result import ChangeResult  # noqa: E402
 from mats.domain.query import Query  # noqa: E402
 from mats.domain.usage import Usage  # noqa: E402
 from mats.edge import log  # noqa: E402
@@ -295,7 +295,7 @@ def test_the_dashboard_knows_every_part_that_an_answer_can_lack_and_every_outcom
     assert {name.removeprefix("Degraded") for name in parts if name.startswith("Degraded")} == {"", *own.PARTS}
     outcomes = edge_metrics.batch_metrics([], Usage())
     assert {*own.OUTCOMES} <= set(outcomes)
-    assert len(own.OUTCOMES) == len(Outcome)
+    assert len(own.OUTCOMES) == len(ChangeResult)
 
 
 def test_memory_and_kept_versions_are_those_of_the_stack():

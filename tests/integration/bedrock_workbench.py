@@ -10,8 +10,8 @@ from mats.adapters.bedrock.client import BedrockClient, Meter
 from mats.adapters.bedrock.reranker import BedrockReranker
 from mats.adapters.bedrock.titan import TitanEncoder
 from mats.adapters.bedrock.writer import BedrockWriter
+from mats.domain.change_result import ChangeResult
 from mats.domain.errors import CapabilityError, DependencyFailed, ModelRefused, ReplyUnusable
-from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause
 from mats.domain.query import Filter, Query
 from mats.domain.shortlist import Shortlist
@@ -119,9 +119,9 @@ def assert_words_find_without(encoder: Encoder, error: CapabilityError) -> None:
     assert [hit.id for hit in index.lexical(["money"], Filter(), depth=5)] == [REFUND.id]
 
 
-def outcome_after(error: CapabilityError) -> Outcome:
+def outcome_after(error: CapabilityError) -> ChangeResult:
     """Whether the change waits for another delivery, or for an operator."""
-    return Outcome.REFUSED if isinstance(error, ModelRefused) else Outcome.DEGRADED
+    return ChangeResult.REFUSED if isinstance(error, ModelRefused) else ChangeResult.DEGRADED
 
 
 def refused_roles(error: CapabilityError, role: str) -> list[str]:
@@ -129,7 +129,7 @@ def refused_roles(error: CapabilityError, role: str) -> list[str]:
     return [role] if isinstance(error, ModelRefused) else []
 
 
-def enriched_by(writer: Writer | None, encoder: Encoder | None) -> tuple[Outcome, MemoryProfiles, MemoryIndex]:
+def enriched_by(writer: Writer | None, encoder: Encoder | None) -> tuple[ChangeResult, MemoryProfiles, MemoryIndex]:
     """What becomes of one new registration on the offline path."""
     registry, profiles, index = MemoryRegistry(), MemoryProfiles(), MemoryIndex()
     enrich = Enrich(
@@ -151,7 +151,7 @@ def assert_the_raw_profile_stays(writer: Writer, error: CapabilityError) -> None
     assert profile.indexed_rev == profile.rev
     assert [hit.id for hit in index.lexical(["money"], Filter(), depth=5)] == [REFUND.id]
     if isinstance(error, ReplyUnusable):
-        assert outcome is Outcome.INDEXED
+        assert outcome is ChangeResult.INDEXED
         assert profile.notes == (f"not enriched: {error}",)
     else:
         assert isinstance(error, DependencyFailed)

@@ -12,8 +12,8 @@ import pytest
 from mats import bootstrap
 from mats.adapters.clock import SystemClock
 from mats.bootstrap.local import local_system
+from mats.domain.change_result import ChangeResult
 from mats.domain.errors import DependencyFailed, ModelRefused, NotPermitted
-from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause
 from mats.domain.query import Query
 from mats.ports import Change
@@ -271,7 +271,7 @@ def test_offline_retries_one_throttled_call_and_leaves_bursts_to_redelivery(serv
     server.play = always(throttled)
     server.exchanges.clear()
     outcome, profiles, _ = enriched_by(patient.writer, None)
-    assert outcome is Outcome.DEGRADED
+    assert outcome is ChangeResult.DEGRADED
     assert not profiles.kept[REFUND.id].profile.enriched
     assert len(server.exchanges) == 2
 
@@ -289,7 +289,8 @@ def test_online_never_retries_throttled_calls(server):
 
 
 @pytest.mark.parametrize(
-    ("code", "outcome"), [("AccessDeniedException", Outcome.REFUSED), ("ThrottlingException", Outcome.DEGRADED)]
+    ("code", "outcome"),
+    [("AccessDeniedException", ChangeResult.REFUSED), ("ThrottlingException", ChangeResult.DEGRADED)],
 )
 def test_without_titan_the_local_registry_searches_lexically(server, tmp_path, code, outcome, monkeypatch):
     monkeypatch.setattr("botocore.endpoint.time.sleep", lambda seconds: None)
@@ -302,7 +303,7 @@ def test_without_titan_the_local_registry_searches_lexically(server, tmp_path, c
         assert [result.candidate.profile.id for result in answer.ranked] == [REFUND.id]
         assert answer.degraded == ("neural",)
         server.play = None
-        assert local.enrich([Change(REFUND.id, CAUSE)]) == {REFUND.id: Outcome.INDEXED}
+        assert local.enrich([Change(REFUND.id, CAUSE)]) == {REFUND.id: ChangeResult.INDEXED}
         assert local.stores.profiles.get([REFUND.id])[REFUND.id].profile.enriched
         assert local.discover(Query(query="money back")).degraded == ()
 

@@ -11,8 +11,8 @@ import pytest
 
 from mats import bootstrap
 from mats.bootstrap.local import local_system
+from mats.domain.change_result import ChangeResult
 from mats.domain.errors import DependencyFailed, ReplyUnusable
-from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause, Profile
 from mats.domain.query import Query
 from mats.domain.ranking import Signal
@@ -320,7 +320,7 @@ def test_a_registration_is_findable_raw_before_the_writer_answers(server, tmp_pa
         found = local.discover(Query(query="money back"))
         go_on.set()
         enriching.join()
-        assert results == [{refund.id: Outcome.INDEXED}]
+        assert results == [{refund.id: ChangeResult.INDEXED}]
         assert (raw.profile.enriched, raw.vector is None) == (False, encoder == "none")
         assert [result.candidate.profile.id for result in found.ranked] == [refund.id]
         better = local.stores.profiles.get([refund.id])[refund.id]
@@ -332,7 +332,7 @@ def test_a_registration_is_findable_raw_before_the_writer_answers(server, tmp_pa
         assert Signal.LLM in answer.ranked[0].signals
         assert answer.trace.usage.usd
         asked_before = len(server.exchanges)
-        assert local.enrich([Change(refund.id, CAUSE)]) == {refund.id: Outcome.UNCHANGED}
+        assert local.enrich([Change(refund.id, CAUSE)]) == {refund.id: ChangeResult.UNCHANGED}
         assert len(server.exchanges) == asked_before
         assert set(local.models.spending()) == {MICRO, LITE} | ({TITAN} if encoder == TITAN else set())
 

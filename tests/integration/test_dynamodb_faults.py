@@ -27,8 +27,8 @@ from mats.adapters.eventbridge import EventBus
 from mats.adapters.retention import Retention
 from mats.domain.assignment import NOTHING_ASSIGNED, Assigned
 from mats.domain.capability import Id
+from mats.domain.change_result import ChangeResult
 from mats.domain.errors import DependencyFailed, NotPermitted, RegistrationInvalid
-from mats.domain.outcome import Outcome
 from mats.domain.placement import Placed
 from mats.domain.profile import Cause, Enrichment, Profile, Status
 from mats.domain.registration import Registration
@@ -687,7 +687,7 @@ class Offline:
         self.registry.items[id] = item
         event = f"{next(self.events)}".rjust(36, "0")
         outcome = self.enrich([Change(id, Cause(event_id=event, time="2026-01-01T00:00:00.000000+00:00"))])[id]
-        assert outcome in (Outcome.INDEXED, Outcome.REJECTED, Outcome.UNCHANGED)
+        assert outcome in (ChangeResult.INDEXED, ChangeResult.REJECTED, ChangeResult.UNCHANGED)
         return self.profiles.get([id])[id].profile
 
 

@@ -28,7 +28,7 @@ INHERITED = ("PATH", "LANG")
 RESERVED = {"_HANDLER", "_X_AMZN_TRACE_ID", "TZ"}  # and all that begin with AWS_ but these:
 ALLOWED = {"AWS_LAMBDA_EXEC_WRAPPER", "AWS_NODEJS_CONNECTION_REUSE_ENABLED", "AWS_STS_REGIONAL_ENDPOINTS"}
 
-Outcome = tuple[str, Any]
+ChangeResult = tuple[str, Any]
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ class _Sandbox:
 
     def __init__(self, command: list[str], folder: Path, variables: dict[str, str], output: int) -> None:
         self.events: queue.Queue[tuple[str, bytes, int] | None] = queue.Queue()
-        self.outcomes: queue.Queue[Outcome] = queue.Queue()
+        self.outcomes: queue.Queue[ChangeResult] = queue.Queue()
         self.asked = threading.Event()
         self.asked_at = 0.0
         self._api = _Api(self)
@@ -221,7 +221,7 @@ class _Sandbox:
             self.kill()
         return (self.asked_at - self._begun) * 1000 if self.asked_at else None
 
-    def run(self, body: bytes, timeout_s: float, name: str) -> Outcome:
+    def run(self, body: bytes, timeout_s: float, name: str) -> ChangeResult:
         """The outcome of this event; an error where it failed to start."""
         request = str(uuid.uuid4())
         self.events.put((request, body, int((time.time() + timeout_s) * 1000)))

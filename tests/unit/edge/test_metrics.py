@@ -2,7 +2,7 @@
 
 import pytest
 
-from mats.domain.outcome import Outcome
+from mats.domain.change_result import ChangeResult
 from mats.domain.profile import Refusal
 from mats.domain.query import Query
 from mats.domain.ranking import Verdict
@@ -77,7 +77,7 @@ def test_cost_is_measured_if_the_price_is_known():
 
 
 def test_batch_counts_every_outcome_including_zero():
-    measured = batch_metrics([Outcome.INDEXED, Outcome.INDEXED, Outcome.DEGRADED], Usage(input_tokens=3))
+    measured = batch_metrics([ChangeResult.INDEXED, ChangeResult.INDEXED, ChangeResult.DEGRADED], Usage(input_tokens=3))
     counts = {name: value for name, (value, unit) in measured.items() if unit == "Count"}
     assert counts == {
         "Indexed": 2, "Waiting": 1, "Unchanged": 0, "Rejected": 0, "Deleted": 0, "Refused": 0, "Superseded": 0, 

@@ -10,8 +10,8 @@ from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.queue import SqliteQueue
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
 from mats.bootstrap.local import local_system
+from mats.domain.change_result import ChangeResult
 from mats.domain.errors import DependencyFailed
-from mats.domain.outcome import Outcome
 from mats.domain.profile import Enrichment
 from mats.edge.changes import ChangeProcessor
 from mats.local import worker
@@ -40,7 +40,7 @@ def over(events, enrich):
 
 
 def indexed(changes, deadline):
-    return {change.id: Outcome.INDEXED for change in changes}
+    return {change.id: ChangeResult.INDEXED for change in changes}
 
 
 def test_drain_processes_everything_waiting(events):

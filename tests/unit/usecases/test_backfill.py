@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from mats.domain.capability import Id
+from mats.domain.change_result import ChangeResult
 from mats.domain.errors import DependencyFailed, ReplyUnusable
-from mats.domain.outcome import Outcome
 from mats.domain.profile import Status
 from mats.ports import Written
 from mats.usecases.backfill import Backfill, BackfillStep
@@ -81,7 +81,7 @@ def test_everything_another_prompt_has_made_stale_is_renewed_once():
     steps = renewed(world, page=2)
     assert [step.looked_at for step in steps] == [2, 2, 1]
     outcomes = {id: outcome for step in steps for id, outcome in step.outcomes.items()}
-    assert outcomes == dict.fromkeys(everything(world), Outcome.INDEXED)
+    assert outcomes == dict.fromkeys(everything(world), ChangeResult.INDEXED)
     assert sorted(writer.asked) == everything(world)
     assert not any(step.outcomes for step in renewed(world))
     assert sorted(writer.asked) == everything(world)
@@ -99,7 +99,7 @@ def test_another_encoder_makes_everything_stale():
     world = a_world(2)
     world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, encoder=FakeEncoder(name="better")))
     (step,) = renewed(world)
-    assert set(step.outcomes.values()) == {Outcome.INDEXED}
+    assert set(step.outcomes.values()) == {ChangeResult.INDEXED}
     assert {world.profile(id).encoder for id in everything(world)} == {"better"}
 
 
@@ -107,7 +107,7 @@ def test_an_item_without_a_profile_is_stale():
     world = a_world(0)
     world.registry.put([PAY])
     (step,) = renewed(world)
-    assert step.outcomes == {PAY.id: Outcome.INDEXED}
+    assert step.outcomes == {PAY.id: ChangeResult.INDEXED}
 
 
 def test_a_rejected_item_is_not_sent_again_and_one_mended_since_is():
@@ -119,7 +119,7 @@ def test_a_rejected_item_is_not_sent_again_and_one_mended_since_is():
     assert renewed(world) == [BackfillStep(id, 1, {})]
     world.registry.items[id] = good
     (step,) = renewed(world)
-    assert step.outcomes == {id: Outcome.INDEXED}
+    assert step.outcomes == {id: ChangeResult.INDEXED}
     assert world.profile(id).status is Status.ACTIVE
 
 
@@ -147,10 +147,10 @@ def test_a_failed_call_leaves_it_stale_for_the_next_run():
     )
     world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, writer=script))
     (step,) = renewed(world)
-    assert step.outcomes == {first: Outcome.INDEXED, second: Outcome.DEGRADED}
+    assert step.outcomes == {first: ChangeResult.INDEXED, second: ChangeResult.DEGRADED}
     down.clear()
     (step,) = renewed(world)
-    assert step.outcomes == {second: Outcome.INDEXED}
+    assert step.outcomes == {second: ChangeResult.INDEXED}
 
 
 def test_after_a_store_failure_it_resumes(monkeypatch: pytest.MonkeyPatch):

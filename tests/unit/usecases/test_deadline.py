@@ -16,8 +16,8 @@ from mats.adapters import aws, eventbridge
 from mats.adapters.dynamodb import tables
 from mats.adapters.opensearch import domain
 from mats.domain.capability import Id
+from mats.domain.change_result import ChangeResult
 from mats.domain.errors import OutOfTime
-from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause
 from mats.ports import Change, Written
 from mats.usecases.deadline import FULL_S, NO_DEADLINE, READ_S, SAVE_S, Deadline
@@ -109,7 +109,7 @@ class VirtualDeadline(Deadline):
 
 def run_batch(
     *, read_s: float, save_s: float, encode_s: float, replies_s: list[float]
-) -> tuple[float, dict[Id, Outcome], World]:
+) -> tuple[float, dict[Id, ChangeResult], World]:
     """Seconds and outcomes of a batch of new registrations whose steps take this long."""
     clock = FakeClock()
     threads = VirtualThreads(clock, list(replies_s))
@@ -149,14 +149,14 @@ def test_no_path_of_a_batch_passes_the_timeout_of_the_function(read_s, save_s, e
 
 def test_hung_models_leave_raw_profiles_and_hand_the_changes_back():
     seconds, outcomes, world = run_batch(read_s=1, save_s=1, encode_s=1, replies_s=[math.inf] * BATCH)
-    assert set(outcomes.values()) == {Outcome.POSTPONED}
+    assert set(outcomes.values()) == {ChangeResult.POSTPONED}
     assert all(world.profile(id).indexed_rev == 1 for id in outcomes)
     assert seconds == pytest.approx(FUNCTION_S - SAVE_S)
 
 
 def test_what_has_been_described_by_then_is_done():
     _, outcomes, world = run_batch(read_s=1, save_s=1, encode_s=1, replies_s=[5.0] * 7 + [math.inf] * 3)
-    assert sorted(outcomes.values()) == [Outcome.INDEXED] * 7 + [Outcome.POSTPONED] * 3
+    assert sorted(outcomes.values()) == [ChangeResult.INDEXED] * 7 + [ChangeResult.POSTPONED] * 3
     assert sum(world.profile(id).enriched for id in outcomes) == 7
 
 

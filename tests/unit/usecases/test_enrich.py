@@ -6,8 +6,8 @@ import pytest
 
 from mats.domain.assignment import NOTHING_ASSIGNED, Assigned, pattern_id
 from mats.domain.capability import Id, Kind
+from mats.domain.change_result import ChangeResult
 from mats.domain.errors import DependencyFailed, ReplyUnusable
-from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause, Enrichment, Status
 from mats.domain.query import Filter
 from mats.domain.registration import Registration
@@ -50,11 +50,11 @@ class World:
             writer_threads=AtOnce(),
         )
 
-    def deliver(self, *ids: Id, event: str = "e1") -> dict[Id, Outcome]:
+    def deliver(self, *ids: Id, event: str = "e1") -> dict[Id, ChangeResult]:
         cause = Cause(event_id=event, time=self.clock.now())
         return dict(self.enrich([Change(id, cause) for id in ids]))
 
-    def register(self, registration, *, event: str = "e1") -> Outcome:
+    def register(self, registration, *, event: str = "e1") -> ChangeResult:
         self.registry.put([registration])
         return self.deliver(registration.id, event=event)[registration.id]
 
@@ -79,7 +79,7 @@ PAY = a_registration(name="pay", kind=Kind.TOOL, description="Sends money")
 
 
 def test_a_registration_becomes_findable_as_its_owner_wrote_it(world: World):
-    assert world.register(PAY) is Outcome.INDEXED
+    assert world.register(PAY) is ChangeResult.INDEXED
     profile = world.profile(PAY.id)
     assert (profile.rev, profile.indexed_rev, profile.enriched, profile.status) == (1, 1, False, Status.ACTIVE)
     assert world.found("money") == [PAY.id]
@@ -89,7 +89,7 @@ def test_a_registration_becomes_findable_as_its_owner_wrote_it(world: World):
 def test_the_same_event_twice_costs_no_model_call_and_no_write(world: World, encoder: FakeEncoder):
     world.register(PAY)
     encoder.encoded.clear()
-    assert world.deliver(PAY.id, event="again") == {PAY.id: Outcome.UNCHANGED}
+    assert world.deliver(PAY.id, event="again") == {PAY.id: ChangeResult.UNCHANGED}
     assert encoder.encoded == []
     assert world.profile(PAY.id).rev == 1
 
@@ -97,7 +97,7 @@ def test_the_same_event_twice_costs_no_model_call_and_no_write(world: World, enc
 def test_a_changed_endpoint_is_indexed_without_a_model_call(world: World, encoder: FakeEncoder):
     world.register(PAY)
     encoder.encoded.clear()
-    assert world.register(PAY.model_copy(update={"endpoint": "https://pay.example"})) is Outcome.INDEXED
+    assert world.register(PAY.model_copy(update={"endpoint": "https://pay.example"})) is ChangeResult.INDEXED
     assert encoder.encoded == []
     assert world.index.fetch([PAY.id])[PAY.id].endpoint == "https://pay.example"
     assert world.profiles.kept[PAY.id].vector is not None
@@ -107,7 +107,7 @@ def test_trust_reaches_the_profile_without_a_model_call(world: World, encoder: F
     world.register(PAY)
     encoder.encoded.clear()
     world.trust.put(PAY.id, Assigned(trust=80))
-    assert world.deliver(PAY.id)[PAY.id] is Outcome.INDEXED
+    assert world.deliver(PAY.id)[PAY.id] is ChangeResult.INDEXED
     assert world.index.fetch([PAY.id])[PAY.id].trust == 80
     assert encoder.encoded == []
 
@@ -117,11 +117,11 @@ def test_the_row_of_a_namespace_reaches_the_profile_without_a_model_call(world: 
     encoder.encoded.clear()
     key = pattern_id(PAY.namespace)
     world.trust.put(key, Assigned(trust=60, provider="Acme"))
-    assert world.deliver(PAY.id)[PAY.id] is Outcome.INDEXED
+    assert world.deliver(PAY.id)[PAY.id] is ChangeResult.INDEXED
     profile = world.index.fetch([PAY.id])[PAY.id]
     assert (profile.trust, profile.provider, profile.provider_verified) == (60, "Acme", True)
     world.trust.put(key, NOTHING_ASSIGNED)
-    assert world.deliver(PAY.id)[PAY.id] is Outcome.INDEXED
+    assert world.deliver(PAY.id)[PAY.id] is ChangeResult.INDEXED
     profile = world.index.fetch([PAY.id])[PAY.id]
     assert (profile.trust, profile.provider, profile.provider_verified) == (None, "ACME Inc.", False)
     assert encoder.encoded == []
@@ -132,10 +132,10 @@ def test_a_rejected_registration_keeps_its_content_but_not_its_verification(worl
     world.trust.put(key, Assigned(trust=60, provider="Acme"))
     world.register(PAY)
     world.registry.items[PAY.id] = {**PAY.item(), "tags": "no list"}
-    assert world.deliver(PAY.id)[PAY.id] is Outcome.REJECTED
+    assert world.deliver(PAY.id)[PAY.id] is ChangeResult.REJECTED
     assert world.profiles.kept[PAY.id].profile.provider_verified
     world.trust.put(key, NOTHING_ASSIGNED)
-    assert world.deliver(PAY.id)[PAY.id] is Outcome.REJECTED
+    assert world.deliver(PAY.id)[PAY.id] is ChangeResult.REJECTED
     profile = world.profiles.kept[PAY.id].profile
     assert (profile.trust, profile.provider, profile.provider_verified) == (None, "", False)
 
@@ -221,42 +221,42 @@ def test_a_profile_of_an_earlier_release_stays_the_oldest_and_is_not_written_for
     early = kept.profile.model_copy(update={"first_registered": "", "first_text": ""})
     assert early.content_fingerprint() == kept.profile.content
     world.profiles.kept[PAY.id] = replace(kept, profile=early)
-    assert world.deliver(PAY.id) == {PAY.id: Outcome.UNCHANGED}
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.UNCHANGED}
     assert since(world, LONG.model_copy(update={"endpoint": "https://a.example"}), "2026-01-02T00:00:00+00:00") == ""
 
 
 def test_several_changes_of_one_capability_in_a_batch_are_one(world: World):
     world.registry.put([PAY])
-    assert world.deliver(PAY.id, PAY.id, PAY.id) == {PAY.id: Outcome.INDEXED}
+    assert world.deliver(PAY.id, PAY.id, PAY.id) == {PAY.id: ChangeResult.INDEXED}
     assert world.profile(PAY.id).rev == 1
 
 
 def test_a_removed_registration_leaves_a_tombstone(world: World):
     world.register(PAY)
     world.registry.remove(PAY.id)
-    assert world.deliver(PAY.id) == {PAY.id: Outcome.DELETED}
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.DELETED}
     assert world.found("money") == []
     assert world.profile(PAY.id).status is Status.DELETED
-    assert world.deliver(PAY.id) == {PAY.id: Outcome.UNCHANGED}
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.UNCHANGED}
 
 
 def test_a_removed_capability_can_come_back_as_another_kind(world: World):
     world.register(PAY)
     world.registry.remove(PAY.id)
     world.deliver(PAY.id)
-    assert world.register(a_registration(name="pay", kind=Kind.AGENT, description="An agent")) is Outcome.INDEXED
+    assert world.register(a_registration(name="pay", kind=Kind.AGENT, description="An agent")) is ChangeResult.INDEXED
     assert world.index.fetch([PAY.id])[PAY.id].kind is Kind.AGENT
     assert world.profile(PAY.id).rev == 3
 
 
 def test_an_event_for_something_never_seen_is_no_work(world: World):
-    assert world.deliver(Id("com.acme/nothing")) == {Id("com.acme/nothing"): Outcome.UNCHANGED}
+    assert world.deliver(Id("com.acme/nothing")) == {Id("com.acme/nothing"): ChangeResult.UNCHANGED}
     assert world.profiles.kept == {}
 
 
 def test_an_invalid_item_is_stored_with_all_its_faults(world: World):
     world.registry.items[PAY.id] = {"namespace": "com.acme", "name": "pay", "kind": "toool", "tags": 5}
-    assert world.deliver(PAY.id) == {PAY.id: Outcome.REJECTED}
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.REJECTED}
     profile = world.profile(PAY.id)
     assert profile.status is Status.REJECTED
     assert "kind" in profile.error
@@ -268,17 +268,17 @@ def test_an_invalid_item_is_stored_with_all_its_faults(world: World):
 def test_a_bad_change_leaves_the_last_good_profile_findable_beside_the_error(world: World):
     world.register(PAY)
     world.registry.items[PAY.id] = {**PAY.item(), "tags": 5}
-    assert world.deliver(PAY.id) == {PAY.id: Outcome.REJECTED}
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.REJECTED}
     assert world.found("money") == [PAY.id]
     assert "tags" in world.profile(PAY.id).error
-    assert world.register(PAY.model_copy(update={"version": "2"})) is Outcome.INDEXED
+    assert world.register(PAY.model_copy(update={"version": "2"})) is ChangeResult.INDEXED
     assert world.profile(PAY.id).error == ""
 
 
 def test_the_kind_under_an_id_cannot_change_behind_the_registrys_back(world: World):
     world.register(PAY)
     world.registry.items[PAY.id] = {**PAY.item(), "kind": "agent"}
-    assert world.deliver(PAY.id) == {PAY.id: Outcome.REJECTED}
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.REJECTED}
     assert world.profile(PAY.id).kind is Kind.TOOL
 
 
@@ -286,25 +286,25 @@ def test_one_bad_item_does_not_hold_up_its_batch(world: World):
     bad, good = a_registration(name="bad"), a_registration(name="good")
     world.registry.items[bad.id] = {"kind": 1}
     world.registry.put([good])
-    assert world.deliver(bad.id, good.id) == {bad.id: Outcome.REJECTED, good.id: Outcome.INDEXED}
+    assert world.deliver(bad.id, good.id) == {bad.id: ChangeResult.REJECTED, good.id: ChangeResult.INDEXED}
 
 
 def test_after_an_encoder_failure_it_is_lexically_findable_and_retried(encoder: FakeEncoder):
     encoder.broken = True
     world = World(encoder=encoder)
     outcome = world.register(PAY)
-    assert outcome is Outcome.DEGRADED
+    assert outcome is ChangeResult.DEGRADED
     assert not outcome.is_final
     assert world.found("money") == [PAY.id]
-    assert world.deliver(PAY.id) == {PAY.id: Outcome.DEGRADED}
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.DEGRADED}
     encoder.broken = False
-    assert world.deliver(PAY.id) == {PAY.id: Outcome.INDEXED}
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.INDEXED}
     assert world.profiles.kept[PAY.id].vector is not None
 
 
 def test_without_an_encoder_everything_is_findable_by_words(world: World):
     lexical_only = World(encoder=None)
-    assert lexical_only.register(PAY) is Outcome.INDEXED
+    assert lexical_only.register(PAY) is ChangeResult.INDEXED
     assert lexical_only.found("money") == [PAY.id]
 
 
@@ -312,7 +312,7 @@ def test_an_encoder_added_later_encodes_existing_profiles(encoder: FakeEncoder):
     world = World(encoder=None)
     world.register(PAY)
     world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, encoder=encoder))
-    assert world.deliver(PAY.id) == {PAY.id: Outcome.INDEXED}
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.INDEXED}
     assert world.profiles.kept[PAY.id].vector is not None
 
 
@@ -335,7 +335,7 @@ def test_a_kill_around_any_write_heals_when_the_event_comes_again(world: World, 
     with pytest.raises(Killed):
         world.register(PAY)
     monkeypatch.setattr(owner, step, original)
-    assert world.deliver(PAY.id)[PAY.id] in (Outcome.INDEXED, Outcome.UNCHANGED)
+    assert world.deliver(PAY.id)[PAY.id] in (ChangeResult.INDEXED, ChangeResult.UNCHANGED)
     assert world.found("money") == [PAY.id]
     profile = world.profile(PAY.id)
     assert profile.rev == profile.indexed_rev == 1
@@ -349,7 +349,7 @@ def test_an_index_that_is_down_loses_nothing(world: World, monkeypatch):
     with pytest.raises(DependencyFailed):
         world.register(PAY)
     monkeypatch.undo()
-    assert world.deliver(PAY.id) == {PAY.id: Outcome.INDEXED}
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.INDEXED}
     assert world.found("money") == [PAY.id]
 
 
@@ -359,17 +359,17 @@ def test_a_run_that_was_overtaken_asks_for_another_delivery(world: World, monkey
     world.register(PAY.model_copy(update={"description": "newer"}))
     world.registry.put([PAY.model_copy(update={"description": "newest"})])
     monkeypatch.setattr(world.profiles, "get", lambda ids: stale)
-    assert world.deliver(PAY.id) == {PAY.id: Outcome.SUPERSEDED}
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.SUPERSEDED}
     monkeypatch.undo()
     assert world.found("newer") == [PAY.id]
-    assert world.deliver(PAY.id) == {PAY.id: Outcome.INDEXED}
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.INDEXED}
     assert world.found("newest") == [PAY.id]
 
 
 def test_a_writer_enriches_profiles_that_are_already_findable(encoder: FakeEncoder):
     writer = ScriptedWriter(lambda registration: Written(enrichment=FIVE, notes=("dropped a url",)))
     world = World(encoder=encoder, writer=writer)
-    assert world.register(PAY) is Outcome.INDEXED
+    assert world.register(PAY) is ChangeResult.INDEXED
     profile = world.profile(PAY.id)
     assert (profile.enriched, profile.rev, profile.indexed_rev) == (True, 2, 2)
     assert profile.enrichment == FIVE
@@ -454,7 +454,7 @@ def test_a_process_without_the_writer_does_not_undo_its_work(encoder: FakeEncode
     world.register(PAY)
     world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, writer=None))
     world.trust.put(PAY.id, Assigned(trust=9))
-    assert world.deliver(PAY.id)[PAY.id] is Outcome.INDEXED
+    assert world.deliver(PAY.id)[PAY.id] is ChangeResult.INDEXED
     assert (world.profile(PAY.id).enriched, world.profile(PAY.id).trust) == (True, 9)
     world.register(PAY.model_copy(update={"description": "something else"}))
     assert not world.profile(PAY.id).enriched
@@ -463,7 +463,7 @@ def test_a_process_without_the_writer_does_not_undo_its_work(encoder: FakeEncode
 def test_another_encoder_encodes_again_and_is_recorded(world: World):
     world.register(PAY)
     world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, encoder=FakeEncoder(name="better")))
-    assert world.deliver(PAY.id)[PAY.id] is Outcome.INDEXED
+    assert world.deliver(PAY.id)[PAY.id] is ChangeResult.INDEXED
     assert world.profile(PAY.id).encoder == "better"
 
 
@@ -483,18 +483,18 @@ def test_the_writer_is_called_once_per_origin(encoder: FakeEncoder):
 def test_a_failing_writer_leaves_the_raw_profile_findable_and_is_retried(encoder: FakeEncoder):
     replies = [DependencyFailed("throttled"), Written(enrichment=FIVE)]
     world = World(encoder=encoder, writer=ScriptedWriter(lambda registration: replies.pop(0)))
-    assert world.register(PAY) is Outcome.DEGRADED
+    assert world.register(PAY) is ChangeResult.DEGRADED
     assert world.found("money") == [PAY.id]
     assert not world.profile(PAY.id).enriched
-    assert world.deliver(PAY.id) == {PAY.id: Outcome.INDEXED}
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.INDEXED}
     assert world.profile(PAY.id).enriched
 
 
 def test_an_unusable_reply_leaves_the_raw_profile_and_is_not_retried(encoder: FakeEncoder):
     writer = ScriptedWriter(lambda registration: ReplyUnusable("cut off"))
     world = World(encoder=encoder, writer=writer)
-    assert world.register(PAY) is Outcome.INDEXED
-    assert world.deliver(PAY.id) == {PAY.id: Outcome.UNCHANGED}
+    assert world.register(PAY) is ChangeResult.INDEXED
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.UNCHANGED}
     assert world.profile(PAY.id).notes == ("not enriched: cut off",)
     assert world.found("money") == [PAY.id]
     assert writer.asked == [PAY.id]
@@ -503,14 +503,14 @@ def test_an_unusable_reply_leaves_the_raw_profile_and_is_not_retried(encoder: Fa
 def test_a_name_with_outer_white_space_is_rejected_with_the_reason(world: World):
     id = Id("com.acme.pay/pay ")
     world.registry.items[id] = {**PAY.item(), "name": "pay "}
-    assert world.deliver(id)[id] is Outcome.REJECTED
+    assert world.deliver(id)[id] is ChangeResult.REJECTED
     assert "white space" in world.profile(id).error
     assert PAY.id not in world.profiles.kept
 
 
 def test_the_message_of_thousands_of_faults_fits_a_row(world: World):
     world.registry.items[PAY.id] = {**PAY.item(), **{f"unknown-attribute-{n}": 1 for n in range(5_000)}}
-    assert world.deliver(PAY.id)[PAY.id] is Outcome.REJECTED
+    assert world.deliver(PAY.id)[PAY.id] is ChangeResult.REJECTED
     assert 10_000 < len(world.profile(PAY.id).error) <= 20_000
 
 
@@ -523,7 +523,7 @@ def test_an_unannounced_rejection_waits_without_delaying_others(world: World):
     world.registry.items[bad] = {**PAY.item(), "name": "bad", "tags": 5}
     world.registry.put([PAY])
     outcomes = world.enrich([Change(id, Cause(event_id="e", time="2026-01-01T00:00:00+00:00")) for id in (bad, good)])
-    assert outcomes == {bad: Outcome.DEGRADED, good: Outcome.INDEXED}
+    assert outcomes == {bad: ChangeResult.DEGRADED, good: ChangeResult.INDEXED}
     assert bad not in world.profiles.kept
 
 
@@ -552,7 +552,7 @@ def test_the_writer_is_not_asked_about_a_name_that_any_project_could_have():
     demo = a_registration(name="Demo Project", description=None)
     writer = ScriptedWriter(lambda registration: Written(enrichment=FIVE))
     world = World(writer=writer)
-    assert world.register(demo) is Outcome.INDEXED
+    assert world.register(demo) is ChangeResult.INDEXED
     profile = world.profile(demo.id)
     assert (profile.enriched, profile.enrichment) == (True, Enrichment())
     assert profile.notes == ("not described: name and description say nothing of what it does",)

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from mats.domain.change_result import ChangeResult
 from mats.domain.errors import DependencyFailed, ModelRefused
-from mats.domain.outcome import Outcome
 from mats.domain.query import Query
 from mats.ports import OFF, ModelChoice, RerankResult, Written
 from mats.usecases.discover import Discover
@@ -139,10 +139,10 @@ def world(switch: MemoryModelSwitch) -> World:
 def test_a_switched_off_writer_leaves_raw_profiles_until_it_is_back(world: World, switch: MemoryModelSwitch):
     pay = a_registration(name="pay")
     switch.choose("writer", OFF)
-    assert world.register(pay) is Outcome.INDEXED
+    assert world.register(pay) is ChangeResult.INDEXED
     assert not world.profile(pay.id).enriched
     switch.choose("writer", None)
-    assert world.deliver(pay.id) == {pay.id: Outcome.INDEXED}
+    assert world.deliver(pay.id) == {pay.id: ChangeResult.INDEXED}
     assert world.profile(pay.id).enriched
 
 
@@ -150,7 +150,7 @@ def test_switching_the_writer_off_keeps_what_it_wrote(world: World, switch: Memo
     pay = a_registration(name="pay")
     world.register(pay)
     switch.choose("writer", OFF)
-    assert world.deliver(pay.id) == {pay.id: Outcome.UNCHANGED}
+    assert world.deliver(pay.id) == {pay.id: ChangeResult.UNCHANGED}
     assert world.profile(pay.id).enriched
 
 
@@ -163,6 +163,6 @@ def test_the_choice_is_read_once_for_a_batch(world: World, switch: MemoryModelSw
 
 def test_a_choice_that_cannot_be_read_does_not_stop_enrichment(world: World, switch: MemoryModelSwitch):
     switch.broken = True
-    assert world.register(a_registration(name="pay")) is Outcome.INDEXED
+    assert world.register(a_registration(name="pay")) is ChangeResult.INDEXED
     with pytest.raises(DependencyFailed):
         switch.load()

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from mats.domain.change_result import ChangeResult
 from mats.domain.errors import DependencyFailed, ModelRefused
-from mats.domain.outcome import Outcome
 from mats.domain.profile import Profile, Refusal
 from mats.ports import Written
 from mats.usecases.backfill import Backfill
@@ -56,7 +56,7 @@ def world(access: Access) -> World:
     return World(encoder=FakeEncoder(), writer=access.writer)
 
 
-def reconcile(world: World) -> list[Outcome]:
+def reconcile(world: World) -> list[ChangeResult]:
     run = Reconcile(
         enrich=world.enrich, registry=world.registry, profiles=world.profiles, index=world.index,
         clock=FakeClock(), ids=CountingIds(),
@@ -64,14 +64,14 @@ def reconcile(world: World) -> list[Outcome]:
     return [outcome for step in run(run.everything()) for outcome in step.outcomes.values()]
 
 
-def backfill(world: World) -> list[Outcome]:
+def backfill(world: World) -> list[ChangeResult]:
     run = Backfill(enrich=world.enrich, clock=FakeClock(), ids=CountingIds(), pause=lambda seconds: None)
     return [outcome for step in run(list(world.registry.ids())) for outcome in step.outcomes.values()]
 
 
 def test_a_refused_writer_ends_the_change_with_a_marked_raw_profile(world: World):
     outcome = world.register(PAY)
-    assert (outcome, outcome.is_final) == (Outcome.REFUSED, True)
+    assert (outcome, outcome.is_final) == (ChangeResult.REFUSED, True)
     profile = world.profile(PAY.id)
     assert (profile.enriched, profile.refused, profile.indexed_rev) == (False, (MARK,), profile.rev)
     assert world.found("money") == [PAY.id]
@@ -82,14 +82,14 @@ def test_a_refused_writer_ends_the_change_with_a_marked_raw_profile(world: World
 def test_a_refusal_that_comes_again_writes_no_revision(world: World):
     world.register(PAY)
     rev = world.profile(PAY.id).rev
-    assert world.deliver(PAY.id) == {PAY.id: Outcome.REFUSED}
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.REFUSED}
     assert world.profile(PAY.id).rev == rev
 
 
 def test_a_writer_that_answers_again_removes_its_mark(world: World, access: Access):
     world.register(PAY)
     access.granted = True
-    assert world.deliver(PAY.id) == {PAY.id: Outcome.INDEXED}
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.INDEXED}
     assert (world.profile(PAY.id).enriched, world.profile(PAY.id).refused) == (True, ())
 
 
@@ -97,21 +97,21 @@ def test_another_writer_model_is_tried_and_removes_the_mark(world: World):
     world.register(PAY)
     other = ScriptedWriter(lambda registration: Written(enrichment=FIVE), name="eu.lite")
     world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, writer=other))
-    assert backfill(world) == [Outcome.INDEXED]
+    assert backfill(world) == [ChangeResult.INDEXED]
     assert (world.profile(PAY.id).enriched, world.profile(PAY.id).refused) == (True, ())
 
 
 def test_a_writer_that_is_turned_off_removes_the_mark(world: World):
     world.register(PAY)
     world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, writer=None))
-    assert world.deliver(PAY.id) == {PAY.id: Outcome.INDEXED}
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.INDEXED}
     assert world.profile(PAY.id).refused == ()
 
 
 def test_a_throttled_writer_keeps_the_change_waiting(world: World):
     busy = ScriptedWriter(lambda registration: DependencyFailed("throttled"))
     world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, writer=busy))
-    assert world.register(PAY) is Outcome.DEGRADED
+    assert world.register(PAY) is ChangeResult.DEGRADED
     assert world.profile(PAY.id).refused == ()
 
 
@@ -121,7 +121,7 @@ def test_a_run_asks_a_model_that_still_refuses_only_once(world: World, access: A
         world.register(registration)
     revs = [world.profile(each.id).rev for each in MANY]
     access.writer.asked.clear()
-    assert run(world) == [Outcome.REFUSED] * 5
+    assert run(world) == [ChangeResult.REFUSED] * 5
     assert len(access.writer.asked) == 1
     assert [world.profile(each.id).rev for each in MANY] == revs
 
@@ -131,7 +131,7 @@ def test_a_run_enriches_all_once_access_was_granted(world: World, access: Access
     for registration in MANY:
         world.register(registration)
     access.granted = True
-    assert run(world) == [Outcome.INDEXED] * 5
+    assert run(world) == [ChangeResult.INDEXED] * 5
     assert all(world.profile(each.id).enriched and not world.profile(each.id).refused for each in MANY)
     access.writer.asked.clear()
     run(world)
@@ -148,15 +148,15 @@ def test_reconcile_still_repairs_the_index_of_refused_profiles(world: World):
 def test_a_refused_encoder_leaves_words_and_the_writers_text():
     encoder = RefusedEncoder()
     world = World(encoder=encoder, writer=ScriptedWriter(lambda registration: Written(enrichment=FIVE)))
-    assert world.register(PAY) is Outcome.REFUSED
+    assert world.register(PAY) is ChangeResult.REFUSED
     profile = world.profile(PAY.id)
     assert [refusal.role for refusal in profile.refused] == ["encoder"]
     assert (profile.enriched, profile.encoder, world.found("refund")) == (True, "", [PAY.id])
     rev = profile.rev
-    assert world.deliver(PAY.id) == {PAY.id: Outcome.REFUSED}
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.REFUSED}
     assert world.profile(PAY.id).rev == rev
     encoder.allowed = True
-    assert reconcile(world) == [Outcome.INDEXED]
+    assert reconcile(world) == [ChangeResult.INDEXED]
     assert world.profile(PAY.id).refused == ()
     assert world.profiles.kept[PAY.id].vector is not None
 
@@ -167,18 +167,18 @@ def test_a_run_asks_a_refused_encoder_only_once():
     for registration in MANY:
         world.register(registration)
     encoder.calls = 0
-    assert reconcile(world) == [Outcome.REFUSED] * 5
+    assert reconcile(world) == [ChangeResult.REFUSED] * 5
     assert encoder.calls == 1
     encoder.allowed = True
-    assert backfill(world) == [Outcome.INDEXED] * 5
+    assert backfill(world) == [ChangeResult.INDEXED] * 5
 
 
 def test_both_models_refused_are_two_marks(access: Access):
     world = World(encoder=RefusedEncoder(), writer=access.writer)
-    assert world.register(PAY) is Outcome.REFUSED
+    assert world.register(PAY) is ChangeResult.REFUSED
     assert {refusal.role for refusal in world.profile(PAY.id).refused} == {"writer", "encoder"}
     rev = world.profile(PAY.id).rev
-    assert reconcile(world) == [Outcome.REFUSED]
+    assert reconcile(world) == [ChangeResult.REFUSED]
     assert world.profile(PAY.id).rev == rev
 
 

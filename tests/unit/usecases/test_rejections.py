@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from mats.domain.capability import Id
+from mats.domain.change_result import ChangeResult
 from mats.domain.errors import DependencyFailed
-from mats.domain.outcome import Outcome
 from mats.domain.profile import MAX_PROFILE_BYTES, Profile, Status
 from tests.builders import a_registration, an_item
 from tests.fakes import FakeEncoder
@@ -55,7 +55,7 @@ def break_it(world: World) -> None:
 def test_a_rejection_is_announced_before_it_is_saved(world, listener):
     world.register(PAY)
     break_it(world)
-    assert world.deliver(PAY.id) == {PAY.id: Outcome.REJECTED}
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.REJECTED}
     assert (listener.heard, listener.kept_then) == ([(PAY.id, 2)], [Status.ACTIVE])
     assert world.profile(PAY.id).status is Status.REJECTED
 
@@ -63,7 +63,7 @@ def test_a_rejection_is_announced_before_it_is_saved(world, listener):
 def test_the_same_rejection_is_announced_once(world, listener):
     break_it(world)
     world.deliver(PAY.id)
-    assert world.deliver(PAY.id, event="again") == {PAY.id: Outcome.UNCHANGED}
+    assert world.deliver(PAY.id, event="again") == {PAY.id: ChangeResult.UNCHANGED}
     assert listener.heard == [(PAY.id, 1)]
 
 
@@ -85,7 +85,7 @@ def test_ended_between_announcing_and_keeping_it_is_announced_again(world, liste
         patched.setattr(world.profiles, "save", end)
         with pytest.raises(DependencyFailed, match="ended here"):
             world.deliver(PAY.id)
-    assert world.deliver(PAY.id) == {PAY.id: Outcome.REJECTED}
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.REJECTED}
     assert listener.heard == [(PAY.id, 1), (PAY.id, 1)]
 
 
@@ -93,11 +93,11 @@ def test_an_unannounced_rejection_is_not_saved_and_is_retried(world, listener):
     world.register(PAY)
     break_it(world)
     listener.deaf = True
-    assert world.deliver(PAY.id) == {PAY.id: Outcome.DEGRADED}
-    assert not Outcome.DEGRADED.is_final
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.DEGRADED}
+    assert not ChangeResult.DEGRADED.is_final
     assert world.profile(PAY.id).status is Status.ACTIVE
     listener.deaf = False
-    assert world.deliver(PAY.id) == {PAY.id: Outcome.REJECTED}
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.REJECTED}
     assert listener.heard == [(PAY.id, 2)]
 
 
@@ -105,7 +105,7 @@ def test_a_failing_bus_does_not_delay_valid_registrations(world, listener):
     break_it(world)
     world.registry.put([OTHER])
     listener.deaf = True
-    assert world.deliver(PAY.id, OTHER.id) == {PAY.id: Outcome.DEGRADED, OTHER.id: Outcome.INDEXED}
+    assert world.deliver(PAY.id, OTHER.id) == {PAY.id: ChangeResult.DEGRADED, OTHER.id: ChangeResult.INDEXED}
     assert PAY.id not in world.profiles.kept
     assert world.found("things") == [OTHER.id]
 
@@ -143,7 +143,7 @@ def test_a_registration_too_long_for_a_profile_is_rejected_readably(world, liste
     huge = tuple(f"{n:03}" + "\U0001f4b8" * 1_990 for n in range(40))
     item = an_item(name="huge", examples=list(huge), description="\U0001f4b8" * 15_000)
     registration = a_registration(name="huge", examples=huge, description=item["description"])
-    assert world.register(registration) is Outcome.REJECTED
+    assert world.register(registration) is ChangeResult.REJECTED
     profile = world.profile(registration.id)
     assert f"shorten it to fit {MAX_PROFILE_BYTES:,}" in profile.error
     assert len(profile.model_dump_json()) < 2_000
@@ -152,7 +152,7 @@ def test_a_registration_too_long_for_a_profile_is_rejected_readably(world, liste
 
 def test_thousands_of_faults_are_clipped_to_fit_a_row(world, listener):
     world.registry.items[PAY.id] = {**PAY.item(), **{f"unknown-{n:04}": n for n in range(5_000)}}
-    assert world.deliver(PAY.id) == {PAY.id: Outcome.REJECTED}
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.REJECTED}
     error = world.profile(PAY.id).error
     assert len(error.encode()) <= 16_000
     assert error.startswith("unknown-0000")

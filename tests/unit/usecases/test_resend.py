@@ -6,8 +6,8 @@ import pytest
 
 from mats.domain.assignment import NOTHING_ASSIGNED, Assigned, pattern_id
 from mats.domain.capability import Id
+from mats.domain.change_result import ChangeResult
 from mats.domain.errors import DependencyFailed, ModelRefused
-from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause
 from mats.ports import Change, Written
 from mats.usecases.resend import Resend
@@ -34,7 +34,7 @@ class Sent:
             send=self.ids.extend, renew=self.renew,
         )  # fmt: skip
         outcomes = resend([Change(id, CAUSE) for id in ids])
-        assert outcomes == dict.fromkeys(set(ids) - set(self.ids), Outcome.UNCHANGED)
+        assert outcomes == dict.fromkeys(set(ids) - set(self.ids), ChangeResult.UNCHANGED)
         return self.ids
 
 

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.assignment import namespace_of_pattern
 from mats.domain.capability import Id, capability_id
+from mats.domain.change_result import ChangeResult
 from mats.domain.errors import DependencyFailed
-from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause
 from mats.domain.usage import Usage
 from mats.edge import log, metrics
@@ -45,7 +45,7 @@ class ChangeProcessor:
             outcomes = self.enrich(list(changes.values()), deadline)
         except DependencyFailed as error:
             log.LOGGER.warning("enrichment waits: %s", error)
-            self.metrics(metrics.batch_metrics([Outcome.DEGRADED] * len(changes), Usage()))
+            self.metrics(metrics.batch_metrics([ChangeResult.DEGRADED] * len(changes), Usage()))
             return list(changes)
         except Exception:
             if len(changes) == 1:

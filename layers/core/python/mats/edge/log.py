@@ -9,8 +9,8 @@ from dataclasses import asdict
 from typing import Any
 
 from mats.domain.capability import Id
+from mats.domain.change_result import ChangeResult
 from mats.domain.fence import escape_hidden
-from mats.domain.outcome import Outcome
 from mats.domain.profile import Refusal
 from mats.domain.query import ANYWHERE, Scope
 from mats.domain.shortlist import Result, Shortlist
@@ -60,7 +60,7 @@ def log_answer(
     LOGGER.info("%s", log_line(record))
 
 
-def log_batch(outcomes: Mapping[Id, Outcome], usage: Usage) -> None:
+def log_batch(outcomes: Mapping[Id, ChangeResult], usage: Usage) -> None:
     """Log the outcomes and the usage of a batch of changes, and the ids of those that will be delivered again."""
     record = {
         "event": "enriched",

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from mats.domain.outcome import Outcome
+from mats.domain.change_result import ChangeResult
 from mats.domain.profile import Refusal
 from mats.domain.shortlist import Shortlist
 from mats.domain.usage import Usage
@@ -43,10 +43,10 @@ def refusal_metrics(refused: Collection[Refusal]) -> Iterator[tuple[dict[str, Me
         yield {"ModelRefused": Measure(count, "Count")}, {"model": model, "role": role}
 
 
-def batch_metrics(outcomes: Iterable[Outcome], usage: Usage) -> dict[str, Measure]:
-    counts, names = Counter(outcomes), {Outcome.DEGRADED: "Waiting"}
+def batch_metrics(outcomes: Iterable[ChangeResult], usage: Usage) -> dict[str, Measure]:
+    counts, names = Counter(outcomes), {ChangeResult.DEGRADED: "Waiting"}
     return {
-        **{names.get(what, what.capitalize()): Measure(counts[what], "Count") for what in Outcome},
+        **{names.get(what, what.capitalize()): Measure(counts[what], "Count") for what in ChangeResult},
         **_usage_metrics(usage),
     }
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from mats.domain.capability import Id
+from mats.domain.change_result import ChangeResult
 from mats.domain.errors import RegistrationInvalid
-from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause, Status
 from mats.ports import Change, Clock, Ids, Item, Stored
 from mats.usecases.drafts import parse_item
@@ -20,7 +20,7 @@ class BackfillStep:
 
     last: Id
     looked_at: int
-    outcomes: Mapping[Id, Outcome]
+    outcomes: Mapping[Id, ChangeResult]
     """Of those handled here."""
     sent: int = 0
     """Number of those handed to the event path."""
@@ -49,7 +49,7 @@ class Backfill:
         """
         remaining, enrich = iter(ids), self.enrich.with_probe()
         while page := list(islice(remaining, self.page)):
-            outcomes: dict[Id, Outcome] = {}
+            outcomes: dict[Id, ChangeResult] = {}
             stale = self.stale(page)
             for part in _parts(stale, self._at_once):
                 began = self.clock.elapsed_ms()

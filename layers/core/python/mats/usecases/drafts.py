@@ -6,9 +6,9 @@ from typing import TypeAlias
 
 from mats.domain.assignment import Assigned
 from mats.domain.capability import Id, parts
+from mats.domain.change_result import ChangeResult
 from mats.domain.errors import DependencyFailed, Fault, KindConflict, ModelRefused, RegistrationInvalid, ReplyUnusable
 from mats.domain.fence import truncate_json
-from mats.domain.outcome import Outcome
 from mats.domain.profile import MAX_KEPT_BYTES, Profile, Refusal, Status, check_profile_size, profile_of
 from mats.domain.registration import Registration
 from mats.ports import NO_LABELS, Item, Labels, Stored, Vector
@@ -32,7 +32,7 @@ WRITER, ENCODER = "writer", "encoder"
 class ProfileDraft:
     """The intended revision of a capability, and its outcome so far."""
 
-    outcome: Outcome
+    outcome: ChangeResult
     target: Stored
     registration: Registration | None = None
     needs_writer: bool = False
@@ -43,14 +43,14 @@ def make_draft(id: Id, item: Item | None, assigned: Assigned, kept: Stored | Non
     namespace, name = parts(id)
     if item is None:
         tombstone = Profile(namespace=namespace, name=name, status=Status.DELETED).seal()
-        return ProfileDraft(Outcome.DELETED, Stored(tombstone))
+        return ProfileDraft(ChangeResult.DELETED, Stored(tombstone))
     try:
         return _accept(parse_item(id, item, kept), assigned, kept, maker)
     except RegistrationInvalid as error:
         last_good = kept or Stored(Profile(namespace=namespace, name=name))
         fault = {"status": Status.REJECTED, "error": truncate_json(str(error), _MAX_ERROR_BYTES)}
         rejected = last_good.profile.with_assigned(assigned).model_copy(update=fault)
-        return ProfileDraft(Outcome.REJECTED, replace(last_good, profile=rejected.seal()))
+        return ProfileDraft(ChangeResult.REJECTED, replace(last_good, profile=rejected.seal()))
 
 
 def _accept(registration: Registration, assigned: Assigned, kept: Stored | None, maker: ProfileMaker) -> ProfileDraft:
@@ -72,9 +72,9 @@ def _accept(registration: Registration, assigned: Assigned, kept: Stored | None,
         settled = [role for role, pending in ((WRITER, needs_writer), (ENCODER, needs_vector)) if not pending]
         marked = profile.model_copy(update={"refused": before.refused}).without_refusal(*settled)
         target = maker.to_stored(marked, vector)
-        return ProfileDraft(Outcome.INDEXED, target, registration, needs_writer=needs_writer)
+        return ProfileDraft(ChangeResult.INDEXED, target, registration, needs_writer=needs_writer)
     return ProfileDraft(
-        Outcome.INDEXED, Stored(check_profile_size(maker.raw(registration, assigned))), registration, raw != final
+        ChangeResult.INDEXED, Stored(check_profile_size(maker.raw(registration, assigned))), registration, raw != final
     )
 
 
@@ -107,20 +107,20 @@ def describe(draft: ProfileDraft, maker: ProfileMaker, on_wait: OnWait, labels: 
             .model_copy(update={"origin": origin, "notes": (f"not enriched: {error}",)})
             .seal()
         )
-        return replace(draft, outcome=Outcome.INDEXED, target=replace(draft.target, profile=noted))
+        return replace(draft, outcome=ChangeResult.INDEXED, target=replace(draft.target, profile=noted))
     except ModelRefused as error:
         on_wait(raw.id, error)
         return _mark_refused(draft, WRITER, error)
     except DependencyFailed as error:
         on_wait(raw.id, error)
-        return replace(draft, outcome=Outcome.DEGRADED)
-    return replace(draft, outcome=Outcome.INDEXED, target=Stored(better))
+        return replace(draft, outcome=ChangeResult.DEGRADED)
+    return replace(draft, outcome=ChangeResult.INDEXED, target=Stored(better))
 
 
 def _mark_refused(draft: ProfileDraft, role: str, error: ModelRefused) -> ProfileDraft:
     """The draft as it is, marked: the change is done until an operator has acted."""
     profile = draft.target.profile.with_refusal(Refusal(role=role, model=error.model, cause=error.cause))
-    return replace(draft, outcome=Outcome.REFUSED, target=replace(draft.target, profile=profile))
+    return replace(draft, outcome=ChangeResult.REFUSED, target=replace(draft.target, profile=profile))
 
 
 def encode(
@@ -138,10 +138,10 @@ def encode(
         return encoded | {id: _mark_refused(drafts[id], ENCODER, error) for id in missing}
     except DependencyFailed as error:
         on_wait(missing[0], error)
-        return encoded | {id: replace(drafts[id], outcome=Outcome.DEGRADED) for id in missing}
+        return encoded | {id: replace(drafts[id], outcome=ChangeResult.DEGRADED) for id in missing}
     for id, vector in zip(missing, vectors, strict=True):
         if vector is None:
-            encoded[id] = replace(drafts[id], outcome=Outcome.DEGRADED)
+            encoded[id] = replace(drafts[id], outcome=ChangeResult.DEGRADED)
         else:
             profile = drafts[id].target.profile.without_refusal(ENCODER)
             encoded[id] = replace(drafts[id], target=maker.to_stored(profile, vector))

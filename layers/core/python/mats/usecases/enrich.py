@@ -10,8 +10,8 @@ from concurrent.futures import FIRST_COMPLETED, Executor, wait
 from dataclasses import dataclass, replace
 
 from mats.domain.capability import Id
+from mats.domain.change_result import ChangeResult
 from mats.domain.errors import DependencyFailed
-from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause, Profile, Refusal, Status
 from mats.domain.seniority import is_same_work, sample_text
 from mats.ports import Change, ProfileStore, Registry, SearchIndex, Stored, TrustBook
@@ -53,7 +53,7 @@ class Enrich:
     on_refuse: Callable[[Sequence[Refusal]], None] = _ignore_refusals
     """Called after a batch with the refusals of models, one for each role and capability."""
 
-    def __call__(self, changes: Sequence[Change], deadline: Deadline = NO_DEADLINE) -> Mapping[Id, Outcome]:
+    def __call__(self, changes: Sequence[Change], deadline: Deadline = NO_DEADLINE) -> Mapping[Id, ChangeResult]:
         """Enrich the changed capabilities, each once, and return their outcomes.
 
         What the deadline leaves no time for is `postponed`, and what has been saved by then stays.
@@ -65,7 +65,7 @@ class Enrich:
         run = replace(self, maker=self.maker.with_current())
         outcomes = run._try(causes, deadline)
         for _ in range(_TRIES - 1):
-            late = {id: causes[id] for id, outcome in outcomes.items() if outcome is Outcome.SUPERSEDED}
+            late = {id: causes[id] for id, outcome in outcomes.items() if outcome is ChangeResult.SUPERSEDED}
             outcomes |= run._try(late, deadline) if late else {}
         return outcomes
 
@@ -73,18 +73,18 @@ class Enrich:
         """The same for one run over many capabilities: a model that has refused one is not called for the others."""
         return replace(self, maker=self.maker.with_probe())
 
-    def _try(self, causes: Mapping[Id, Cause], deadline: Deadline) -> dict[Id, Outcome]:
+    def _try(self, causes: Mapping[Id, Cause], deadline: Deadline) -> dict[Id, ChangeResult]:
         if not deadline.allows(READ_S + SAVE_S):
-            return dict.fromkeys(causes, Outcome.POSTPONED)
+            return dict.fromkeys(causes, ChangeResult.POSTPONED)
         kept = self.profiles.get(causes)  # read first, so that a later write by another run supersedes this one
         items, assigned = self.registry.get(causes), self.trust.get(causes)
         made = {id: make_draft(id, items.get(id), assigned[id], kept.get(id), self.maker) for id in causes}
         encoded = self._encode(made, deadline)
         if not deadline.allows(SAVE_S):
-            return dict.fromkeys(causes, Outcome.POSTPONED)
+            return dict.fromkeys(causes, ChangeResult.POSTPONED)
         drafts = self._save(encoded, kept, causes)
         drafts |= self._describe(drafts, causes, deadline)
-        refused = [draft.target.profile for draft in drafts.values() if draft.outcome is Outcome.REFUSED]
+        refused = [draft.target.profile for draft in drafts.values() if draft.outcome is ChangeResult.REFUSED]
         if refused:
             self.on_refuse([refusal for profile in refused for refusal in profile.refused])
         return {id: draft.outcome for id, draft in drafts.items()}
@@ -98,7 +98,7 @@ class Enrich:
             self.writer_threads.submit(describe, draft, self.maker, self.on_wait, {"event_id": causes[id].event_id}): id
             for id, draft in unread.items()
         }
-        results = {id: replace(draft, outcome=Outcome.POSTPONED) for id, draft in unread.items()}
+        results = {id: replace(draft, outcome=ChangeResult.POSTPONED) for id, draft in unread.items()}
         pending = set(calls)
         try:
             while pending:
@@ -142,8 +142,8 @@ class Enrich:
         written = {entry.profile.id: _mark_indexed(entry) for entry in entries}
         current = {**kept, **written}
         results = {id: _with_outcome(draft, current.get(id), written=id in written) for id, draft in drafts.items()}
-        results |= {id: replace(drafts[id], outcome=Outcome.SUPERSEDED) for id in late}
-        return results | {id: replace(drafts[id], outcome=Outcome.DEGRADED) for id in unannounced}
+        results |= {id: replace(drafts[id], outcome=ChangeResult.SUPERSEDED) for id in late}
+        return results | {id: replace(drafts[id], outcome=ChangeResult.DEGRADED) for id in unannounced}
 
     def _announce_rejections(self, fresh: Sequence[Profile]) -> Collection[Id]:
         """Announce the rejections among new revisions; returns the ids to retry because announcing failed."""
@@ -196,5 +196,5 @@ def _seniority(after: Profile, before: Profile | None, cause: Cause) -> dict[str
 
 def _with_outcome(draft: ProfileDraft, current: Stored | None, *, written: bool) -> ProfileDraft:
     """The draft with its final outcome and the current revision, if there is one."""
-    changed = written or draft.outcome is Outcome.REFUSED or not draft.outcome.is_final
-    return replace(draft, target=current or draft.target, outcome=draft.outcome if changed else Outcome.UNCHANGED)
+    changed = written or draft.outcome is ChangeResult.REFUSED or not draft.outcome.is_final
+    return replace(draft, target=current or draft.target, outcome=draft.outcome if changed else ChangeResult.UNCHANGED)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 from mats.domain.capability import Id, parts
-from mats.domain.outcome import Outcome
+from mats.domain.change_result import ChangeResult
 from mats.domain.profile import Cause, Profile, Status
 from mats.ports import Change, Clock, Ids, ProfileStore, Registry, SearchIndex, Stored
 from mats.usecases.enrich import Enrich
@@ -20,7 +20,7 @@ class ReconcileStep:
     """The repairs of one page of ids, of which `last` is the last one."""
 
     last: Id
-    outcomes: Mapping[Id, Outcome]
+    outcomes: Mapping[Id, ChangeResult]
     """Of those handled here."""
     sent: int = 0
     """Number of those handed to the event path."""
@@ -83,9 +83,9 @@ class Reconcile:
             self.index.purge(orphans)
         return len(orphans)
 
-    def _is_missing(self, profile: Profile, indexed: Mapping[Id, int], outcome: Outcome | None) -> bool:
+    def _is_missing(self, profile: Profile, indexed: Mapping[Id, int], outcome: ChangeResult | None) -> bool:
         """Whether the index lacks a profile's current revision, although enrichment changed nothing."""
-        if outcome not in (Outcome.UNCHANGED, Outcome.REFUSED) or self._is_expired(profile):
+        if outcome not in (ChangeResult.UNCHANGED, ChangeResult.REFUSED) or self._is_expired(profile):
             return False
         return indexed.get(profile.id) != profile.rev
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from mats.domain.assignment import Assigned
 from mats.domain.capability import Id
+from mats.domain.change_result import ChangeResult
 from mats.domain.origin import same_text
-from mats.domain.outcome import Outcome
 from mats.domain.profile import Profile, Status, profile_of
 from mats.domain.registration import Registration
 from mats.ports import Change, Item, ProfileStore, Registry, Stored, TrustBook
@@ -30,7 +30,7 @@ class Resend:
     """Puts a change of each into the event path."""
     renew: bool = False
 
-    def __call__(self, changes: Sequence[Change]) -> Mapping[Id, Outcome]:
+    def __call__(self, changes: Sequence[Change]) -> Mapping[Id, ChangeResult]:
         """Send those that need work; the outcomes of the others.
 
         Raises:
@@ -42,7 +42,7 @@ class Resend:
         pending = [id for id in ids if self._needs_work(id, items.get(id), assigned[id], kept.get(id))]
         if pending:
             self.send(pending)
-        return dict.fromkeys((id for id in ids if id not in set(pending)), Outcome.UNCHANGED)
+        return dict.fromkeys((id for id in ids if id not in set(pending)), ChangeResult.UNCHANGED)
 
     def with_probe(self) -> "Resend":
         """The same for one run, with the writer that is chosen now. No model is called."""

@@ -13,8 +13,8 @@ from typing import Self
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.assignment import Assigned
 from mats.domain.capability import Id
+from mats.domain.change_result import ChangeResult
 from mats.domain.errors import DependencyFailed
-from mats.domain.outcome import Outcome
 from mats.domain.profile import Cause
 from mats.domain.registration import Registration
 from mats.evaluation.data.datasets import Dataset
@@ -84,7 +84,7 @@ def index_changes(local: LocalSystem, ids: Sequence[Id], time: str | None = None
         DependencyFailed: a model failed.
     """
     changes = [Change(id, Cause(event_id="evaluation", time=time or local.clock.now())) for id in ids]
-    if {Outcome.DEGRADED, Outcome.REFUSED} & set(local.enrich(changes).values()):
+    if {ChangeResult.DEGRADED, ChangeResult.REFUSED} & set(local.enrich(changes).values()):
         raise DependencyFailed(f"the registry cannot be filled: {local.why_waiting}")
 
 

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability import Id
+from mats.domain.change_result import ChangeResult
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, ReplyUnusable, RequestInvalid
-from mats.domain.outcome import Outcome
 from mats.domain.profile import Enrichment, Profile
 from mats.domain.registration import Registration
 from mats.local.cli.output import AsJson, Exit, bar, complain, out, plain, print_json, table_of
@@ -53,12 +53,12 @@ def _run(local: LocalSystem, ids: list[Id], *, as_json: bool) -> None:
         for step in replace(local.reconcile, page=_PAGE)(ids):
             outcomes.update(step.outcomes.values())
             advance(len(step.outcomes))
-            if all(outcome in (Outcome.DEGRADED, Outcome.REFUSED) for outcome in step.outcomes.values()):
+            if all(outcome in (ChangeResult.DEGRADED, ChangeResult.REFUSED) for outcome in step.outcomes.values()):
                 break  # the next ones would fail, too
     counts = {"capabilities": len(ids), **outcomes}
     text = ", ".join(f"{count:,} {name}" for name, count in counts.items())
     print_with_usage(local, counts, text, as_json=as_json)
-    if waiting := outcomes[Outcome.DEGRADED] + outcomes[Outcome.REFUSED]:
+    if waiting := outcomes[ChangeResult.DEGRADED] + outcomes[ChangeResult.REFUSED]:
         complain(f"{waiting:,} wait ({local.why_waiting or 'a model did not answer'}); run it again")
         raise typer.Exit(Exit.UNAVAILABLE)
 

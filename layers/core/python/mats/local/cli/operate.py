@@ -10,7 +10,7 @@ import typer
 from mats.bootstrap import AnySystem, open_system
 from mats.bootstrap.local import as_local
 from mats.domain.capability import Id
-from mats.domain.outcome import Outcome
+from mats.domain.change_result import ChangeResult
 from mats.local.cli.output import AsJson, Bar, Exit, bar, complain, print_result, readable
 from mats.local.cli.registry import index
 from mats.local.cli.spending import print_with_usage
@@ -116,6 +116,6 @@ def _print_outcomes(compared: int, outcomes: Counter[str], system: AnySystem, *,
     counts = {"compared": compared, **{str(outcome): count for outcome, count in outcomes.items() if count}}
     text = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items())
     print_with_usage(system, counts, text, as_json=as_json)
-    if waiting := outcomes[Outcome.DEGRADED] + outcomes[Outcome.REFUSED]:
+    if waiting := outcomes[ChangeResult.DEGRADED] + outcomes[ChangeResult.REFUSED]:
         complain(f"{waiting:,} wait for a model that did not answer ({system.why_waiting}); run it again")
         raise typer.Exit(Exit.UNAVAILABLE)

@@ -1,9 +1,9 @@
-"""The outcome of one change on the offline path."""
+"""The result of one change on the offline path."""
 
 from enum import StrEnum
 
 
-class Outcome(StrEnum):
+class ChangeResult(StrEnum):
     """Result of enriching a change."""
 
     UNCHANGED = "unchanged"
@@ -22,4 +22,4 @@ class Outcome(StrEnum):
     @property
     def is_final(self) -> bool:
         """Whether the event can be deleted from the queue."""
-        return self not in (Outcome.DEGRADED, Outcome.SUPERSEDED, Outcome.POSTPONED)
+        return self not in (ChangeResult.DEGRADED, ChangeResult.SUPERSEDED, ChangeResult.POSTPONED)
