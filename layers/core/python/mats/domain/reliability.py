@@ -1,0 +1,102 @@
+"""How reliable a capability is: the posterior of its trust after what callers report. docs/decisions/0050."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+PRIOR_OUTCOMES = 20.0
+"""Number of outcomes that trust, or its prior, counts as."""
+HALF_LIFE = timedelta(days=30)
+MOST_PER_CALLER = 3.0
+"""Most successes, and most failures, of one caller that count for others."""
+_EPOCH = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
+_Z = 1.959964
+"""The normal quantile of a 95 % interval."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """What one caller has reported on a capability: sums of `weight_at`, so that recording an outcome only adds.
+
+    `succeeded` adds to `successes`, `failed` to `failures`. `wrong` adds to neither: it says that a capability did not
+    fit a request, not that it fails.
+    """
+
+    caller: str
+    successes: float = 0.0
+    failures: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Outcomes that count for one caller, decayed until now."""
+
+    successes: float = 0.0
+    failures: float = 0.0
+
+    def __bool__(self) -> bool:
+        return self.successes + self.failures > 0
+
+
+NO_COUNTS = Counts()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reliability:
+    """A posterior: its mean and 95 % interval in [0, 1], and the decayed outcomes behind it."""
+
+    mean: float
+    low: float
+    high: float
+    successes: float
+    failures: float
+
+
+def weight_at(at: str) -> float:
+    """The weight of an outcome at a time, ISO 8601 with an offset: it doubles with every half-life.
+
+    Weights of different times can be added, and a sum divided by `weight_at(now)` is the sum of the decayed outcomes
+    (forward decay: Cormode et al., ICDE 2009).
+    """
+    return float(2.0 ** ((datetime.fromisoformat(at) - _EPOCH) / HALF_LIFE))
+
+
+def count(tallies: Iterable[Tally], *, asking: str, now: str) -> Counts:
+    """The outcomes that count for the caller who asks.
+
+    Its own count in full. Of the others, each has at most `MOST_PER_CALLER` successes and as many failures, and the
+    caller with most of either is struck out. So no caller alone changes anything for others.
+    """
+    scale = weight_at(now)
+    known = list(tallies)
+    own = [tally for tally in known if tally.caller == asking]
+    others = [tally for tally in known if tally.caller != asking]
+    return Counts(
+        sum(one.successes for one in own) / scale + _sum_of_confirmed(one.successes / scale for one in others),
+        sum(one.failures for one in own) / scale + _sum_of_confirmed(one.failures / scale for one in others),
+    )
+
+
+def _sum_of_confirmed(outcomes: Iterable[float]) -> float:
+    """The sum over callers without the largest, each cut to the most that counts."""
+    cut = sorted(min(each, MOST_PER_CALLER) for each in outcomes)
+    return math.fsum(cut[:-1])
+
+
+def posterior(prior: float, counts: Counts) -> Reliability:
+    """The posterior of a prior in [0, 1]: Beta, with the prior as `PRIOR_OUTCOMES` outcomes.
+
+    The interval is Wilson's, which is defined for a prior of 0 and 1, too.
+    """
+    n = PRIOR_OUTCOMES + counts.successes + counts.failures
+    mean = min(1.0, (PRIOR_OUTCOMES * prior + counts.successes) / n)
+    centre = (mean + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
+    half = _Z / (1 + _Z**2 / n) * math.sqrt(mean * (1 - mean) / n + _Z**2 / (4 * n**2))
+    return Reliability(
+        mean=mean,
+        low=min(mean, max(0.0, centre - half)),
+        high=max(mean, min(1.0, centre + half)),
+        successes=counts.successes,
+        failures=counts.failures,
+    )

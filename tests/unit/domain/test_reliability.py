@@ -1,0 +1,116 @@
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mats.domain.reliability import (
+    MOST_PER_CALLER,
+    NO_COUNTS,
+    PRIOR_OUTCOMES,
+    Counts,
+    Tally,
+    count,
+    posterior,
+    weight_at,
+)
+
+NOW = "2026-11-22T12:00:00+00:00"
+_WEIGHT = weight_at(NOW)
+
+numbers = st.floats(0, 200, allow_nan=False)
+callers = st.sampled_from(["me", "ann", "bob", "cleo", "dan"])
+reports = st.lists(st.tuples(callers, numbers, numbers), max_size=8, unique_by=lambda row: row[0])
+priors = st.floats(0, 1)
+
+
+def tallies_of(rows: list[tuple[str, float, float]]) -> list[Tally]:
+    """Tallies of outcomes that happened now."""
+    return [Tally(caller=who, successes=good * _WEIGHT, failures=bad * _WEIGHT) for who, good, bad in rows]
+
+
+def counts_of(rows: list[tuple[str, float, float]], asking: str = "me") -> Counts:
+    return count(tallies_of(rows), asking=asking, now=NOW)
+
+
+def mean(prior: float, rows: list[tuple[str, float, float]]) -> float:
+    return posterior(prior, counts_of(rows)).mean
+
+
+@given(priors, reports)
+def test_the_mean_lies_in_its_interval_and_both_in_0_to_1(prior, rows):
+    found = posterior(prior, counts_of(rows))
+    assert 0 <= found.low <= found.mean <= found.high <= 1
+
+
+@given(priors)
+def test_without_outcomes_the_mean_is_the_prior(prior):
+    assert posterior(prior, NO_COUNTS).mean == pytest.approx(prior)
+
+
+@given(priors, reports, st.randoms())
+def test_the_order_of_tallies_is_of_no_importance(prior, rows, random):
+    shuffled = random.sample(rows, len(rows))
+    assert mean(prior, shuffled) == pytest.approx(mean(prior, rows))
+
+
+@given(priors, reports, st.integers(0, 7), numbers)
+def test_a_further_success_of_anyone_never_lowers_the_mean_nor_a_failure_raises_it(prior, rows, position, more):
+    if not rows:
+        return
+    who, good, bad = rows[position % len(rows)]
+    others = [row for row in rows if row[0] != who]
+    before = mean(prior, rows)
+    assert mean(prior, [*others, (who, good + more, bad)]) >= before - 1e-9
+    assert mean(prior, [*others, (who, good, bad + more)]) <= before + 1e-9
+
+
+@given(reports, numbers, numbers)
+def test_one_caller_adds_no_more_than_the_cap_for_others(rows, good, bad):
+    others = [row for row in rows if row[0] != "eve"]
+    before, after = counts_of(others), counts_of([*others, ("eve", good, bad)])
+    assert 0 <= after.successes - before.successes <= MOST_PER_CALLER + 1e-6
+    assert 0 <= after.failures - before.failures <= MOST_PER_CALLER + 1e-6
+
+
+@given(numbers, numbers)
+def test_one_caller_alone_counts_nothing_for_others_and_in_full_for_itself(good, bad):
+    rows = [("eve", good, bad)]
+    assert not counts_of(rows)
+    own = counts_of(rows, asking="eve")
+    assert (own.successes, own.failures) == (pytest.approx(good), pytest.approx(bad))
+
+
+def test_failures_that_nobody_else_reports_count_nothing_beside_the_successes_of_others():
+    honest = [(who, 5, 0) for who in ("ann", "bob", "cleo")]
+    assert counts_of([*honest, ("eve", 0, 100)]) == counts_of(honest)
+
+
+@given(priors, reports, st.integers(0, 1_000))
+def test_after_a_half_life_half_of_each_outcome_is_left(prior, rows, days):
+    tallies = tallies_of([("me", good, bad) for _, good, bad in rows][:1])
+    later = (datetime.fromisoformat(NOW) + timedelta(days=days)).isoformat()
+    now, then = count(tallies, asking="me", now=NOW), count(tallies, asking="me", now=later)
+    assert then.successes == pytest.approx(now.successes * 0.5 ** (days / 30), abs=1e-9)
+    assert abs(posterior(prior, then).mean - prior) <= abs(posterior(prior, now).mean - prior) + 1e-9
+
+
+def test_outcomes_decay_to_the_prior():
+    tallies = tallies_of([("me", 0, 100)])
+    after_two_years = count(tallies, asking="me", now="2028-11-22T12:00:00+00:00")
+    assert posterior(0.8, after_two_years).mean == pytest.approx(0.8, abs=1e-4)
+
+
+def test_outcomes_of_different_times_add_up_in_any_order():
+    times = ["2026-10-23T12:00:00+00:00", NOW]
+    tally = Tally(caller="me", successes=sum(map(weight_at, times)))
+    assert count([tally], asking="me", now=NOW).successes == pytest.approx(1.5)
+
+
+def test_trust_counts_as_twenty_outcomes():
+    assert posterior(0.5, Counts(failures=PRIOR_OUTCOMES)).mean == pytest.approx(0.25)
+
+
+def test_the_interval_narrows_with_outcomes():
+    few, many = posterior(0.5, NO_COUNTS), posterior(0.5, Counts(50, 50))
+    assert many.high - many.low < few.high - few.low
