@@ -51,6 +51,7 @@ class DiscoveryApi(Construct):
             weights=context.weights,
             trust_rule=context.trust_rule,
             trust_prior=context.trust_prior,
+            learning=context.learning,
             switches_table=tables.switches.table_name,
         )
         if context.auth == "iam":

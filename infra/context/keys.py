@@ -140,6 +140,7 @@ class Context:
     weights: str = _of_setting("weights")
     trust_rule: str = _of_setting("trust_rule")
     trust_prior: str = _of_setting("trust_prior")
+    learning: str = _of_setting("learning")
     kms_key_arn: str = _key(
         "",
         "KMS key of your own for tables, index, logs and environment variables; empty: keys that AWS owns or manages",

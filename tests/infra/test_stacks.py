@@ -49,6 +49,7 @@ BIGGER = {
     "weights": "with-retrieval",
     "trust_rule": "additive",
     "trust_prior": "none",
+    "learning": "off",
     "alarm_topic_arn": "arn:aws:sns:eu-west-1:123456789012:on-call",
 }
 CONTEXTS = {

@@ -78,6 +78,12 @@ class Settings:
         "50",
         "trust of an unrated capability beside a rated one, 0 to 100; `none`: its trust is left out, as in the paper",
     )
+    learning: str = _setting(
+        "MATS_LEARNING",
+        "on",
+        "whether the outcomes that callers report change later answers: `on` or `off`",
+        choices=("on", "off"),
+    )
     index_endpoint: str = _setting(
         "MATS_INDEX_ENDPOINT", "", "address of the OpenSearch domain; set by the stacks, selects the system in AWS"
     )

@@ -1,7 +1,7 @@
 """How reliable a capability is: the posterior of its trust after what callers report. docs/decisions/0050."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -62,26 +62,21 @@ def weight_at(at: str) -> float:
     return float(2.0 ** ((datetime.fromisoformat(at) - _EPOCH) / HALF_LIFE))
 
 
-def count(tallies: Iterable[Tally], *, asking: str, now: str) -> Counts:
-    """The outcomes that count for the caller who asks.
+def count(tallies: Collection[Tally], *, asking: str, now: str) -> Counts:
+    """The outcomes that count for the caller who asks, from one tally of each caller.
 
     Its own count in full. Of the others, each has at most `MOST_PER_CALLER` successes and as many failures, and the
     caller with most of either is struck out. So no caller alone changes anything for others.
     """
-    scale = weight_at(now)
-    known = list(tallies)
-    own = [tally for tally in known if tally.caller == asking]
-    others = [tally for tally in known if tally.caller != asking]
-    return Counts(
-        sum(one.successes for one in own) / scale + _sum_of_confirmed(one.successes / scale for one in others),
-        sum(one.failures for one in own) / scale + _sum_of_confirmed(one.failures / scale for one in others),
-    )
+    weight = weight_at(now)
+    successes = {tally.caller: max(0.0, tally.successes / weight) for tally in tallies}
+    failures = {tally.caller: max(0.0, tally.failures / weight) for tally in tallies}
+    return Counts(_sum_for(asking, successes), _sum_for(asking, failures))
 
 
-def _sum_of_confirmed(outcomes: Iterable[float]) -> float:
-    """The sum over callers without the largest, each cut to the most that counts."""
-    cut = sorted(min(each, MOST_PER_CALLER) for each in outcomes)
-    return math.fsum(cut[:-1])
+def _sum_for(asking: str, by_caller: Mapping[str, float]) -> float:
+    others = sorted(min(outcomes, MOST_PER_CALLER) for caller, outcomes in by_caller.items() if caller != asking)
+    return by_caller.get(asking, 0.0) + math.fsum(others[:-1])
 
 
 def posterior(prior: float, counts: Counts) -> Reliability:
@@ -90,7 +85,8 @@ def posterior(prior: float, counts: Counts) -> Reliability:
     The interval is Wilson's, which is defined for a prior of 0 and 1, too.
     """
     n = PRIOR_OUTCOMES + counts.successes + counts.failures
-    mean = min(1.0, (PRIOR_OUTCOMES * prior + counts.successes) / n)
+    shift = (counts.successes * (1 - prior) - counts.failures * prior) / n
+    mean = min(1.0, max(0.0, prior + shift))
     centre = (mean + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
     half = _Z / (1 + _Z**2 / n) * math.sqrt(mean * (1 - mean) / n + _Z**2 / (4 * n**2))
     return Reliability(

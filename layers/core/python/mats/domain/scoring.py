@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mats.domain.ranking import Scale, Weights
+from mats.domain.reliability import NO_COUNTS, Counts, Reliability, posterior
 
 _UNRATED = 50
 
@@ -12,10 +13,13 @@ _UNRATED = 50
 class TrustRule:
     """How operator-assigned trust, 0 to 100, becomes the `quality` signal. docs/decisions/0036.
 
+    Outcomes that callers report change what counts, never the trust itself: docs/decisions/0050.
+
     Args:
-        prior: Trust of an unrated candidate in an answer where another one is rated, 0 to 100. None: its `quality`
-            drops out.
-        proportional: Whether `quality` is trust x relevance, so that it orders what is relevant, or trust alone.
+        prior: Trust of an unrated candidate in an answer where another one is rated or reported on, 0 to 100. None:
+            its `quality` drops out.
+        proportional: Whether `quality` is reliability x relevance, so that it orders what is relevant, or reliability
+            alone.
     """
 
     prior: int | None
@@ -26,16 +30,22 @@ class TrustRule:
         """The trust of an unrated capability beside its near-duplicates: the prior, or 50 without one."""
         return _UNRATED if self.prior is None else self.prior
 
-    def prior_among(self, assigned: Iterable[int | None]) -> int | None:
-        """The trust of the unrated in an answer with these; None if nobody is rated there."""
-        return self.prior if any(trust is not None for trust in assigned) else None
+    def prior_among(self, assigned: Iterable[int | None], *, reported: bool = False) -> int | None:
+        """The trust of the unrated in an answer with these; None if nobody there is rated or `reported` on."""
+        return self.prior if reported or any(trust is not None for trust in assigned) else None
 
-    def quality(self, trust: int | None, prior: int | None, relevance: float) -> float | None:
-        """The signal in [0, 1]; None if there is neither trust nor a prior."""
-        counted = prior if trust is None else trust
-        if counted is None:
+    def quality(
+        self, trust: int | None, prior: int | None, relevance: float, counts: Counts = NO_COUNTS
+    ) -> float | None:
+        """The signal in [0, 1]; None if there is neither trust, nor a prior, nor an outcome."""
+        if trust is None and prior is None and not counts:
             return None
-        return counted / 100 * (relevance if self.proportional else 1)
+        mean = self.reliability(prior if trust is None else trust, counts).mean
+        return mean * (relevance if self.proportional else 1)
+
+    def reliability(self, trust: int | None, counts: Counts) -> Reliability:
+        """The posterior of this trust after these outcomes; the unrated start from the prior, or 50 without one."""
+        return posterior((self.unrated_trust if trust is None else trust) / 100, counts)
 
 
 PAPER_TRUST = TrustRule(prior=None, proportional=False)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from mats.domain.capability import Id, Lifecycle
 from mats.domain.claims import claim_reason, claims
@@ -11,10 +12,12 @@ from mats.domain.precedence import apply_precedence
 from mats.domain.profile import Profile
 from mats.domain.query import Query
 from mats.domain.ranking import Signal, Verdict, blend, fallback_weights, intent, shares
+from mats.domain.reliability import NO_COUNTS, Counts
 from mats.domain.scoring import Scoring
 from mats.domain.trace import Trace
 
 _MOST_ALTERNATES = 10
+_NOTHING_REPORTED: Mapping[Id, Counts] = MappingProxyType({})
 _NAMED = 0.7
 """Least `retrieval` of a candidate whose namespace the query names: it is what was asked for, whatever its words."""
 
@@ -94,6 +97,7 @@ def rank(
     scores: Mapping[Id, float],
     inferred: str | None,
     scoring: Scoring,
+    counts: Mapping[Id, Counts] = _NOTHING_REPORTED,
 ) -> tuple[Result, ...]:
     """Blend the signals of each candidate and sort: highest score first, independent of the input's order.
 
@@ -103,18 +107,20 @@ def rank(
     operators have verified it.
 
     `scores` in [0, 1] and the `inferred` capability type are the reranker's. Without scores, `retrieval` takes the
-    weight of `llm`. Each candidate has an id of its own.
+    weight of `llm`. `counts` has the reported outcomes. Each candidate has an id of its own.
     """
     if not scores:
         scoring = replace(scoring, weights=fallback_weights(scoring.weights))
-    prior = scoring.trust.prior_among(candidate.profile.trust for candidate in candidates)
+    trusts = (candidate.profile.trust for candidate in candidates)
+    reported = any(counts.get(candidate.profile.id) for candidate in candidates)
+    prior = scoring.trust.prior_among(trusts, reported=reported)
     twins = [candidate for candidate in candidates if candidate.near]
     copied = copies([twin.profile for twin in twins], unrated=scoring.trust.unrated_trust)
     claimed = claims(candidate.profile for candidate in candidates)
     results: list[Result] = []
     for candidate in candidates:
         id = candidate.profile.id
-        result = _result(candidate, scores.get(id), inferred, scoring, prior)
+        result = _result(candidate, scores.get(id), inferred, scoring, prior, counts.get(id, NO_COUNTS))
         reasons = [f"has the description of {original}, nearly word for word" for original in copied.get(id, ())[:1]]
         reasons += [claim_reason(verified) for verified in claimed.get(id, ())[:1]]
         results.append(replace(result, suspicious=(*result.suspicious, *reasons)))
@@ -154,7 +160,7 @@ def _with_alternates(ranked: Sequence[Result]) -> tuple[Result, ...]:
 
 
 def _result(
-    candidate: Candidate, llm: float | None, inferred: str | None, scoring: Scoring, prior: int | None
+    candidate: Candidate, llm: float | None, inferred: str | None, scoring: Scoring, prior: int | None, counts: Counts
 ) -> Result:
     profile, scale, weights = candidate.profile, scoring.scale, scoring.weights
     retrieval = scale.retrieval(candidate.bm25, candidate.cosine, candidate.pairs)
@@ -165,7 +171,7 @@ def _result(
         Signal.LLM: llm,
         Signal.RETRIEVAL: retrieval,
         Signal.BM25: None if candidate.bm25 is None else scale.bm25(candidate.bm25),
-        Signal.QUALITY: scoring.trust.quality(profile.trust, prior, relevance),
+        Signal.QUALITY: scoring.trust.quality(profile.trust, prior, relevance, counts),
         Signal.INTENT: intent(inferred, kind=profile.kind, type_tags=profile.type_tags),
     }
     signals = {signal: value for signal, value in measured.items() if value is not None and signal in weights}

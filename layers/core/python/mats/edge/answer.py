@@ -124,7 +124,9 @@ class Answer(_ResponseModel):
     query_id: str
     verdict: Verdict
     intent: str | None = Field(description="The capability type inferred from the query.")
-    degraded: list[str] = Field(description="Parts that failed or were late: llm, neural, lexical, bm25, audiences.")
+    degraded: list[str] = Field(
+        description="Parts that failed or were late: llm, neural, lexical, bm25, audiences, reliability."
+    )
     without: list[str] = Field(default=[], description="Parts that are not configured or switched off: llm, neural.")
     notes: list[str] = Field(
         default=[], description="What limits this answer: a query in a language that the encoder does not read."

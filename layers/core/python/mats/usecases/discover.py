@@ -1,22 +1,28 @@
 """Answer a query with ranked capabilities: retrieve k, rerank once, blend. Nothing is invoked."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
+from mats.domain.capability import Id
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.explain import explain
 from mats.domain.query import ANYWHERE, Filter, Query, Scope
-from mats.domain.ranking import Verdict, VerdictThresholds
+from mats.domain.ranking import MinRelevance, Thresholds, Verdict, VerdictThresholds
+from mats.domain.reliability import Counts, Tally, count
 from mats.domain.scoring import Scoring
-from mats.domain.shortlist import Shortlist, best_relevance, rank, split_by_relevance
+from mats.domain.shortlist import Result, Shortlist, best_relevance, rank, split_by_relevance
 from mats.domain.text import query_terms
 from mats.domain.trace import CalibrationSource, Trace
 from mats.ports import Ids, Reranker
 from mats.usecases.rerank import Rerank
 from mats.usecases.retrieve import Retrieve
-from mats.usecases.stages import Stages, finish
+from mats.usecases.stages import Stage, Stages, finish
+
+Tallies: TypeAlias = Mapping[Id, Sequence[Tally]]
+"""What callers have reported, by capability."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +30,7 @@ class Discover:
     """Answer queries. The signal of a failed or late stage is left out, and the answer is marked as degraded.
 
     The answer names models that are not configured in `without`.
+    `tallies` reads what callers reported on candidates; None: reliability is the trust alone.
     `gate` limits concurrent retrievals: with many queries on few cores, budgets start only after the wait for it.
     """
 
@@ -34,6 +41,7 @@ class Discover:
     thresholds: VerdictThresholds
     ids: Ids
     calibration: CalibrationSource | None = None
+    tallies: Callable[[Collection[Id]], Tallies] | None = None
     gate: AbstractContextManager[Any] = field(default_factory=nullcontext)
 
     def __call__(
@@ -42,6 +50,7 @@ class Discover:
         audiences: Collection[str] = (),
         scope: Scope = ANYWHERE,
         *,
+        caller: str = "",
         request_id: str = "",
     ) -> Shortlist:
         """Rank the capabilities visible to a caller in these audiences.
@@ -50,6 +59,7 @@ class Discover:
             query: The request.
             audiences: Of the caller.
             scope: Restricts the search further.
+            caller: Who asks; its own reports count more than those of others.
             request_id: Of the request that asks, for the log of the reranker's calls.
 
         Raises:
@@ -65,15 +75,13 @@ class Discover:
             trace.took_ms["queue"] = stages.clock.elapsed_ms() - began
             found = self.retrieve(query.query, terms, Filter.of(query, audiences, scope), stages, trace)
         measuring = stages.start("measure", lambda: self.retrieve.measure(found))  # concurrently with the reranker
+        reading = self._read_tallies([profile.id for profile in found.profiles], stages)
         reranked = rerank(query.query, found.profiles, stages, trace, {"query_id": query_id, "request_id": request_id})
         candidates = found.candidates(query.query, finish(measuring, trace))
-        ranked = rank(candidates, reranked.scores, reranked.intent, self.scoring)
+        counts = self._count(reading, caller, trace)
+        ranked = rank(candidates, reranked.scores, reranked.intent, self.scoring, counts)
         thresholds = self.thresholds.of(reranked=bool(reranked.scores), neural=bool(found.cosine))
-        verdict, least = thresholds.verdict(best_relevance(ranked)), thresholds.cut(query.min_relevance)
-        if trace.unread and verdict is Verdict.NONE and ranked:  # a low relevance may be due to the language
-            verdict, least = Verdict.WEAK, 0.0 if query.min_relevance == "weak" else least
-        kept, cut = split_by_relevance(ranked, least)
-        ranked = (*kept, *cut)
+        verdict, ranked, kept = _judge(ranked, thresholds, query.min_relevance, unread=trace.unread)
         if query.explain:
             ranked = tuple(replace(result, why=explain(terms, result.candidate.profile)) for result in ranked)
         trace.took_ms["total"] = stages.clock.elapsed_ms() - began
@@ -83,13 +91,22 @@ class Discover:
             verdict=verdict,
             intent=reranked.intent,
             ranked=ranked,
-            shown=min(limit, len(kept)),
+            shown=min(limit, kept),
             trace=trace,
         )
 
     def with_scoring(self, **changes: Any) -> "Discover":
         """The same with other fields of `Scoring`."""
         return replace(self, scoring=replace(self.scoring, **changes))
+
+    def _read_tallies(self, ids: Sequence[Id], stages: Stages) -> Stage[Tallies] | None:
+        return stages.start("reliability", partial(self.tallies, ids)) if self.tallies and ids else None
+
+    def _count(self, reading: Stage[Tallies] | None, caller: str, trace: Trace) -> Mapping[Id, Counts]:
+        """The reported outcomes that count for the caller; none if they cannot be read."""
+        tallies = finish(reading, trace) if reading else None
+        now = self.stages.clock.now()
+        return {id: count(rows, asking=caller, now=now) for id, rows in (tallies or {}).items()}
 
     def _limit(self, query: Query) -> int:
         most = self.retrieve.k
@@ -106,3 +123,14 @@ class Discover:
             prompt=reranker.prompt if reranker else None,
             calibration=self.calibration,
         )
+
+
+def _judge(
+    ranked: Sequence[Result], thresholds: Thresholds, min_relevance: MinRelevance | None, *, unread: bool
+) -> tuple[Verdict, tuple[Result, ...], int]:
+    """The verdict, the results with those of at least `min_relevance` before the others, and the number of these."""
+    verdict, least = thresholds.verdict(best_relevance(ranked)), thresholds.cut(min_relevance)
+    if unread and verdict is Verdict.NONE and ranked:  # a low relevance may be due to the language
+        verdict, least = Verdict.WEAK, 0.0 if min_relevance == "weak" else least
+    kept, cut = split_by_relevance(ranked, least)
+    return verdict, (*kept, *cut), len(kept)

@@ -1,0 +1,82 @@
+"""Reported outcomes in the score of an answer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from mats.domain.capability import Id
+from mats.domain.errors import DependencyFailed
+from mats.domain.query import Query
+from mats.domain.ranking import Signal
+from mats.domain.reliability import Tally
+from mats.domain.shortlist import Shortlist
+from mats.ports import Stored
+from mats.usecases.discover import Discover
+from tests.builders import a_discover, a_profile
+from tests.fakes import FakeEncoder, MemoryIndex
+
+ENCODER = FakeEncoder()
+REFUND = a_profile(name="refund", description="give money back to a customer")
+TWIN = a_profile(name="reimburse", description="give the money back to customers")
+GEOCODE = a_profile(name="geocode", description="turn an address into coordinates")
+QUERY = Query(query="give money back to a customer")
+
+
+def discover_over(*profiles, tallies) -> Discover:
+    index = MemoryIndex()
+    texts = [f"{profile.name} {profile.source.description}" for profile in profiles]
+    stored = zip(profiles, map(ENCODER.encode_query, texts), strict=True)
+    index.put([Stored(profile.model_copy(update={"rev": 1}), vector) for profile, vector in stored])
+    return replace(a_discover(index, encoder=ENCODER), tallies=tallies)
+
+
+def reported(*tallies: Tally, on=REFUND):
+    def read(ids: Sequence[Id]) -> Mapping[Id, Sequence[Tally]]:
+        return {on.id: tallies} if on.id in ids else {}
+
+    return read
+
+
+def order(shortlist: Shortlist) -> list[str]:
+    return [result.candidate.profile.name for result in shortlist.ranked]
+
+
+def failures(*callers: str, count: float = 10) -> list[Tally]:
+    return [Tally(caller=caller, failures=count) for caller in callers]
+
+
+def test_a_capability_that_keeps_failing_for_many_sinks():
+    plain = discover_over(REFUND, TWIN, tallies=None)(QUERY)
+    assert order(plain) == ["refund", "reimburse"]
+    many = reported(*failures("ann", "bob", "cleo", "dan", "eve", "fay", "gil"))
+    assert order(discover_over(REFUND, TWIN, tallies=many)(QUERY, caller="zoe")) == ["reimburse", "refund"]
+
+
+def test_failures_of_one_caller_sink_it_for_that_caller_and_for_nobody_else():
+    discover = discover_over(REFUND, TWIN, tallies=reported(*failures("eve", count=100)))
+    plain = discover_over(REFUND, TWIN, tallies=None)(QUERY)
+    assert order(discover(QUERY, caller="eve")) == ["reimburse", "refund"]
+    assert [r.score for r in discover(QUERY, caller="zoe").ranked] == [r.score for r in plain.ranked]
+
+
+def test_trust_is_the_prior_of_what_is_reported():
+    trusted = REFUND.model_copy(update={"trust": 80})
+    many = reported(*failures("me", count=20))
+    [result] = discover_over(trusted, tallies=many)(QUERY, caller="me").ranked
+    assert result.signals[Signal.QUALITY] == pytest.approx(0.4 * result.relevance)
+    assert result.candidate.profile.trust == 80
+
+
+def test_quality_drops_out_where_nobody_is_rated_nor_reported_on():
+    shortlist = discover_over(REFUND, GEOCODE, tallies=reported())(QUERY)
+    assert all(Signal.QUALITY not in result.signals for result in shortlist.ranked)
+
+
+def test_unread_reports_degrade_the_answer_and_nothing_else():
+    def fail(ids: Sequence[Id]) -> Mapping[Id, Sequence[Tally]]:
+        raise DependencyFailed("no answer")
+
+    shortlist = discover_over(REFUND, GEOCODE, tallies=fail)(QUERY)
+    assert "reliability" in shortlist.degraded
+    assert order(shortlist) == order(discover_over(REFUND, GEOCODE, tallies=None)(QUERY))
