@@ -24,6 +24,7 @@ from mats.adapters.sqlite.generations import SqliteGenerations
 from mats.adapters.sqlite.index import SqliteIndex
 from mats.adapters.sqlite.profiles import SqliteListing, SqliteProfiles
 from mats.adapters.sqlite.queue import SqliteQueue
+from mats.adapters.sqlite.receipts import SqliteOutcomes, SqliteReceipts
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
 from mats.adapters.sqlite.sources import SqliteSources
 from mats.domain.capability import Id
@@ -34,8 +35,10 @@ from mats.ports import (
     Generations,
     Listing,
     ModelSwitch,
+    Outcomes,
     ProfileStore,
     QueueMonitor,
+    Receipts,
     SearchIndex,
     SourceBook,
     Stored,
@@ -58,6 +61,7 @@ from tests.fakes import (
     MemorySources,
     MemoryTrust,
 )
+from tests.learning import MemoryOutcomes, MemoryReceipts
 from tests.servers.tables import a_table, credentials
 
 _numbers = itertools.count(1)
@@ -168,6 +172,28 @@ def aging(make: Making, request: pytest.FixtureRequest) -> Aging:
         lambda: _dynamo(request, lambda tables, table: DynamoProfiles(tables, table, retention)),
     )
     return Aging(profiles, clock)
+
+
+@dataclass(frozen=True)
+class Expiring:
+    """Receipts that are kept for thirty days, and their clock."""
+
+    receipts: Receipts
+    clock: FakeClock
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def expiring(request: pytest.FixtureRequest) -> Expiring:
+    clock = FakeClock()
+    retention = Retention(30, clock)
+    if request.param == "memory":
+        return Expiring(MemoryReceipts(retention), clock)
+    return Expiring(SqliteReceipts(request.getfixturevalue("database"), retention), clock)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def outcomes(request: pytest.FixtureRequest) -> Outcomes:
+    return MemoryOutcomes() if request.param == "memory" else SqliteOutcomes(request.getfixturevalue("database"))
 
 
 @pytest.fixture(params=["memory", "sqlite", *IN_AWS])

@@ -1,5 +1,6 @@
 """Interfaces of the use cases to stores, index, models and clock, in domain terms. No implementation."""
 
+from mats.ports.learning import Outcomes, Receipts
 from mats.ports.models import (
     NO_LABELS,
     OFF,
@@ -70,6 +71,7 @@ __all__ = [
     "ModelChoice",
     "ModelSwitch",
     "NamespaceChange",
+    "Outcomes",
     "Precondition",
     "ProfileChanges",
     "ProfileStore",
@@ -78,6 +80,7 @@ __all__ = [
     "QueueDepth",
     "QueueMonitor",
     "QueuedChange",
+    "Receipts",
     "Registry",
     "RerankResult",
     "Reranker",

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import resources
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 """Of schema.sql, stored in the file as its `user_version`."""
 FIRST_VERSION = 1
 """The schema of the first release."""

@@ -62,3 +62,27 @@ CREATE TABLE IF NOT EXISTS source_entries (
     digest TEXT NOT NULL, previous TEXT NOT NULL, gone INTEGER NOT NULL, PRIMARY KEY (target, source, id)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS source_entries_id ON source_entries (target, id);
+
+-- Learning from use (since version 8). What each answer leaves for some weeks; `verdict` NULL: stored before ranking.
+CREATE TABLE IF NOT EXISTS receipts (
+    query_id TEXT PRIMARY KEY, at TEXT NOT NULL, caller TEXT NOT NULL, audiences TEXT NOT NULL, text TEXT NOT NULL,
+    shown TEXT NOT NULL, verdict TEXT, nearest TEXT, relevance REAL, narrowed INTEGER NOT NULL,
+    encoder TEXT NOT NULL, vector BLOB, expires_at INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS receipts_expiry ON receipts (expires_at);
+-- The answers that a caller has reported on: the receipt, which stays, and what was reported apart from outcomes.
+CREATE TABLE IF NOT EXISTS reports (
+    query_id TEXT PRIMARY KEY, at TEXT NOT NULL, caller TEXT NOT NULL, audiences TEXT NOT NULL, text TEXT NOT NULL,
+    shown TEXT NOT NULL, verdict TEXT, nearest TEXT, relevance REAL, narrowed INTEGER NOT NULL,
+    encoder TEXT NOT NULL, vector BLOB, missing TEXT NOT NULL DEFAULT '', confirmed INTEGER NOT NULL DEFAULT 0
+);
+-- Reported events of each result as a JSON list, and what they have added to its tally: an event and its weight.
+CREATE TABLE IF NOT EXISTS outcomes (
+    query_id TEXT NOT NULL, id TEXT NOT NULL, events TEXT NOT NULL, counted TEXT, weight REAL NOT NULL,
+    PRIMARY KEY (query_id, id)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS outcomes_id ON outcomes (id);
+-- Sums of weights by capability and caller (domain/reliability.py).
+CREATE TABLE IF NOT EXISTS tallies (
+    id TEXT NOT NULL, caller TEXT NOT NULL, successes REAL NOT NULL, failures REAL NOT NULL, PRIMARY KEY (id, caller)
+) WITHOUT ROWID;

@@ -1,0 +1,176 @@
+"""The ports `Receipts` and `Outcomes` over SQLite."""
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from mats.adapters.retention import Retention
+from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.registry import IN, as_json
+from mats.domain.capability import Id
+from mats.domain.outcome import Event, Feedback, Outcome, ReportedAnswer, effective_event
+from mats.domain.ranking import Verdict
+from mats.domain.receipt import Receipt
+from mats.domain.reliability import Tally, weight_at
+
+_COLUMNS = "query_id, at, caller, audiences, text, shown, verdict, nearest, relevance, narrowed, encoder, vector"
+_PLACES = ", ".join("?" * 12)
+
+
+def _to_row(receipt: Receipt) -> tuple[object, ...]:
+    return (
+        receipt.query_id,
+        receipt.at,
+        receipt.caller,
+        json.dumps(sorted(receipt.audiences)),
+        receipt.text,
+        json.dumps(receipt.shown),
+        receipt.verdict,
+        receipt.nearest,
+        receipt.relevance,
+        receipt.narrowed,
+        receipt.encoder,
+        receipt.vector,
+    )
+
+
+def receipt_of(row: Sequence[object]) -> Receipt:
+    """The receipt of a row of the columns of `receipts`, in the order of the schema, without its expiry."""
+    query_id, at, caller, audiences, text, shown, verdict, nearest, relevance, narrowed, encoder, vector = row
+    return Receipt(
+        query_id=str(query_id),
+        text=str(text),
+        caller=str(caller),
+        audiences=frozenset(json.loads(str(audiences))),
+        at=str(at),
+        shown=tuple(map(Id, json.loads(str(shown)))),
+        verdict=Verdict(str(verdict)) if verdict else None,
+        nearest=Id(str(nearest)) if nearest else None,
+        relevance=relevance if isinstance(relevance, float) else None,
+        narrowed=bool(narrowed),
+        encoder=str(encoder),
+        vector=vector if isinstance(vector, bytes) else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteReceipts:
+    """The port `Receipts`. Expired rows are deleted with every write."""
+
+    database: Database
+    retention: Retention
+
+    def put(self, receipt: Receipt) -> None:
+        self.put_all([receipt])
+
+    def put_all(self, receipts: Sequence[Receipt]) -> None:
+        """Store several in one transaction. Raises as `Database.writing` does."""
+        with self.database.writing() as connection:
+            connection.execute("DELETE FROM receipts WHERE expires_at <= ?", (self.retention.now(),))
+            connection.executemany(
+                f"INSERT OR REPLACE INTO receipts ({_COLUMNS}, expires_at) VALUES ({_PLACES}, ?)",
+                [(*_to_row(receipt), self.retention.expires_at()) for receipt in receipts],
+            )
+
+    def get(self, query_id: str) -> Receipt | None:
+        query = f"SELECT {_COLUMNS} FROM receipts WHERE query_id = ? AND expires_at > ?"
+        rows = self.database.rows(query, (query_id, self.retention.now()))
+        return receipt_of(rows[0]) if rows else None
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteOutcomes:
+    """The port `Outcomes`. Feedback is recorded in one transaction."""
+
+    database: Database
+
+    def record(self, receipt: Receipt, feedback: Feedback, at: str) -> Sequence[Outcome]:
+        with self.database.writing() as connection:
+            connection.execute(
+                f"INSERT OR IGNORE INTO reports ({_COLUMNS}) VALUES ({_PLACES})",
+                _to_row(receipt),
+            )
+            if feedback.missing:
+                update = "UPDATE reports SET missing = ? WHERE query_id = ?"
+                connection.execute(update, (feedback.missing, receipt.query_id))
+            return [each for each in feedback.outcomes if _add(connection, receipt, each, at)]
+
+    def of(self, query_id: str) -> ReportedAnswer | None:
+        with self.database.reading() as connection:
+            return reported_answer(connection, query_id)
+
+    def confirm(self, query_id: str, *, confirmed: bool = True) -> bool:
+        update = "UPDATE reports SET confirmed = ? WHERE query_id = ?"
+        with self.database.writing() as connection:
+            return connection.execute(update, (confirmed, query_id)).rowcount > 0
+
+    def query_ids(self, *, after: str = "") -> Iterator[str]:
+        rows = self.database.rows("SELECT query_id FROM reports WHERE query_id > ? ORDER BY query_id", (after,))
+        yield from (query_id for (query_id,) in rows)
+
+    def tallies(self, ids: Collection[Id]) -> Mapping[Id, Sequence[Tally]]:
+        query = f"SELECT id, caller, successes, failures FROM tallies WHERE id IN {IN} ORDER BY id, caller"
+        rows = self.database.rows(query, (as_json(ids),))
+        return {
+            Id(id): [Tally(caller=caller, successes=good, failures=bad) for _, caller, good, bad in tallied]
+            for id, tallied in groupby(rows, key=lambda row: row[0])
+        }
+
+    def forget(self, id: Id) -> int:
+        with self.database.writing() as connection:
+            return forget(connection, id)
+
+
+def forget(connection: sqlite3.Connection, id: Id) -> int:
+    """Delete the outcomes and tallies of a capability, within a transaction; the number of outcomes deleted."""
+    connection.execute("DELETE FROM tallies WHERE id = ?", (id,))
+    return connection.execute("DELETE FROM outcomes WHERE id = ?", (id,)).rowcount
+
+
+def reported_answer(connection: sqlite3.Connection, query_id: str) -> ReportedAnswer | None:
+    """What was reported on an answer, as a connection sees it."""
+    query = f"SELECT {_COLUMNS}, missing, confirmed FROM reports WHERE query_id = ?"
+    row = connection.execute(query, (query_id,)).fetchone()
+    if row is None:
+        return None
+    *receipt, missing, confirmed = row
+    outcomes = connection.execute("SELECT id, events FROM outcomes WHERE query_id = ? ORDER BY id", (query_id,))
+    return ReportedAnswer(
+        receipt=receipt_of(receipt),
+        events={Id(id): frozenset(map(Event, json.loads(events))) for id, events in outcomes},
+        missing=missing,
+        confirmed=bool(confirmed),
+    )
+
+
+def _add(connection: sqlite3.Connection, receipt: Receipt, outcome: Outcome, at: str) -> bool:
+    """Store and count one event of one result; returns whether it is new."""
+    key = (receipt.query_id, outcome.id)
+    query = "SELECT events, counted, weight FROM outcomes WHERE query_id = ? AND id = ?"
+    events, counted, weight = connection.execute(query, key).fetchone() or ("[]", None, 0.0)
+    before = frozenset(map(Event, json.loads(events)))
+    if outcome.event in before:
+        return False
+    after = before | {outcome.event}
+    effective = effective_event(after)
+    if effective != counted:
+        _count(connection, receipt.caller, outcome.id, counted, -weight)
+        counted, weight = effective, weight_at(at)
+        _count(connection, receipt.caller, outcome.id, counted, weight)
+    connection.execute(
+        "INSERT OR REPLACE INTO outcomes (query_id, id, events, counted, weight) VALUES (?, ?, ?, ?, ?)",
+        (*key, json.dumps(sorted(after)), counted, weight),
+    )
+    return True
+
+
+def _count(connection: sqlite3.Connection, caller: str, id: Id, event: str | None, weight: float) -> None:
+    """Add a weight to the tally that an event counts in, if it counts in any."""
+    column = {Event.SUCCEEDED: "successes", Event.FAILED: "failures"}.get(Event(event)) if event else None
+    if column:
+        connection.execute("INSERT OR IGNORE INTO tallies VALUES (?, ?, 0, 0)", (id, caller))
+        connection.execute(
+            f"UPDATE tallies SET {column} = {column} + ? WHERE id = ? AND caller = ?", (weight, id, caller)
+        )

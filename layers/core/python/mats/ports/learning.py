@@ -1,0 +1,49 @@
+"""What is learned from use: receipts of answers, and the outcomes that callers report.
+
+Each operation may raise DependencyFailed: the store did not answer; safe to repeat.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from mats.domain.capability import Id
+from mats.domain.outcome import Feedback, Outcome, ReportedAnswer
+from mats.domain.receipt import Receipt
+from mats.domain.reliability import Tally
+
+
+class Receipts(Protocol):
+    """The receipts of the latest answers; each expires after some days."""
+
+    def put(self, receipt: Receipt) -> None:
+        """Store a receipt, or replace the one of its query id."""
+
+    def get(self, query_id: str) -> Receipt | None:
+        """The receipt of an answer; None if it is unknown or has expired."""
+
+
+class Outcomes(Protocol):
+    """What callers have reported, and its sums by capability and caller."""
+
+    def record(self, receipt: Receipt, feedback: Feedback, at: str) -> Sequence[Outcome]:
+        """Store what is new in feedback on the receipt's answer; returns its new outcomes.
+
+        When this returns, everything is durable. Each event of a result is stored and counted once, however often and
+        in whatever order it is reported; of a result's events, the effective one counts (`effective_event`). A receipt
+        is kept with the first feedback.
+        """
+
+    def of(self, query_id: str) -> ReportedAnswer | None:
+        """What was reported on an answer, by a consistent read."""
+
+    def confirm(self, query_id: str, *, confirmed: bool = True) -> bool:
+        """Set an operator's confirmation; returns whether there is feedback on this answer."""
+
+    def query_ids(self, *, after: str = "") -> Iterator[str]:
+        """The id of every answer with feedback once, in an order that lasts; with `after`, those that follow it."""
+
+    def tallies(self, ids: Collection[Id]) -> Mapping[Id, Sequence[Tally]]:
+        """The tallies of each of these that has any, in order of caller."""
+
+    def forget(self, id: Id) -> int:
+        """Delete the outcomes and tallies of a capability; the number of outcomes deleted."""

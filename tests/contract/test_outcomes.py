@@ -1,0 +1,167 @@
+"""Contract of the port `Outcomes`."""
+
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from mats.domain.outcome import Event, Outcome
+from mats.domain.reliability import weight_at
+from mats.ports import Outcomes
+from tests.contract.learning import AT, PAY, SHIP, WRAP, a_feedback, a_receipt
+
+SELECTED, SUCCEEDED, FAILED, WRONG = Event
+LATER = "2026-02-01T00:00:00+00:00"
+
+
+def tally(outcomes: Outcomes, id=PAY) -> list[tuple[str, float, float]]:
+    """Callers with their successes and failures, in outcomes of AT."""
+    return [
+        (each.caller, pytest.approx(each.successes), pytest.approx(each.failures))
+        for each in outcomes.tallies([id]).get(id, ())
+    ]
+
+
+def test_a_report_is_read_back_with_its_receipt(outcomes: Outcomes):
+    receipt = a_receipt()
+    feedback = a_feedback(receipt, (PAY, SELECTED), (PAY, SUCCEEDED), (SHIP, WRONG), missing="a stamp")
+    assert list(outcomes.record(receipt, feedback, AT)) == list(feedback.outcomes)
+    found = outcomes.of("q1")
+    assert found is not None
+    assert found.receipt == receipt
+    assert found.events == {PAY: {SELECTED, SUCCEEDED}, SHIP: {WRONG}}
+    assert (found.missing, found.confirmed) == ("a stamp", False)
+
+
+def test_an_answer_without_reports_has_none(outcomes: Outcomes):
+    assert outcomes.of("q1") is None
+    assert outcomes.tallies([PAY]) == {}
+    assert list(outcomes.query_ids()) == []
+
+
+def test_a_report_counts_once_however_often_it_comes(outcomes: Outcomes):
+    receipt = a_receipt()
+    for _ in range(3):
+        outcomes.record(receipt, a_feedback(receipt, (PAY, SUCCEEDED)), AT)
+    assert list(outcomes.record(receipt, a_feedback(receipt, (PAY, SUCCEEDED), (PAY, SELECTED)), LATER)) == [
+        Outcome(PAY, SELECTED)
+    ]
+    assert tally(outcomes) == [(receipt.caller, 1.0, 0.0)]
+
+
+def test_only_success_and_failure_are_tallied(outcomes: Outcomes):
+    receipt = a_receipt()
+    outcomes.record(receipt, a_feedback(receipt, (PAY, SELECTED), (SHIP, WRONG), (WRAP, FAILED)), AT)
+    assert tally(outcomes, PAY) == tally(outcomes, SHIP) == []
+    assert tally(outcomes, WRAP) == [(receipt.caller, 0.0, 1.0)]
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations([SELECTED, SUCCEEDED, FAILED])))
+def test_of_success_and_failure_the_failure_counts_in_any_order(outcomes: Outcomes, order: tuple[Event, ...]):
+    receipt = a_receipt()
+    for event in order:
+        outcomes.record(receipt, a_feedback(receipt, (PAY, event)), AT)
+    assert tally(outcomes) == [(receipt.caller, 0.0, 1.0)]
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations([SUCCEEDED, WRONG])))
+def test_a_wrong_result_has_no_success_in_any_order(outcomes: Outcomes, order: tuple[Event, ...]):
+    receipt = a_receipt()
+    for event in order:
+        outcomes.record(receipt, a_feedback(receipt, (PAY, event)), AT)
+    assert all((good, bad) == (0.0, 0.0) for _, good, bad in tally(outcomes))
+
+
+def test_later_outcomes_weigh_more(outcomes: Outcomes):
+    receipt, other = a_receipt(), a_receipt("q2")
+    outcomes.record(receipt, a_feedback(receipt, (PAY, SUCCEEDED)), AT)
+    outcomes.record(other, a_feedback(other, (PAY, SUCCEEDED)), LATER)
+    assert tally(outcomes) == [(receipt.caller, weight_at(AT) + weight_at(LATER), 0.0)]
+
+
+def test_a_withdrawn_success_is_withdrawn_with_its_own_weight(outcomes: Outcomes):
+    receipt = a_receipt()
+    outcomes.record(receipt, a_feedback(receipt, (PAY, SUCCEEDED)), AT)
+    outcomes.record(receipt, a_feedback(receipt, (PAY, FAILED)), LATER)
+    assert tally(outcomes) == [(receipt.caller, 0.0, weight_at(LATER))]
+
+
+def test_callers_and_answers_have_tallies_of_their_own(outcomes: Outcomes):
+    for number, caller in enumerate(["ann", "bob", "ann"]):
+        receipt = a_receipt(f"q{number}", caller=caller)
+        outcomes.record(receipt, a_feedback(receipt, (PAY, SUCCEEDED), (SHIP, FAILED)), AT)
+    assert tally(outcomes, PAY) == [("ann", 2.0, 0.0), ("bob", 1.0, 0.0)]
+    assert tally(outcomes, SHIP) == [("ann", 0.0, 2.0), ("bob", 0.0, 1.0)]
+    assert set(outcomes.tallies([PAY, SHIP, WRAP])) == {PAY, SHIP}
+
+
+def test_the_same_report_at_the_same_time_counts_once(outcomes: Outcomes):
+    receipt = a_receipt()
+    feedback = a_feedback(receipt, (PAY, SUCCEEDED), (SHIP, FAILED))
+    with ThreadPoolExecutor(8) as pool:
+        new = list(pool.map(lambda _: outcomes.record(receipt, feedback, AT), range(8)))
+    assert sum(map(len, new)) == 2
+    assert tally(outcomes, PAY) == [(receipt.caller, 1.0, 0.0)]
+
+
+def test_reports_at_the_same_time_all_count(outcomes: Outcomes):
+    receipts = [a_receipt(f"q{number}") for number in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda r: outcomes.record(r, a_feedback(r, (PAY, SUCCEEDED)), AT), receipts))
+    assert tally(outcomes) == [(receipts[0].caller, 8.0, 0.0)]
+
+
+def test_a_report_may_only_say_what_is_missing(outcomes: Outcomes):
+    receipt = a_receipt(shown=())
+    assert list(outcomes.record(receipt, a_feedback(receipt, missing="a stamp"), AT)) == []
+    outcomes.record(receipt, a_feedback(receipt, missing="two stamps"), AT)
+    outcomes.record(receipt, a_feedback(receipt), AT)
+    found = outcomes.of("q1")
+    assert found is not None
+    assert (found.missing, found.events) == ("two stamps", {})
+
+
+def test_the_receipt_of_the_first_report_stays(outcomes: Outcomes):
+    receipt = a_receipt()
+    outcomes.record(receipt, a_feedback(receipt, (PAY, SUCCEEDED)), AT)
+    outcomes.record(a_receipt(text="other"), a_feedback(receipt, (SHIP, SUCCEEDED)), AT)
+    found = outcomes.of("q1")
+    assert found is not None
+    assert found.receipt == receipt
+    assert set(found.events) == {PAY, SHIP}
+
+
+def test_an_operator_confirms_and_withdraws(outcomes: Outcomes):
+    receipt = a_receipt()
+    assert not outcomes.confirm("q1")
+    outcomes.record(receipt, a_feedback(receipt, (PAY, SUCCEEDED)), AT)
+    assert outcomes.confirm("q1")
+    assert outcomes.of("q1").confirmed  # type: ignore[union-attr]
+    outcomes.record(receipt, a_feedback(receipt, (SHIP, SUCCEEDED)), AT)
+    assert outcomes.of("q1").confirmed  # type: ignore[union-attr]
+    assert outcomes.confirm("q1", confirmed=False)
+    assert not outcomes.of("q1").confirmed  # type: ignore[union-attr]
+    assert outcomes.of("q2") is None
+
+
+def test_reported_answers_are_listed_once_and_go_on_after_any(outcomes: Outcomes):
+    for number in range(30):
+        receipt = a_receipt(f"q{number}")
+        outcomes.record(receipt, a_feedback(receipt, (PAY, SUCCEEDED), (SHIP, SELECTED)), AT)
+    listed = list(outcomes.query_ids())
+    assert sorted(listed) == sorted(f"q{number}" for number in range(30))
+    for place in (0, 12, 29):
+        assert list(outcomes.query_ids(after=listed[place])) == listed[place + 1 :]
+
+
+def test_a_capability_is_forgotten_with_its_tallies(outcomes: Outcomes):
+    for number in range(3):
+        receipt = a_receipt(f"q{number}")
+        outcomes.record(receipt, a_feedback(receipt, (PAY, SUCCEEDED), (SHIP, SUCCEEDED)), AT)
+    assert outcomes.forget(PAY) == 3
+    assert outcomes.forget(PAY) == 0
+    assert tally(outcomes, PAY) == []
+    assert tally(outcomes, SHIP) == [(a_receipt().caller, 3.0, 0.0)]
+    found = outcomes.of("q1")
+    assert found is not None
+    assert set(found.events) == {SHIP}

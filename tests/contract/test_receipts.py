@@ -1,0 +1,52 @@
+"""Contract of the port `Receipts`."""
+
+import pytest
+
+from mats.domain.receipt import pack_vector, unpack_vector
+from tests.contract.conftest import Expiring
+from tests.contract.learning import PAY, a_receipt
+
+
+def test_a_receipt_is_read_back_as_it_was(expiring: Expiring):
+    receipt = a_receipt()
+    expiring.receipts.put(receipt)
+    assert expiring.receipts.get(receipt.query_id) == receipt
+
+
+def test_a_receipt_may_have_little_in_it(expiring: Expiring):
+    bare = a_receipt(
+        text="", audiences=frozenset(), shown=(), verdict=None, nearest=None, relevance=None, encoder="", vector=None,
+        narrowed=True,
+    )  # fmt: skip
+    expiring.receipts.put(bare)
+    assert expiring.receipts.get("q1") == bare
+
+
+def test_an_unknown_answer_has_no_receipt(expiring: Expiring):
+    assert expiring.receipts.get("q1") is None
+
+
+def test_a_later_receipt_replaces_the_earlier_one(expiring: Expiring):
+    expiring.receipts.put(a_receipt(verdict=None))
+    expiring.receipts.put(a_receipt(shown=(PAY,)))
+    assert expiring.receipts.get("q1") == a_receipt(shown=(PAY,))
+
+
+def test_a_receipt_expires(expiring: Expiring):
+    expiring.receipts.put(a_receipt())
+    expiring.clock.time = "2026-01-30T23:59:59+00:00"
+    assert expiring.receipts.get("q1")
+    expiring.clock.time = "2026-01-31T00:00:01+00:00"
+    assert expiring.receipts.get("q1") is None
+
+
+def test_text_in_any_script_survives(expiring: Expiring):
+    odd = a_receipt(text="支払い \u202e\x00 'quote'; DROP TABLE receipts; 🧾")
+    expiring.receipts.put(odd)
+    assert expiring.receipts.get("q1") == odd
+
+
+def test_a_packed_vector_has_three_decimal_places():
+    vector = [0.123456, -0.98, 1.0, 0.0]
+    assert unpack_vector(pack_vector(vector)) == pytest.approx(vector, abs=5e-4)
+    assert len(pack_vector([0.1] * 1024)) == 2048

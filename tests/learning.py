@@ -1,0 +1,81 @@
+"""Working stand-ins for the ports of learning, in memory, beside those of `tests.fakes`."""
+
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from mats.adapters.retention import Retention
+from mats.domain.capability import Id
+from mats.domain.outcome import Event, Feedback, Outcome, ReportedAnswer, effective_event
+from mats.domain.receipt import Receipt
+from mats.domain.reliability import Tally, weight_at
+
+
+@dataclass
+class MemoryReceipts:
+    """Receipts in a dict, each with its expiry."""
+
+    retention: Retention = field(default_factory=lambda: Retention(30))
+    kept: dict[str, tuple[Receipt, int]] = field(default_factory=dict)
+
+    def put(self, receipt: Receipt) -> None:
+        self.kept[receipt.query_id] = receipt, self.retention.in_days(self.retention.days)
+
+    def get(self, query_id: str) -> Receipt | None:
+        receipt, expiry = self.kept.get(query_id, (None, 0))
+        return receipt if expiry > self.retention.now() else None
+
+
+@dataclass
+class MemoryOutcomes:
+    """Every outcome with the time of its first report; tallies are computed from them."""
+
+    answers: dict[str, ReportedAnswer] = field(default_factory=dict)
+    times: dict[tuple[str, Outcome], str] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def record(self, receipt: Receipt, feedback: Feedback, at: str) -> Sequence[Outcome]:
+        with self._lock:
+            answer = self.answers.setdefault(receipt.query_id, ReportedAnswer(receipt=receipt, events={}))
+            new = [each for each in feedback.outcomes if each.event not in answer.events.get(each.id, ())]
+            events = dict(answer.events)
+            for each in new:
+                events[each.id] = events.get(each.id, frozenset()) | {each.event}
+                self.times[receipt.query_id, each] = at
+            changed = replace(answer, events=events, missing=feedback.missing or answer.missing)
+            self.answers[receipt.query_id] = changed
+            return new
+
+    def of(self, query_id: str) -> ReportedAnswer | None:
+        return self.answers.get(query_id)
+
+    def confirm(self, query_id: str, *, confirmed: bool = True) -> bool:
+        if query_id in self.answers:
+            self.answers[query_id] = replace(self.answers[query_id], confirmed=confirmed)
+        return query_id in self.answers
+
+    def query_ids(self, *, after: str = "") -> Iterator[str]:
+        yield from (query_id for query_id in sorted(self.answers) if query_id > after)
+
+    def tallies(self, ids: Collection[Id]) -> Mapping[Id, Sequence[Tally]]:
+        found: dict[Id, dict[str, Tally]] = {}
+        for query_id, answer in self.answers.items():
+            for id in answer.events.keys() & set(ids):
+                event = effective_event(answer.events[id])
+                if event not in (Event.SUCCEEDED, Event.FAILED):
+                    continue
+                weight, caller = weight_at(self.times[query_id, Outcome(id, event)]), answer.receipt.caller
+                tally = found.setdefault(id, {}).setdefault(caller, Tally(caller=caller))
+                found[id][caller] = replace(
+                    tally,
+                    successes=tally.successes + weight * (event is Event.SUCCEEDED),
+                    failures=tally.failures + weight * (event is Event.FAILED),
+                )
+        return {id: [by_caller[caller] for caller in sorted(by_caller)] for id, by_caller in found.items()}
+
+    def forget(self, id: Id) -> int:
+        before = len([1 for answer in self.answers.values() if id in answer.events])
+        for query_id, answer in self.answers.items():
+            kept = {other: events for other, events in answer.events.items() if other != id}
+            self.answers[query_id] = replace(answer, events=kept)
+        return before
