@@ -57,7 +57,7 @@ async def find_and_show(server: Any, mode: str) -> str:
     """A conversation as an agent has it; the version that was spoken."""
     async with connected(server, mode) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert tools.keys() == {"search_capabilities", "search_tools", "get_capability"}
+        assert tools.keys() == {"search_capabilities", "get_capability"}
         found = await client.call_tool(
             "search_capabilities", {"query": "money back for a payment", "limit": 1, "min_relevance": 0}
         )
@@ -112,7 +112,7 @@ def test_stdio_client_sees_new_registrations(mats):
             )
             assert added.code == 0
             (found,) = (await client.call_tool(*sought)).structured_content["results"]
-            assert found["name"] == "translate"
+            assert found["id"] == "com.acme/translate"
 
     anyio.run(conversation)
     mats("remove", "com.acme/translate")

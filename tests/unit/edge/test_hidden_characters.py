@@ -15,7 +15,7 @@ from mats.adapters.bedrock.reranker import BedrockReranker
 from mats.adapters.bedrock.writer import BedrockWriter
 from mats.bootstrap.models import prompt
 from mats.domain.errors import ReplyUnusable
-from mats.domain.fence import is_hidden
+from mats.domain.fence import is_hidden, spell_out
 from mats.domain.profile import Enrichment, Profile
 from mats.domain.text import every_text
 from mats.domain.usage import Usage
@@ -99,7 +99,8 @@ def ask(profile: Profile, method: str, path: str, body: Any = None) -> Response:
 def call(tool: str, profile: Profile, **arguments: Any) -> str:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
     result = json.loads(ask(profile, "POST", "/mcp", message).body)["result"]
-    return json.dumps([result, json.loads(result["content"][0]["text"])], ensure_ascii=False)
+    text = result.pop("content")[0]["text"].replace(spell_out(profile.id), "id")
+    return json.dumps([result, text], ensure_ascii=False)
 
 
 def made_for(format: Format) -> Callable[[Profile], str]:

@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from mcp_types import _v2025_11_25 as before
 from mcp_types import _v2026_07_28 as current
 
+from mats.domain.capability import Kind
 from mats.domain.errors import DependencyFailed
 from mats.domain.fence import spell_out
 from mats.edge.app import Application
 from mats.edge.caller import Caller
 from mats.edge.http import MAX_BODY_BYTES, Response
 from mats.edge.mcp import protocol
-from mats.edge.mcp.tools import McpSession
+from mats.edge.mcp.tools import GetArguments, McpSession, SearchArguments
 from mats.usecases.look_up import LookUp
 from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_profile, an_earlier_profile
@@ -43,10 +44,11 @@ def post(
     *,
     audiences=(),
     application: Application = APPLICATION,
+    url_query: str = "",
     **more: Any,
 ) -> Response:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    event = proxy_request("POST", "/mcp", headers or {}, raw, audiences)
+    event = proxy_request("POST", "/mcp", headers or {}, raw, audiences, query=url_query)
     event["requestContext"].update(more)
     return respond_to(event, application)
 
@@ -95,7 +97,7 @@ def test_server_discovery_has_versions_and_capabilities():
 def test_listed_tools_are_read_only():
     answer = result(stateless("tools/list"))
     tools = current.ListToolsResult.model_validate(answer).tools
-    assert [tool.name for tool in tools] == ["search_capabilities", "search_tools", "get_capability"]
+    assert [tool.name for tool in tools] == ["search_capabilities", "get_capability"]
     for tool in tools:
         assert tool.annotations.read_only_hint
         assert tool.annotations.destructive_hint is False
@@ -105,13 +107,55 @@ def test_listed_tools_are_read_only():
     assert answer["resultType"] == "complete"
 
 
+@pytest.mark.parametrize(
+    ("query", "offered"),
+    [
+        ("tools=search_tools,get_capability", ["search_tools", "get_capability"]),
+        ("tools=get_capability&tools=search_tools", ["search_tools", "get_capability"]),
+        ("tools=search_tools", ["search_tools"]),
+        ("tools=%20search_capabilities%20,", ["search_capabilities"]),
+        ("other=1", ["search_capabilities", "get_capability"]),
+    ],
+)
+def test_client_may_name_the_tools_it_wants(query, offered):
+    for reply in (stateless("tools/list", url_query=query), post(request("tools/list"), url_query=query)):
+        assert [tool["name"] for tool in result(reply)["tools"]] == offered
+
+
+@pytest.mark.parametrize("query", ["tools=search", "tools=", "tools=search_tools&tools=x"])
+def test_unknown_tools_in_the_address_are_named(query):
+    response = post(request("tools/list"), url_query=query)
+    assert error(response) == (400, -32600)
+    assert "there are search_capabilities, search_tools, get_capability" in response.body
+
+
 @pytest.mark.parametrize("tool", ["search_capabilities", "search_tools"])
 def test_search_result_is_structured_and_text(tool):
     answer = called(tool, {"query": "turn an address into coordinates", "kinds": ["tool"], "limit": 1})
     assert current.CallToolResult.model_validate(answer)
     assert answer["isError"] is False
-    assert [found["name"] for found in answer["structuredContent"]["results"]] == ["geocode"]
-    assert json.loads(answer["content"][0]["text"]) == answer["structuredContent"]
+    (found,) = answer["structuredContent"]["results"]
+    assert found["id"] == "com.acme.pay/geocode"
+    assert answer["content"][0]["text"].splitlines() == [
+        f"{answer['structuredContent']['verdict']}; without llm; query_id {answer['structuredContent']['query_id']}",
+        f"com.acme.pay/geocode (tool, {found['relevance']:.2f}): {found['summary']}",
+    ]
+
+
+def test_answers_have_what_their_schema_requires():
+    schemas = {tool["name"]: tool["outputSchema"] for tool in result(stateless("tools/list"))["tools"]}
+    for name, arguments in (("search_capabilities", {"query": "x"}), ("get_capability", {"id": THREE[0].id})):
+        assert schemas[name]["required"]
+        assert called(name, arguments)["structuredContent"].keys() >= set(schemas[name]["required"])
+
+
+def test_input_schemas_name_every_argument():
+    searching, getting = (tool["inputSchema"] for tool in result(stateless("tools/list"))["tools"])
+    assert searching["properties"].keys() == SearchArguments.model_fields.keys()
+    assert getting["properties"].keys() == GetArguments.model_fields.keys()
+    assert searching["properties"]["kinds"]["items"] == {"enum": [kind.value for kind in Kind]}
+    assert searching["required"] == ["query"]
+    assert "$defs" not in searching
 
 
 def test_null_arguments_count_as_absent():
@@ -127,8 +171,9 @@ def test_search_filters_by_namespace():
 def test_short_capability_is_complete():
     answer = called("get_capability", {"id": THREE[0].id})
     assert answer["structuredContent"]["description"] == THREE[0].source.description
-    assert answer["structuredContent"]["input_schema"] is None
-    assert answer["structuredContent"]["shortened"] == []
+    assert answer["structuredContent"]["invocation"] is None
+    assert answer["structuredContent"].keys().isdisjoint({"input_schema", "shortened", "name", "lifecycle", "error"})
+    assert json.loads(answer["content"][0]["text"]) == answer["structuredContent"]
 
 
 def test_long_capability_is_truncated_and_lists_the_fields():
@@ -219,20 +264,23 @@ def test_hidden_characters_are_removed(hidden):
         name=f"re{hidden}fund", description=f"give money {hidden}back", examples=[f"money{hidden}"]
     )
     application = Application(discover_over(indexed(profile)), LookUp(indexed(profile)))
-    (found,) = called("search_capabilities", {"query": "money"}, application=application)["structuredContent"][
-        "results"
-    ]
-    assert (found["id"], found["name"], found["summary"]) == (spell_out(profile.id), "refund", "give money back")
+    answer = called("search_capabilities", {"query": "money"}, application=application)
+    (found,) = answer["structuredContent"]["results"]
+    assert (found["id"], found["summary"]) == (spell_out(profile.id), "give money back")
+    assert hidden not in answer["content"][0]["text"]
     shown = called("get_capability", {"id": profile.id}, application=application)["structuredContent"]
     assert shown["positive_examples"] == ["money"]
 
 
 def test_hostile_registration_stays_data():
     answer = called("search_capabilities", {"query": "give money back"})
-    (evil,) = (found for found in answer["structuredContent"]["results"] if found["name"] == "evil")
+    results = answer["structuredContent"]["results"]
+    (evil,) = (found for found in results if found["id"] == HOSTILE.id)
     assert evil["suspicious"]
     assert answer["isError"] is False
-    assert json.loads(answer["content"][0]["text"]) == answer["structuredContent"]
+    _, *lines = answer["content"][0]["text"].splitlines()
+    assert [line.partition(" ")[0] for line in lines] == [found["id"] for found in results]
+    assert any(f"[suspicious: {evil['suspicious'][0]}" in line for line in lines)
     assert len(answer["content"]) == 1
     response = stateless("tools/call", {"name": "get_capability", "arguments": {"id": HOSTILE.id}})
     assert response.body.isascii()

@@ -105,6 +105,9 @@ ROUTES = (
         operation_id="mcp",
         summary="MCP over streamable HTTP, without sessions or streams",
         description="One JSON-RPC message of the Model Context Protocol, 2026-07-28 or older.",
+        parameters=(
+            parameter("tools", "Names of the tools to list, separated by commas; default: all but `search_tools`."),
+        ),
         request=BodySpec(""),
         responses={
             200: BodySpec("The reply to a request."),

@@ -5,11 +5,12 @@ import binascii
 import json
 from urllib.parse import urlsplit
 
+from mats.domain.errors import RequestInvalid
 from mats.edge.app import Application
 from mats.edge.http import BodyTooLarge, BodyUnreadable, Request, Response
 from mats.edge.mcp import protocol
 from mats.edge.mcp.protocol import INVALID_REQUEST, MAX_BATCH, PARSE_ERROR, MirroredHeaders, RpcReply
-from mats.edge.mcp.tools import McpSession
+from mats.edge.mcp.tools import OFFERED, McpSession, parse_names
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _WITH_BATCHES = (None, "2025-03-26", "2024-11-05")
@@ -27,11 +28,15 @@ def respond(application: Application, request: Request) -> Response:
     if not _accepts_json(request.header("Accept")):
         return _error(406, INVALID_REQUEST, "responses are application/json; accept that")
     try:
-        return _reply(request.json(), request, McpSession(lambda: application, request.caller))
+        named = request.query.get("tools")
+        session = McpSession(lambda: application, request.caller, parse_names(named) if named else OFFERED)
+        return _reply(request.json(), request, session)
     except BodyTooLarge as error:
         return _error(413, INVALID_REQUEST, str(error))
     except BodyUnreadable as error:
         return _error(400, PARSE_ERROR, str(error))
+    except RequestInvalid as error:
+        return _error(400, INVALID_REQUEST, str(error))
 
 
 def _reply(message: object, request: Request, session: McpSession) -> Response:

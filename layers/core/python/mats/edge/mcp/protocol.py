@@ -199,7 +199,7 @@ def _discover_server(request: _Request, session: McpSession) -> Message:
 def _list_tools(request: _Request, session: McpSession) -> Message | RpcReply:
     if request.params.get("cursor") is not None:
         return request.error(INVALID_PARAMS, "there is only one page of tools; leave out `cursor`")
-    return {"tools": tools.definitions()}
+    return {"tools": tools.definitions(session.tools)}
 
 
 def _call_tool(request: _Request, session: McpSession) -> Message | RpcReply:

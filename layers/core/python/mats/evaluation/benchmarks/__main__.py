@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from mats.evaluation.benchmarks import pipeline, reranker
+from mats.evaluation.benchmarks import mcp, pipeline, reranker
 from mats.evaluation.benchmarks.attacks.benchmark import attacks
 from mats.evaluation.reporting.results import write_results
 from mats.settings import Settings
@@ -25,6 +25,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "sample": pipeline.sample_queries,
     "answer": pipeline.answer,
     "rerank": reranker.rerank,
+    "mcp": mcp.mcp,
     "attacks": attacks,
 }
 

@@ -88,7 +88,8 @@ def _points(gain: Json) -> str:
 
 def _speed() -> str:
     """The table `speed.md` with the results of the benchmarks in its places."""
-    results = {name: _load(f"bench-{name}") for name in ("latency", "scale", "import", "rerank", "load", "console")}
+    benchmarks = ("latency", "scale", "import", "rerank", "mcp", "load", "console")
+    results = {name: _load(f"bench-{name}") for name in benchmarks}
     results |= {name: _load(f"aws-{name}") for name in ("answer", "cold", "parity")}
     slowest = max(results["console"]["pages_ms"].items(), key=lambda page: float(page[1]["p50"]))
     template = Path(__file__).with_name("speed.md").read_text(encoding="utf-8").strip()

@@ -3,9 +3,9 @@
 import json
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
 
 import typer
 
@@ -16,11 +16,17 @@ from mats.edge.app import Application
 from mats.edge.caller import local_caller
 from mats.edge.http import MAX_BODY_BYTES, parse_json
 from mats.edge.mcp.protocol import INVALID_REQUEST, MAX_BATCH, PARSE_ERROR, RpcReply, replies_to, reply_to
-from mats.edge.mcp.tools import McpSession
+from mats.edge.mcp.tools import OFFERED, McpSession, parse_names
 
 
-def mcp(context: typer.Context) -> None:
+def mcp(
+    context: typer.Context,
+    tools: Annotated[
+        str, typer.Option(help="Names of the tools to offer, separated by commas: `search_tools,get_capability`.")
+    ] = ",".join(OFFERED),
+) -> None:
     """Serve the local registry to the MCP client that started this: messages on stdin and stdout, one per line."""
+    offered = _parse_tools(tools)
     with suppress(KeyboardInterrupt):
         local = local_system(context.obj, create=False)
         caller = local_caller(local.settings)
@@ -29,9 +35,16 @@ def mcp(context: typer.Context) -> None:
         logging.basicConfig(handlers=[handler])
         logging.getLogger("mats").setLevel(logging.INFO)
         try:
-            serve(sys.stdin.buffer, sys.stdout.buffer, McpSession(lambda: _application(local), caller))
+            serve(sys.stdin.buffer, sys.stdout.buffer, McpSession(lambda: _application(local), caller, offered))
         finally:
             local.close()
+
+
+def _parse_tools(names: str) -> Sequence[str]:
+    try:
+        return parse_names([names])
+    except RequestInvalid as error:
+        raise typer.BadParameter(error.faults[0].message, param_hint="--tools") from error
 
 
 def serve(lines: BinaryIO, out: BinaryIO, session: McpSession) -> None:
