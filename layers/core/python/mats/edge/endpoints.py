@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from mats.domain.capability import Id
-from mats.domain.errors import CapabilityNotFound, InstructionsNotFound
+from mats.domain.errors import CapabilityNotFound, Fault, InstructionsNotFound, RequestInvalid
 from mats.domain.fence import spell_out
 from mats.domain.profile import Profile
 from mats.edge.answer import Answer, Capability, Instructions
@@ -45,7 +45,22 @@ def get_capability(application: Application, request: Request) -> Response:
 
 
 def _answer_of(profile: Profile, request: Request) -> Response:
-    return json_response(Capability.of(profile, internal_details=request.caller.sees_internal_errors))
+    internal_details = request.caller.sees_internal_errors
+    if not _is_true(request, "snippets"):
+        return json_response(Capability.of(profile, internal_details=internal_details))
+    from mats.edge.snippets.capability import CapabilityWithSnippets  # noqa: PLC0415 - cold starts count
+
+    return json_response(CapabilityWithSnippets.with_snippets(profile, internal_details=internal_details))
+
+
+def _is_true(request: Request, name: str) -> bool:
+    """The value of a query parameter that is `true` or `false`."""
+    match list(request.query.get(name, ())):
+        case [] | ["false"]:
+            return False
+        case ["true"]:
+            return True
+    raise RequestInvalid([Fault(name, "must be `true` or `false`")])
 
 
 def get_instructions(application: Application, request: Request) -> Response:

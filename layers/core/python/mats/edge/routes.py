@@ -94,8 +94,17 @@ ROUTES = (
         handler=endpoints.get_capability,
         operation_id="getCapability",
         summary="Show one capability",
-        parameters=(path_parameter("id", "`namespace/name`; slashes may be written as they are or as %2F."),),
-        responses={200: BodySpec("Its profile.", ("answer.Capability",)), **_problems(404, 429, 503)},
+        parameters=(
+            path_parameter("id", "`namespace/name`; slashes may be written as they are or as %2F."),
+            parameter("snippets", "With texts to copy that call it.", {"type": "boolean", "default": False}),
+        ),
+        responses={
+            200: BodySpec(
+                "Its profile; with `snippets=true`, also how it is called in words and as texts to copy.",
+                ("answer.Capability", "snippets.capability.CapabilityWithSnippets"),
+            ),
+            **_problems(404, 422, 429, 503),
+        },
     ),
     Route(
         method="POST",

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.fence import spell_out
 from mats.domain.invocation import Invocation
+from mats.domain.profile import Profile
 from mats.domain.ranking import Verdict
 from mats.domain.shortlist import Result, Shortlist
 from mats.edge.discover_request import Format
@@ -78,6 +79,12 @@ class ReadyMade(BaseModel):
         )
 
 
+def tool_definition(profile: Profile, format: Format) -> dict[str, Any] | None:
+    """The definition of one capability as a tool; None if an answer in this format would leave it out."""
+    tool_format, tool = _TOOL_FORMATS[format], tool_of(profile)
+    return None if _reason_to_leave_out(profile, tool, tool_format) else tool_format.definition(tool)
+
+
 def estimated_tokens(value: Any) -> int:
     """An upper estimate of the tokens of a value's JSON: one for every two bytes.
 
@@ -116,16 +123,22 @@ def _fit_budget(
         profile = result.candidate.profile
         tool = tool_of(profile)
         alone = tool_format.tokens(tool)
-        if profile.suspicious:
-            left_out.append(LeftOut(id=spell_out(tool.id), reason="suspicious", tokens=alone))
-        elif tool_format.plain and tool.plain_schema is None:
-            left_out.append(LeftOut(id=spell_out(tool.id), reason="property_names", tokens=alone))
+        if reason := _reason_to_leave_out(profile, tool, tool_format):
+            left_out.append(LeftOut(id=spell_out(tool.id), reason=reason, tokens=alone))
         elif budget is not None and tokens + alone > budget:
             left_out.append(LeftOut(id=spell_out(tool.id), reason="token_budget", tokens=alone))
         else:
             kept.append(tool)
             tokens += alone
     return kept, left_out, tokens
+
+
+def _reason_to_leave_out(
+    profile: Profile, tool: ToolDefinition, tool_format: _ToolFormat
+) -> Literal["suspicious", "property_names"] | None:
+    if profile.suspicious:
+        return "suspicious"
+    return "property_names" if tool_format.plain and tool.plain_schema is None else None
 
 
 def _mcp(tool: ToolDefinition) -> dict[str, Any]:

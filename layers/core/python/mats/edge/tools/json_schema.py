@@ -7,6 +7,8 @@ so that a schema accepts no less than before. Unknown keywords are annotations, 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+_MAX_REFERENCES = 8
+"""Chained references to follow; they may be circular."""
 _TYPES = frozenset("array boolean integer null number object string".split())
 
 
@@ -14,6 +16,19 @@ def drop_invalid_keywords(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The schema without keywords whose values are invalid, at any depth."""
     checked = {word: _CHECKS[word](value) if word in _CHECKS else value for word, value in schema.items()}
     return {word: value for word, value in checked.items() if value is not _INVALID}
+
+
+def resolve_reference(schema: dict[str, Any], whole: Mapping[str, Any]) -> dict[str, Any]:
+    """The target of a schema's reference within the whole; empty if there is none."""
+    for _ in range(_MAX_REFERENCES):
+        reference = schema.get("$ref")
+        if not isinstance(reference, str):
+            return schema
+        found: Any = whole
+        for part in reference.removeprefix("#/").split("/"):
+            found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
+        schema = found if isinstance(found, dict) else {}
+    return {}
 
 
 _INVALID: Any = object()

@@ -14,7 +14,7 @@ from mats.domain.invocation import Invocation, from_text
 from mats.domain.profile import Profile
 from mats.domain.source_text import SourceText
 from mats.domain.text import clip, split_identifier
-from mats.edge.tools.json_schema import drop_invalid_keywords
+from mats.edge.tools.json_schema import drop_invalid_keywords, resolve_reference
 
 MAX_NAME = 64
 _MAX_DESCRIPTION = 1_024
@@ -27,8 +27,6 @@ _DIGEST = 16
 _SLASH = "___"
 _ALTERNATIVES = ("anyOf", "oneOf", "allOf")
 _NOT_AT_THE_TOP = (*_ALTERNATIVES, "$ref", "not", "enum", "const", "if", "then", "else")
-_MAX_REFERENCES = 8
-"""Chained references to follow; they may be circular."""
 
 _MESSAGE = {"type": "string", "description": "What to say to it, in full."}
 _DEFAULT_SCHEMAS: Mapping[Kind, dict[str, Any]] = {
@@ -62,7 +60,7 @@ class ToolDefinition:
         offered: dict[str, list[Any]] = {}
         options = [option for word in _ALTERNATIVES for option in _list(self.schema.get(word), of=dict)]
         for option in (whole, *map(drop_invalid_keywords, options)):
-            for name, schema in _properties(_resolve_reference(option, whole).get("properties")).items():
+            for name, schema in _properties(resolve_reference(option, whole).get("properties")).items():
                 offered.setdefault(name, []).append(schema)
         merged = {name: _any_of(schemas) for name, schemas in offered.items()}
         return {**flat, "properties": {**merged, **whole["properties"]}}
@@ -149,19 +147,6 @@ def _properties(written: object) -> dict[str, Any]:
     return {name: schema or {} for name, schema in written.items() if isinstance(schema, dict)} | {
         name: {} for name, schema in written.items() if schema is True
     }
-
-
-def _resolve_reference(schema: dict[str, Any], whole: dict[str, Any]) -> dict[str, Any]:
-    """The target of a schema's reference within the whole; empty if there is none."""
-    for _ in range(_MAX_REFERENCES):
-        reference = schema.get("$ref")
-        if not isinstance(reference, str):
-            return schema
-        found: Any = whole
-        for part in reference.removeprefix("#/").split("/"):
-            found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
-        schema = found if isinstance(found, dict) else {}
-    return {}
 
 
 def _any_of(schemas: list[Any]) -> Any:

@@ -1,6 +1,7 @@
 """The commands that change and show the registry."""
 
 import json
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
@@ -14,12 +15,14 @@ from mats.domain.errors import (
     DependencyFailed,
     Fault,
     KindConflict,
+    NotPossible,
     RegistrationInvalid,
     RequestInvalid,
 )
 from mats.domain.invocation import from_text
 from mats.domain.placement import Placed
 from mats.domain.registration import Registration
+from mats.edge.snippets.capability import SnippetFormat, Snippets
 from mats.local.cli.output import AsJson, CapabilityId, bar, facts, out, plain, print_json, readable
 from mats.local.cli.spending import print_with_usage
 from mats.local.imports.files import open_file
@@ -113,9 +116,28 @@ def index(local: LocalSystem) -> int:
     return processed.count
 
 
-def show(context: typer.Context, id: CapabilityId, as_json: AsJson = False) -> None:
+def show(
+    context: typer.Context,
+    id: CapabilityId,
+    snippet: Annotated[
+        SnippetFormat | None,
+        typer.Option(
+            "--as",
+            help="Print only a text to copy that calls it: the configuration of an MCP client (mcp), a command (curl), "
+            "a program (python) or a tool of Bedrock Converse (converse).",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """Show a capability: its registration, its profile and its earlier versions."""
     local, key = local_system(context.obj, create=False), Id(id)
+    if snippet:
+        text = _snippet(local, key, snippet)
+        if as_json:
+            print_json({"id": id, "format": snippet, "snippet": text})
+        else:
+            sys.stdout.write(f"{text}\n")
+        return
     stores = local.stores
     item, stored = stores.registry.get([key]).get(key), stores.profiles.get([key]).get(key)
     if item is None and stored is None:
@@ -137,6 +159,26 @@ def show(context: typer.Context, id: CapabilityId, as_json: AsJson = False) -> N
     else:
         out.print(plain(id), style="bold cyan")
         out.print(facts(_facts_of(shown)))
+
+
+def _snippet(local: LocalSystem, id: Id, format: SnippetFormat) -> str:
+    """The text that calls a capability, in one format.
+
+    Raises:
+        CapabilityNotFound: there is no profile with this id.
+        NotPossible: the format cannot express the call, or nothing says how it is called.
+    """
+    stored = local.stores.profiles.get([id]).get(id)
+    if stored is None or not stored.profile.findable:
+        raise not_found(local, id)
+    snippets = Snippets.of(stored.profile)
+    if snippets.missing:
+        raise NotPossible([Fault(id, f"nothing says how it is called: {snippets.missing}")])
+    if text := snippets.text(format):
+        return text
+    possible = [str(other) for other in SnippetFormat if snippets.text(other)]
+    instead = f": use {' or '.join(possible)}" if possible else ""
+    raise NotPossible([Fault("--as", f"{format} cannot call it ({snippets.facts['protocol']}){instead}")])
 
 
 def _facts_of(shown: dict[str, Any]) -> Iterator[tuple[str, object]]:

@@ -13,6 +13,7 @@ from mats.domain.origin import NOT_TEXT, same_text
 from mats.domain.placement import Placed
 from mats.domain.profile import Profile, Status
 from mats.domain.registration import Registration
+from mats.edge.snippets.capability import Snippets
 from mats.local.console.capability_list import CapabilityList
 from mats.local.console.parameters import ListQuery
 from mats.local.preview.report import preview_over
@@ -53,7 +54,7 @@ class RegistryService:
         return self._list.current().page(query)
 
     def get(self, id: Id) -> dict[str, Any]:
-        """A capability: its registration, profile, versions and failed change."""
+        """A capability: its registration, profile, snippets, versions and failed change."""
         item, stored = self._stores.registry.get_tagged(id), self._stores.profiles.get([id]).get(id)
         if item is None and stored is None:
             raise CapabilityNotFound(id)
@@ -63,6 +64,7 @@ class RegistryService:
             "registration": _parse_item(item.text) if item else None,
             "etag": item.etag if item else "",
             "profile": stored.profile.model_dump(mode="json") if stored else None,
+            "snippets": Snippets.of(stored.profile).model_dump() if stored and stored.profile.findable else None,
             "versions": versions_json(profiles),
             "given_up": next((letter.reason for letter in self._stores.queue.dead_letters() if letter.id == id), ""),
         }

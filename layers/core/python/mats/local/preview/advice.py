@@ -11,6 +11,7 @@ from mats.domain.profile import Profile
 from mats.domain.registration import Registration
 from mats.domain.suspicion import LONG as TOO_LONG
 from mats.domain.text import clip, content_words, query_terms, split_identifier, stems, words
+from mats.edge.snippets.words import WAYS_TO_CALL
 
 if TYPE_CHECKING:
     from mats.local.preview.competitors import NearDuplicate
@@ -68,14 +69,6 @@ _FIXES = {
     "replaces": (Weight.COULD, "check that it is yours"),
 }
 """The weight of each flag, and how to improve."""
-_WAYS_TO_CALL = {
-    Kind.TOOL: "add `descriptor.server` with the command or the address of its MCP server, or `endpoint` and "
-    "`descriptor.method` of its HTTP operation",
-    Kind.AGENT: "add its A2A agent card as `descriptor`, and its address as `endpoint`",
-    Kind.SKILL: "add the text of its SKILL.md as `descriptor.instructions`",
-    Kind.MODEL: "add the ARN of its Bedrock model as `endpoint`, or another way to call it: docs/how-to-register.md",
-}
-"""By kind, what would say how a capability is called."""
 
 
 def _advice(flag: str, what: str) -> Advice:
@@ -121,7 +114,7 @@ def _about_invocation(registration: Registration) -> Iterator[Advice]:
         named = ", ".join(f"`{name[:40]}`" for name in bare[:5]) + (" and others" if len(bare) > 5 else "")
         yield _advice("undescribed parameters", f"parameters without a description: {named}")
     if invocation_of(registration) is None:
-        weight, fix = _FIXES["no way to call"][0], _WAYS_TO_CALL[registration.kind]
+        weight, fix = _FIXES["no way to call"][0], WAYS_TO_CALL[registration.kind]
         yield Advice("no way to call", weight, "nothing in it says how it is called", fix)
 
 

@@ -1,0 +1,126 @@
+"""The HTTP request that calls an operation or an agent, as both curl and Python write it."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from urllib.parse import unquote_plus
+
+from mats.domain.authentication import AuthScheme
+from mats.domain.invocation import A2aCall, HttpCall, Parameter
+from mats.edge.snippets.example import example_of, properties_of, required_of
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""What RFC 9110 allows as the name of a header."""
+_BEARER = frozenset({"bearer", "oauth2", "openIdConnect"})
+_JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A value that a caller must have: the variable it is read from, the text before it, and where it is sent."""
+
+    place: Literal["header", "query", "cookie"]
+    name: str
+    variable: str
+    prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpRequest:
+    """A request with placeholders in braces for what its caller fills in. A `body` of None is none."""
+
+    method: str
+    url: str
+    query: Sequence[tuple[str, str]] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    cookies: Mapping[str, str] = field(default_factory=dict)
+    secrets: Sequence[Secret] = ()
+    user_and_password: bool = False
+    """Whether it is sent with the variables API_USER and API_PASSWORD (RFC 7617)."""
+    media_type: str = ""
+    body: Any = None
+
+
+def operation_request(call: HttpCall, schema: Mapping[str, Any]) -> HttpRequest | None:
+    """The request of an HTTP operation with all that its input schema requires; None if a name cannot be sent."""
+    required, properties = required_of(schema), properties_of(schema)
+    sent = [each for each in call.parameters if (each.property or each.name) in required and each.in_ != "path"]
+    if not all(_TOKEN.fullmatch(each.name) for each in sent if each.in_ in ("header", "cookie")):
+        return None
+    url, _, own_query = call.url.partition("?")
+    body = None
+    if call.body:
+        body = example_of(properties.get(call.body_property or "body", {}), schema)
+    return HttpRequest(
+        method=call.method,
+        url=url,
+        query=[*_pairs(own_query), *((each.name, placeholder(each.name)) for each in sent if each.in_ == "query")],
+        headers=_values(sent, "header"),
+        cookies=_values(sent, "cookie"),
+        secrets=secrets_of(call.auth),
+        user_and_password=any(scheme.scheme == "basic" for scheme in first_option(call.auth)),
+        media_type=call.body,
+        body=body,
+    )
+
+
+def message_request(call: A2aCall) -> HttpRequest | None:
+    """The request that sends an agent a message; None if it does not speak JSON-RPC."""
+    if call.transport.upper() not in ("", "JSONRPC"):
+        return None
+    url, _, query = call.url.partition("?")
+    is_current = call.version.partition(".")[0] not in ("", "0")
+    if is_current:
+        message = {"messageId": "1", "role": "ROLE_USER", "parts": [{"text": "Hello"}]}
+        method, headers = "SendMessage", {"A2A-Version": ".".join(call.version.split(".")[:2])}
+    else:
+        part = {"kind": "text", "text": "Hello"}
+        message = {"kind": "message", "messageId": "1", "role": "user", "parts": [part]}
+        method, headers = "message/send", {}
+    return HttpRequest(
+        method="POST",
+        url=url,
+        query=list(_pairs(query)),
+        headers=headers,
+        secrets=secrets_of(call.auth),
+        user_and_password=any(scheme.scheme == "basic" for scheme in first_option(call.auth)),
+        media_type=_JSON,
+        body={"jsonrpc": "2.0", "id": 1, "method": method, "params": {"message": message}},
+    )
+
+
+def placeholder(name: str) -> str:
+    """A name in braces, to be replaced by its value."""
+    return f"{{{re.sub(r'[^A-Za-z0-9_.-]+', '_', name) or 'value'}}}"
+
+
+def first_option(auth: Iterable[AuthScheme]) -> list[AuthScheme]:
+    """The schemes of the first alternative that has some; `none` is no scheme."""
+    schemes = [scheme for scheme in auth if scheme.scheme != "none"]
+    first = min((scheme.option for scheme in schemes if scheme.option is not None), default=None)
+    return [scheme for scheme in schemes if scheme.option in (None, first)]
+
+
+def secrets_of(auth: Iterable[AuthScheme]) -> list[Secret]:
+    """The secrets of the first alternative: bearer tokens and API keys, each in a variable of its own."""
+    found = list[Secret]()
+    for scheme in first_option(auth):
+        keys = sum(secret.variable.startswith("API_KEY") for secret in found)
+        if scheme.scheme in _BEARER and all(secret.prefix != "Bearer " for secret in found):
+            found.append(Secret("header", "Authorization", "API_TOKEN", "Bearer "))
+        elif scheme.scheme == "apiKey" and _TOKEN.fullmatch(scheme.name):
+            place = scheme.in_ if scheme.in_ in ("query", "cookie") else "header"
+            found.append(Secret(place, scheme.name, f"API_KEY_{keys + 1}" if keys else "API_KEY"))  # type: ignore[arg-type]
+    return found
+
+
+def _values(parameters: Iterable[Parameter], place: str) -> dict[str, str]:
+    return {each.name: placeholder(each.name) for each in parameters if each.in_ == place}
+
+
+def _pairs(query: str) -> Iterator[tuple[str, str]]:
+    """The names of an address's query, whose values are placeholders."""
+    for part in filter(None, query.split("&")):
+        name, _, value = part.partition("=")
+        yield unquote_plus(name), value or placeholder(name)

@@ -1,0 +1,151 @@
+"""A call as a short Python program: with httpx, the MCP SDK or boto3."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from mats.domain.invocation import BedrockCall
+from mats.domain.mcp_server import McpRemote, McpServer, McpStdio
+from mats.edge.snippets.http_request import HttpRequest, Secret, placeholder, secrets_of
+from mats.edge.snippets.literals import json_text, python_literal
+
+_FORM, _MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
+
+
+def http_program(request: HttpRequest) -> str:
+    """A request with httpx."""
+    reads_variables = bool(request.secrets or request.user_and_password)
+    lines = ["import os\n"] if reads_variables else []
+    arguments = [python_literal(request.method), python_literal(request.url), *_arguments(request)]
+    return "\n".join(
+        (
+            *lines,
+            "import httpx\n",
+            "response = httpx.request(",
+            *(f"    {argument}," for argument in arguments),
+            ")",
+            "print(response.status_code, response.text)",
+        )
+    )
+
+
+def _arguments(request: HttpRequest) -> Iterator[str]:
+    places: Mapping[str, Sequence[tuple[str, str]]] = {
+        "params": request.query,
+        "headers": list(request.headers.items()),
+        "cookies": list(request.cookies.items()),
+    }
+    for argument, place in (("params", "query"), ("headers", "header"), ("cookies", "cookie")):
+        values = {name: python_literal(value) for name, value in places[argument]}
+        values |= {secret.name: _secret(secret) for secret in request.secrets if secret.place == place}
+        if argument == "headers" and "Content-Type" in (sets := _content_type(request)):
+            values |= {name: python_literal(value) for name, value in sets.items()}
+        if values:
+            yield f"{argument}={_object(values, indent=4)}"
+    if request.user_and_password:
+        yield 'auth=(os.environ["API_USER"], os.environ["API_PASSWORD"])'
+    if request.body is not None:
+        yield _body(request)
+
+
+def _content_type(request: HttpRequest) -> dict[str, str]:
+    """The header for a body whose media type httpx does not set itself."""
+    own = ("application/json", _FORM, _MULTIPART)
+    return {} if request.body is None or _kind(request) in own else {"Content-Type": request.media_type}
+
+
+def _kind(request: HttpRequest) -> str:
+    return request.media_type.partition(";")[0].strip().lower()
+
+
+def _body(request: HttpRequest) -> str:
+    kind = _kind(request)
+    if kind in (_FORM, _MULTIPART) and isinstance(request.body, dict):
+        if kind == _FORM:
+            return f"data={python_literal(request.body, indent=4)}"
+        parts = {name: f"(None, {_part(value)})" for name, value in request.body.items()}
+        return f"files={_object(parts, indent=4)}"
+    return f"json={python_literal(request.body, indent=4)}" if "json" in kind else 'content="{body}"'
+
+
+def _part(value: Any) -> str:
+    return python_literal(value if isinstance(value, str) else json_text(value))
+
+
+def _secret(secret: Secret) -> str:
+    read = f'os.environ["{secret.variable}"]'
+    return f"{python_literal(secret.prefix)} + {read}" if secret.prefix else read
+
+
+def _object(expressions: Mapping[str, str], *, indent: int) -> str:
+    """An object of expressions, on one line if it is short."""
+    entries = [f"{python_literal(name)}: {expression}" for name, expression in expressions.items()]
+    flat = f"{{{', '.join(entries)}}}"
+    if len(flat) <= 80 and "\n" not in flat:
+        return flat
+    return "{\n" + "".join(f"{' ' * (indent + 4)}{entry},\n" for entry in entries) + " " * indent + "}"
+
+
+def mcp_program(server: McpServer, arguments: Mapping[str, Any]) -> str:
+    """A call of the server's tool with the MCP SDK; without a tool, the list of its tools."""
+    imports, setup, argument = _stdio(server) if isinstance(server, McpStdio) else _remote(server)
+    call = "print(await client.list_tools())"
+    if server.tool:
+        call = f"print(await client.call_tool({python_literal(server.tool)}, {python_literal(arguments, indent=8)}))"
+    return "\n".join(
+        (
+            *imports,
+            "",
+            *setup,
+            "",
+            "async def main() -> None:",
+            f"    async with Client({argument}) as client:",
+            f"        {call}",
+            "",
+            "asyncio.run(main())",
+        )
+    )
+
+
+def _stdio(server: McpStdio) -> tuple[list[str], list[str], str]:
+    arguments = [f"command={python_literal(server.command)}"]
+    if server.args:
+        arguments.append(f"args={python_literal(list(server.args), indent=4)}")
+    if server.env:
+        arguments.append(f"env={python_literal(dict.fromkeys(server.env, ''), indent=4)}")
+    setup = ["server = StdioServerParameters(", *(f"    {argument}," for argument in arguments), ")"]
+    return ["import asyncio\n", "from mcp import Client, StdioServerParameters"], setup, "server"
+
+
+def _remote(server: McpRemote) -> tuple[list[str], list[str], str]:
+    secrets = [secret for secret in secrets_of(server.auth) if secret.place == "header"]
+    values = {name: python_literal(placeholder(name)) for name in server.headers}
+    values |= {secret.name: _secret(secret) for secret in secrets}
+    imports = ["import asyncio", *(["import os"] if secrets else [])]
+    setup = [f"url = {python_literal(server.url)}"]
+    if values:
+        setup.append(f"headers = {_object(values, indent=0)}")
+    if server.transport == "sse":
+        shown = "sse_client(url, headers=headers)" if values else "sse_client(url)"
+        return [*imports, "", "from mcp import Client", "from mcp.client.sse import sse_client"], setup, shown
+    if not values:
+        return [*imports, "", "from mcp import Client"], setup, "url"
+    from_sdk = ["from mcp import Client", "from mcp.client.streamable_http import streamable_http_client"]
+    transport = "streamable_http_client(url, http_client=httpx2.AsyncClient(headers=headers))"
+    return [*imports, "", "import httpx2", *from_sdk], setup, transport
+
+
+def converse_program(call: BedrockCall) -> str:
+    """A message to a model of Bedrock with boto3."""
+    region = f", region_name={python_literal(call.region)}" if call.region else ""
+    message = 'messages=[{"role": "user", "content": [{"text": "Hello"}]}]'
+    return "\n".join(
+        (
+            "import boto3\n",
+            f'bedrock = boto3.client("bedrock-runtime"{region})',
+            "reply = bedrock.converse(",
+            f"    modelId={python_literal(call.model)},",
+            f"    {message},",
+            ")",
+            'print(reply["output"]["message"])',
+        )
+    )

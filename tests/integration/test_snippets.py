@@ -1,0 +1,138 @@
+"""The texts of `mats show --as` do what they say: what stands in braces is filled in, and they are run."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import skip_or_fail
+from tests.integration.conftest import Mats
+from tests.integration.test_call import TIDES, echoing, register
+
+SECRETS = {"API_TOKEN": "mine", "API_KEY": "k&y"}
+PARCEL = {
+    "summary": "File a claim",
+    "operationId": "fileClaim",
+    "parameters": [
+        {"name": "parcel", "in": "path", "required": True, "schema": {"type": "string"}},
+        {"name": "dry", "in": "query", "required": True, "schema": {"type": "boolean"}},
+        {"name": "X-Trace", "in": "header", "required": True, "schema": {"type": "string"}},
+    ],
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/merge-patch+json": {
+                "schema": {"type": "object", "properties": {"reason": {"type": "string", "example": "it's lost"}}}
+            }
+        },
+    },
+}
+
+
+def snippet(mats: Mats, id: str, format: str, **filled_in: str) -> str:
+    ran = mats("show", id, "--as", format)
+    assert ran.code == 0, ran.err
+    text = ran.out
+    for name, value in filled_in.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
+
+
+def run(format: str, text: str) -> str:
+    """Run a snippet with the secrets in its environment; its output."""
+    if format == "curl" and shutil.which("curl") is None:
+        skip_or_fail("curl")
+    command = (
+        ["/bin/sh", "-c", f"{text.rstrip()} --silent --show-error"]
+        if format == "curl"
+        else [sys.executable, "-c", text]
+    )
+    ran = subprocess.run(command, check=False, env=SECRETS, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+@pytest.mark.parametrize("format", ["curl", "python"])
+@pytest.mark.parametrize("place", ["header", "query"])
+def test_operation_of_an_http_api(mats: Mats, format: str, place: str):
+    with echoing() as (base, seen):
+        document = {
+            "openapi": "3.1.0",
+            "info": {"title": "Parcels"},
+            "servers": [{"url": base}],
+            "security": [{"key": []}],
+            "components": {"securitySchemes": {"key": {"type": "apiKey", "in": place, "name": "X-Key"}}},
+            "paths": {"/parcels/{parcel}/claims": {"post": PARCEL}},
+        }
+        register(mats, "-", stdin=json.dumps(document).encode())
+        filled = {"parcel": "4711", "dry": "true", "X-Trace": "t"}
+        run(format, snippet(mats, "org.example.found/fileClaim", format, **filled))
+    [request] = seen
+    headers = {name.lower(): value for name, value in request["headers"].items()}
+    path, _, query = request["path"].partition("?")
+    assert (request["method"], path, request["body"]) == ("POST", "/parcels/4711/claims", {"reason": "it's lost"})
+    assert headers["content-type"] == "application/merge-patch+json"
+    assert headers["x-trace"] == "t"
+    assert query.startswith("dry=true")
+    assert headers.get("x-key") == ("k&y" if place == "header" else None)
+    assert ("X-Key=k" in query) is (place == "query")
+
+
+@pytest.mark.parametrize("format", ["curl", "python"])
+def test_agent_of_a2a(mats: Mats, format: str):
+    with echoing() as (base, seen):
+        card: dict[str, Any] = {
+            "protocolVersion": "0.3.0", "name": "Ferry desk", "description": "Books ferries.", "url": f"{base}/a2a",
+            "preferredTransport": "JSONRPC", "capabilities": {}, "skills": [], "security": [{"t": []}],
+            "securitySchemes": {"t": {"type": "http", "scheme": "bearer"}},
+        }  # fmt: skip
+        register(mats, "-", stdin=json.dumps(card).encode())
+        run(format, snippet(mats, "org.example.found/Ferry desk", format))
+    [request] = seen
+    assert (request["path"], request["body"]["method"]) == ("/a2a", "message/send")
+    assert request["headers"]["Authorization"] == "Bearer mine"
+
+
+def test_server_over_stdio(mats: Mats):
+    command = ["env", "TIDE_KEY=key-at-import", sys.executable, "-c", TIDES]
+    register(mats, "mcp", "--", *command)
+    text = snippet(mats, "org.example.found/high_tide", "python")
+    assert '"TIDE_KEY": ""' in text
+    assert "key-at-import" not in text
+    filled = text.replace('"TIDE_KEY": ""', '"TIDE_KEY": "mine"').replace('"harbour": ""', '"harbour": "Cuxhaven"')
+    assert "Cuxhaven at noon, said mine" in run("python", filled)
+
+
+def test_configuration_of_a_client_can_be_imported_again(mats: Mats, tmp_path: Path):
+    item = {
+        "namespace": "com.acme", "name": "pay", "kind": "tool",
+        "descriptor": {"server": {"command": "pay-server", "args": ["--fast"], "env": ["KEY"]}},
+    }  # fmt: skip
+    assert mats("add", "-", stdin=json.dumps(item).encode()).code == 0
+    (tmp_path / ".mcp.json").write_text(snippet(mats, "com.acme/pay", "mcp"))
+    register(mats, str(tmp_path / ".mcp.json"), namespace="org.example.again")
+    shown = mats("show", "org.example.again/acme", "--json").json["invocation"]
+    assert shown == {
+        "protocol": "mcp", "transport": "stdio", "command": "pay-server", "args": ["--fast"], "env": ["KEY"],
+    }  # fmt: skip
+
+
+def test_impossible_snippets_are_refused_with_what_is_possible(mats: Mats):
+    item = {"namespace": "com.acme", "name": "pay", "kind": "tool", "descriptor": {"server": {"command": "pay"}}}
+    assert mats("add", "-", stdin=json.dumps(item).encode()).code == 0
+    assert mats("add", "--namespace", "com.acme", "--name", "x", "--kind", "tool").code == 0
+    refused = mats("show", "com.acme/pay", "--as", "curl")
+    assert refused.code == 1
+    assert "curl cannot call it (MCP over stdio): use mcp or python or converse" in " ".join(refused.err.split())
+    refused = mats("show", "com.acme/x", "--as", "mcp")
+    assert refused.code == 1
+    assert "nothing says how it is called: add `descriptor.server`" in " ".join(refused.err.split())
+    assert mats("show", "com.acme/nothing", "--as", "mcp").code == 1
+    assert mats("show", "com.acme/pay", "--as", "perl").code == 2
+    whole = mats("show", "com.acme/pay", "--as", "converse", "--json").json
+    assert (whole["id"], whole["format"]) == ("com.acme/pay", "converse")
+    assert json.loads(whole["snippet"])["toolSpec"]["name"] == "com_acme__pay"

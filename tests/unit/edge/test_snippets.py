@@ -1,0 +1,278 @@
+"""Texts that call a capability: what they say, and that whatever an owner writes stays one value in them."""
+
+import ast
+import json
+import shlex
+from typing import Any
+
+import pytest
+
+from mats.domain.capability import Kind
+from mats.domain.profile import Profile
+from mats.edge.app import Application
+from mats.edge.dispatch import respond
+from mats.edge.http import Request
+from mats.edge.snippets.capability import Snippets
+from mats.edge.snippets.example import example_of
+from mats.edge.snippets.words import WAYS_TO_CALL
+from mats.usecases.look_up import LookUp
+from tests.builders import a_profile
+from tests.unit.usecases.test_discover import discover_over, indexed
+
+ASKED = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+CLAIM = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string"},
+        "dry": {"type": "boolean"},
+        "note": {"type": "string"},
+        "X-Trace": {"type": "string"},
+        "body": {"type": "object", "properties": {"reason": {"type": "string"}}, "required": ["reason"]},
+    },
+    "required": ["id", "dry", "X-Trace", "body"],
+}
+PLACES = [
+    {"name": "id", "in": "path"},
+    *({"name": n, "in": "query"} for n in ("dry", "note")),
+    {"name": "X-Trace", "in": "header"},
+]
+BEARER = {"security": [{"t": []}], "securitySchemes": {"t": {"type": "http", "scheme": "bearer"}}}
+
+
+def an_operation(media_type: str = "application/json", **descriptor: Any) -> Profile:
+    written = {"method": "post", "parameters": PLACES, "requestMediaTypes": [media_type], **descriptor}
+    return a_profile(endpoint="https://api.example.com/claims/{id}", input_schema=CLAIM, descriptor=written)
+
+
+def a_server(**server: Any) -> Profile:
+    return a_profile(namespace="io.example.weather", name="forecast", descriptor={"server": server}, input_schema=ASKED)
+
+
+def words(command: str) -> list[str]:
+    """The arguments of a command, its variables as they are written."""
+    return shlex.split(command.replace("\\\n", ""))
+
+
+def called(program: str, name: str) -> dict[str, Any]:
+    """The arguments of the call of a name in a program; those that are no literals as they are written."""
+    calls = (node for node in ast.walk(ast.parse(program)) if isinstance(node, ast.Call))
+    call = next(node for node in calls if ast.unparse(node.func) == name)
+    arguments = {str(place): value for place, value in enumerate(call.args)} | {k.arg: k.value for k in call.keywords}
+    return {place: value_of(value) for place, value in arguments.items()}
+
+
+def value_of(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return ast.unparse(node)
+
+
+# --- each protocol
+
+
+def test_a_server_over_stdio():
+    found = Snippets.of(a_server(command="npx", args=["-y", "@scope/weather", "--key=1"], env={"TOKEN": "secret"}))
+    entry = {"command": "npx", "args": ["-y", "@scope/weather", "--key={key}"], "env": {"TOKEN": ""}}
+    assert json.loads(found.mcp) == {"mcpServers": {"weather": entry}}
+    assert called(found.python, "StdioServerParameters") == entry
+    assert called(found.python, "client.call_tool") == {"0": "forecast", "1": {"city": ""}}
+    assert found.curl == ""
+    assert found.facts == {
+        "protocol": "MCP over stdio",
+        "command": "npx -y @scope/weather '--key={key}'",
+        "tool": "forecast",
+        "variables to set": "TOKEN",
+        "to fill in": "{key}",
+    }
+
+
+def test_a_server_at_an_address():
+    headers = {"Authorization": "Bearer secret", "X-Api-Key": "secret", "X-Region": "eu"}
+    found = Snippets.of(a_server(url="https://mcp.example.com/mcp", headers=headers))
+    assert json.loads(found.mcp)["mcpServers"]["weather"] == {
+        "type": "http",
+        "url": "https://mcp.example.com/mcp",
+        "headers": {"X-Region": "", "Authorization": "Bearer {token}", "X-Api-Key": ""},
+    }
+    assert "'Authorization': 'Bearer ' + os.environ['API_TOKEN']" in ast.unparse(ast.parse(found.python))
+    assert found.facts["authentication"] == "bearer and apiKey X-Api-Key (header)"
+    assert found.curl == ""
+
+
+def test_a_server_that_speaks_sse_and_needs_nothing():
+    found = Snippets.of(a_server(url="https://mcp.example.com/sse"))
+    assert json.loads(found.mcp)["mcpServers"]["weather"] == {"type": "sse", "url": "https://mcp.example.com/sse"}
+    assert "Client(sse_client(url))" in found.python
+
+
+def test_a_server_without_a_tool_lists_its_tools():
+    found = Snippets.of(a_profile(name="pay", kind="agent", descriptor={"server": {"command": "pay"}}))
+    assert "client.list_tools()" in found.python
+    assert list(json.loads(found.mcp)["mcpServers"]) == ["pay"]
+
+
+def test_an_operation_of_an_http_api():
+    found = Snippets.of(an_operation(**BEARER))
+    assert words(found.curl) == [
+        "curl", "--globoff", "-X", "POST", "https://api.example.com/claims/{id}?dry={dry}",
+        "-H", "Authorization: Bearer $API_TOKEN", "-H", "X-Trace: {X-Trace}",
+        "-H", "Content-Type: application/json", "--data-raw", '{"reason": ""}',
+    ]  # fmt: skip
+    assert called(found.python, "httpx.request") == {
+        "0": "POST",
+        "1": "https://api.example.com/claims/{id}",
+        "params": {"dry": "{dry}"},
+        "headers": "{'X-Trace': '{X-Trace}', 'Authorization': 'Bearer ' + os.environ['API_TOKEN']}",
+        "json": {"reason": ""},
+    }
+    assert found.facts["request"] == "POST https://api.example.com/claims/{id}"
+    assert found.mcp == ""
+
+
+@pytest.mark.parametrize(
+    ("media_type", "sent", "argument"),
+    [
+        ("application/merge-patch+json", "--data-raw", "json"),
+        ("application/x-www-form-urlencoded", "--data-urlencode", "data"),
+        ("multipart/form-data", "--form-string", "files"),
+        ("text/plain", "--data-raw", "content"),
+    ],
+)
+def test_the_body_is_written_by_its_media_type(media_type, sent, argument):
+    found = Snippets.of(an_operation(media_type))
+    assert words(found.curl)[-2] == sent
+    assert words(found.curl)[-1] == {"json": '{"reason": ""}', "content": "{body}"}.get(argument, "reason=")
+    assert argument in called(found.python, "httpx.request")
+
+
+@pytest.mark.parametrize(
+    ("schemes", "in_curl", "in_python"),
+    [
+        ({"type": "apiKey", "in": "header", "name": "X-Key"}, '-H "X-Key: $API_KEY"', "'X-Key': os.environ['API_KEY']"),
+        ({"type": "apiKey", "in": "query", "name": "key"}, '&key=\'"$API_KEY"', "'key': os.environ['API_KEY']"),
+        ({"type": "apiKey", "in": "cookie", "name": "sid"}, '-b "sid=$API_KEY"', "'sid': os.environ['API_KEY']"),
+        ({"type": "http", "scheme": "basic"}, '-u "$API_USER:$API_PASSWORD"', "auth=(os.environ['API_USER'], "),
+        ({"type": "oauth2"}, '-H "Authorization: Bearer $API_TOKEN"', "os.environ['API_TOKEN']"),
+    ],
+)
+def test_credentials_are_variables_with_names_of_ours(schemes, in_curl, in_python):
+    found = Snippets.of(an_operation(security=[{"s": []}], securitySchemes={"s": schemes}))
+    assert in_curl in found.curl
+    assert in_python in ast.unparse(ast.parse(found.python))
+
+
+def test_of_alternative_schemes_the_first_is_used():
+    both = {**BEARER["securitySchemes"], "k": {"type": "apiKey", "in": "header", "name": "X-Key"}}
+    found = Snippets.of(an_operation(security=[{}, {"k": []}, {"t": []}], securitySchemes=both))
+    assert "$API_KEY" in found.curl
+    assert "API_TOKEN" not in found.curl
+
+
+def test_methods_without_a_body():
+    plain = {"method": "get", "parameters": [], "requestMediaTypes": []}
+    found = Snippets.of(a_profile(endpoint="https://api.example.com/x", descriptor=plain))
+    assert words(found.curl) == ["curl", "https://api.example.com/x"]
+    found = Snippets.of(a_profile(endpoint="https://api.example.com/x", descriptor={**plain, "method": "head"}))
+    assert words(found.curl) == ["curl", "--head", "https://api.example.com/x"]
+
+
+@pytest.mark.parametrize(
+    ("version", "method", "headers"), [("0.3.0", "message/send", []), ("1.0", "SendMessage", ["A2A-Version: 1.0"])]
+)
+def test_an_agent_of_a2a(version, method, headers):
+    card = {"protocolVersion": version, "preferredTransport": "JSONRPC", "url": "https://agent.example.com/a2a"}
+    found = Snippets.of(a_profile(kind="agent", endpoint=card["url"], descriptor=card))
+    *before, body = words(found.curl)
+    assert before[:4] == ["curl", "-X", "POST", card["url"]]
+    assert [word for word in before if word.startswith("A2A")] == headers
+    assert (json.loads(body)["jsonrpc"], json.loads(body)["method"]) == ("2.0", method)
+    assert called(found.python, "httpx.request")["json"] == json.loads(body)
+
+
+def test_an_agent_over_another_transport_has_no_snippet():
+    card = {"protocolVersion": "0.3.0", "preferredTransport": "GRPC", "url": "https://agent.example.com/a2a"}
+    found = Snippets.of(a_profile(kind="agent", endpoint=card["url"], descriptor=card))
+    assert (found.curl, found.python) == ("", "")
+    assert found.facts["protocol"] == "A2A 0.3.0 over GRPC"
+
+
+def test_a_model_of_bedrock():
+    found = Snippets.of(
+        a_profile(
+            kind="model", name="amazon.nova-lite-v1:0", endpoint="https://bedrock-runtime.eu-west-1.amazonaws.com"
+        )
+    )
+    assert called(found.python, "bedrock.converse")["modelId"] == "amazon.nova-lite-v1:0"
+    assert called(found.python, "boto3.client") == {"0": "bedrock-runtime", "region_name": "eu-west-1"}
+    assert (found.mcp, found.curl, found.converse) == ("", "", "")
+
+
+def test_a_tool_of_converse_is_that_of_the_format():
+    spec = json.loads(Snippets.of(an_operation()).converse)["toolSpec"]
+    assert spec["name"] == "com_acme_pay__refund_payment"
+    assert spec["inputSchema"]["json"]["required"] == CLAIM["required"]
+    suspicious = an_operation().model_copy(update={"suspicious": ("odd",)})
+    assert Snippets.of(suspicious).converse == ""
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_without_an_invocation_only_what_is_missing(kind):
+    found = Snippets.of(a_profile(kind=kind))
+    assert found == Snippets(facts={}, missing=WAYS_TO_CALL[kind])
+
+
+# --- examples of input
+
+
+@pytest.mark.parametrize(
+    ("schema", "example"),
+    [
+        ({"type": "integer"}, 0),
+        ({"type": ["null", "boolean"]}, False),
+        ({"type": "array", "items": {"enum": ["a", "b"]}}, ["a"]),
+        ({"default": 3}, 3),
+        ({"const": "x" * 300, "type": "string"}, ""),
+        ({"$ref": "#/$defs/a"}, {"deep": ""}),
+        ({"anyOf": [{"$ref": "#/$defs/a"}, {"type": "string"}]}, {"deep": ""}),
+        ({"allOf": [{"$ref": "#/$defs/a"}, {"properties": {"b": {"type": "number"}}}]}, {"b": 0, "deep": ""}),
+        ({"properties": {"a": {}, "b": {}}, "required": ["b", "c"]}, {"b": ""}),
+        (True, ""),
+        ({"type": 3, "properties": [], "required": {}, "items": 1}, {}),
+    ],
+)
+def test_example_of_a_schema(schema, example):
+    assert (
+        example_of(schema, {"$defs": {"a": {"type": "object", "properties": {"deep": {"type": "string"}}}}}) == example
+    )
+
+
+def test_example_of_a_circular_schema_ends():
+    node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}
+    assert json.dumps(example_of(node, {"$defs": {"node": node}})).count("next") < 10
+
+
+# --- over HTTP
+
+APPLICATION = Application(discover_over(indexed(an_operation())), LookUp(indexed(an_operation())))
+
+
+def get(*snippets: str) -> tuple[int, Any]:
+    path = "/capabilities/com.acme.pay/refund_payment"
+    response = respond(APPLICATION, Request(method="GET", path=path, query={"snippets": snippets} if snippets else {}))
+    return response.status, json.loads(response.body)
+
+
+def test_snippets_are_in_the_answer_if_asked_for():
+    status, plain = get()
+    assert (status, "snippets" in plain) == (200, False)
+    assert get("false") == (status, plain)
+    status, answer = get("true")
+    assert answer.pop("snippets") == Snippets.of(an_operation()).model_dump()
+    assert (status, answer) == (200, plain)
+
+
+@pytest.mark.parametrize("values", [["yes"], ["true", "true"], [""]])
+def test_another_value_is_a_fault(values):
+    status, problem = get(*values)
+    assert (status, problem["errors"]) == (422, [{"field": "snippets", "message": "must be `true` or `false`"}])
