@@ -22,10 +22,14 @@ from mats.adapters.sqlite.backup import back_up, restore
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
 from mats.adapters.sqlite.sources import SqliteSources
+from mats.bootstrap.local import local_system
 from mats.domain.sync import SourceKind, TrackedSource
 from mats.local.imports.readers import Reading
 from mats.local.imports.sources import open_sources
 from mats.local.imports.syncing import Sync
+from mats.local.worker import drain
+from mats.settings import Settings
+from tests.fakes import FakeEncoder
 
 ADAPTER = str(Path(sys.modules[Database.__module__].__file__ or "").parent)
 HOME, FILE, SOURCE = "home/mats.db", "mats.backup", "items.jsonl"
@@ -61,12 +65,19 @@ def _sync(folder: Path, *, prune: bool = False) -> None:
     database.close()
 
 
+def _index(folder: Path) -> None:
+    local = local_system(Settings(home=(folder / HOME).parent), encoder=FakeEncoder())
+    drain(local)
+    local.close()
+
+
 OPERATIONS: dict[str, Callable[[Path], None]] = {
     "backup": _back_up,
     "restore": _restore,
     "migrate": _migrate,
     "sync": _sync,
     "prune": partial(_sync, prune=True),
+    "index": _index,
 }
 
 

@@ -1,10 +1,11 @@
-"""Sync and prune killed with SIGKILL at 50 points: nothing is lost, and running again completes."""
+"""Sync, prune and indexing killed with SIGKILL at 50 points: nothing is lost, and running again completes."""
 
 import json
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -83,3 +84,42 @@ def test_a_killed_sync_loses_nothing_and_is_completed_by_the_next(start: Path, o
         assert registered(folder) == complete
     assert before in found
     assert complete in found
+
+
+REGISTERED = 70
+"""More than one batch, so that everything becomes findable before it is encoded."""
+
+
+@pytest.fixture
+def waiting(tmp_path: Path) -> Path:
+    """Registrations that nobody has indexed."""
+    folder = tmp_path / "start"
+    database = Database(folder / killed.HOME)
+    registry = SqliteRegistry(database, Announcer(SystemClock(), fresh_id))
+    registry.put([a_registration(name=f"t{number}") for number in range(REGISTERED)])
+    database.close()
+    return folder
+
+
+def states(folder: Path) -> set[tuple[int, int, int]]:
+    """Which revision, whether it is in the index, and whether it has a vector there."""
+    with closing(sqlite3.connect(folder / killed.HOME)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        query = (
+            "SELECT profiles.rev, coalesce(entries.rev, 0) = profiles.rev, entries.vector IS NOT NULL "
+            "FROM registry LEFT JOIN profiles USING (id) LEFT JOIN entries USING (id)"
+        )
+        found = connection.execute(query).fetchall()
+        left = connection.execute("SELECT count(*) FROM events").fetchone()[0]
+        assert len(found) == REGISTERED
+        assert left or {row[1:] for row in found} == {(1, 1)}
+    return set(found)
+
+
+def test_killed_indexing_loses_nothing_and_is_completed_by_the_next(waiting: Path):
+    found = []
+    for folder in kill("index", waiting):
+        found.append(states(folder))
+        killed.OPERATIONS["index"](folder)
+        assert states(folder) == {(2, 1, 1)}
+    assert {(1, 1, 0)} in found

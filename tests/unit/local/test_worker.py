@@ -10,6 +10,7 @@ from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.queue import SqliteQueue
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
 from mats.bootstrap.local import local_system
+from mats.domain.assignment import Assigned, pattern_id
 from mats.domain.change_result import ChangeResult
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile import Enrichment
@@ -19,7 +20,7 @@ from mats.local.worker import drain
 from mats.ports import Written
 from mats.settings import Settings
 from tests.builders import a_registration
-from tests.fakes import CountingIds, FakeClock, ScriptedWriter
+from tests.fakes import CountingIds, FakeClock, FakeEncoder, ScriptedWriter
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def events(tmp_path):
 
 def over(events, enrich):
     return SimpleNamespace(
-        models=SimpleNamespace(writer=None),
+        models=SimpleNamespace(encoder=None, writer=None),
         stores=SimpleNamespace(queue=events),
         change_processor=ChangeProcessor(enrich, dict),
     )
@@ -122,4 +123,56 @@ def test_raw_profiles_are_findable_while_the_writer_works(tmp_path):
     pumping.join(30)
     assert all(profile.enriched for profile in local.stores.index.fetch(list(found)).values())
     assert local.stores.queue.depth() == (0, 0)
+    local.close()
+
+
+class CountingEncoder(FakeEncoder):
+    """Notes how many capabilities were findable at each call."""
+
+    def __init__(self, count) -> None:
+        super().__init__()
+        self.count, self.findable = count, []
+
+    def encode_documents(self, texts):
+        self.findable.append(self.count())
+        return super().encode_documents(texts)
+
+
+def encoding_system(tmp_path):
+    encoder = CountingEncoder(lambda: sum(1 for _ in local.stores.index.revisions()))
+    local = local_system(Settings(home=tmp_path), encoder=encoder)
+    return local, encoder
+
+
+def test_everything_is_findable_by_words_before_the_first_vector(tmp_path):
+    local, encoder = encoding_system(tmp_path)
+    local.stores.registry.put([a_registration(name=f"tool-{n}") for n in range(100)])
+    completed, findable = [], []
+    assert drain(local, completed.append, on_findable=findable.append) == 0
+    assert (sum(findable), sum(completed)) == (100, 100)
+    assert encoder.findable == [100, 100]
+    assert local.stores.profiles.counts()["progress"]["with a vector"] == 100
+    assert local.stores.queue.depth() == (0, 0)
+    local.close()
+
+
+def test_a_few_events_are_completed_in_one_revision(tmp_path):
+    local, encoder = encoding_system(tmp_path)
+    registrations = [a_registration(name=f"tool-{n}") for n in range(64)]
+    local.stores.registry.put(registrations)
+    drain(local)
+    assert {stored.profile.rev for stored in local.stores.profiles.get([r.id for r in registrations]).values()} == {1}
+    assert encoder.findable == [0]
+    local.close()
+
+
+def test_events_that_need_no_model_are_completed_by_the_first_run(tmp_path):
+    local, encoder = encoding_system(tmp_path)
+    local.stores.registry.put([a_registration(name=f"tool-{n}") for n in range(100)])
+    drain(local)
+    encoder.findable.clear()
+    local.stores.trust.put(pattern_id(a_registration().namespace), Assigned(trust=70))
+    completed = []
+    drain(local, completed.append)
+    assert (completed, encoder.findable) == ([100], [])
     local.close()

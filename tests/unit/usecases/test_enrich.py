@@ -316,6 +316,46 @@ def test_an_encoder_added_later_encodes_existing_profiles(encoder: FakeEncoder):
     assert world.profiles.kept[PAY.id].vector is not None
 
 
+def changes(*ids: Id, event: str = "e1") -> list[Change]:
+    return [Change(id, Cause(event_id=event, time="2026-01-01T00:00:00+00:00")) for id in ids]
+
+
+def test_an_earlier_run_without_models_makes_findable_and_leaves_vectors_to_the_next(
+    world: World, encoder: FakeEncoder
+):
+    world.registry.put([PAY])
+    assert world.enrich.without_models()(changes(PAY.id)) == {PAY.id: ChangeResult.POSTPONED}
+    assert world.found("money") == [PAY.id]
+    assert (world.profiles.kept[PAY.id].vector, encoder.encoded) == (None, [])
+    assert world.enrich.without_models()(changes(PAY.id)) == {PAY.id: ChangeResult.POSTPONED}
+    assert world.profile(PAY.id).rev == 1
+    assert world.enrich(changes(PAY.id)) == {PAY.id: ChangeResult.INDEXED}
+    assert world.profiles.kept[PAY.id].vector is not None
+    assert len(encoder.encoded) == 1
+
+
+def test_an_earlier_run_completes_what_needs_no_model(world: World, encoder: FakeEncoder):
+    world.register(PAY)
+    world.trust.put(PAY.id, Assigned(trust=80))
+    gone = Id("com.acme/never-seen")
+    assert world.enrich.without_models()(changes(PAY.id, gone)) == {
+        PAY.id: ChangeResult.INDEXED, gone: ChangeResult.UNCHANGED,
+    }  # fmt: skip
+    assert (world.profile(PAY.id).trust, len(encoder.encoded)) == (80, 1)
+    assert world.profiles.kept[PAY.id].vector is not None
+
+
+def test_an_earlier_run_without_the_writer_leaves_its_text_to_the_next(encoder: FakeEncoder):
+    world = World(encoder=encoder, writer=ScriptedWriter(lambda registration: Written(enrichment=FIVE)))
+    world.registry.put([PAY])
+    assert world.enrich.without_writer()(changes(PAY.id)) == {PAY.id: ChangeResult.POSTPONED}
+    assert world.profiles.kept[PAY.id].vector is not None
+    assert not world.profile(PAY.id).enriched
+    assert world.enrich(changes(PAY.id)) == {PAY.id: ChangeResult.INDEXED}
+    assert world.profile(PAY.id).enriched
+    assert world.enrich.without_writer()(changes(PAY.id)) == {PAY.id: ChangeResult.UNCHANGED}
+
+
 class Killed(BaseException):
     """A crash of the process."""
 

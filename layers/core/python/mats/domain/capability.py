@@ -26,6 +26,7 @@ class Lifecycle(StrEnum):
 
 _ESCAPES = {"%": "%25", "/": "%2F", "~": "%7E", "#": "%23"}
 """Escapes in namespaces: the slash separates the name; `~` and `#` start the keys of internal rows."""
+_ESCAPED = str.maketrans(_ESCAPES)
 
 
 def capability_id(namespace: str, name: str) -> Id:
@@ -33,7 +34,7 @@ def capability_id(namespace: str, name: str) -> Id:
 
     An invalid namespace may contain reserved characters; escaping them keeps its id distinct.
     """
-    return Id(f"{''.join(_ESCAPES.get(c, c) for c in namespace)}/{name}")
+    return Id(f"{namespace.translate(_ESCAPED)}/{name}")
 
 
 def parts(id: str) -> tuple[str, str]:

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from mats.domain.fence import is_hidden, visible
 from mats.domain.registration import Registration
@@ -23,6 +24,9 @@ _LONG = 20_000
 """Characters of all text together: descriptors of hundreds of operations stay below."""
 _STUFFED_SHARE, _STUFFED_COUNT = 0.25, 12
 """A content word is stuffed if it is a quarter of all content words and occurs 12 times."""
+
+_SHORT, _REMEMBERED = 500, 16_384
+"""Texts of at most so many characters are remembered, and how many of them: some 8 MB."""
 
 _COMPILED = {reason: re.compile("|".join(patterns), re.IGNORECASE) for reason, patterns in PATTERNS.items()}
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -41,8 +45,8 @@ def suspicions(registration: Registration, written: Sequence[str] = ()) -> tuple
     `written` is the writer's text, which an injected registration may have influenced.
     """
     texts = [*every_text(registration.item()), *written]
-    shown = {form for text in texts for form in _visible_forms(text[:_LONG])}
-    reasons = [reason for reason, pattern in _COMPILED.items() if any(map(pattern.search, shown))]
+    found = {reason for text in set(texts) for reason in _reasons_in(text)}
+    reasons = [reason for reason in _COMPILED if reason in found]
     if _is_stuffed(registration):
         reasons.append(STUFFED)
     hidden = Counter(c for text in texts if not text.isascii() for c in _FLAG.sub("", text) if is_hidden(c))
@@ -53,6 +57,20 @@ def suspicions(registration: Registration, written: Sequence[str] = ()) -> tuple
     if sum(map(len, texts)) > _LONG:
         reasons.append(LONG)
     return tuple(reasons)
+
+
+def _reasons_in(text: str) -> frozenset[str]:
+    """The reasons whose patterns are in a text."""
+    return _reasons_of_short(text) if len(text) <= _SHORT else _search(text[:_LONG])
+
+
+def _search(text: str) -> frozenset[str]:
+    forms = set(_visible_forms(text))
+    return frozenset(reason for reason, pattern in _COMPILED.items() if any(map(pattern.search, forms)))
+
+
+_reasons_of_short = lru_cache(_REMEMBERED)(_search)
+"""The registrations of a document repeat each other: names and descriptions of parameters, schemas, scopes."""
 
 
 def _has_hidden(hidden: Counter[str]) -> bool:

@@ -65,7 +65,9 @@ _SAYS_NOTHING = frozenset(
 
 def clean(text: str) -> str:
     """The text without control characters, whitespace runs as one space."""
-    return " ".join("".join(" " if unicodedata.category(c) in ("Cc", "Cs") else c for c in text).split())
+    if not text.isprintable():  # printable text holds no control characters
+        text = "".join(" " if unicodedata.category(c) in ("Cc", "Cs") else c for c in text)
+    return " ".join(text.split())
 
 
 def clip(text: str, limit: int) -> str:
@@ -145,7 +147,9 @@ def _names_something(key: str, value: object) -> bool:
 
 def every_text(node: object) -> Iterator[str]:
     """Every key and every value of a JSON value, as text, in document order."""
-    if isinstance(node, Mapping):
+    if isinstance(node, str):
+        yield node
+    elif isinstance(node, Mapping):
         for key, value in node.items():
             yield str(key)
             yield from every_text(value)

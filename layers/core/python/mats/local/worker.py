@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability import Id
@@ -14,54 +14,98 @@ from mats.ports import Change, QueuedChange
 
 BATCH = 64
 """Events per batch without a writer: enough for the encoder to sort them by length."""
+_RAW_BATCH = 256
+"""Events per batch that calls no model: its time is that of its transactions."""
 _POLL_S = 0.25
 _RETRY_S = 5
 
 LOGGER = logging.getLogger("mats.worker")
 
 
+def ignore_count(count: int) -> None:
+    """The default."""
+
+
 def drain(
     local: LocalSystem,
-    on_batch: Callable[[int], None] = lambda count: None,
+    on_batch: Callable[[int], None] = ignore_count,
     *,
+    on_findable: Callable[[int], None] = ignore_count,
     stopped: Callable[[], bool] = lambda: False,
 ) -> int:
     """Process the events that are due, a batch at a time; the number that failed.
 
-    After each batch, `on_batch` is called with the number that succeeded. `stopped` ends the run between two batches.
+    Where models are called and more than a batch is waiting, earlier runs make all of it findable first: by words,
+    then, before a writer, by vectors. After each batch, `on_batch` is called with the number of events that were
+    completed, and `on_findable` with the number of those that a run without models has made findable. `stopped` ends
+    the run between two batches.
 
     Raises:
         StorageUnusable: the registry cannot be written; events stay in the queue.
     """
-    failures, seen = 0, 0
-    local.stores.queue.release_orphans()
+    failures, queue = 0, local.stores.queue
+    queue.release_orphans()
     batch = local.settings.writer_calls if local.models.writer else BATCH  # the writer's concurrent calls
     processor = local.change_processor
+    earlier = _earlier_runs(local, on_findable)
     if local.models.writer:
         processor = replace(processor, enrich=local.enrich.with_probe())
     while not stopped():
-        if local.models.writer:
-            seen = _index_raw(local, seen, stopped)
-        if not (taken := local.stores.queue.take(batch)):
+        completed = next((done for run in earlier if (done := run.step(local)) is not None), None)
+        if completed is not None:
+            on_batch(completed)
+            continue
+        if not (taken := queue.take(batch)):
             break
         failed = _process(processor, taken)
-        local.stores.queue.settle(taken, failed, "its profile could not be updated; see the log")
+        queue.settle(taken, failed, "its profile could not be updated; see the log")
         on_batch(len(taken) - len(failed))
         failures += len(failed)
     return failures
 
 
-def _index_raw(local: LocalSystem, seen: int, stopped: Callable[[], bool]) -> int:
-    """Index raw profiles for every event after `seen`; the last event seen.
+@dataclass(slots=True)
+class _EarlierRun:
+    """A run with fewer models over all events, which stay in the queue if a later run is to improve the result."""
 
-    The events stay in the queue, for the writer.
+    processor: ChangeProcessor
+    most: int
+    """Events per batch."""
+    least: int
+    """It begins only where so many events are waiting."""
+    on_batch: Callable[[int], None] = ignore_count
+    """Called with the number of events of a batch."""
+    seen: int = 0
+    """The last event of the batch before."""
+
+    def step(self, local: LocalSystem) -> int | None:
+        """Process the next batch; the number of completed events, None if no batch is waiting."""
+        queue = local.stores.queue
+        waiting = queue.peek(self.seen, self.most)
+        if not waiting or (not self.seen and len(waiting) < self.least):
+            return None
+        left = _process(self.processor, waiting)
+        completed = [event for event in waiting if event.event_id not in left]
+        if completed:
+            queue.settle(completed, frozenset())
+        self.seen = waiting[-1].seq
+        self.on_batch(len(waiting))
+        return len(completed)
+
+
+def _earlier_runs(local: LocalSystem, on_findable: Callable[[int], None]) -> list[_EarlierRun]:
+    """The run without models, unless that is all there is to do, and the one without a writer; none if there is none.
+
+    A few events are completed at once: an earlier run would only add a revision.
     """
-    enrich = local.enrich
-    raw = replace(local.change_processor, enrich=replace(enrich, maker=replace(enrich.maker, writer=None)))
-    while not stopped() and (waiting := local.stores.queue.peek(seen, BATCH)):
-        _process(raw, waiting)
-        seen = waiting[-1].seq
-    return seen
+    runs: list[_EarlierRun] = []
+    if local.models.encoder:
+        raw = replace(local.change_processor, enrich=local.enrich.without_models())
+        runs.append(_EarlierRun(raw, _RAW_BATCH, BATCH + 1, on_findable))
+    if local.models.writer:
+        described_later = replace(local.change_processor, enrich=local.enrich.without_writer())
+        runs.append(_EarlierRun(described_later, BATCH, 1))
+    return runs
 
 
 def _process(processor: ChangeProcessor, events: Sequence[QueuedChange]) -> frozenset[str]:

@@ -59,7 +59,7 @@ def _accept(registration: Registration, assigned: Assigned, kept: Stored | None,
     Raises:
         RegistrationInvalid: the profile would be too large.
     """
-    raw, final = maker.raw_recipe.origin(registration), maker.recipe.origin(registration)
+    raw, final = maker.origins(registration)
     before = kept.profile if kept else None
     if kept and before and (before.origin in (raw, final) or maker.is_enriched_elsewhere(before, registration)):
         enrichment = before.enrichment if before.enriched else None
@@ -129,7 +129,7 @@ def encode(
     """The drafts with missing vectors added; if the encoder fails or is late, they stay lexically findable."""
     encoded = dict(drafts)
     missing = [id for id, draft in drafts.items() if draft.registration and draft.target.vector is None]
-    if not maker.encoder or not missing:
+    if not maker.encoder or not maker.calls_encoder or not missing:
         return encoded
     try:
         vectors = limit(lambda: maker.encode([drafts[id].target.profile for id in missing]))

@@ -52,6 +52,8 @@ class Enrich:
     """Called with rejections before they are saved: at least once, after a crash twice."""
     on_refuse: Callable[[Sequence[Refusal]], None] = _ignore_refusals
     """Called after a batch with the refusals of models, one for each role and capability."""
+    later: ProfileMaker | None = None
+    """The maker of a later run: what it would change is saved and indexed, and `postponed`."""
 
     def __call__(self, changes: Sequence[Change], deadline: Deadline = NO_DEADLINE) -> Mapping[Id, ChangeResult]:
         """Enrich the changed capabilities, each once, and return their outcomes.
@@ -62,7 +64,8 @@ class Enrich:
             DependencyFailed: a store or the index did not answer; deliver all changes again.
         """
         causes = {change.id: change.cause for change in changes}
-        run = replace(self, maker=self.maker.with_current())
+        later = self.later.with_current() if self.later else None
+        run = replace(self, maker=self.maker.with_current(), later=later)
         outcomes = run._try(causes, deadline)
         for _ in range(_TRIES - 1):
             late = {id: causes[id] for id, outcome in outcomes.items() if outcome is ChangeResult.SUPERSEDED}
@@ -73,13 +76,21 @@ class Enrich:
         """The same for one run over many capabilities: a model that has refused one is not called for the others."""
         return replace(self, maker=self.maker.with_probe())
 
+    def without_writer(self) -> "Enrich":
+        """An earlier run over the same changes: raw profiles, and their vectors."""
+        return replace(self, maker=self.maker.without_writer(), later=self.maker)
+
+    def without_models(self) -> "Enrich":
+        """An earlier run over the same changes that calls no model: raw profiles, findable by their words."""
+        return replace(self, maker=self.maker.without_models(), later=self.maker)
+
     def _try(self, causes: Mapping[Id, Cause], deadline: Deadline) -> dict[Id, ChangeResult]:
         if not deadline.allows(READ_S + SAVE_S):
             return dict.fromkeys(causes, ChangeResult.POSTPONED)
         kept = self.profiles.get(causes)  # read first, so that a later write by another run supersedes this one
         items, assigned = self.registry.get(causes), self.trust.get(causes)
         made = {id: make_draft(id, items.get(id), assigned[id], kept.get(id), self.maker) for id in causes}
-        encoded = self._encode(made, deadline)
+        encoded = self._postpone(self._encode(made, deadline))
         if not deadline.allows(SAVE_S):
             return dict.fromkeys(causes, ChangeResult.POSTPONED)
         drafts = self._save(encoded, kept, causes)
@@ -117,6 +128,19 @@ class Enrich:
 
     def _encode(self, drafts: Mapping[Id, ProfileDraft], deadline: Deadline) -> dict[Id, ProfileDraft]:
         return encode(drafts, self.maker, self.on_wait, lambda work: deadline.call(work, reserve_s=SAVE_S))
+
+    def _postpone(self, drafts: Mapping[Id, ProfileDraft]) -> Mapping[Id, ProfileDraft]:
+        """The drafts; those that the later run would change are postponed."""
+        if (later := self.later) is None:
+            return drafts
+        return {
+            id: replace(draft, outcome=ChangeResult.POSTPONED)
+            if draft.registration
+            and draft.outcome.is_final
+            and later.is_stale(draft.target.profile, draft.registration)
+            else draft
+            for id, draft in drafts.items()
+        }
 
     def _save(
         self, drafts: Mapping[Id, ProfileDraft], kept: Mapping[Id, Stored], causes: Mapping[Id, Cause]

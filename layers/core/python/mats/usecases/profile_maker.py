@@ -27,6 +27,16 @@ class ProfileMaker:
     encoder: Encoder | None
     writer: Writer | None
     switch: SwitchedModel[Writer] | None = None
+    calls_encoder: bool = True
+    """False: vectors of the encoder are kept, but new ones are left to a later run."""
+
+    def without_writer(self) -> "ProfileMaker":
+        """The maker of raw profiles and their vectors."""
+        return replace(self, writer=None, switch=None)
+
+    def without_models(self) -> "ProfileMaker":
+        """The maker of raw profiles without vectors."""
+        return replace(self.without_writer(), calls_encoder=False)
 
     def with_current(self) -> "ProfileMaker":
         """The same with the writer to call now."""
@@ -51,6 +61,11 @@ class ProfileMaker:
         if self.writer is None:
             return self.raw_recipe
         return replace(self.raw_recipe, writer=self.writer.name, prompt=self.writer.prompt)
+
+    def origins(self, registration: Registration) -> tuple[str, str]:
+        """The `origin` of the raw and of the finished profile; equal if there is no writer."""
+        raw = self.raw_recipe.origin(registration)
+        return raw, raw if self.writer is None else self.recipe.origin(registration)
 
     def raw(self, registration: Registration, assigned: Assigned = NOTHING_ASSIGNED) -> Profile:
         """The raw profile of a registration."""

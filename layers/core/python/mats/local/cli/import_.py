@@ -108,14 +108,16 @@ def _run(
     importer = Importer(local.stores.registry, local.stores.trust if with_trust else None)
     with bar("Registering", None) as advance:
         importer.import_sources(sources, advance)
-    indexed = index(local)
-    seconds = time.monotonic() - began
+    registered = time.monotonic() - began
+    indexed, findable_s = index(local)
+    seconds, findable_s = time.monotonic() - began, registered + findable_s
     report = importer.report
     if not as_json:
         _show_remarks(report)
-    rate = f" ({indexed / seconds:,.0f} a second)" if indexed and seconds else ""
+    rate = f" ({indexed / seconds:,.0f} a second), findable after {findable_s:,.1f} s" if indexed and seconds else ""
     text = f"{_rows(report)} in {seconds:,.1f} s: {_counts(report)}; {indexed:,} indexed{rate}"
-    outcome = {**_report(report), "indexed": indexed, "seconds": round(seconds, 2)}
+    times = {"findable_seconds": round(findable_s, 2), "seconds": round(seconds, 2)}
+    outcome = {**_report(report), "indexed": indexed, **times}
     print_with_usage(local, outcome, text, as_json=as_json)
     fail_if_waiting(local)
     return report

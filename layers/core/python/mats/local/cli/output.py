@@ -130,12 +130,19 @@ class Bar:
 
 
 @contextmanager
-def bar(title: str, total: int | None) -> Iterator[Bar]:
-    """A progress bar on standard error: count, rate and remaining time."""
+def bars(*titles: str, total: int | None) -> Iterator[list[Bar]]:
+    """Progress bars on standard error: count, rate and remaining time."""
     count, left = progress.MofNCompleteColumn(), progress.TimeRemainingColumn()
     columns = ("{task.description}", progress.BarColumn(), count, _Rate(), left)
     with progress.Progress(*columns, console=err, disable=not err.is_terminal) as display:
-        yield Bar(display, display.add_task(title, total=total))
+        yield [Bar(display, display.add_task(title, total=total)) for title in titles]
+
+
+@contextmanager
+def bar(title: str, total: int | None) -> Iterator[Bar]:
+    """One progress bar."""
+    with bars(title, total=total) as (one,):
+        yield one
 
 
 class ExitCodes(TyperGroup):

@@ -4,7 +4,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -23,17 +23,18 @@ from mats.domain.invocation import from_text
 from mats.domain.placement import Placed
 from mats.domain.registration import Registration
 from mats.edge.snippets.capability import SnippetFormat, Snippets
-from mats.local.cli.output import AsJson, CapabilityId, bar, facts, out, plain, print_json, readable
+from mats.local.cli.output import AsJson, CapabilityId, bars, facts, out, plain, print_json, readable
 from mats.local.cli.spending import print_with_usage
 from mats.local.imports.files import open_file
 from mats.local.imports.formats.registrations import parse_row
 from mats.local.imports.lines import MAX_LINE_BYTES, parse_line
-from mats.local.worker import drain
+from mats.local.worker import BATCH, drain
 from mats.usecases.look_up import LookUp
 
 _SETTLE_S = 10
 """Timeout for a running service that processes the same change."""
 _PAUSE_S = 0.05
+_STAGES = ("Findable", "Indexing")
 
 
 def add(
@@ -109,11 +110,29 @@ def _first_unfinished(local: LocalSystem, ids: Sequence[Id]) -> Id | None:
     return next((id for id in ids if local.stores.queue.has_unfinished(id)), None)
 
 
-def index(local: LocalSystem) -> int:
-    """Drain the event queue with a progress bar; the number of changes processed."""
-    with bar("Indexing", local.stores.queue.depth().waiting) as processed:
-        drain(local, processed)
-    return processed.count
+class Indexed(NamedTuple):
+    """What `index` has done."""
+
+    changes: int
+    """How many were completed."""
+    findable_s: float
+    """Seconds until everything was findable by its words; vectors and a writer's text may have come later."""
+
+
+def index(local: LocalSystem) -> Indexed:
+    """Drain the event queue with progress bars."""
+    began, findable_s = time.monotonic(), 0.0
+    total = local.stores.queue.depth().waiting
+    with bars(*_STAGES if total > BATCH and local.models.encoder else _STAGES[1:], total=total) as (*raw, complete):
+
+        def on_findable(count: int) -> None:
+            nonlocal findable_s
+            findable_s = time.monotonic() - began
+            for each in raw:
+                each(count)
+
+        drain(local, complete, on_findable=on_findable)
+    return Indexed(complete.count, findable_s or time.monotonic() - began)
 
 
 def show(

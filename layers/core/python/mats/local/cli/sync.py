@@ -108,7 +108,7 @@ def _states(states: Sequence[SourceState], names: Sequence[str]) -> Sequence[Sou
 
 
 def _index(local: LocalSystem) -> int:
-    count = index(local)
+    count = index(local).changes
     fail_if_waiting(local)
     return count
 
