@@ -262,6 +262,7 @@ EXPECTED = [
     (errors.PreconditionFailed("com.acme/x"), 412, {}),
     (errors.CapabilityNotFound("com.acme/x"), 404, {}),
     (errors.InstructionsNotFound("com.acme/x"), 404, {}),
+    (errors.ReceiptNotFound("q1", 30), 404, {}),
     (errors.RegistryNotFound("/srv/mats"), 500, {}),
     (errors.NotPossible(FAULTS), 409, {}),
     (errors.DependencyFailed("the index did not answer"), 503, RETRY),

@@ -84,6 +84,9 @@ class Settings:
         "whether the outcomes that callers report change later answers: `on` or `off`",
         choices=("on", "off"),
     )
+    receipt_days: int = _setting(
+        "MATS_RECEIPT_DAYS", 30, "days for which callers can report outcomes of an answer; 0: answers leave no receipts"
+    )
     index_endpoint: str = _setting(
         "MATS_INDEX_ENDPOINT", "", "address of the OpenSearch domain; set by the stacks, selects the system in AWS"
     )
@@ -97,6 +100,8 @@ class Settings:
     switches_table: str = _setting(
         "MATS_SWITCHES_TABLE", "", "DynamoDB table of the models that operators chose with `mats switch`; empty: none"
     )
+    receipts_table: str = _setting("MATS_RECEIPTS_TABLE", "", "DynamoDB table of receipts; empty: answers leave none")
+    outcomes_table: str = _setting("MATS_OUTCOMES_TABLE", "", "DynamoDB table of the outcomes that callers report")
     discovery_function: str = _setting(
         "MATS_DISCOVERY_FUNCTION", "", "Lambda function whose old versions are deleted; set by the stacks"
     )
@@ -127,6 +132,8 @@ class Settings:
             faults.append(f"MATS_WRITER_CALLS must be from 1 to 64, not {self.writer_calls}")
         if self.versions_days < 0:
             faults.append(f"MATS_VERSIONS_DAYS must not be negative, not {self.versions_days}")
+        if self.receipt_days < 0:
+            faults.append(f"MATS_RECEIPT_DAYS must not be negative, not {self.receipt_days}")
         if not is_prior(self.trust_prior):
             faults.append(f"MATS_TRUST_PRIOR must be from 0 to 100, or none, not {self.trust_prior!r}")
         if self.encoder.startswith(TITAN) and not self.bedrock:

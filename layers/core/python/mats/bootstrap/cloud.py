@@ -49,7 +49,11 @@ def cloud_system(settings: Settings, *, encoder: Encoder | None = None) -> "Clou
 
 
 class CloudStores:
-    """Tables of DynamoDB and a domain of OpenSearch. Discovery uses the index, callers and switches."""
+    """Tables of DynamoDB and a domain of OpenSearch. Discovery uses the index, callers, switches and receipts."""
+
+    receipts = None
+    early_receipts = None
+    outcomes = None
 
     def __init__(self, settings: Settings, models: ConfiguredModels, session: "Session") -> None:
         self._settings, self._models, self._session = settings, models, session

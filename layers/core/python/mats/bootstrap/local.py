@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias, cast
 
+from mats.adapters.background_receipts import BackgroundReceipts
 from mats.adapters.clock import SystemClock, fresh_id
 from mats.adapters.retention import FOR_EVER, Retention
 from mats.adapters.sqlite.backup import Contents, Restored, back_up, restore
@@ -14,6 +15,7 @@ from mats.adapters.sqlite.exposure import SqliteExposure
 from mats.adapters.sqlite.home import open_private, replacing
 from mats.adapters.sqlite.profiles import SqliteListing, SqliteProfiles
 from mats.adapters.sqlite.queue import SqliteQueue
+from mats.adapters.sqlite.receipts import SqliteOutcomes, SqliteReceipts
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust, snapshot
 from mats.adapters.sqlite.sources import SqliteSources
 from mats.bootstrap.models import ConfiguredModels, configured_models
@@ -68,8 +70,9 @@ def local_system(
     if not create and is_missing(settings):
         raise RegistryNotFound(settings.home)
     models = configured_models(settings, encoder=encoder, writer=writer)
+    database = Database(settings.home / DATABASE)
     return System(
-        settings, models, LocalStores(Database(settings.home / DATABASE), models, Retention(settings.versions_days))
+        settings, models, LocalStores(database, models, Retention(settings.versions_days), settings.receipt_days)
     )
 
 
@@ -91,8 +94,11 @@ class LocalStores:
     audiences_of = None
     spread = None
     model_switch = None
+    early_receipts = None
 
-    def __init__(self, database: Database, models: ConfiguredModels, retention: Retention = FOR_EVER) -> None:
+    def __init__(
+        self, database: Database, models: ConfiguredModels, retention: Retention = FOR_EVER, receipt_days: int = 0
+    ) -> None:
         self.database, self._models = database, models
         self.queue = SqliteQueue(database, f"{os.getpid()}:{fresh_id()}")
         announcer, watch = Announcer(SystemClock(), fresh_id), database.watch()
@@ -102,6 +108,9 @@ class LocalStores:
         self.profiles = SqliteProfiles(database, retention)
         self.listing = SqliteListing(database, watch)
         self.exposure = SqliteExposure(watch, SystemClock())
+        stored = SqliteReceipts(watch, Retention(receipt_days))
+        self.receipts = BackgroundReceipts(stored) if receipt_days else None
+        self.outcomes = SqliteOutcomes(database)
 
     @cached_property
     def index(self) -> CandidateIndex:
@@ -127,7 +136,9 @@ class LocalStores:
         """Does nothing: the profile has the reason."""
 
     def close(self) -> None:
-        """Close the file."""
+        """Store what is waiting and close the file."""
+        if self.receipts:
+            self.receipts.close()
         self.database.close()
 
 

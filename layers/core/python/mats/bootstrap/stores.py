@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from mats.domain.profile import Profile
-from mats.ports import Generations, ModelSwitch, ProfileStore, Registry, SearchIndex, TrustBook
+from mats.ports import Generations, ModelSwitch, Outcomes, ProfileStore, Receipts, Registry, SearchIndex, TrustBook
 
 if TYPE_CHECKING:
     from mats.usecases.spread_change import SpreadChange
@@ -46,6 +46,21 @@ class Stores(Protocol):
     @property
     def model_switch(self) -> ModelSwitch | None:
         """The operators' choice of models; None where there is none."""
+        ...
+
+    @property
+    def receipts(self) -> Receipts | None:
+        """Takes receipts and stores them in the background; None where answers leave none."""
+        ...
+
+    @property
+    def early_receipts(self) -> Receipts | None:
+        """Stores a receipt before its answer is complete, where nothing is sure to run afterwards; else None."""
+        ...
+
+    @property
+    def outcomes(self) -> Outcomes | None:
+        """What callers reported; None where feedback has a function of its own."""
         ...
 
     @property

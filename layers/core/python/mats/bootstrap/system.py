@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from mats.adapters.clock import SystemClock, fresh_id
 from mats.adapters.threads import DaemonThreads
 from mats.bootstrap.calibration import RERANKED, load_calibration
+from mats.bootstrap.learning import feedback_service, leave_receipt
 from mats.bootstrap.models import BUDGETS, ConfiguredModels
 from mats.bootstrap.stores import Stores
 from mats.domain.capability import Id
@@ -33,6 +34,7 @@ from mats.usecases.stages import Stages
 
 if TYPE_CHECKING:
     from mats.edge.changes import ChangeProcessor
+    from mats.edge.feedback import FeedbackService
     from mats.usecases.backfill import Backfill
     from mats.usecases.enrich import Enrich
     from mats.usecases.erase import Erase
@@ -124,7 +126,14 @@ class System(Generic[S_co]):
             log_queries=self.settings.log_queries == "text",
             audiences_of=self.stores.audiences_of,
             metrics=self._metrics("discovery"),
+            receipts=leave_receipt(self.stores, self.settings),
+            feedback=self.feedback,
         )
+
+    @cached_property
+    def feedback(self) -> "FeedbackService | None":
+        """What takes feedback, if this system does."""
+        return feedback_service(self.stores, self.settings, self.clock, self._metrics)
 
     @cached_property
     def profile_maker(self) -> "ProfileMaker":

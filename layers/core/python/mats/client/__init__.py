@@ -14,9 +14,11 @@ from mats.client.client import Client
 from mats.client.errors import Busy, MatsError, NotAllowed, NotFound, NotUnderstood, Refused, Unreachable, WrongRequest
 from mats.client.transport import Retries
 from mats.domain.capability import Kind
+from mats.domain.outcome import Event
 from mats.edge.answer import Answer, Capability, Instructions, Problem
 from mats.edge.capability_page import ListedCapability
 from mats.edge.discover_request import Format
+from mats.edge.feedback import FeedbackAnswer
 from mats.edge.tools.formats import ReadyMade
 
 __all__ = [
@@ -26,6 +28,8 @@ __all__ = [
     "Busy",
     "Capability",
     "Client",
+    "Event",
+    "FeedbackAnswer",
     "Format",
     "Instructions",
     "Kind",

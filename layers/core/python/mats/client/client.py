@@ -1,16 +1,18 @@
 """The client of one API."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 from urllib.parse import quote, urlencode, urlsplit
 
 from mats.client.auth import Auth
 from mats.client.transport import Retries, Transport
 from mats.domain.capability import Kind, quote_id
+from mats.domain.outcome import Event
 from mats.domain.ranking import MinRelevance
 from mats.edge.answer import Answer, Capability, Health, Instructions
 from mats.edge.capability_page import CapabilityPage, ListedCapability
 from mats.edge.discover_request import Format
+from mats.edge.feedback import FeedbackAnswer
 from mats.edge.tools.formats import ReadyMade
 
 _PAGE = 100
@@ -111,6 +113,20 @@ class Client:
             page = self._transport.call("GET", f"/capabilities?{query}", CapabilityPage)
             yield from page.capabilities
             after = page.following
+
+    def feedback(
+        self, query_id: str, outcomes: Mapping[str, Event | str | Iterable[Event | str]], *, missing: str | None = None
+    ) -> FeedbackAnswer:
+        """Report what happened to the results of an answer; repeating it changes nothing.
+
+        Args:
+            query_id: Of the answer.
+            outcomes: By the id of a result, `selected`, `succeeded`, `failed` or `wrong`, or several of them.
+            missing: What was needed and not found, in plain words.
+        """
+        listed = [{"id": id, "event": event} for id, events in outcomes.items() for event in _to_list(events)]
+        request = {"query_id": query_id, "outcomes": listed, **({"missing": missing} if missing else {})}
+        return self._transport.call("POST", "/feedback", FeedbackAnswer, request)
 
     def health(self) -> Health:
         """Whether the API can answer, and its index and models."""

@@ -79,7 +79,7 @@ class Transport:
 
     def _attempt(self, method: str, path: str, model: type[M], data: bytes) -> M:
         status, headers, content = self._send(method, path, data)
-        if status == 200:
+        if status in (200, 202):
             return _parse(model, content)
         raise error_of(_problem(status, content), _parse_retry_after(headers.get("Retry-After")))
 

@@ -9,6 +9,7 @@ CapabilityError
 ├── PreconditionFailed       by the caller: the version it read has changed
 ├── CapabilityNotFound       by the caller: no such capability, or not visible to this caller
 │   └── InstructionsNotFound by the caller: the capability has no instructions
+├── ReceiptNotFound          by the caller: no such answer, not this caller's, or too old
 ├── RegistryNotFound         by the operator: there is no local registry where one is looked for
 ├── ReplyUnusable            by a model; the pipeline continues without that reply
 └── DependencyFailed         by a dependency; retry
@@ -87,6 +88,15 @@ class InstructionsNotFound(CapabilityNotFound):
     def __init__(self, id: str) -> None:
         Exception.__init__(self, f"{id} has no instructions: only skills have, if their owner registered them")
         self.id = id
+
+
+class ReceiptNotFound(CapabilityError):
+    """There is no receipt of this answer for this caller."""
+
+    def __init__(self, query_id: str, days: int) -> None:
+        super().__init__(
+            f"no answer {query_id!r} to report on: use the `query_id` of an answer that you got in the last {days} days"
+        )
 
 
 class RegistryNotFound(CapabilityError):

@@ -25,7 +25,8 @@ class RequestModel(BaseModel):
             RequestInvalid: with every fault.
         """
         if not isinstance(body, dict):
-            raise RequestInvalid([Fault("", "the body must be a JSON object with a `query`")])
+            required = next((name for name, field in cls.model_fields.items() if field.is_required()), "query")
+            raise RequestInvalid([Fault("", f"the body must be a JSON object with a `{required}`")])
         try:
             return cls.model_validate(body)
         except ValidationError as error:

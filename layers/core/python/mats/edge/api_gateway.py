@@ -54,4 +54,5 @@ def _caller(context: Mapping[str, Any]) -> Caller:
         frozenset(filter(None, audiences)),
         principal(str(identity.get("userArn") or "")),
         request_id=str(context.get("requestId") or ""),
+        subject=str(authorizer.get("principalId") or ""),
     )

@@ -18,7 +18,9 @@ from mats.usecases.discover import Discover
 from mats.usecases.look_up import LookUp
 
 if TYPE_CHECKING:
+    from mats.edge.feedback import FeedbackService
     from mats.usecases.browse import Page
+    from mats.usecases.receipts import LeaveReceipt
 
 
 def ignore_metrics(measures: Mapping[str, Measure], dimensions: Mapping[str, str] = NO_DIMENSIONS) -> None:
@@ -34,6 +36,7 @@ class Application:
     """Discovery as callers may use it: each operation is authorized, logged and measured here and nowhere else.
 
     `audiences_of` gives the audiences of an IAM principal by its ARN; None where callers bring theirs with them.
+    `receipts` and `feedback` are None where answers leave no receipts, or where feedback goes elsewhere.
     """
 
     discover: Discover
@@ -42,6 +45,8 @@ class Application:
     audiences_of: Callable[[str], frozenset[str]] | None = None
     metrics: Metrics = ignore_metrics
     record_exposure: Callable[[Shortlist], None] = ignore_exposure
+    receipts: "LeaveReceipt | None" = None
+    feedback: "FeedbackService | None" = None
 
     def search(self, caller: Caller, query: Query, scope: Scope = ANYWHERE) -> Shortlist:
         """The shortlist of a query, among what the caller may see.
@@ -58,7 +63,9 @@ class Application:
                 audiences, failure = self._audiences(caller), ""
             except DependencyFailed as error:
                 audiences, failure = frozenset[str](), f"audiences: {error}"
-            shortlist = self.discover(query, audiences, scope, request_id=caller.request_id)
+            shortlist = self.discover(
+                query, audiences, scope, caller=caller.name, request_id=caller.request_id, receipts=self.receipts
+            )
         if failure:
             shortlist = shortlist.degrade("audiences", failure)
         log.log_answer(shortlist, audiences, spell_out=self.log_queries, scope=scope, request_id=caller.request_id)

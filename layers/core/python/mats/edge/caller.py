@@ -10,6 +10,7 @@ class Caller:
     """A caller as its credentials identify it; parsed once, at the edge.
 
     `arn` is the role or user that signed the request; operators map it to audiences. Empty if nobody signed.
+    `subject` is that of its token; empty without one.
     `request_id` is the one of the request, for logs; empty where nothing gives it one.
     """
 
@@ -17,6 +18,12 @@ class Caller:
     arn: str = ""
     sees_internal_errors: bool = False
     request_id: str = ""
+    subject: str = ""
+
+    @property
+    def name(self) -> str:
+        """What receipts and tallies know it by; `local` on this machine."""
+        return self.arn or self.subject or "local"
 
 
 def local_caller(settings: Settings) -> Caller:

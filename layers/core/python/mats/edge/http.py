@@ -18,6 +18,7 @@ from mats.domain.errors import (
     NotPermitted,
     NotPossible,
     PreconditionFailed,
+    ReceiptNotFound,
     RequestInvalid,
     StorageUnusable,
 )
@@ -161,6 +162,7 @@ _STATUS: Mapping[type[CapabilityError], int] = {
     Invalid: 422,
     PreconditionFailed: 412,
     CapabilityNotFound: 404,
+    ReceiptNotFound: 404,
     DependencyFailed: 503,
 }
 """By class; a subclass stands before its base."""

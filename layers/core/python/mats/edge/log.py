@@ -11,6 +11,7 @@ from typing import Any
 from mats.domain.capability import Id
 from mats.domain.change_result import ChangeResult
 from mats.domain.fence import escape_hidden
+from mats.domain.outcome import Feedback
 from mats.domain.profile import Refusal
 from mats.domain.query import ANYWHERE, Scope
 from mats.domain.shortlist import Result, Shortlist
@@ -60,6 +61,21 @@ def log_answer(
     LOGGER.info("%s", log_line(record))
 
 
+def log_feedback(feedback: Feedback, recorded: int, *, spell_out: bool, request_id: str = "") -> None:
+    """Log what a caller reported; without `spell_out`, its own words by their hash."""
+    record: dict[str, Any] = {
+        "event": "feedback",
+        "query_id": feedback.query_id,
+        "outcomes": [{"id": outcome.id, "event": outcome.event} for outcome in feedback.outcomes],
+        "recorded": recorded,
+    }
+    if feedback.missing:
+        record |= {"missing": feedback.missing} if spell_out else {"missing_hash": _hash(feedback.missing)}
+    if request_id:
+        record["request_id"] = request_id
+    LOGGER.info("%s", log_line(record))
+
+
 def log_batch(outcomes: Mapping[Id, ChangeResult], usage: Usage) -> None:
     """Log the outcomes and the usage of a batch of changes, and the ids of those that will be delivered again."""
     record = {
@@ -85,9 +101,7 @@ def log_refusals(refused: Collection[Refusal]) -> None:
 
 def _record(shortlist: Shortlist, audiences: Collection[str], *, spell_out: bool) -> dict[str, Any]:
     query, trace = shortlist.query, shortlist.trace
-    text = (
-        {"query": query.query} if spell_out else {"query_hash": hashlib.sha256(query.query.encode()).hexdigest()[:32]}
-    )
+    text = {"query": query.query} if spell_out else {"query_hash": _hash(query.query)}
     return {
         "event": "discovered",
         "query_id": shortlist.query_id,
@@ -111,6 +125,10 @@ def _record(shortlist: Shortlist, audiences: Collection[str], *, spell_out: bool
         "prompt": trace.prompt,
         "calibration": asdict(trace.calibration) if trace.calibration else None,
     }
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _candidate(result: Result, position: int) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """Metrics of an answer and of a batch, under the names that alarms and dashboards use."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from mats.domain.change_result import ChangeResult
+from mats.domain.outcome import Event, Outcome
 from mats.domain.profile import Refusal
 from mats.domain.shortlist import Shortlist
 from mats.domain.usage import Usage
@@ -12,7 +13,7 @@ from mats.ports import NO_DIMENSIONS, Measure, Metrics
 
 FAILED: Mapping[str, Measure] = {"Failed": Measure(1, "Count")}
 """One request that failed on our side."""
-_PARTS = ("llm", "neural", "lexical", "bm25", "audiences")
+_PARTS = ("llm", "neural", "lexical", "bm25", "audiences", "receipt")
 
 
 def answer_metrics(shortlist: Shortlist) -> dict[str, Measure]:
@@ -25,6 +26,16 @@ def answer_metrics(shortlist: Shortlist) -> dict[str, Measure]:
         f"Verdict{shortlist.verdict.capitalize()}": Measure(1, "Count"),
         **{f"{stage.capitalize()}Ms": Measure(ms, "Milliseconds") for stage, ms in shortlist.trace.took_ms.items()},
         **_usage_metrics(shortlist.trace.usage),
+    }
+
+
+def feedback_metrics(new: Sequence[Outcome]) -> dict[str, Measure]:
+    """Of one feedback with these new outcomes."""
+    counts = Counter(outcome.event for outcome in new)
+    return {
+        "Feedback": Measure(1, "Count"),
+        "Failed": Measure(0, "Count"),
+        **{f"Outcomes{event.capitalize()}": Measure(counts[event], "Count") for event in Event},
     }
 
 

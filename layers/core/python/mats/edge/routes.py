@@ -108,6 +108,23 @@ ROUTES = (
     ),
     Route(
         method="POST",
+        path="/feedback",
+        handler=late("feedback", "respond"),
+        operation_id="feedback",
+        summary="Report what happened to the results of an answer",
+        description="Safe to repeat: an event of a result counts once. Only the caller that got the answer can report, "
+        "only on its results, and for as long as its receipt is kept.",
+        request=BodySpec("", ("feedback.FeedbackRequest",)),
+        responses={
+            202: BodySpec("It is recorded.", ("feedback.FeedbackAnswer",)),
+            **_problems(400, 413, 422, 429, 503),
+            404: BodySpec(
+                "No such answer of this caller, or too old.", ("answer.Problem",), "application/problem+json"
+            ),
+        },
+    ),
+    Route(
+        method="POST",
         path="/mcp",
         handler=late("mcp.http", "respond"),
         refused_methods=("GET",),  # a client that asks for a stream hears that there is none, not that it is forbidden

@@ -17,6 +17,7 @@ from mats.domain.shortlist import Result, Shortlist, best_relevance, rank, split
 from mats.domain.text import query_terms
 from mats.domain.trace import CalibrationSource, Trace
 from mats.ports import Ids, Reranker
+from mats.usecases.receipts import LeaveReceipt
 from mats.usecases.rerank import Rerank
 from mats.usecases.retrieve import Retrieve
 from mats.usecases.stages import Stage, Stages, finish
@@ -52,6 +53,7 @@ class Discover:
         *,
         caller: str = "",
         request_id: str = "",
+        receipts: LeaveReceipt | None = None,
     ) -> Shortlist:
         """Rank the capabilities visible to a caller in these audiences.
 
@@ -61,6 +63,7 @@ class Discover:
             scope: Restricts the search further.
             caller: Who asks; its own reports count more than those of others.
             request_id: Of the request that asks, for the log of the reranker's calls.
+            receipts: Where the answer leaves a receipt; None: it leaves none.
 
         Raises:
             RequestInvalid: `limit` exceeds the number of candidates.
@@ -76,6 +79,7 @@ class Discover:
             found = self.retrieve(query.query, terms, Filter.of(query, audiences, scope), stages, trace)
         measuring = stages.start("measure", lambda: self.retrieve.measure(found))  # concurrently with the reranker
         reading = self._read_tallies([profile.id for profile in found.profiles], stages)
+        receipt = receipts and receipts.begin(query_id, query, found, caller, audiences, stages)
         reranked = rerank(query.query, found.profiles, stages, trace, {"query_id": query_id, "request_id": request_id})
         candidates = found.candidates(query.query, finish(measuring, trace))
         counts = self._count(reading, caller, trace)
@@ -85,15 +89,11 @@ class Discover:
         if query.explain:
             ranked = tuple(replace(result, why=explain(terms, result.candidate.profile)) for result in ranked)
         trace.took_ms["total"] = stages.clock.elapsed_ms() - began
-        return Shortlist(
-            query_id=query_id,
-            query=query,
-            verdict=verdict,
-            intent=reranked.intent,
-            ranked=ranked,
-            shown=min(limit, kept),
-            trace=trace,
-        )
+        shortlist = Shortlist(
+            query_id=query_id, query=query, verdict=verdict, intent=reranked.intent, ranked=ranked,
+            shown=min(limit, kept), trace=trace,
+        )  # fmt: skip
+        return receipt.complete(shortlist) if receipt else shortlist
 
     def with_scoring(self, **changes: Any) -> "Discover":
         """The same with other fields of `Scoring`."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from mats.adapters.retention import Retention
-from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.database import Database, Watch
 from mats.adapters.sqlite.registry import IN, as_json
 from mats.domain.capability import Id
 from mats.domain.outcome import Event, Feedback, Outcome, ReportedAnswer, effective_event
@@ -57,9 +57,12 @@ def receipt_of(row: Sequence[object]) -> Receipt:
 
 @dataclass(frozen=True, slots=True)
 class SqliteReceipts:
-    """The port `Receipts`. Expired rows are deleted with every write."""
+    """The port `Receipts`. Expired rows are deleted with every write.
 
-    database: Database
+    Through a `Watch`, receipts do not make the console's list refresh.
+    """
+
+    database: Database | Watch
     retention: Retention
 
     def put(self, receipt: Receipt) -> None:

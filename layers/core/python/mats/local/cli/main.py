@@ -13,6 +13,7 @@ from mats.local.cli import dataset, source
 from mats.local.cli.enrich import enrich
 from mats.local.cli.erase import erase
 from mats.local.cli.evaluation import evaluate, experiment, gate, report
+from mats.local.cli.feedback import feedback
 from mats.local.cli.import_ import import_
 from mats.local.cli.list_ import list_
 from mats.local.cli.mcp import mcp
@@ -59,7 +60,7 @@ def _common(
 
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
-    serve, search, list_, mcp, add, remove, trust, import_, sync, preview, export, backup, restore, reconcile,
+    serve, search, feedback, list_, mcp, add, remove, trust, import_, sync, preview, export, backup, restore, reconcile,
     reindex, backfill, switch, enrich, erase, show, stats, replay, evaluate, experiment, gate, report,
 )  # fmt: skip
 for command in _COMMANDS:

@@ -16,7 +16,14 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
 
-from mats.domain.errors import CapabilityError, CapabilityNotFound, Invalid, RegistryNotFound, RequestInvalid
+from mats.domain.errors import (
+    CapabilityError,
+    CapabilityNotFound,
+    Invalid,
+    ReceiptNotFound,
+    RegistryNotFound,
+    RequestInvalid,
+)
 from mats.domain.fence import escape_hidden, spell_out
 from mats.settings import SettingsInvalid
 
@@ -165,5 +172,5 @@ class ExitCodes(TyperGroup):
 def _exit_code(error: Exception) -> Exit:
     if isinstance(error, SettingsInvalid | RequestInvalid):
         return Exit.USAGE
-    is_refusal = isinstance(error, Invalid | CapabilityNotFound | RegistryNotFound)
+    is_refusal = isinstance(error, Invalid | CapabilityNotFound | ReceiptNotFound | RegistryNotFound)
     return Exit.REFUSED if is_refusal else Exit.UNAVAILABLE

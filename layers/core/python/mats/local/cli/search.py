@@ -1,13 +1,14 @@
 """`mats search`."""
 
 import json
+from contextlib import closing
 from typing import Annotated, Any
 
 import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from mats.bootstrap.local import local_system
+from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability import Kind
 from mats.domain.ranking import Signal, Verdict
 from mats.edge.caller import local_caller
@@ -62,13 +63,15 @@ def search(
     }  # fmt: skip
     parsed = DiscoverRequest.parse(request)
     local = local_system(context.obj, create=False)
-    answer = json.loads(to_json(search_answer(local.application, local_caller(local.settings), parsed)))
+    with closing(local):
+        answer = json.loads(to_json(search_answer(local.application, local_caller(local.settings), parsed)))
     if as_json:
         print_json(answer)
     elif format:
         _print_tools(answer)
     else:
         _show(answer, explain=explain, why_degraded=local.models.without_encoder)
+        _hint_at_feedback(local, answer["query_id"])
     if exit_code and answer["verdict"] == Verdict.NONE:
         raise typer.Exit(Exit.REFUSED)
 
@@ -99,6 +102,11 @@ def _show(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> None:
         out.print(_headline(position, result), soft_wrap=True)  # so that ids can be copied whole
         out.print(Padding(_details(result, explain), (0, 0, 0, _INDENT)))
     out.print(_footer(answer, explain=explain, why_degraded=why_degraded))
+
+
+def _hint_at_feedback(local: LocalSystem, query_id: str) -> None:
+    if local.stores.receipts:
+        out.print(Text(f"Report what happened: mats feedback {query_id} --succeeded ID", style="dim"), soft_wrap=True)
 
 
 def _headline(position: int, result: dict[str, Any]) -> Text:

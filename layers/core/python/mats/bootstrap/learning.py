@@ -1,0 +1,32 @@
+"""Receipts and feedback over the stores of a system."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from mats.bootstrap.stores import Stores
+from mats.ports import Clock, Metrics
+from mats.settings import Settings
+from mats.usecases.receipts import LeaveReceipt
+
+if TYPE_CHECKING:
+    from mats.edge.feedback import FeedbackService
+
+
+def leave_receipt(stores: Stores, settings: Settings) -> LeaveReceipt | None:
+    """What leaves the receipt of an answer; None where answers leave none."""
+    if stores.receipts is None:
+        return None
+    return LeaveReceipt(later=stores.receipts, early=stores.early_receipts, texts=settings.log_queries == "text")
+
+
+def feedback_service(
+    stores: Stores, settings: Settings, clock: Clock, metrics: Callable[[str], Metrics]
+) -> "FeedbackService | None":
+    """What takes feedback; None where answers leave no receipts, or where it has a function of its own."""
+    if stores.receipts is None or stores.outcomes is None:
+        return None
+    from mats.edge.feedback import FeedbackService  # noqa: PLC0415 - not for discovery in AWS
+    from mats.usecases.record_feedback import RecordFeedback  # noqa: PLC0415 - as above
+
+    record = RecordFeedback(receipts=stores.receipts, outcomes=stores.outcomes, clock=clock, days=settings.receipt_days)
+    return FeedbackService(record, metrics("feedback"), settings.log_queries == "text")

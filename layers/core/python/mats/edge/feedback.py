@@ -1,0 +1,119 @@
+"""`POST /feedback`: its request, its answer and its endpoint."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from mats.domain.capability import Id
+from mats.domain.errors import CapabilityError, DependencyFailed, Fault, NotPossible
+from mats.domain.faults import RequestModel
+from mats.domain.outcome import Event, Feedback, Outcome
+from mats.edge import log
+from mats.edge.caller import Caller
+from mats.edge.http import Request, Response, error_response, to_json
+from mats.edge.metrics import FAILED, feedback_metrics
+from mats.ports import Metrics
+
+if TYPE_CHECKING:
+    from mats.edge.app import Application
+
+_MOST_OUTCOMES, _MAX_MISSING, _MAX_ID = 50, 2_000, 300
+
+
+class ReportedOutcome(RequestModel):
+    """An event of one result."""
+
+    id: Annotated[str, Field(min_length=1, max_length=_MAX_ID)] = Field(description="Of a result of the answer.")
+    event: Event = Field(
+        description="`selected`: chosen. `succeeded`: it did what was asked for. `failed`: it was called and failed. "
+        "`wrong`: it does something else."
+    )
+
+
+class FeedbackRequest(RequestModel):
+    """What a caller reports about an answer: the body of `POST /feedback`."""
+
+    hints: ClassVar = {"id": "is not a known attribute; ids belong in `outcomes`, that of the answer is `query_id`"}
+    query_id: Annotated[str, Field(min_length=1, max_length=100)] = Field(description="`query_id` of the answer.")
+    outcomes: Annotated[tuple[ReportedOutcome, ...], Field(max_length=_MOST_OUTCOMES)] = Field(
+        default=(), description="What happened to its results."
+    )
+    missing: Annotated[str, Field(max_length=_MAX_MISSING)] | None = Field(
+        default=None, description="What was needed and not found, in plain words."
+    )
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.outcomes and not (self.missing or "").strip():
+            raise ValueError("the feedback is empty: give `outcomes`, `missing`, or both")
+        return self
+
+    def feedback(self, caller: str) -> Feedback:
+        """The feedback of this caller."""
+        return Feedback(
+            query_id=self.query_id,
+            caller=caller,
+            outcomes=tuple(Outcome(Id(each.id), each.event) for each in self.outcomes),
+            missing=(self.missing or "").strip(),
+        )
+
+
+class FeedbackAnswer(BaseModel):
+    """What was recorded."""
+
+    model_config = ConfigDict(extra="forbid")
+    query_id: str
+    recorded: int = Field(description="Outcomes that were new; the others had been reported before.")
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackService:
+    """Feedback as callers may give it, logged and measured. `texts`: whether their words are logged."""
+
+    record: Callable[[Feedback], Sequence[Outcome]]
+    metrics: Metrics
+    texts: bool = True
+
+    def __call__(self, caller: Caller, wish: FeedbackRequest) -> FeedbackAnswer:
+        """Record feedback. Raises as `RecordFeedback`."""
+        feedback = wish.feedback(caller.name)
+        try:
+            new = self.record(feedback)
+        except DependencyFailed as error:
+            self.metrics(FAILED)
+            log.LOGGER.error("feedback failed request_id=%s: %s", caller.request_id, error)
+            raise
+        log.log_feedback(feedback, len(new), spell_out=self.texts, request_id=caller.request_id)
+        self.metrics(feedback_metrics(new))
+        return FeedbackAnswer(query_id=wish.query_id, recorded=len(new))
+
+
+def respond(application: "Application", request: Request) -> Response:
+    """`POST /feedback` of a service that answers everything."""
+    return _response(require(application.feedback), request)
+
+
+def require(service: FeedbackService | None) -> FeedbackService:
+    """The service.
+
+    Raises:
+        NotPossible: there is none.
+    """
+    if service is None:
+        raise NotPossible([Fault("", "answers leave no receipts to report on: MATS_RECEIPT_DAYS is 0")])
+    return service
+
+
+def respond_alone(service: FeedbackService, request: Request) -> Response:
+    """`POST /feedback` of the function that answers nothing else."""
+    try:
+        return _response(service, request)
+    except CapabilityError as error:
+        return error_response(error, internal_details=request.caller.sees_internal_errors)
+
+
+def _response(service: FeedbackService, request: Request) -> Response:
+    answer = service(request.caller, FeedbackRequest.parse(request.json()))
+    return Response(202, to_json(answer), {"Content-Type": "application/json"})

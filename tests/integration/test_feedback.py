@@ -1,0 +1,127 @@
+"""Receipts and feedback of the local registry: command, HTTP, client and Python processes."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from mats.client import Client, NotFound, WrongRequest
+from tests.integration.conftest import Mats, Service, serving
+from tests.integration.test_cli import rows, tool
+
+ITEMS = [
+    tool("refund", description="Give money back for a card payment"),
+    tool("invoice", description="Write a bill for a payment"),
+]
+
+
+@pytest.fixture(scope="module")
+def mats(tmp_path_factory) -> Mats:
+    made = Mats(tmp_path_factory.mktemp("feedback") / "home")
+    assert made("import", "-", stdin=rows(*ITEMS)).code == 0
+    return made
+
+
+@pytest.fixture(scope="module")
+def service(mats: Mats) -> Iterator[Service]:
+    with serving(mats) as running:
+        yield running
+
+
+def tallies(mats: Mats) -> dict[str, tuple[float, float]]:
+    """Successes and failures by capability, as proportions of one outcome."""
+    with closing(sqlite3.connect(mats.home / "mats.db")) as connection:
+        found = connection.execute("SELECT id, successes > 0, failures > 0 FROM tallies").fetchall()
+    return {id: (good, bad) for id, good, bad in found}
+
+
+def test_the_command_reports_on_an_answer_of_the_command(mats):
+    answer = mats("search", "--json", "money back for a payment").json
+    first = answer["results"][0]["id"]
+    told = mats("feedback", answer["query_id"], "--selected", first, "--succeeded", first, "--json")
+    assert (told.code, told.json) == (0, {"query_id": answer["query_id"], "recorded": 2})
+    assert mats("feedback", answer["query_id"], "--succeeded", first).out == "0 new outcomes recorded\n"
+    assert tallies(mats)[first] == (1, 0)
+
+
+def test_the_command_says_how_to_report(mats):
+    text = mats("search", "money back").out
+    assert "Report what happened: mats feedback " in text
+    assert "Report" not in mats("search", "money back", MATS_RECEIPT_DAYS="0").out
+
+
+def test_wrong_use_is_explained(mats):
+    answer = mats("search", "--json", "--limit", "1", "money back").json
+    for arguments, text in [
+        ((answer["query_id"],), "`outcomes`, `missing`, or both"),
+        ((answer["query_id"], "--failed", "com.acme/nothing"), "is not among the results"),
+        (("unknown", "--missing", "a stamp"), "use the `query_id` of an answer"),
+    ]:
+        told = mats("feedback", *arguments)
+        assert told.code in (1, 2)
+        assert text in told.err
+        assert "Traceback" not in told.err
+    off = mats("feedback", answer["query_id"], "--missing", "a stamp", MATS_RECEIPT_DAYS="0")
+    assert off.code == 1
+    assert "MATS_RECEIPT_DAYS is 0" in off.err
+
+
+def test_without_receipts_nothing_is_stored(mats):
+    answer = mats("search", "--json", "money back", MATS_RECEIPT_DAYS="0").json
+    assert mats("feedback", answer["query_id"], "--missing", "a stamp").code == 1
+
+
+def test_the_service_takes_feedback_on_its_answers(mats, service):
+    status, answer = service.request("/discover", {"query": "write a bill"})
+    assert status == 200
+    assert answer["degraded"] == []
+    first = answer["results"][0]["id"]
+    body = {"query_id": answer["query_id"], "outcomes": [{"id": first, "event": "failed"}]}
+    assert service.request("/feedback", body) == (202, {"query_id": answer["query_id"], "recorded": 1})
+    assert service.request("/feedback", body)[1]["recorded"] == 0
+    assert tallies(mats)[first][1] == 1
+    status, problem = service.request("/feedback", {**body, "query_id": "unknown"})
+    assert (status, problem["title"]) == (404, "Not Found")
+    assert service.request("/feedback", {**body, "more": 1})[0] == 422
+
+
+def test_an_answer_of_the_service_can_be_reported_on_by_the_command(mats, service):
+    answer = service.request("/discover", {"query": "money back"})[1]
+    service.request("/feedback", {"query_id": answer["query_id"], "missing": "a stamp"})
+    with closing(sqlite3.connect(mats.home / "mats.db")) as connection:
+        [(missing,)] = connection.execute("SELECT missing FROM reports WHERE query_id = ?", (answer["query_id"],))
+    assert missing == "a stamp"
+
+
+def test_the_client_reports(service):
+    with Client(service.url) as client:
+        answer = client.discover("money back for a payment")
+        first, second = (result.id for result in answer.results)
+        told = client.feedback(answer.query_id, {first: ["selected", "succeeded"], second: "wrong"}, missing="a stamp")
+        assert told.recorded == 3
+        assert client.feedback(answer.query_id, {}, missing="two stamps").recorded == 0
+        with pytest.raises(NotFound):
+            client.feedback("unknown", {first: "wrong"})
+        with pytest.raises(WrongRequest, match="report one of them"):
+            client.feedback(answer.query_id, {first: ["failed", "succeeded"]})
+
+
+def test_previews_and_evaluations_leave_no_receipts(mats):
+    def receipts() -> int:
+        with closing(sqlite3.connect(mats.home / "mats.db")) as connection:
+            return connection.execute("SELECT count(*) FROM receipts").fetchone()[0]
+
+    before = receipts()
+    assert mats("preview", "-", "--json", stdin=json.dumps(ITEMS[0]).encode()).code == 0
+    assert receipts() == before
+
+
+def test_a_backup_has_the_reports_and_a_restored_registry_takes_feedback(mats, tmp_path):
+    answer = mats("search", "--json", "money back").json
+    first = answer["results"][0]["id"]
+    assert mats("backup", str(tmp_path / "copy.db")).code == 0
+    other = Mats(tmp_path / "home")
+    assert other("restore", str(tmp_path / "copy.db")).code == 0
+    assert other("feedback", answer["query_id"], "--succeeded", first).code == 0

@@ -1,0 +1,168 @@
+"""`POST /feedback` through API Gateway's events."""
+
+import json
+import logging
+
+import pytest
+
+from mats.domain.errors import DependencyFailed
+from mats.domain.outcome import Event
+from mats.edge.api_gateway import parse_request
+from mats.edge.app import Application
+from mats.edge.dispatch import respond
+from mats.edge.feedback import FeedbackService, respond_alone
+from mats.usecases.look_up import LookUp
+from mats.usecases.receipts import LeaveReceipt
+from mats.usecases.record_feedback import RecordFeedback
+from tests.aws_events import proxy_request
+from tests.fakes import FakeClock
+from tests.learning import MemoryOutcomes, MemoryReceipts
+from tests.unit.usecases.test_discover import THREE, discover_over, indexed
+
+ANN, BOB = (f"arn:aws:sts::111122223333:assumed-role/{name}/session" for name in ("ann", "bob"))
+
+
+class World:
+    """An application whose answers leave receipts."""
+
+    def __init__(self) -> None:
+        self.receipts, self.outcomes, self.measured = MemoryReceipts(), MemoryOutcomes(), []
+        record = RecordFeedback(receipts=self.receipts, outcomes=self.outcomes, clock=FakeClock(), days=30)
+        self.service = FeedbackService(record, lambda measures, dimensions=None: self.measured.append(measures))
+        index = indexed(*THREE)
+        self.application = Application(
+            discover_over(index),
+            LookUp(index),
+            receipts=LeaveReceipt(later=self.receipts),
+            feedback=self.service,
+        )
+
+    def ask(self, path: str, body: object, *, arn: str = ANN, alone: bool = False) -> tuple[int, dict]:
+        event = proxy_request("POST", path, {}, json.dumps(body).encode(), ())
+        event["requestContext"] |= {"identity": {"userArn": arn}, "requestId": "request 1"}
+        request = parse_request(event)
+        response = respond_alone(self.service, request) if alone else respond(self.application, request)
+        return response.status, json.loads(response.body)
+
+    def search(self, **query) -> dict:
+        return self.ask("/discover", {"query": "address coordinates", **query})[1]
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def outcome(answer: dict, event: str = "succeeded", place: int = 0) -> dict:
+    return {"id": answer["results"][place]["id"], "event": event}
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["whole service", "own function"])
+def test_feedback_is_recorded_once(world, alone):
+    answer = world.search()
+    body = {"query_id": answer["query_id"], "outcomes": [outcome(answer)], "missing": "a map"}
+    assert world.ask("/feedback", body, alone=alone) == (202, {"query_id": answer["query_id"], "recorded": 1})
+    assert world.ask("/feedback", body, alone=alone) == (202, {"query_id": answer["query_id"], "recorded": 0})
+    found = world.outcomes.of(answer["query_id"])
+    assert found.missing == "a map"
+    assert found.receipt.caller == "arn:aws:sts::111122223333:role/ann".replace("sts", "iam")
+    [tally] = world.outcomes.tallies([answer["results"][0]["id"]]).popitem()[1]
+    assert tally.successes == pytest.approx(1)
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_only_the_caller_of_the_answer_can_report(world, alone):
+    answer = world.search()
+    status, problem = world.ask(
+        "/feedback", {"query_id": answer["query_id"], "outcomes": [outcome(answer)]}, arn=BOB, alone=alone
+    )
+    assert status == 404
+    assert "use the `query_id` of an answer that you got in the last 30 days" in problem["detail"]
+    assert world.outcomes.answers == {}
+
+
+def test_a_result_beyond_the_limit_was_not_shown(world):
+    both, one = world.search(), world.search(limit=1)
+    status, problem = world.ask("/feedback", {"query_id": one["query_id"], "outcomes": [outcome(both, place=1)]})
+    assert status == 422
+    [error] = problem["errors"]
+    assert error["field"] == "outcomes.0.id"
+    assert both["results"][1]["id"] in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"outcomes": [{"id": "a/b", "event": "succeeded"}] * 51}, "outcomes"),
+        ({"outcomes": [{"id": "a/b", "event": "great"}]}, "outcomes.0.event"),
+        ({"outcomes": [{"id": "", "event": "wrong"}]}, "outcomes.0.id"),
+        ({"outcomes": [{"id": "a" * 301, "event": "wrong"}]}, "outcomes.0.id"),
+        ({"outcomes": [{"id": "a/b", "event": "wrong", "why": "?"}]}, "outcomes.0.why"),
+        ({"missing": "m" * 2_001}, "missing"),
+        ({"query_id": ""}, "query_id"),
+        ({"query_id": "q" * 101}, "query_id"),
+        ({"id": "a/b"}, "id"),
+        ({"outcomes": {"a/b": "succeeded"}}, "outcomes"),
+    ],
+)
+def test_what_breaks_the_contract_is_named(world, changes, field):
+    status, problem = world.ask("/feedback", {"query_id": "q", "outcomes": [], "missing": "m", **changes})
+    assert status == 422
+    assert [error["field"] for error in problem["errors"]] == [field]
+
+
+@pytest.mark.parametrize("body", [{"query_id": "q"}, {"query_id": "q", "outcomes": [], "missing": " "}, [], {}])
+def test_empty_feedback_is_refused(world, body):
+    status, problem = world.ask("/feedback", body)
+    assert status == 422
+    assert "`outcomes`, `missing`, or both" in problem["detail"] or "query_id" in problem["detail"]
+
+
+def test_a_store_that_does_not_answer_is_503_and_counted(world, monkeypatch):
+    def fail(*_) -> None:
+        raise DependencyFailed("the table did not answer")
+
+    monkeypatch.setattr(world.receipts, "get", fail)
+    status, problem = world.ask("/feedback", {"query_id": "q", "missing": "m"})
+    assert (status, problem["detail"]) == (503, "discovery cannot answer now; try again")
+    assert world.measured[-1]["Failed"].value == 1
+
+
+def test_without_receipts_there_is_nothing_to_report_on(world):
+    index = indexed(*THREE)
+    bare = Application(discover_over(index), LookUp(index))
+    event = proxy_request("POST", "/feedback", {}, b'{"query_id": "q", "missing": "m"}', ())
+    response = respond(bare, parse_request(event))
+    assert response.status == 409
+    assert "MATS_RECEIPT_DAYS" in response.body
+
+
+def test_feedback_is_logged_and_measured(world, caplog):
+    caplog.set_level(logging.INFO, "mats")
+    answer = world.search()
+    outcomes = [outcome(answer, "selected"), outcome(answer, "succeeded"), outcome(answer, "failed", place=1)]
+    world.ask("/feedback", {"query_id": answer["query_id"], "outcomes": outcomes, "missing": "a map"})
+    record = json.loads(caplog.records[-1].message)
+    assert record == {
+        "event": "feedback", "query_id": answer["query_id"], "outcomes": outcomes, "recorded": 3, "missing": "a map",
+        "request_id": "request 1",
+    }  # fmt: skip
+    counts = {name: measure.value for name, measure in world.measured[-1].items()}
+    assert counts == {
+        "Feedback": 1, "Failed": 0, "OutcomesSelected": 1, "OutcomesSucceeded": 1, "OutcomesFailed": 1,
+        "OutcomesWrong": 0,
+    }  # fmt: skip
+
+
+def test_words_are_logged_as_a_hash_where_queries_are(world, caplog):
+    caplog.set_level(logging.INFO, "mats")
+    answer = world.search()
+    silent = FeedbackService(world.service.record, world.service.metrics, texts=False)
+    world.service = silent
+    world.ask("/feedback", {"query_id": answer["query_id"], "missing": "a map"}, alone=True)
+    assert "a map" not in caplog.records[-1].message
+    assert len(json.loads(caplog.records[-1].message)["missing_hash"]) == 32
+
+
+def test_every_event_is_documented_in_the_contract():
+    assert [str(event) for event in Event] == ["selected", "succeeded", "failed", "wrong"]

@@ -1,0 +1,152 @@
+"""The receipts that answers leave."""
+
+from concurrent.futures import Future
+from dataclasses import replace
+
+import pytest
+
+from mats.domain.errors import DependencyFailed
+from mats.domain.query import Query
+from mats.domain.ranking import Verdict
+from mats.domain.receipt import Receipt, unpack_vector
+from mats.ports import RerankResult
+from mats.usecases.receipts import LeaveReceipt
+from tests.fakes import AtOnce, FakeClock, ScriptedReranker
+from tests.learning import MemoryReceipts
+from tests.unit.usecases.test_discover import ENCODER, GEOCODE, MAIL, REFUND, THREE, discover_over, indexed, scored
+
+QUERY = Query(query="money for a customer", limit=2)
+
+
+class BrokenReceipts(MemoryReceipts):
+    """Fails after this many receipts."""
+
+    def __init__(self, works: int = 0) -> None:
+        super().__init__()
+        self.works = works
+
+    def put(self, receipt: Receipt) -> None:
+        if len(self.kept) >= self.works:
+            raise DependencyFailed("the disk is full")
+        super().put(receipt)
+
+
+@pytest.fixture
+def receipts() -> MemoryReceipts:
+    return MemoryReceipts()
+
+
+def test_a_receipt_has_what_the_caller_got(receipts):
+    discover = discover_over(indexed(*THREE))
+    shortlist = discover(QUERY, {"staff"}, caller="ann", receipts=LeaveReceipt(later=receipts))
+    receipt = receipts.get(shortlist.query_id)
+    best = shortlist.results[0].candidate.profile.id
+    assert receipt == Receipt(
+        query_id="1",
+        text="money for a customer",
+        caller="ann",
+        audiences=frozenset({"staff"}),
+        at=FakeClock().time,
+        shown=tuple(result.candidate.profile.id for result in shortlist.results),
+        verdict=shortlist.verdict,
+        nearest=best,
+        relevance=shortlist.results[0].relevance,
+        encoder=ENCODER.name,
+        vector=receipt.vector,
+    )
+    assert len(receipt.shown) == 2
+    assert unpack_vector(receipt.vector) == pytest.approx(list(ENCODER.encode_query(QUERY.query)), abs=1e-3)
+    assert shortlist.degraded == ()
+
+
+def test_an_answer_without_results_leaves_a_receipt_that_names_the_nearest(receipts):
+    nothing = Query(query="money for a customer", min_relevance=1.0, kinds=("tool",))
+    discover_over(indexed(*THREE))(nothing, receipts=LeaveReceipt(later=receipts))
+    receipt = receipts.get("1")
+    assert (receipt.shown, receipt.narrowed) == ((), True)
+    assert receipt.nearest in {REFUND.id, MAIL.id}
+    discover_over(indexed())(QUERY, receipts=LeaveReceipt(later=receipts))
+    assert (receipts.get("1").nearest, receipts.get("1").verdict) == (None, Verdict.NONE)
+
+
+def test_a_query_that_is_not_logged_is_not_stored(receipts):
+    discover_over(indexed(*THREE))(QUERY, receipts=LeaveReceipt(later=receipts, texts=False))
+    assert receipts.get("1").text == ""
+
+
+def test_without_an_encoder_there_is_no_vector(receipts):
+    discover_over(indexed(*THREE), encoder=None)(QUERY, receipts=LeaveReceipt(later=receipts))
+    assert (receipts.get("1").vector, receipts.get("1").encoder) == (None, "")
+
+
+def test_a_receipt_that_cannot_be_stored_degrades_the_answer_and_nothing_else():
+    plain = discover_over(indexed(*THREE))(QUERY)
+    shortlist = discover_over(indexed(*THREE))(QUERY, receipts=LeaveReceipt(later=BrokenReceipts()))
+    assert shortlist.degraded == ("receipt",)
+    assert shortlist.trace.faults == ["receipt: the disk is full"]
+    assert shortlist.results == plain.results
+
+
+def test_an_early_receipt_has_the_candidates_and_is_replaced():
+    early, later = MemoryReceipts(), MemoryReceipts()
+    reranker = scored(0.1, 0.2, 0.9)
+    discover = discover_over(indexed(*THREE), reranker=reranker)
+    shortlist = discover(QUERY, receipts=LeaveReceipt(early=early, later=later))
+    before, after = early.get("1"), later.get("1")
+    assert before.verdict is None
+    assert set(before.shown) == {REFUND.id, GEOCODE.id, MAIL.id}
+    assert after.shown == tuple(result.candidate.profile.id for result in shortlist.results)
+    assert replace(before, shown=(), encoder="") == replace(
+        after, shown=(), encoder="", verdict=None, nearest=None, relevance=None
+    )
+    assert shortlist.degraded == ()
+
+
+def test_the_early_receipt_is_stored_before_the_reranker_answers():
+    early, stored = MemoryReceipts(), []
+
+    def rerank(query, candidates):
+        stored.append(bool(early.get("1")))
+        return RerankResult(scores=(0.5,) * len(candidates))
+
+    discover = discover_over(indexed(*THREE), reranker=ScriptedReranker(rerank))
+    discover(QUERY, receipts=LeaveReceipt(early=early, later=MemoryReceipts()))
+    assert stored == [True]
+
+
+def test_a_failing_early_receipt_degrades_and_a_failing_later_one_does_not():
+    discover = discover_over(indexed(*THREE))
+    broken = LeaveReceipt(early=BrokenReceipts(), later=MemoryReceipts())
+    assert discover(QUERY, receipts=broken).degraded == ("receipt",)
+    unfinished = LeaveReceipt(early=MemoryReceipts(), later=BrokenReceipts())
+    assert discover(QUERY, receipts=unfinished).degraded == ()
+
+
+class Slow(AtOnce):
+    """Everything at once but one stage, which takes for ever."""
+
+    def __init__(self, after: int) -> None:
+        self.left = after
+
+    def submit(self, fn, /, *args, **kwargs):
+        self.left -= 1
+        return Future() if self.left == 0 else super().submit(fn, *args, **kwargs)
+
+
+def test_an_answer_that_took_longer_than_its_receipt_may_does_not_wait_for_it():
+    clock = FakeClock()
+
+    def rerank(query, candidates):
+        clock.ms += 750
+        return RerankResult(scores=(0.5,) * len(candidates))
+
+    stages = 5  # lexical, neural, fetch, measure, and then the receipt
+    discover = discover_over(indexed(*THREE), reranker=ScriptedReranker(rerank), clock=clock, executor=Slow(stages))
+    shortlist = discover(QUERY, receipts=LeaveReceipt(early=MemoryReceipts(), later=MemoryReceipts()))
+    assert shortlist.degraded == ("receipt",)
+    assert shortlist.trace.took_ms["total"] == 750
+
+
+def test_nothing_but_the_application_leaves_receipts(receipts):
+    shortlist = discover_over(indexed(*THREE))(QUERY)
+    assert receipts.get(shortlist.query_id) is None

@@ -1,0 +1,62 @@
+"""Who may report what."""
+
+import pytest
+
+from mats.domain.capability import Id
+from mats.domain.errors import ReceiptNotFound, RequestInvalid
+from mats.domain.outcome import Event, Feedback, Outcome
+from mats.usecases.record_feedback import RecordFeedback
+from tests.contract.learning import PAY, SHIP, a_feedback, a_receipt
+from tests.fakes import FakeClock
+from tests.learning import MemoryOutcomes, MemoryReceipts
+
+
+@pytest.fixture
+def record() -> RecordFeedback:
+    receipts = MemoryReceipts()
+    receipts.put(a_receipt())
+    return RecordFeedback(receipts=receipts, outcomes=MemoryOutcomes(), clock=FakeClock(), days=30)
+
+
+def test_new_outcomes_are_returned_once(record):
+    feedback = a_feedback(a_receipt(), (PAY, Event.SELECTED), (PAY, Event.SUCCEEDED))
+    assert len(record(feedback)) == 2
+    assert len(record(feedback)) == 0
+
+
+@pytest.mark.parametrize(
+    "feedback",
+    [
+        Feedback(query_id="q2", caller=a_receipt().caller, outcomes=()),
+        Feedback(query_id="q1", caller="someone else", outcomes=()),
+    ],
+    ids=["unknown", "another caller's"],
+)
+def test_an_answer_that_the_caller_did_not_get_does_not_exist(record, feedback):
+    with pytest.raises(ReceiptNotFound, match="in the last 30 days"):
+        record(feedback)
+
+
+def test_ids_that_were_not_shown_are_named_and_nothing_is_recorded(record):
+    other = Id("com.acme/other")
+    feedback = a_feedback(a_receipt(), (PAY, Event.SUCCEEDED), (other, Event.FAILED))
+    with pytest.raises(RequestInvalid) as refused:
+        record(feedback)
+    assert [fault.attribute for fault in refused.value.faults] == ["outcomes.1.id"]
+    assert "com.acme/other" in str(refused.value)
+    assert record.outcomes.of("q1") is None
+
+
+@pytest.mark.parametrize("event", [Event.FAILED, Event.WRONG])
+def test_success_and_its_opposite_are_not_accepted_together(record, event):
+    for outcomes in ([(PAY, Event.SUCCEEDED), (PAY, event)], [(PAY, event), (PAY, Event.SUCCEEDED)]):
+        with pytest.raises(RequestInvalid, match="report one of them"):
+            record(a_feedback(a_receipt(), *outcomes))
+    assert record(a_feedback(a_receipt(), (PAY, Event.SUCCEEDED), (SHIP, event)))
+
+
+def test_a_later_failure_is_accepted_and_counts(record):
+    record(a_feedback(a_receipt(), (PAY, Event.SUCCEEDED)))
+    assert list(record(a_feedback(a_receipt(), (PAY, Event.FAILED)))) == [Outcome(PAY, Event.FAILED)]
+    [tally] = record.outcomes.tallies([PAY])[PAY]
+    assert (tally.successes, tally.failures) == (0.0, 1.0)
