@@ -1,7 +1,7 @@
 """How attacks run: through the production path, in registries that are filled once."""
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -21,7 +21,7 @@ from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.workbench import index_changes, without_timeouts
 from mats.ports import Encoder, Reranker, Vector
-from mats.usecases.discover import Discover
+from mats.usecases.discover import Discover, Tallies
 
 QUERIES = 50
 """Attacked queries of a registry."""
@@ -102,6 +102,10 @@ class AttackedRegistry:
         """A reranker, for the length of a `with` block."""
         return self._answering(replace(self.pipeline, rerank=replace(self.pipeline.rerank, reranker=reranker)))
 
+    def reported(self, tallies: Callable[[Collection[Id]], Tallies]) -> AbstractContextManager[None]:
+        """What callers have reported, for the length of a `with` block."""
+        return self._answering(replace(self.pipeline, tallies=tallies))
+
     @contextmanager
     def _answering(self, pipeline: Discover) -> Iterator[None]:
         kept, before = self.pipeline, self._before
@@ -124,12 +128,12 @@ class AttackedRegistry:
         self.trust = trust
         self._before = {}
 
-    def shortlist(self, text: str) -> Shortlist:
-        return self.pipeline(Query(query=text[:LONGEST_QUERY]))
+    def shortlist(self, text: str, *, caller: str = "") -> Shortlist:
+        return self.pipeline(Query(query=text[:LONGEST_QUERY]), caller=caller)
 
-    def rank_ids(self, text: str) -> tuple[Id, ...]:
+    def rank_ids(self, text: str, *, caller: str = "") -> tuple[Id, ...]:
         """The ids of all candidates, best first."""
-        return tuple(result.candidate.profile.id for result in self.shortlist(text).ranked)
+        return tuple(result.candidate.profile.id for result in self.shortlist(text, caller=caller).ranked)
 
     def observe(self, wave: Wave) -> list[Observation]:
         """The answers to the queries of one wave, which is removed at the end."""
