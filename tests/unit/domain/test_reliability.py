@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mats.domain.capability import Id
 from mats.domain.reliability import (
     MOST_PER_CALLER,
     NO_COUNTS,
@@ -11,6 +12,7 @@ from mats.domain.reliability import (
     Counts,
     Tally,
     count,
+    limit_moves,
     posterior,
     weight_at,
 )
@@ -114,3 +116,36 @@ def test_trust_counts_as_twenty_outcomes():
 def test_the_interval_narrows_with_outcomes():
     few, many = posterior(0.5, NO_COUNTS), posterior(0.5, Counts(50, 50))
     assert many.high - many.low < few.high - few.low
+
+
+def ids(text: str) -> list[Id]:
+    return [Id(letter) for letter in text]
+
+
+orders = st.permutations("abcdef")
+
+
+@given(orders, orders)
+def test_own_reports_lead_to_the_order_after_them(before, after):
+    counts = {id: Counts(1, 1) for id in ids("abcdef")}
+    assert limit_moves(ids(before), ids(after), counts) == ids(after)
+
+
+@given(orders, orders)
+def test_without_callers_nothing_moves(before, after):
+    assert limit_moves(ids(before), ids(after), {}) == ids(before)
+
+
+@given(orders, orders, st.sampled_from("abcdef"), st.integers(0, 4))
+def test_one_more_caller_moves_no_capability_by_more_than_one_place(before, after, id, callers):
+    few, more = ({Id(id): Counts(1, 1, rise=0, sink=n)} for n in (callers, callers + 1))
+    one, other = limit_moves(ids(before), ids(after), few), limit_moves(ids(before), ids(after), more)
+    assert all(abs(one.index(each) - other.index(each)) <= 1 for each in one)
+
+
+def test_a_capability_sinks_by_the_number_of_callers_behind_its_failures():
+    assert limit_moves(ids("abcd"), ids("bcda"), {Id("a"): Counts(0, 2, rise=0, sink=2.9)}) == ids("bcad")
+
+
+def test_a_capability_rises_by_the_number_of_callers_behind_its_successes():
+    assert limit_moves(ids("abcd"), ids("dabc"), {Id("d"): Counts(1, 0, rise=1, sink=0)}) == ids("abdc")

@@ -1,9 +1,11 @@
 """How reliable a capability is: the posterior of its trust after what callers report. docs/decisions/0050."""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from mats.domain.capability import Id
 
 PRIOR_OUTCOMES = 20.0
 """Number of outcomes that trust, or its prior, counts as."""
@@ -30,16 +32,22 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Outcomes that count for one caller, decayed until now."""
+    """Outcomes that count for one caller, decayed until now.
+
+    `rise` and `sink` are the numbers of callers behind the successes and the failures: a capability moves by at most so
+    many places because of them.
+    """
 
     successes: float = 0.0
     failures: float = 0.0
+    rise: float = math.inf
+    sink: float = math.inf
 
     def __bool__(self) -> bool:
         return self.successes + self.failures > 0
 
 
-NO_COUNTS = Counts()
+NO_COUNTS = Counts(rise=0.0, sink=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,17 +74,47 @@ def count(tallies: Collection[Tally], *, asking: str, now: str) -> Counts:
     """The outcomes that count for the caller who asks, from one tally of each caller.
 
     Its own count in full. Of the others, each has at most `MOST_PER_CALLER` successes and as many failures, and the
-    caller with most of either is struck out. So no caller alone changes anything for others.
+    caller with most of either is struck out. So no caller alone changes anything for others, and none moves a
+    capability by more than one place.
     """
     weight = weight_at(now)
     successes = {tally.caller: max(0.0, tally.successes / weight) for tally in tallies}
     failures = {tally.caller: max(0.0, tally.failures / weight) for tally in tallies}
-    return Counts(_sum_for(asking, successes), _sum_for(asking, failures))
+    return Counts(
+        successes=successes.get(asking, 0.0) + _sum_of_others(successes, asking, MOST_PER_CALLER),
+        failures=failures.get(asking, 0.0) + _sum_of_others(failures, asking, MOST_PER_CALLER),
+        rise=math.inf if successes.get(asking) else _sum_of_others(successes, asking, 1),
+        sink=math.inf if failures.get(asking) else _sum_of_others(failures, asking, 1),
+    )
 
 
-def _sum_for(asking: str, by_caller: Mapping[str, float]) -> float:
-    others = sorted(min(outcomes, MOST_PER_CALLER) for caller, outcomes in by_caller.items() if caller != asking)
-    return by_caller.get(asking, 0.0) + math.fsum(others[:-1])
+def _sum_of_others(by_caller: Mapping[str, float], asking: str, most: float) -> float:
+    """The sum over other callers, each at most `most`, without the largest."""
+    return math.fsum(sorted(min(value, most) for caller, value in by_caller.items() if caller != asking)[:-1])
+
+
+def limit_moves(before: Sequence[Id], after: Sequence[Id], counts: Mapping[Id, Counts]) -> list[Id]:
+    """The order before anything was reported, with so much of the order after it as the number of callers allows.
+
+    Two neighbours change places if that leads from `before` to `after`, and the upper one may still sink or the lower
+    one rise. Both have the same ids.
+    """
+    places = {id: place for place, id in enumerate(after)}
+    rise = {id: counts.get(id, NO_COUNTS).rise for id in before}
+    sink = {id: counts.get(id, NO_COUNTS).sink for id in before}
+    order: list[Id] = []
+    for id in before:
+        place = len(order)
+        while place and places[id] < places[upper := order[place - 1]]:
+            if sink[upper] >= 1:
+                sink[upper] -= 1
+            elif rise[id] >= 1:
+                rise[id] -= 1
+            else:
+                break
+            place -= 1
+        order.insert(place, id)
+    return order
 
 
 def posterior(prior: float, counts: Counts) -> Reliability:

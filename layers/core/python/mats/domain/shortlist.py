@@ -12,7 +12,7 @@ from mats.domain.precedence import apply_precedence
 from mats.domain.profile import Profile
 from mats.domain.query import Query
 from mats.domain.ranking import Signal, Verdict, blend, fallback_weights, intent, shares
-from mats.domain.reliability import NO_COUNTS, Counts
+from mats.domain.reliability import NO_COUNTS, Counts, limit_moves
 from mats.domain.scoring import Scoring
 from mats.domain.trace import Trace
 
@@ -104,30 +104,35 @@ def rank(
     Ties: active before deprecated, then by id. Candidates that a truncated reply of the reranker did not score follow
     those that it did: scores with and without its signal cannot be compared. A deprecated candidate never comes before
     its active near-duplicates, nor a copy before its original, nor one that claims a provider before those for which
-    operators have verified it.
+    operators have verified it. Reported outcomes move a candidate by at most one place for each caller behind them.
 
     `scores` in [0, 1] and the `inferred` capability type are the reranker's. Without scores, `retrieval` takes the
     weight of `llm`. `counts` has the reported outcomes. Each candidate has an id of its own.
     """
     if not scores:
         scoring = replace(scoring, weights=fallback_weights(scoring.weights))
-    trusts = (candidate.profile.trust for candidate in candidates)
-    reported = any(counts.get(candidate.profile.id) for candidate in candidates)
-    prior = scoring.trust.prior_among(trusts, reported=reported)
+    results = _results(candidates, scores, inferred, scoring, counts)
+    scored = sorted(results, key=_sort_key)
+    if any(counts.values()):
+        unreported = _results(candidates, scores, inferred, scoring, _NOTHING_REPORTED)
+        order = limit_moves(_ids(sorted(unreported, key=_sort_key)), _ids(scored), counts)
+        scored.sort(key=lambda result: order.index(result.candidate.profile.id))
     twins = [candidate for candidate in candidates if candidate.near]
     copied = copies([twin.profile for twin in twins], unrated=scoring.trust.unrated_trust)
     claimed = claims(candidate.profile for candidate in candidates)
-    results: list[Result] = []
-    for candidate in candidates:
-        id = candidate.profile.id
-        result = _result(candidate, scores.get(id), inferred, scoring, prior, counts.get(id, NO_COUNTS))
+    ranked: dict[Id, Result] = {}
+    for result in scored:
+        id = result.candidate.profile.id
         reasons = [f"has the description of {original}, nearly word for word" for original in copied.get(id, ())[:1]]
         reasons += [claim_reason(verified) for verified in claimed.get(id, ())[:1]]
-        results.append(replace(result, suspicious=(*result.suspicious, *reasons)))
-    ranked = {result.candidate.profile.id: result for result in sorted(results, key=_sort_key)}
+        ranked[id] = replace(result, suspicious=(*result.suspicious, *reasons))
     verified = {id: [profile.id for profile in profiles] for id, profiles in claimed.items()}
     order = apply_precedence(list(ranked), verified, _predecessors(twins, copied))
     return _with_alternates([ranked[id] for id in order])
+
+
+def _ids(results: Sequence[Result]) -> list[Id]:
+    return [result.candidate.profile.id for result in results]
 
 
 def _sort_key(result: Result) -> tuple[bool, float, bool, Id]:
@@ -159,8 +164,36 @@ def _with_alternates(ranked: Sequence[Result]) -> tuple[Result, ...]:
     return tuple(completed)
 
 
+def _results(
+    candidates: Sequence[Candidate],
+    scores: Mapping[Id, float],
+    inferred: str | None,
+    scoring: Scoring,
+    counts: Mapping[Id, Counts],
+) -> list[Result]:
+    """The blended candidates, in their order."""
+    trusts = [candidate.profile.trust for candidate in candidates]
+    reported = any(counts.get(candidate.profile.id) for candidate in candidates)
+    others = _Others(
+        prior=scoring.trust.prior_among(trusts, reported=reported), rated=any(t is not None for t in trusts)
+    )
+    ids = [candidate.profile.id for candidate in candidates]
+    return [
+        _result(candidate, scores.get(id), inferred, scoring, others, counts.get(id, NO_COUNTS))
+        for id, candidate in zip(ids, candidates, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Others:
+    """The trust of the unrated in an answer, if it counts there, and whether any candidate is rated."""
+
+    prior: int | None
+    rated: bool
+
+
 def _result(
-    candidate: Candidate, llm: float | None, inferred: str | None, scoring: Scoring, prior: int | None, counts: Counts
+    candidate: Candidate, llm: float | None, inferred: str | None, scoring: Scoring, others: _Others, counts: Counts
 ) -> Result:
     profile, scale, weights = candidate.profile, scoring.scale, scoring.weights
     retrieval = scale.retrieval(candidate.bm25, candidate.cosine, candidate.pairs)
@@ -171,10 +204,15 @@ def _result(
         Signal.LLM: llm,
         Signal.RETRIEVAL: retrieval,
         Signal.BM25: None if candidate.bm25 is None else scale.bm25(candidate.bm25),
-        Signal.QUALITY: scoring.trust.quality(profile.trust, prior, relevance, counts),
         Signal.INTENT: intent(inferred, kind=profile.kind, type_tags=profile.type_tags),
     }
     signals = {signal: value for signal, value in measured.items() if value is not None and signal in weights}
+    # Where nobody is rated, equal reliability must leave the order as it is: docs/decisions/0050.
+    scaled = relevance if others.rated else blend(signals, weights)
+    quality = scoring.trust.quality(profile.trust, others.prior, scaled, counts)
+    if quality is not None and Signal.QUALITY in weights:
+        signals[Signal.QUALITY] = quality
+    signals = {signal: signals[signal] for signal in Signal if signal in signals}
     return Result(
         candidate=candidate,
         score=blend(signals, weights),
