@@ -18,8 +18,35 @@ def security_tables() -> str:
 
 
 def render_attacks(results: Json) -> str:
-    """The attacks, the prior, and the flags on the honest."""
-    return "\n\n".join((_attacks(results), _curve(results["sample"]["prior_curve"]), _flags(results["honest"])))
+    """The attacks, the prior, the flags on the honest, and false reports if they were measured."""
+    parts = [_attacks(results), _curve(results["sample"]["prior_curve"]), _flags(results["honest"])]
+    if all("false_reports" in results[name] for name in _SETS):
+        parts.append(_false_reports(results))
+    return "\n\n".join(parts)
+
+
+def _false_reports(results: Json) -> str:
+    """The worst over the kinds of trust that were assigned."""
+    head = "places moved for others / for itself | answers with a move of more than a place"
+    lines = [
+        f"| false reports of one caller | {' | '.join(f'{name}: {head}' for name in _SETS)} |",
+        "|---|" + "---:|---:|" * len(_SETS),
+    ]
+    rows: dict[tuple[str, str], dict[str, list[Json]]] = {}
+    for name in _SETS:
+        for by_crowd in results[name]["false_reports"].values():
+            for crowd, found in by_crowd.items():
+                for row in found:
+                    rows.setdefault((row["attack"], crowd), {}).setdefault(name, []).append(row)
+    for (attack, crowd), by_set in rows.items():
+        cells = (_worst(by_set[name]) for name in _SETS)
+        lines.append(f"| {attack}; {crowd} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _worst(rows: list[Json]) -> str:
+    moved, own, answers = (max(row[name] for row in rows) for name in ("moved", "own_moved", "moved_answers"))
+    return f"{moved} / {own} | {answers} of {rows[0]['answers']}"
 
 
 def _attacks(results: Json) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from mats.domain.capability import Id
 from mats.evaluation.benchmarks.attacks.curve import prior_curve, rate_some
+from mats.evaluation.benchmarks.attacks.false_reports import false_reports
 from mats.evaluation.benchmarks.attacks.hidden import try_hidden
 from mats.evaluation.benchmarks.attacks.honest import count_flags, count_matches, sum_flags, trust_cost
 from mats.evaluation.benchmarks.attacks.items import SEED
@@ -73,6 +74,7 @@ def _attack_sample(dataset: Dataset, registry: AttackedRegistry) -> dict[str, An
         "prior_curve": prior_curve(registry, dataset, dataset.trust, _HONEST),
         "attacks": run_attacks(registry, trust, say=_say),
         "deceived_reranker": _deceive(dataset, registry),
+        "false_reports": _report_falsely(dataset, registry),
     }
 
 
@@ -92,7 +94,20 @@ def _attack_set(dataset: Dataset, registry: AttackedRegistry) -> dict[str, Any]:
         **_sizes(dataset),
         "prior_curve": prior_curve(registry, dataset, rate_some(dataset.registrations), _HONEST),
         "attacks": run_attacks(registry, trust, say=_say),
+        "false_reports": _report_falsely(dataset, registry),
     }
+
+
+def _report_falsely(dataset: Dataset, registry: AttackedRegistry) -> dict[str, Any]:
+    """False reports of one caller, with the set's own trust and with none; an honest crowd asks more queries."""
+    crowd = targets_of(dataset, _HONEST)
+    results = {}
+    for name, trust in {"assigned": dataset.trust, "none": {}}.items():
+        if trust or name == "none":
+            _say(f"attacks: {len(registry.registrations):,} capabilities, trust {name}: false reports")
+            registry.assign(trust)
+            results[name] = false_reports(registry, crowd)
+    return results
 
 
 def run_attacks(

@@ -97,8 +97,8 @@ def false_reports(registry: AttackedRegistry, crowd: Sequence[AttackTarget]) -> 
 
 
 def _rows(registry: AttackedRegistry, honest: Outcomes) -> list[dict[str, Any]]:
-    before = _ranked(registry, honest, ASKING)
-    own_before = _ranked(registry, honest, ATTACKER)
+    before = _rank_all(registry, honest, ASKING)
+    own_before = _rank_all(registry, honest, ATTACKER)
     rows = []
     for attack in REPORT_ATTACKS:
         made = [attack.reports(target, ids) for target, ids in zip(registry.targets, before, strict=True)]
@@ -124,12 +124,12 @@ def _rows(registry: AttackedRegistry, honest: Outcomes) -> list[dict[str, Any]]:
     return rows
 
 
-def _ranked(registry: AttackedRegistry, outcomes: Outcomes, asking: str) -> list[tuple[Id, ...]]:
+def _rank_all(registry: AttackedRegistry, outcomes: Outcomes, asking: str) -> list[tuple[Id, ...]]:
     return [_rank(registry, target, outcomes, asking) for target in registry.targets]
 
 
 def _rank(registry: AttackedRegistry, target: AttackTarget, outcomes: Outcomes, asking: str) -> tuple[Id, ...]:
-    with registry.reported(tallies_of(outcomes, registry.local.clock.now())):
+    with registry.with_reports(tallies_of(outcomes, registry.local.clock.now())):
         return registry.rank_ids(target.query.text, caller=asking)
 
 

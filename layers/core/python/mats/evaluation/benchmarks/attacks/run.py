@@ -102,7 +102,7 @@ class AttackedRegistry:
         """A reranker, for the length of a `with` block."""
         return self._answering(replace(self.pipeline, rerank=replace(self.pipeline.rerank, reranker=reranker)))
 
-    def reported(self, tallies: Callable[[Collection[Id]], Tallies]) -> AbstractContextManager[None]:
+    def with_reports(self, tallies: Callable[[Collection[Id]], Tallies]) -> AbstractContextManager[None]:
         """What callers have reported, for the length of a `with` block."""
         return self._answering(replace(self.pipeline, tallies=tallies))
 
