@@ -13,7 +13,11 @@ const TOKEN = "mats.token";
 
 export const token = {
   get: () => sessionStorage.getItem(TOKEN),
-  set: (value) => (value ? sessionStorage.setItem(TOKEN, value) : sessionStorage.removeItem(TOKEN)),
+  set: (value) => {
+    latest = undefined; // another token may see another overview
+    if (value) sessionStorage.setItem(TOKEN, value);
+    else sessionStorage.removeItem(TOKEN);
+  },
 };
 
 let notifyRefusal = () => {};
@@ -92,14 +96,19 @@ export function service() {
 }
 
 let latest;
+let refusal = "";
 
-/** The current overview of the registry of this machine; null for a service without one (in AWS). */
+/** Why `overview` is null; empty for a service without a registry (in AWS). */
+export const readOnlyReason = () => refusal;
+
+/** The current overview of the registry of this service; null without one (in AWS), or with a token that only reads. */
 export async function overview({ signal } = {}) {
   if (latest === null) return null;
   try {
     latest = await ask("registry", { signal });
   } catch (error) {
-    if (error.status !== 404) throw error;
+    if (error.status !== 404 && error.status !== 403) throw error;
+    refusal = error.status === 403 ? error.message : "";
     latest = null;
   }
   return latest;

@@ -1,6 +1,6 @@
 // The registry page: all capabilities, filters for those with problems, and exposure by provider.
 
-import { ask, overview, queryOf } from "./api.js";
+import { ask, overview, queryOf, readOnlyReason } from "./api.js";
 import { count, debounce, h, fill, percent, plural, say } from "./dom.js";
 import { moveKeys } from "./keys.js";
 import * as panel from "./panel.js";
@@ -68,9 +68,10 @@ async function update(given, there) {
 function readOnlyNotice() {
   return [
     h("h1", {}, "Registry"),
-    h("div", { class: "notice" },
+    h("div", { class: "notice" }, readOnlyReason() ? h("p", {}, `Nothing to see or to change here: ${readOnlyReason()}.`) : [
       h("p", {}, "This service is read-only. Registrations are items of the Registry table in DynamoDB; the Profiles table holds the profile of each, or its error."),
-      h("p", {}, "To preview a registration, run ", h("code", {}, "mats preview"), " or this console on your own machine with ", h("code", {}, "mats serve"), ".")),
+      h("p", {}, "To preview a registration, run ", h("code", {}, "mats preview"), " or this console on your own machine with ", h("code", {}, "mats serve"), "."),
+    ]),
   ];
 }
 

@@ -107,7 +107,7 @@ function pasteToken(problem) {
       h(
         "form",
         { method: "dialog" },
-        h("label", { for: "token" }, "A bearer token of your issuer. It is kept in this tab only."),
+        h("label", { for: "token" }, "A bearer token of your issuer or of this service. It is kept in this tab only."),
         field,
         h("p", { class: "row" }, h("button", { value: "in", class: "main" }, "Sign in"), h("button", { value: "", formnovalidate: true }, "Cancel")),
       ),

@@ -189,7 +189,7 @@ def test_an_issuer_that_cannot_be_asked_leaves_the_token_dialog(console, refused
     sign(page).click()
     dialog = page.get_by_role("dialog", name="Sign in")
     expect(dialog).to_contain_text("The issuer does not answer")
-    dialog.get_by_label("A bearer token of your issuer.").fill("by-hand")
+    dialog.get_by_label("A bearer token of your issuer").fill("by-hand")
     page.keyboard.press("Enter")
     expect(names(page).first).to_be_visible()
     assert sent[-1] == "Bearer by-hand"
@@ -207,7 +207,7 @@ def test_pasted_token_is_stored_in_the_tab_only(console, refused):
     page, sent = refused()
     sign(page).click()
     dialog = page.get_by_role("dialog", name="Sign in")
-    field = dialog.get_by_label("A bearer token of your issuer.")
+    field = dialog.get_by_label("A bearer token of your issuer")
     expect(field).to_be_focused()
     expect(field).to_have_attribute("type", "password")
     field.fill("  Bearer pasted ")
@@ -226,7 +226,7 @@ def test_closed_dialog_does_not_sign_in(refused, away):
     page, sent = refused()
     sign(page).click()
     dialog = page.get_by_role("dialog", name="Sign in")
-    dialog.get_by_label("A bearer token of your issuer.").fill("half a tok")
+    dialog.get_by_label("A bearer token of your issuer").fill("half a tok")
     if away == "Escape":
         page.keyboard.press("Escape")
     else:
@@ -239,7 +239,7 @@ def test_closed_dialog_does_not_sign_in(refused, away):
 def test_signing_out_deletes_the_token_and_its_answers(refused):
     page, sent = refused()
     sign(page).click()
-    page.get_by_role("dialog").get_by_label("A bearer token of your issuer.").fill("mine")
+    page.get_by_role("dialog").get_by_label("A bearer token of your issuer").fill("mine")
     page.keyboard.press("Enter")
     expect(names(page).first).to_be_visible()
     sign(page, "Sign out").click()

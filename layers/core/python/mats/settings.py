@@ -21,9 +21,9 @@ class SettingsInvalid(ValueError):
     """Some environment variables are invalid; the message names all of them."""
 
 
-def _setting(variable: str, default: Any, help: str, *, choices: Sequence[str] = ()) -> Any:
-    """A setting; with `choices`, one of these."""
-    return field(default=default, metadata={"variable": variable, "help": help, "choices": choices})
+def _setting(variable: str, default: Any, help: str, *, choices: Sequence[str] = (), secret: bool = False) -> Any:
+    """A setting; with `choices`, one of these. A secret is in no representation of the settings."""
+    return field(default=default, repr=not secret, metadata={"variable": variable, "help": help, "choices": choices})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +115,12 @@ class Settings:
     jwt_claim: str = _setting(
         "MATS_JWT_CLAIM", "audiences", "claim that lists a caller's audiences; dots lead into an object"
     )
+    read_token: str = _setting(
+        "MATS_READ_TOKEN", "", "bearer token that `mats serve` asks for, of at least 32 characters", secret=True
+    )
+    write_token: str = _setting(
+        "MATS_WRITE_TOKEN", "", "bearer token that `mats serve` asks for under `/registry`; it also reads", secret=True
+    )
     audiences: tuple[str, ...] = _setting("MATS_AUDIENCES", (), "audiences of local callers, separated by commas")
     log_queries: str = _setting(
         "MATS_LOG_QUERIES", "text", "how queries are logged: as `text` or as `hash`", choices=("text", "hash")
@@ -186,6 +192,12 @@ class Settings:
         """The environment of these settings, without defaults."""
         changed = [s for s in fields(self) if getattr(self, s.name) != s.default]
         return {s.metadata["variable"]: _to_text(getattr(self, s.name)) for s in changed}
+
+
+def variable_of(setting: str) -> str:
+    """The environment variable of a setting, by its name here."""
+    variables: Mapping[str, str] = {one.name: one.metadata["variable"] for one in fields(Settings)}
+    return variables[setting]
 
 
 def on_lambda(environment: Mapping[str, str]) -> bool:

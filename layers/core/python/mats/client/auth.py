@@ -22,7 +22,7 @@ class Auth(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Bearer:
-    """A token of the issuer that the API was deployed with (`auth=jwt`), or a function that returns a fresh one."""
+    """A token of `mats serve` or of the issuer that the API was deployed with (`auth=jwt`); also a function of one."""
 
     token: str | Callable[[], str] = field(repr=False)
 

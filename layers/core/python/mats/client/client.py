@@ -29,7 +29,7 @@ class Client:
 
         Args:
             url: The address of the API: `http://127.0.0.1:8080`, or the stack's output ApiUrl.
-            auth: `SigV4` or `Bearer`; the service on this machine needs neither.
+            auth: `SigV4` or `Bearer`; the service on this machine needs neither, unless it was given tokens.
             timeout_s: Timeout of one attempt, from connecting to the end of the body.
             retries: Number of attempts and backoff; three attempts by default.
 

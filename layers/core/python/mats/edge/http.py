@@ -30,8 +30,8 @@ MAX_BODY_BYTES = 65_536
 """The longest query with every list full stays well below."""
 
 _TITLES = {
-    400: "Bad Request", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 409: "Conflict",
-    412: "Precondition Failed", 413: "Content Too Large", 415: "Unsupported Media Type",
+    400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
+    409: "Conflict", 412: "Precondition Failed", 413: "Content Too Large", 415: "Unsupported Media Type",
     422: "Unprocessable Content", 500: "Internal Server Error", 503: "Service Unavailable",
 }  # fmt: skip
 """As in RFC 9110; `http.HTTPStatus` has older phrases for 413 and 422 before Python 3.13."""

@@ -1,7 +1,7 @@
-"""The HTTP service on loopback."""
+"""The HTTP service."""
 
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 
 import anyio.to_thread
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route
@@ -16,9 +17,11 @@ from starlette.staticfiles import StaticFiles
 
 from mats.bootstrap.local import LocalSystem
 from mats.edge import http
-from mats.edge.caller import local_caller
-from mats.edge.dispatch import respond, with_error_format
-from mats.local.asgi import METHODS, origin_problem, raw_path, read_body
+from mats.edge.app import Application
+from mats.edge.caller import Caller, local_caller
+from mats.edge.dispatch import respond
+from mats.local.access import THIS_MACHINE, Access
+from mats.local.asgi import METHODS, TokenGuard, origin_problem, raw_path, read_body, to_starlette
 from mats.local.console import api, files
 from mats.local.console.capability_list import RefreshThread
 from mats.local.console.registry_service import RegistryService
@@ -38,9 +41,11 @@ _PAGES = Path(__file__).parent / "static"
 LOGGER = logging.getLogger("mats.service")
 
 
-def application(local: LocalSystem) -> Starlette:
+def application(local: LocalSystem, access: Access = THIS_MACHINE) -> Starlette:
     app = replace(local.application, record_exposure=local.stores.exposure.record)
     caller, registry = local_caller(local.settings), RegistryService(local)
+    if access.tokens:
+        caller = replace(caller, sees_internal_errors=False)
 
     @asynccontextmanager
     async def lifespan(starlette: Starlette) -> AsyncIterator[None]:
@@ -53,32 +58,18 @@ def application(local: LocalSystem) -> Starlette:
         refresh.stop()
         worker.stop()
 
-    async def public(request: Request) -> Response:
-        body = await read_body(request, _MAX_BODY_BYTES)
-        if request.url.path != _MCP and (refused := origin_problem(request.url.scheme, request.headers)):
-            return _to_starlette(request, refused)
-        parsed = http.Request(
-            method=request.method,
-            path=raw_path(request),
-            query=parse_qs(request.url.query, keep_blank_values=True),
-            headers=dict(request.headers),
-            body=body,
-            caller=caller,
-        )
-        answer = await anyio.to_thread.run_sync(respond, app, parsed)
-        return Response(answer.body, answer.status, dict(answer.headers))
-
     routes = [
         *files.routes(),
-        *api.routes(registry),
+        *api.routes(registry, access),
         Route("/docs", lambda request: FileResponse(_PAGES / "docs.html")),
         Mount("/docs/assets", StaticFiles(directory=swagger_ui())),
         Mount("/static", StaticFiles(directory=_PAGES)),
-        Route("/{path:path}", public, methods=METHODS),
+        Route("/{path:path}", _endpoint(app, caller, access), methods=METHODS),
     ]
     return Starlette(
         routes=routes,
         lifespan=lifespan,
+        middleware=[Middleware(TokenGuard, tokens=access.tokens)] if access.tokens else [],
         exception_handlers={
             404: _not_found,
             405: _wrong_method,
@@ -86,6 +77,30 @@ def application(local: LocalSystem) -> Starlette:
             Exception: _internal_error,
         },
     )
+
+
+def _endpoint(app: Application, caller: Caller, access: Access) -> Callable[[Request], Awaitable[Response]]:
+    """What answers every path of the API."""
+
+    async def answer(request: Request) -> Response:
+        body = await read_body(request, _MAX_BODY_BYTES)
+        headers = dict(request.headers)
+        if access.tokens or request.url.path != _MCP:
+            if refused := origin_problem(request.url.scheme, request.headers, access):
+                return _to_starlette(request, refused)
+            headers.pop("origin", None)
+        parsed = http.Request(
+            method=request.method,
+            path=raw_path(request),
+            query=parse_qs(request.url.query, keep_blank_values=True),
+            headers=headers,
+            body=body,
+            caller=caller,
+        )
+        answered = await anyio.to_thread.run_sync(respond, app, parsed)
+        return Response(answered.body, answered.status, dict(answered.headers))
+
+    return answer
 
 
 async def _client_disconnected(request: Request, error: Exception) -> Response:
@@ -111,5 +126,4 @@ def _problem(request: Request, status: int, detail: str, headers: Mapping[str, s
 
 
 def _to_starlette(request: Request, answer: http.Response) -> Response:
-    formatted = with_error_format(request.url.path, answer)
-    return Response(formatted.body, formatted.status, dict(formatted.headers))
+    return to_starlette(request.url.path, answer)

@@ -18,6 +18,8 @@ from mats.domain.assignment import Assigned
 from mats.domain.capability import Id
 from mats.domain.errors import StorageUnusable
 from mats.edge.log import LineFormatter
+from mats.local.access import Access
+from mats.local.cli.access import access_to
 from mats.local.cli.output import Exit, bar, complain, err, out
 from mats.local.cli.registry import without_vector
 from mats.local.imports.importer import Importer
@@ -35,46 +37,59 @@ _LIST_S = 2.0
 
 def serve(
     context: typer.Context,
-    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0: any free port.", min=0, max=65_535)] = 8080,
+    port: Annotated[int, typer.Option(help="Port; 0: any free port.", min=0, max=65_535)] = 8080,
     sample: Annotated[bool, typer.Option("--sample", help="Load the sample registry if this one is empty.")] = False,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; `0.0.0.0`: all. Others than this machine's need tokens.")
+    ] = _HOST,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(help="Name under which callers reach the service, such as a proxy's; may be given several times."),
+    ] = None,
+    read_token_file: Annotated[Path | None, typer.Option(help="File with the token; also MATS_READ_TOKEN.")] = None,
+    write_token_file: Annotated[Path | None, typer.Option(help="File with the token; also MATS_WRITE_TOKEN.")] = None,
 ) -> None:
-    """Answer requests over HTTP on this machine."""
-    listener = _listener(port)
+    """Answer requests over HTTP, on this machine or, with tokens, for others."""
+    access = access_to(
+        host, settings=context.obj, allowed=allowed_host or (), read_file=read_token_file, write_file=write_token_file
+    )
+    listener = _listener(host, port)
     local = local_system(context.obj)
     _log_to(local.settings.home / "mats.log")
     if sample and next(iter(local.stores.registry.ids()), None) is None:
         _load_sample(local)
     try:
-        _run(local, listener)
+        _run(local, listener, access)
     finally:
         local.close()
 
 
-def _listener(port: int) -> socket.socket:
-    # an explicit TCP socket disables Nagle's algorithm
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+def _listener(host: str, port: int) -> socket.socket:
     try:
-        listener.bind((_HOST, port))
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        # an explicit TCP socket disables Nagle's algorithm
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
         listener.listen(_BACKLOG)  # reserves the port
     except OSError as error:
         reason = error.strerror or str(error)
-        complain(f"port {port} on {_HOST} cannot be used ({reason}); choose another with `mats serve --port N`")
+        complain(f"port {port} on {host} cannot be used ({reason}); choose another with `mats serve --port N`")
         raise typer.Exit(Exit.UNAVAILABLE) from error
     return listener
 
 
-def _run(local: LocalSystem, listener: socket.socket) -> None:
+def _run(local: LocalSystem, listener: socket.socket, access: Access) -> None:
     import uvicorn  # noqa: PLC0415 - only this command serves
 
     from mats.local.service import application  # noqa: PLC0415
 
-    app = application(local)
+    app = application(local, access)
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            greeting, warnings = _greeting(local, listener.getsockname()[1]), list(_warnings(local))
+            greeting, warnings = _greeting(local, _address(listener), access), list(_warnings(local))
             app.state.refresh.wait(_LIST_S)
             for warning in warnings:
                 err.print(Text(warning, style="yellow"), soft_wrap=True)
@@ -85,8 +100,13 @@ def _run(local: LocalSystem, listener: socket.socket) -> None:
         Server(config).run(sockets=[listener])
 
 
-def _greeting(local: LocalSystem, port: int) -> Text:
-    url = f"http://{_HOST}:{port}"
+def _address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _greeting(local: LocalSystem, url: str, access: Access) -> Text:
+    token = '-H "Authorization: Bearer $MATS_READ_TOKEN" ' if access.tokens else ""
     count = sum(1 for _ in local.stores.registry.ids())
     home = "" if str(local.settings.home) == ".mats" else f"--home {local.settings.home} "
     return Text.assemble(
@@ -96,7 +116,7 @@ def _greeting(local: LocalSystem, port: int) -> Text:
         "Try next:\n"
         f"  {url} in a browser\n"
         f"  {url}/docs for the API\n"
-        f'  curl -s {url}/discover -d \'{{"query": "refund a card payment", "limit": 3}}\'\n'
+        f'  curl -s {url}/discover {token}-d \'{{"query": "refund a card payment", "limit": 3}}\'\n'
         f'  .venv/bin/mats {home}search "turn an address into coordinates"\n'
         "Ctrl-C stops it.",
     )

@@ -16,6 +16,7 @@ from mats.domain.capability import Id
 from mats.domain.errors import CapabilityError
 from mats.domain.registration import MAX_ITEM_BYTES
 from mats.edge import http
+from mats.local.access import THIS_MACHINE, Access
 from mats.local.asgi import METHODS, raw_path, read_body, registry_problem
 from mats.local.console.parameters import ListQuery, NoParameters, parse_query, percent_decode, precondition
 from mats.local.console.registry_service import RegistryService
@@ -63,8 +64,9 @@ class _Anything(StringConvertor):
 register_url_convertor("anything", _Anything())
 
 
-def routes(service: RegistryService) -> list[BaseRoute]:
+def routes(service: RegistryService, access: Access = THIS_MACHINE) -> list[BaseRoute]:
     previews = anyio.CapacityLimiter(_PREVIEWS)
+    _route = partial(_guarded_route, access)
     return [
         _route("/registry", {"GET": _without_parameters(service.overview)}),
         _route("/registry/capabilities", {"GET": lambda request: service.page(parse_query(request.query, ListQuery))}),
@@ -91,10 +93,12 @@ def _without_parameters(answer: Callable[[], dict[str, Any]]) -> Handler:
     return handle
 
 
-def _route(path: str, handlers: Mapping[str, Handler], limiter: anyio.CapacityLimiter | None = None) -> Route:
+def _guarded_route(
+    access: Access, path: str, handlers: Mapping[str, Handler], limiter: anyio.CapacityLimiter | None = None
+) -> Route:
     async def endpoint(request: Request) -> Response:
         body = await read_body(request, _READ_BYTES)
-        if problem := registry_problem(request.method, request.url.scheme, request.headers):
+        if problem := registry_problem(request.method, request.url.scheme, request.headers, access):
             return _response(problem)
         handler = handlers.get("GET" if request.method == "HEAD" else request.method)
         if not handlers:

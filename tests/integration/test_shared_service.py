@@ -1,0 +1,178 @@
+"""The service for a team: a token for every face, another for the registry."""
+
+import json
+import socket
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.error import HTTPError
+
+import anyio
+import pytest
+from httpx2 import AsyncClient
+from mcp import Client as McpClient
+from mcp.client.streamable_http import streamable_http_client
+
+from mats.client import Bearer, Client, NotAllowed
+from mats.edge.answer import Problem
+from tests.builders import an_item
+from tests.integration.conftest import Mats, Service, serving
+from tests.integration.test_cli import rows, tool
+
+READ, WRITE = "read-" * 8, "write-" * 8
+FACES = [
+    ("POST", "/discover", {"query": "refund"}),
+    ("GET", "/capabilities", None),
+    ("GET", "/capabilities/com.acme/refund", None),
+    ("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "ping"}),
+    ("POST", "/search", {"query": {"text": "refund"}}),
+    ("GET", "/agents", None),
+    ("GET", "/.well-known/ard.json", None),
+]
+OPEN = ["/", "/console/main.js", "/docs", "/openapi.json", "/healthz"]
+
+
+@pytest.fixture(scope="module")
+def mats(tmp_path_factory) -> Mats:
+    mats = Mats(tmp_path_factory.mktemp("shared") / "home")
+    assert mats("import", "-", stdin=rows(tool("refund", description="Give money back for a card payment"))).code == 0
+    return mats
+
+
+def files(folder: Path) -> list[str]:
+    options = []
+    for name, token in (("read", READ), ("write", WRITE)):
+        file = folder / name
+        file.write_text(f"{token}\n")
+        options += [f"--{name}-token-file", str(file)]
+    return options
+
+
+@pytest.fixture(scope="module")
+def service(mats: Mats, tmp_path_factory) -> Iterator[Service]:
+    options = files(tmp_path_factory.mktemp("tokens"))
+    with serving(mats, "--host", "0.0.0.0", "--allowed-host", "mats.example.com", *options) as running:
+        yield Service(running.url.replace("0.0.0.0", "127.0.0.1"), running.process)
+
+
+def ask(service: Service, method: str, path: str, body=None, *, token: str = "", **headers: str):
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(f"{service.url}{path}", data=data, method=method, headers=headers)
+    request.add_header("Content-Type", "application/json")
+    if token:
+        request.add_header("Authorization", f"Bearer {token}")
+    try:
+        with urllib.request.urlopen(request, timeout=20) as reply:
+            return reply.status, reply.headers, reply.read().decode()
+    except HTTPError as error:
+        with error:
+            return error.code, error.headers, error.read().decode()
+
+
+@pytest.mark.parametrize(("method", "path", "body"), FACES)
+def test_every_face_asks_for_a_token(service, method, path, body):
+    for token in ("", "x" * 40):
+        status, headers, text = ask(service, method, path, body, token=token)
+        assert status == 401
+        assert headers["WWW-Authenticate"].startswith("Bearer")
+        assert "token" in text
+    for token in (READ, WRITE):
+        assert ask(service, method, path, body, token=token)[0] == 200
+
+
+def test_errors_are_problems(service):
+    _, headers, text = ask(service, "POST", "/discover", {"query": "refund"})
+    assert headers["Content-Type"] == "application/problem+json"
+    assert Problem.model_validate_json(text).status == 401
+
+
+@pytest.mark.parametrize("path", OPEN)
+def test_files_need_no_token(service, path):
+    assert ask(service, "GET", path)[0] == 200
+
+
+def test_the_registry_asks_for_the_write_token(service):
+    item = an_item(namespace="com.acme", name="void")
+    at = "/registry/capabilities/com.acme/void"
+    for method, path, body in (("GET", "/registry", None), ("PUT", at, item), ("DELETE", at, None)):
+        assert ask(service, method, path, body)[0] == 401
+        status, headers, text = ask(service, method, path, body, token=READ)
+        assert (status, json.loads(text)["detail"]) == (403, "this token may only read: send the write token")
+        assert "insufficient_scope" in headers["WWW-Authenticate"]
+    assert ask(service, "PUT", at, item, token=WRITE, **{"If-None-Match": "*"})[0] == 200
+    assert ask(service, "GET", at, token=WRITE)[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "mats.example.com", "Origin": "https://mats.example.com"}, 200),
+        ({"Host": "10.1.2.3:8080"}, 200),
+        ({"Host": "evil.example"}, 403),
+        ({"Host": "mats.example.com", "Origin": "https://evil.example"}, 403),
+        ({"Host": "mats.example.com", "Sec-Fetch-Site": "cross-site"}, 403),
+    ],
+)
+def test_hosts_and_origins_are_checked_for_those_with_a_token(service, headers, status):
+    for method, path, body in FACES:
+        assert ask(service, method, path, body, token=READ, **headers)[0] == status
+    assert ask(service, "GET", "/registry", token=WRITE, **headers)[0] == status
+
+
+def test_the_service_is_reached_by_other_addresses(service):
+    port = int(service.url.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.2", port), timeout=5):
+        pass
+
+
+def test_python_client_sends_a_token(service):
+    with Client(service.url, auth=Bearer(READ)) as client:
+        assert client.discover("refund a payment").results
+    with Client(service.url) as client, pytest.raises(NotAllowed):
+        client.discover("refund a payment")
+
+
+def test_mcp_client_sends_a_token(service):
+    async def found() -> str:
+        async with AsyncClient(headers={"Authorization": f"Bearer {READ}"}) as http:
+            transport = streamable_http_client(f"{service.url}/mcp", http_client=http)
+            async with McpClient(transport) as client:
+                answer = await client.call_tool(
+                    "search_capabilities", {"query": "refund a payment", "min_relevance": 0}
+                )
+                return answer.structured_content["results"][0]["id"]
+
+    assert anyio.run(found) == "com.acme/refund"
+
+
+def test_tokens_are_in_no_log(service, mats):
+    ask(service, "GET", "/capabilities", token=READ)
+    ask(service, "GET", "/registry", token=WRITE)
+    log = (mats.home / "mats.log").read_text()
+    assert READ not in log
+    assert WRITE not in log
+
+
+def test_tokens_of_the_environment_guard_loopback_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("MATS_READ_TOKEN", READ)
+    monkeypatch.setenv("MATS_WRITE_TOKEN", WRITE)
+    with serving(Mats(tmp_path / "home")) as guarded:
+        assert ask(guarded, "GET", "/capabilities")[0] == 401
+        assert ask(guarded, "GET", "/capabilities", token=READ)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--host", "0.0.0.0"),
+        ("--allowed-host", "mats.example.com"),
+        ("--host", "0.0.0.0", "--read-token-file", "/nonexistent"),
+        ("--read-token", READ),
+    ],
+)
+def test_wrong_usage_is_exit_code_2_and_says_what_to_set(mats, options):
+    ran = mats("serve", "--port", "0", *options)
+    assert ran.code == 2
+    assert ran.out == ""
+    assert any(word in ran.err for word in ("MATS_READ_TOKEN", "cannot be read", "No such option"))
+    assert READ not in ran.err
