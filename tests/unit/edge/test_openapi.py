@@ -41,6 +41,7 @@ _CHECKS: dict[str, Any] = {
     "maximum": lambda said, v, s: v <= said,
     "minLength": lambda said, v, s: len(v) >= said,
     "maxLength": lambda said, v, s: len(v) <= said,
+    "minItems": lambda said, v, s: len(v) >= said,
     "maxItems": lambda said, v, s: len(v) <= said,
     "anyOf": lambda said, v, s: any(_conforms(v, option) for option in said),
     "oneOf": lambda said, v, s: sum(_conforms(v, option) for option in said) == 1,
@@ -170,7 +171,7 @@ def test_every_failure_is_documented_as_a_problem(path, method):
 def test_documented_request_is_the_parsed_one():
     schema = DOCUMENT["paths"]["/discover"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     request = _resolved(schema["$ref"])
-    assert request["required"] == ["query"]
+    assert [choice["required"] for choice in request["oneOf"]] == [["query"], ["queries"]]
     assert request["additionalProperties"] is False
     assert request["properties"].keys() == DiscoverRequest.model_fields.keys()
 
@@ -193,6 +194,16 @@ def test_documented_request_is_the_parsed_one():
         ({"query": "refund", "tags": [""]}, False),
         ({"query": "refund", "k": 3}, False),
         ({}, False),
+        ({"query": None}, False),
+        ({"query": "refund, then mail", "parts": True}, True),
+        ({"query": "refund", "parts": "yes"}, False),
+        ({"queries": ["refund", "mail"]}, True),
+        ({"queries": ["refund", "mail"], "query": None, "parts": True}, True),
+        ({"queries": ["refund"]}, False),
+        ({"queries": ["refund"] * 8}, False),
+        ({"queries": ["refund", ""]}, False),
+        ({"queries": ["refund", "x" * 2_001]}, False),
+        ({"queries": ["refund", "mail"], "query": "refund"}, False),
     ],
 )
 def test_requests_are_accepted_exactly_as_documented(body, taken):

@@ -4,10 +4,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from mats.domain.capability import Kind
+from mats.domain.clauses import cut_at_clauses
 from mats.domain.faults import RequestModel
+from mats.domain.parts import MOST
+from mats.domain.text import clip
 
 
 def _check_not_blank(text: str) -> str:
@@ -16,7 +19,9 @@ def _check_not_blank(text: str) -> str:
     return text
 
 
-QueryText = Annotated[str, Field(min_length=1, max_length=2_000), AfterValidator(_check_not_blank)]
+LONGEST = 2_000
+"""Characters of a request."""
+QueryText = Annotated[str, Field(min_length=1, max_length=LONGEST), AfterValidator(_check_not_blank)]
 
 
 def _check_relevance(value: object) -> object:
@@ -38,12 +43,31 @@ def _distinct(value: object) -> object:
 class Query(RequestModel):
     """A request for capabilities: the body of `POST /discover`."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                {"required": ["query"], "properties": {"query": {"type": "string"}}},
+                {"required": ["queries"], "properties": {"queries": {"type": "array"}}},
+            ]
+        }
+    )
     hints: ClassVar = {
         "k": "is not a known attribute; did you mean `limit`?",
         "text": "is not a known attribute; did you mean `query`?",
     }
-    query: QueryText = Field(
-        description="What is wanted, in plain words.", examples=["refund a customer's card payment"]
+    queries: Annotated[tuple[QueryText, ...], Field(min_length=2, max_length=MOST)] | None = Field(
+        default=None,
+        description="In place of `query`, the steps of a request for several things, one each: the answer has `parts`.",
+    )
+    query: QueryText | None = Field(
+        default=None,
+        validate_default=True,
+        description="What is wanted, in plain words; required unless there are `queries`.",
+        examples=["refund a customer's card payment"],
+    )
+    parts: Annotated[bool, Field(strict=True)] = Field(
+        default=False,
+        description="Cut `query` at its clauses, in English: the answer has `parts`. With `queries` always so.",
     )
     kinds: Annotated[tuple[Kind, ...], BeforeValidator(_distinct)] = Field(
         default=(), description="Any of these kinds; empty: all four."
@@ -66,6 +90,34 @@ class Query(RequestModel):
     explain: Annotated[bool, Field(strict=True)] = Field(
         default=False, description="Say for each result which words matched in which fields."
     )
+
+    @field_validator("query")
+    @classmethod
+    def _requires_one(cls, value: str | None, info: ValidationInfo) -> str | None:
+        queries = info.data.get("queries", ())  # absent if they are faulty themselves
+        if value is None and queries is None:
+            raise ValueError("is required")
+        if value is not None and queries:
+            raise ValueError("excludes `queries`: send one of them")
+        return value
+
+    @property
+    def text(self) -> str:
+        """The whole request: the query, or a line for each of the queries, all of them shortened to its length."""
+        if self.query is not None:
+            return self.query
+        steps = self.queries or ()
+        return "\n".join(clip(step, LONGEST // max(1, len(steps)) - 1) for step in steps)
+
+    @property
+    def asks_for_parts(self) -> bool:
+        return self.parts or self.queries is not None
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The whole request, followed by its parts if it has several."""
+        steps = self.queries or (cut_at_clauses(self.text) if self.parts else ())
+        return (self.text, *steps) if len(steps) > 1 else (self.text,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from mats.domain.capability import Id, Lifecycle
 from mats.domain.claims import claim_reason, claims
 from mats.domain.copies import copies
 from mats.domain.explain import MatchedWords
+from mats.domain.parts import Part
 from mats.domain.precedence import apply_precedence
 from mats.domain.profile import Profile
 from mats.domain.query import Query
@@ -59,7 +60,7 @@ class Result:
 class Shortlist:
     """The answer. `ranked` has every candidate, best first; only the first `shown` are for the caller.
 
-    Those below the query's `min_relevance` follow the others.
+    Those below the query's `min_relevance` follow the others. `parts` is empty if the query does not ask for them.
     """
 
     query_id: str
@@ -69,10 +70,16 @@ class Shortlist:
     ranked: tuple[Result, ...]
     shown: int
     trace: Trace
+    parts: tuple[Part, ...] = ()
 
     @property
     def results(self) -> tuple[Result, ...]:
         return self.ranked[: self.shown]
+
+    @property
+    def uncovered_parts(self) -> tuple[str, ...]:
+        """The texts of the parts that nothing serves."""
+        return tuple(part.text for part in self.parts if part.verdict is Verdict.NONE)
 
     @property
     def degraded(self) -> tuple[str, ...]:

@@ -50,6 +50,23 @@ class Trace:
     unusable: StorageUnusable | None = None
     refused: list[Refusal] = field(default_factory=list)
 
+    def branch(self) -> "Trace":
+        """An empty trace of the same answer, for one of its retrievals; to be merged."""
+        return Trace(index=self.index, encoder=self.encoder)
+
+    def merge(self, other: "Trace") -> None:
+        """Add what a concurrent retrieval recorded; the time of a stage is that of the slowest."""
+        for stage, ms in other.took_ms.items():
+            self.took_ms[stage] = max(ms, self.took_ms.get(stage, 0.0))
+        for own, others in (
+            (self.degraded, other.degraded), (self.faults, other.faults), (self.without, other.without),
+            (self.notes, other.notes),
+        ):  # fmt: skip
+            own.extend(text for text in others if text not in own)
+        self.refused.extend(refusal for refusal in other.refused if refusal not in self.refused)
+        self.unread = self.unread or other.unread
+        self.unusable = self.unusable or other.unusable
+
     def lose(self, part: str, fault: str) -> None:
         """Record that a part is missing from the answer, and why."""
         self.degraded.append(part)

@@ -12,6 +12,7 @@ from mats.domain.invocation import Invocation, SkillReading, from_text
 from mats.domain.profile import Profile, Status
 from mats.domain.ranking import Signal, Verdict
 from mats.domain.shortlist import Result, Shortlist
+from mats.edge.part_answer import PartAnswer, part_answers
 
 
 class _ResponseModel(BaseModel):
@@ -132,6 +133,10 @@ class Answer(_ResponseModel):
         default=[], description="What limits this answer: a query in a language that the encoder does not read."
     )
     results: list[RankedCapability]
+    parts: list[PartAnswer] | None = Field(
+        default=None, description="The steps of a request that asked for parts, in its order; null for another one."
+    )
+    uncovered: list[str] = Field(default=[], description="The texts of the parts whose verdict is `none`.")
     took_ms: dict[str, float]
     cost: Cost
     versions: Versions
@@ -148,6 +153,8 @@ class Answer(_ResponseModel):
             without=list(shortlist.without),
             notes=list(shortlist.notes),
             results=[RankedCapability.of(result) for result in shortlist.results],
+            parts=part_answers(shortlist) or None,
+            uncovered=list(shortlist.uncovered_parts),
             took_ms={stage: round(ms, 1) for stage, ms in trace.took_ms.items()},
             cost=Cost(
                 input_tokens=trace.usage.input_tokens,

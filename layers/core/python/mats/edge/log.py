@@ -101,7 +101,7 @@ def log_refusals(refused: Collection[Refusal]) -> None:
 
 def _record(shortlist: Shortlist, audiences: Collection[str], *, spell_out: bool) -> dict[str, Any]:
     query, trace = shortlist.query, shortlist.trace
-    text = {"query": query.query} if spell_out else {"query_hash": _hash(query.query)}
+    text = {"query": query.text} if spell_out else {"query_hash": _hash(query.text)}
     return {
         "event": "discovered",
         "query_id": shortlist.query_id,

@@ -9,14 +9,16 @@ from typing import Any, TypeAlias
 from mats.domain.capability import Id
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.explain import explain
+from mats.domain.judging import judge
 from mats.domain.query import ANYWHERE, Filter, Query, Scope
-from mats.domain.ranking import MinRelevance, Thresholds, Verdict, VerdictThresholds
+from mats.domain.ranking import VerdictThresholds
 from mats.domain.reliability import Counts, Tally, count
 from mats.domain.scoring import Scoring
-from mats.domain.shortlist import Result, Shortlist, best_relevance, rank, split_by_relevance
+from mats.domain.shortlist import Result, Shortlist, rank
 from mats.domain.text import query_terms
 from mats.domain.trace import CalibrationSource, Trace
 from mats.ports import Ids, Reranker
+from mats.usecases.gather import gather
 from mats.usecases.receipts import LeaveReceipt
 from mats.usecases.rerank import Rerank
 from mats.usecases.retrieve import Retrieve
@@ -73,25 +75,24 @@ class Discover:
         stages, rerank = self.stages, self.rerank.with_current()
         trace = self._trace(rerank.reranker)
         began = stages.clock.elapsed_ms()
-        terms = query_terms(query.query)
         with self.gate:
             trace.took_ms["queue"] = stages.clock.elapsed_ms() - began
-            found = self.retrieve(query.query, terms, Filter.of(query, audiences, scope), stages, trace)
-        measuring = stages.start("measure", lambda: self.retrieve.measure(found))  # concurrently with the reranker
+            found = gather(self.retrieve, query.texts, Filter.of(query, audiences, scope), stages, trace)
+        measuring = stages.start("measure", partial(found.measure, self.retrieve))  # concurrently with the reranker
         reading = self._read_tallies([profile.id for profile in found.profiles], stages)
         receipt = receipts and receipts.begin(query_id, query, found, caller, audiences, stages)
-        reranked = rerank(query.query, found.profiles, stages, trace, {"query_id": query_id, "request_id": request_id})
-        candidates = found.candidates(query.query, finish(measuring, trace))
+        reranked = rerank(query.text, found.profiles, stages, trace, {"query_id": query_id, "request_id": request_id})
+        candidates = found.candidates(finish(measuring, trace))
         counts = self._count(reading, caller, trace)
-        ranked = rank(candidates, reranked.scores, reranked.intent, self.scoring, counts)
-        thresholds = self.thresholds.of(reranked=bool(reranked.scores), neural=bool(found.cosine))
-        verdict, ranked, kept = _judge(ranked, thresholds, query.min_relevance, unread=trace.unread)
-        if query.explain:
-            ranked = tuple(replace(result, why=explain(terms, result.candidate.profile)) for result in ranked)
+        ranked = _with_reasons(rank(candidates, reranked.scores, reranked.intent, self.scoring, counts), query)
+        thresholds = self.thresholds.of(reranked=bool(reranked.scores), neural=found.neural)
+        judged = judge(
+            ranked, thresholds, found.steps, limit=limit, min_relevance=query.min_relevance, unread=trace.unread
+        )
         trace.took_ms["total"] = stages.clock.elapsed_ms() - began
         shortlist = Shortlist(
-            query_id=query_id, query=query, verdict=verdict, intent=reranked.intent, ranked=ranked,
-            shown=min(limit, kept), trace=trace,
+            query_id=query_id, query=query, verdict=judged.verdict, intent=reranked.intent, ranked=judged.ranked,
+            shown=judged.shown, parts=judged.parts if query.asks_for_parts else (), trace=trace,
         )  # fmt: skip
         return receipt.complete(shortlist) if receipt else shortlist
 
@@ -125,12 +126,9 @@ class Discover:
         )
 
 
-def _judge(
-    ranked: Sequence[Result], thresholds: Thresholds, min_relevance: MinRelevance | None, *, unread: bool
-) -> tuple[Verdict, tuple[Result, ...], int]:
-    """The verdict, the results with those of at least `min_relevance` before the others, and the number of these."""
-    verdict, least = thresholds.verdict(best_relevance(ranked)), thresholds.cut(min_relevance)
-    if unread and verdict is Verdict.NONE and ranked:  # a low relevance may be due to the language
-        verdict, least = Verdict.WEAK, 0.0 if min_relevance == "weak" else least
-    kept, cut = split_by_relevance(ranked, least)
-    return verdict, (*kept, *cut), len(kept)
+def _with_reasons(ranked: tuple[Result, ...], query: Query) -> tuple[Result, ...]:
+    """The results with the words that matched, if the query asks for them."""
+    if not query.explain:
+        return ranked
+    terms = query_terms(query.text)
+    return tuple(replace(result, why=explain(terms, result.candidate.profile)) for result in ranked)

@@ -8,7 +8,7 @@ from mats.domain.query import Query
 from mats.domain.receipt import Receipt, pack_vector
 from mats.domain.shortlist import Shortlist
 from mats.ports import Receipts
-from mats.usecases.retrieve import Retrieved
+from mats.usecases.gather import Gathered
 from mats.usecases.stages import Stage, Stages, finish
 
 _STAGE = "receipt"
@@ -29,12 +29,12 @@ class LeaveReceipt:
     texts: bool = True
 
     def begin(
-        self, query_id: str, query: Query, found: Retrieved, caller: str, audiences: Collection[str], stages: Stages
+        self, query_id: str, query: Query, found: Gathered, caller: str, audiences: Collection[str], stages: Stages
     ) -> "PendingReceipt":
         """Start storing the receipt of an answer whose candidates are known."""
         receipt = Receipt(
             query_id=query_id,
-            text=query.query if self.texts else "",
+            text=query.text if self.texts else "",
             caller=caller,
             audiences=frozenset(audiences),
             at=stages.clock.now(),

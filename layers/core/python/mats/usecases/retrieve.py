@@ -34,7 +34,7 @@ class Retrieved:
     """The profiles found, in the order of fusion, with both lists of scores; `terms`: None if lexical search failed.
 
     `near` has the near-duplicates of each profile that has any, those that were left out included. `named`: they are
-    from a namespace that the request names.
+    from a namespace that the request names. `found`: all that was found, in the same order.
     """
 
     profiles: Sequence[Profile]
@@ -44,6 +44,7 @@ class Retrieved:
     bm25: Scores
     cosine: Scores
     named: bool = False
+    found: Sequence[Id] = ()
 
     def candidates(self, text: str, measured: tuple[Scores, Scores] | None) -> list[Candidate]:
         """The profiles with their measurements; without BM25 scores if measuring failed."""
@@ -108,7 +109,7 @@ class Retrieve:
         left_ms = deadline_ms - stages.clock.elapsed_ms()  # one budget for all of retrieval after encoding
         fetching = stages.start("fetch", lambda: self._fetch(text, ids, admitted), budget_ms=left_ms)
         (profiles, near), trace.took_ms["fetch"] = fetching.result()
-        return Retrieved(profiles, near, terms if lexical is not None else None, vector, bm25, cosine, named)
+        return Retrieved(profiles, near, terms if lexical is not None else None, vector, bm25, cosine, named, ids)
 
     def _narrow(self, text: str, admitted: Filter, stages: Stages, trace: Trace) -> Filter | None:
         """The filter for a request that names namespaces, if there are any with all of its words; else none."""
