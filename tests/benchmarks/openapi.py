@@ -1,71 +1,126 @@
-"""Plain questions over the operations of GitHub's OpenAPI document, which npm's package `@octokit/openapi` carries.
+"""GitHub's OpenAPI document, which npm's package `@octokit/openapi` carries: imported, searched and kept in step.
 
 The document is downloaded, not kept here. Half of the questions were written before anything was tuned (`first`), the
 others after (`second`); each names the operations that answer it.
 """
 
 import json
+import os
 import shutil
+import sqlite3
 import subprocess
+import sys
 import tarfile
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
+from mats.bootstrap.local import DATABASE, local_system
 from mats.domain.capability import Id
 from mats.domain.registration import Registration
 from mats.evaluation.data.datasets import JudgedQuery
-from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.pipeline import shortlist_system
-from mats.evaluation.systems.workbench import registry_of, without_timeouts
+from mats.evaluation.systems.workbench import without_timeouts
 from mats.local.imports.formats import Source
 from mats.local.imports.formats.openapi import map_value
 from mats.settings import Settings
 
 PACKAGE, DOCUMENT = "@octokit/openapi@23.0.2", "package/generated/api.github.com.json"
 QUESTIONS = Path(__file__).with_name("github-questions.jsonl")
+ENTRIES = 2_000
+"""Of the source that is synced without a change."""
 _CUTS = (1, 5, 15)
 
 
 def openapi(data: Path, settings: Settings) -> dict[str, Any]:
-    """Match@k of each half, and the seconds to map the document and to fill a registry from it.
+    """Seconds of the import, raw and complete, Match@k of each half of the questions, and seconds of a sync.
 
     `data` is not read. Without npm, nothing is measured.
     """
     npm = shutil.which("npm")
     if npm is None:
         return {"not_run": "npm is not installed"}
-    document = _download(npm)
+    with tempfile.TemporaryDirectory(prefix="mats-bench-") as folder:
+        document = _download(npm, Path(folder))
+        found = [
+            mapped.registration
+            for mapped in map_value(json.loads(document.read_bytes()), Source("openapi"))
+            if mapped.registration
+        ]
+        with_encoder = replace(settings, home=Path(folder, "imported"), writer_model="none", rerank_model="none")
+        imported = _import(document, with_encoder)
+        answers = _answers(found, with_encoder)
+        synced = _sync(found, Path(folder), replace(with_encoder, home=Path(folder, "synced"), encoder="none"))
+    return {"package": PACKAGE, "operations": len(found), "import": imported, **answers, "sync": synced}
+
+
+def _download(npm: str, folder: Path) -> Path:
+    command = [npm, "pack", PACKAGE, "--silent", "--pack-destination", str(folder)]
+    subprocess.run(command, check=True, capture_output=True, cwd=folder)
+    (archive,) = folder.glob("*.tgz")
+    with tarfile.open(archive) as package:
+        file = package.extractfile(DOCUMENT)
+        assert file is not None
+        document = folder / "api.github.com.json"
+        document.write_bytes(file.read())
+    return document
+
+
+def _mats(settings: Settings, *arguments: str) -> tuple[dict[str, Any], float]:
+    """The JSON of a command, and its seconds from the start of the process to its end."""
     began = time.perf_counter()
-    found = [mapped.registration for mapped in map_value(document, Source("openapi")) if mapped.registration]
-    mapped_s = time.perf_counter() - began
-    began = time.perf_counter()
-    with registry_of(found, settings, encoder=cached_encoder(settings)) as local:
-        filled_s = time.perf_counter() - began
-        answer = shortlist_system(without_timeouts(local.discover))
-        ranks = [_rank(answer(query).ranked, query.relevant) for query in _questions(found)]
-    half = len(ranks) // 2
+    command = [sys.executable, "-m", "mats.local.cli", *arguments, "--json"]
+    ran = subprocess.run(command, env={**os.environ, **settings.to_env()}, capture_output=True, text=True, check=False)
+    seconds = time.perf_counter() - began
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout), seconds
+
+
+def _import(document: Path, settings: Settings) -> dict[str, Any]:
+    """Both times begin with the process."""
+    outcome, seconds = _mats(settings, "import", str(document))
+    started = seconds - outcome["seconds"]
     return {
-        "package": PACKAGE,
-        "operations": len(found),
-        "mapped_s": round(mapped_s, 2),
-        "filled_s": round(filled_s, 1),
-        "first": _matches(ranks[:half]),
-        "second": _matches(ranks[half:]),
+        "document_bytes": document.stat().st_size,
+        "findable_s": round(started + outcome["findable_seconds"], 2),
+        "complete_s": round(seconds, 2),
+        "registry_bytes": (settings.home / DATABASE).stat().st_size,
     }
 
 
-def _download(npm: str) -> Any:
-    with tempfile.TemporaryDirectory() as folder:
-        command = [npm, "pack", PACKAGE, "--silent", "--pack-destination", folder]
-        subprocess.run(command, check=True, capture_output=True, cwd=folder)
-        (archive,) = Path(folder).glob("*.tgz")
-        with tarfile.open(archive) as package:
-            file = package.extractfile(DOCUMENT)
-            assert file is not None
-            return json.load(file)
+def _answers(found: Sequence[Registration], settings: Settings) -> dict[str, Any]:
+    with closing(local_system(settings, create=False)) as local:
+        answer = shortlist_system(without_timeouts(local.discover))
+        ranks = [_rank(answer(query).ranked, query.relevant) for query in _questions(found)]
+    half = len(ranks) // 2
+    return {"questions": _matches(ranks), "first": _matches(ranks[:half]), "second": _matches(ranks[half:])}
+
+
+def _sync(found: Sequence[Registration], folder: Path, settings: Settings) -> dict[str, Any]:
+    """A source of the operations, some of them under a second name, synced again without a change."""
+    source = folder / "source.jsonl"
+    numbered = enumerate(islice(cycle(found), ENTRIES))
+    rows = ({**one.item(), "name": f"{one.name[:190]} {number}"} for number, one in numbered)
+    source.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    _mats(settings, "source", "add", str(source), "--name", "bench")
+    _mats(settings, "sync")
+    before = _writes(settings.home)
+    outcome, seconds = _mats(settings, "sync")
+    (synced,) = outcome["sources"]
+    assert synced["unchanged"] == ENTRIES
+    return {"entries": ENTRIES, "seconds": round(seconds, 2), "writes": _writes(settings.home) - before}
+
+
+def _writes(home: Path) -> int:
+    """Changes announced and entries written to the index, ever."""
+    with closing(sqlite3.connect(home / DATABASE)) as connection:
+        announced = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()[0]
+        return int(announced + connection.execute("SELECT change FROM counter").fetchone()[0])
 
 
 def _questions(registrations: Sequence[Registration]) -> list[JudgedQuery]:
