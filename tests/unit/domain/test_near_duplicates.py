@@ -97,6 +97,15 @@ def test_the_first_registered_of_a_day_stays_behind_later_and_more_relevant_ones
     assert kept(*copies, profile(90, since=f"{TODAY}T00:00:03")) == ["0", "1", "2"]
 
 
+def test_what_a_namespace_registered_on_one_day_is_equally_old():
+    own = [profile(n, since=f"{TODAY}T00:00:0{9 - n}").model_copy(update={"namespace": "com.own"}) for n in range(5)]
+    assert list(limit_near_duplicates(own, unrated=50).kept) == [0, 1, 2]
+    assert list(limit_near_duplicates(own, unrated=50, echoes=range(5)).kept) == [0, 1, 2]
+    later = [profile(90 + n, since=f"{TODAY}T00:00:08") for n in range(3)]
+    assert list(limit_near_duplicates([*later, *own], unrated=50).kept) == [0, 1, 3]
+    assert list(limit_near_duplicates([*later, *own], unrated=50, echoes=range(8)).kept) == [3, 4, 5]
+
+
 def test_more_trust_stays_before_an_earlier_registration():
     early = [profile(n, since=f"{YESTERDAY}T00:00:00") for n in range(4)]
     assert kept(*early, profile(90, trust=80)) == ["0", "1", "90"]

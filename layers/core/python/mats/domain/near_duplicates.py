@@ -23,7 +23,7 @@ _SHORTEST_DESCRIPTION = 20
 _READ = 4_000
 """Characters of each text that are compared; bounds the work per answer."""
 _DAY = len("2026-01-31")
-"""Registrations of one day are equally old, for the order within an import means nothing."""
+"""Near-duplicates of one day are equally old unless one of them would be left out: see `limit_near_duplicates`."""
 _CACHED = 4_096
 """Wordings kept in memory, a few kilobytes each."""
 
@@ -99,7 +99,8 @@ def limit_near_duplicates(
     Priority: more trust, then active before deprecated, then an earlier day of registration, then the given order, most
     relevant first. Each is compared with those that stay only, so that two different texts are not related by a chain
     of copies between them. Of near-duplicates with equal trust and lifecycle, the first registered always stays: later
-    copies cannot displace it. Echoes stay by trust, lifecycle and time of registration.
+    copies cannot displace it. Echoes stay by trust, lifecycle and time of registration. What a namespace registered on
+    one day is equally old: it may come from one import, whose order says nothing.
 
     Args:
         profiles: The candidates in the order of fusion, each id once.
@@ -125,12 +126,13 @@ def _choose(
     profiles: Sequence[Profile], near: Mapping[int, set[int]], echoes: frozenset[int], unrated: int, most: int
 ) -> list[int]:
     rank = [(-trust_of(each, unrated), each.lifecycle is Lifecycle.DEPRECATED) for each in profiles]
+    since = _since(profiles)
 
     def by_day(position: int) -> tuple[tuple[int, bool], str, int]:
         return rank[position], profiles[position].first_registered[:_DAY], position
 
     def by_age(position: int) -> tuple[str, int]:
-        return profiles[position].first_registered, position
+        return since[position], position
 
     first_echoes = sorted(echoes, key=lambda position: (rank[position], *by_age(position)))[:most]
     admitted = set(range(len(profiles))) - (echoes - set(first_echoes))
@@ -147,6 +149,15 @@ def _choose(
             kept.remove(max(peers, key=by_day))
             kept.add(position)
     return sorted(kept)
+
+
+def _since(profiles: Sequence[Profile]) -> list[str]:
+    """When the namespace of each profile registered its first one of that day among these."""
+    imports = [(profile.namespace, profile.first_registered[:_DAY]) for profile in profiles]
+    first: dict[tuple[str, str], str] = {}
+    for key, profile in zip(imports, profiles, strict=True):
+        first[key] = min(first.get(key, profile.first_registered), profile.first_registered)
+    return [first[key] for key in imports]
 
 
 def trust_of(profile: Profile, unrated: int) -> int:
