@@ -104,3 +104,14 @@ export function percent(share, digits = 0) {
 export function plural(number, one, many = `${one}s`) {
   return `${count(number)} ${number === 1 ? one : many}`;
 }
+
+/** A titled section. */
+export function section(title, ...content) {
+  return h("section", {}, h("h3", {}, title), content);
+}
+
+/** Names and values, without empty ones. */
+export function facts(rows) {
+  const there = rows.filter(([, value]) => value !== null && value !== undefined && value !== "" && value !== 0 && value !== false);
+  return h("dl", { class: "facts" }, there.map(([name, value]) => [h("dt", {}, name.replaceAll("_", " ")), h("dd", {}, value)]));
+}

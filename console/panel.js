@@ -1,8 +1,10 @@
 // The side panel: one capability with its registration, profile and earlier versions.
 
 import { ask, overview, pathOf } from "./api.js";
-import { h, fill, markWords, plural, say } from "./dom.js";
+import { copyButton } from "./copy.js";
+import { facts, h, fill, markWords, plural, say, section } from "./dom.js";
 import { linkTo } from "./query.js";
+import { useSection } from "./use.js";
 
 /** Show a capability in the panel; null closes it. `words` are marked, `away` is the listener of the close button. */
 export async function show(side, id, { words = new Set(), away, signal } = {}) {
@@ -56,18 +58,19 @@ function opener(id) {
 /** All of a capability if the registry is on this machine; otherwise the public profile. */
 async function details(id, signal) {
   if (await overview({ signal })) return { ...(await ask(`registry/capabilities/${pathOf(id)}`, { signal })), here: true };
-  const profile = await ask(`capabilities/${pathOf(id)}`, { signal });
-  return { id, registration: null, profile: { ...profile, enrichment: profile }, versions: [], here: false };
+  const { snippets, ...profile } = await ask(`capabilities/${pathOf(id)}?snippets=true`, { signal });
+  return { id, registration: null, profile: { ...profile, enrichment: profile }, snippets, versions: [], here: false };
 }
 
 function parts(id, capability, words) {
   const { profile, registration, given_up: failure, here: isLocal, versions } = capability;
   return [
-    h("p", { class: "about" }, h("code", { class: "id" }, id)),
+    h("p", { class: "about" }, h("code", { class: "id" }, id), copyButton("id", id)),
     isLocal && h("p", { class: "row" }, registration && h("a", { class: "button", href: linkTo("edit", "", { id }) }, "Edit")),
     profile?.error && h("p", { class: "notice bad" }, h("strong", {}, "Rejected: "), profile.error),
     failure && h("p", { class: "notice bad" }, h("strong", {}, "Given up: "), failure, " Run ", h("code", {}, "mats reconcile"), " to try again."),
     profile?.suspicious?.map((reason) => h("p", { class: "notice" }, h("strong", {}, "Suspicious: "), `its text ${reason}.`)),
+    capability.snippets && useSection(capability),
     profile && fiveFields(profile, words),
     registration && registrationSection(registration),
     profile && !registration && !isLocal && publicSection(profile, words),
@@ -148,14 +151,4 @@ function history(versions) {
 export function formatTime(time) {
   const date = new Date(time);
   return Number.isNaN(date.getTime()) ? time : date.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
-}
-
-function section(title, ...content) {
-  return h("section", {}, h("h3", {}, title), content);
-}
-
-/** Names and values, without empty ones. */
-export function facts(rows) {
-  const there = rows.filter(([, value]) => value !== null && value !== undefined && value !== "" && value !== 0 && value !== false);
-  return h("dl", { class: "facts" }, there.map(([name, value]) => [h("dt", {}, name.replaceAll("_", " ")), h("dd", {}, value)]));
 }

@@ -1,7 +1,6 @@
 // The report of `mats preview` for one registration.
 
-import { h, percent, score, withCode } from "./dom.js";
-import { facts } from "./panel.js";
+import { facts, h, percent, score, withCode } from "./dom.js";
 import { linkTo } from "./query.js";
 
 const WEIGHTS = { must: "bad", should: "", could: "quiet" };

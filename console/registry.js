@@ -5,6 +5,7 @@ import { count, debounce, h, fill, percent, plural, say } from "./dom.js";
 import { moveKeys } from "./keys.js";
 import * as panel from "./panel.js";
 import { KINDS, linkTo } from "./query.js";
+import { sources } from "./sources.js";
 
 const SHOWS = {
   all: ["All", "all registrations"],
@@ -16,6 +17,7 @@ const SHOWS = {
   uncallable: ["No way to call", "nothing registered says how to call it"],
 };
 const PAGE = 50;
+const VIEWS = { exposure, sources: (signal) => sources(list, signal) };
 
 let params, box, list, side, filter, running, seen;
 
@@ -59,7 +61,8 @@ async function update(given, there) {
   const state = JSON.stringify([...params].filter(([name]) => name !== "open"));
   if (state !== seen) {
     refresh(there ?? (await overview({ signal })));
-    await (params.get("view") === "exposure" ? exposure(signal) : capabilities(signal));
+    const view = params.get("view") ?? "";
+    await (Object.hasOwn(VIEWS, view) ? VIEWS[view] : capabilities)(signal);
     seen = state;
   }
   await panel.show(side, params.get("open"), { away: closePanel, signal });
@@ -76,14 +79,17 @@ function readOnlyNotice() {
 }
 
 function head(there) {
-  const show = params.get("view") === "exposure" ? null : (params.get("show") ?? "all");
+  const view = Object.hasOwn(VIEWS, params.get("view") ?? "") ? params.get("view") : null;
+  const show = view ? null : (params.get("show") ?? "all");
   const kinds = params.getAll("kind");
   return [
     h("ul", { class: "tiles" }, Object.entries(SHOWS).map(([name, [label, meaning]]) =>
       h("li", {}, h("a", { id: `show-${name}`, class: `tile ${name}`, href: linkTo("registry", params, { show: name === "all" ? undefined : name, view: undefined, open: undefined }), title: meaning, "aria-current": show === name ? "true" : undefined },
         h("strong", {}, count(there.shows[name] ?? 0)), h("span", {}, label)))),
-      h("li", {}, h("a", { id: "show-providers", class: "tile", href: linkTo("registry", "", { view: "exposure" }), title: "exposure by provider", "aria-current": show === null ? "true" : undefined },
-        h("strong", {}, count(there.providers ?? 0)), h("span", {}, "Providers")))),
+      h("li", {}, h("a", { id: "show-providers", class: "tile", href: linkTo("registry", "", { view: "exposure" }), title: "exposure by provider", "aria-current": view === "exposure" ? "true" : undefined },
+        h("strong", {}, count(there.providers ?? 0)), h("span", {}, "Providers"))),
+      h("li", {}, h("a", { id: "show-sources", class: "tile", href: linkTo("registry", "", { view: "sources" }), title: "what mats sync reads again", "aria-current": view === "sources" ? "true" : undefined },
+        h("strong", {}, count(there.sources ?? 0)), h("span", {}, "Sources")))),
     h("p", { class: "about" }, `${plural(there.registered, "registration")} in ${there.home}, ${count(there.findable)} findable. Encoder: ${there.encoder}. Writer: ${there.writer ?? "none"}.`,
       there.changes.waiting > 0 && h("span", { class: "flag" }, `${plural(there.changes.waiting, "change")} waiting`),
       there.changes.given_up > 0 && h("span", { class: "flag bad" }, `${plural(there.changes.given_up, "change")} given up`)),

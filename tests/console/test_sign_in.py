@@ -283,7 +283,7 @@ def test_read_only_service_answers_queries_and_the_panel_shows_the_profile(elsew
     page = elsewhere.open()
     asked = questions(page)
     find(page, REFUND)
-    with page.expect_response(f"**/capabilities/{STRIPE}"):
+    with page.expect_response(lambda answer: answer.url.endswith(f"/capabilities/{STRIPE}?snippets=true")):
         names(page).first.click()
     profile = sample.request(f"/capabilities/{STRIPE}")[1]
     for text in (STRIPE, profile["description"], profile["positive_examples"][0], profile["endpoint"]):

@@ -250,6 +250,7 @@ def test_what_another_process_does_is_seen(service, mats):
         ("GET", "/registry/capabilities?q=%ff", 422, "q"),
         ("GET", "/registry?x=1", 422, "x"),
         ("GET", "/registry/exposure?x=1", 422, "x"),
+        ("GET", "/registry/sources?x=1", 422, "x"),
         ("GET", "/registry/capabilities/%ff", 422, "id"),
         ("GET", "/registry/capabilities/%z", 422, "id"),
         ("GET", "/registry/capabilities/%00", 404, None),

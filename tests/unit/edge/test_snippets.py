@@ -126,7 +126,7 @@ def test_an_operation_of_an_http_api():
         "headers": "{'X-Trace': '{X-Trace}', 'Authorization': 'Bearer ' + os.environ['API_TOKEN']}",
         "json": {"reason": ""},
     }
-    assert found.facts["request"] == "POST https://api.example.com/claims/{id}"
+    assert (found.facts["method"], found.facts["endpoint"]) == ("POST", "https://api.example.com/claims/{id}")
     assert found.mcp == ""
 
 

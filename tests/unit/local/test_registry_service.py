@@ -21,6 +21,7 @@ from mats.domain.errors import (
     StorageUnusable,
 )
 from mats.domain.placement import Placed
+from mats.domain.sync import SourceKind, SourceRun, TrackedSource
 from mats.local.cli.registry import counts
 from mats.local.console import capability_list, files
 from mats.local.console.capability_list import RefreshThread
@@ -258,3 +259,23 @@ def test_a_missing_folder_serves_no_files(tmp_path):
     (console / "leak").symlink_to(tmp_path)
     assert (console / "leak" / "secret").exists()
     assert client.get("/console/leak/secret").status_code == 404
+
+
+def test_a_capability_comes_with_the_snippets_that_call_it(local, service):
+    server = {"server": {"command": "pay-server"}}
+    local.stores.registry.put([a_registration(descriptor=server), a_registration(name="other")])
+    assert service.get(REFUND)["snippets"] is None  # not enriched yet
+    drain(local)
+    assert service.get(REFUND)["snippets"]["facts"]["command"] == "pay-server"
+    assert service.get(Id("com.acme.pay/other"))["snippets"]["missing"].startswith("add ")
+
+
+def test_sources_are_those_of_the_command_line(local, service):
+    assert (service.sources(), service.overview()["sources"]) == ({"sources": []}, 0)
+    address = "https://me:secret@acme.example/api.json"
+    local.stores.sources.add(TrackedSource(name="acme", kind=SourceKind.DOCUMENT, location=(address,)))
+    local.stores.sources.finish("acme", SourceRun(tried="2026-01-02T00:00:00Z", error="not found"))
+    [source] = service.sources()["sources"]
+    assert (source["name"], source["succeeded"], source["error"]) == ("acme", None, "not found")
+    assert "secret" not in source["from"]
+    assert service.overview()["sources"] == 1

@@ -33,19 +33,20 @@ def _protocol(invocation: Invocation) -> Iterator[tuple[str, str]]:
             yield "tool", invocation.tool
         case McpRemote():
             yield "protocol", f"MCP over {_TRANSPORTS[invocation.transport]}"
-            yield "address", invocation.url
+            yield "endpoint", invocation.url
             yield "tool", invocation.tool
         case HttpCall():
             yield "protocol", "HTTP"
-            yield "request", f"{invocation.method} {invocation.url}"
+            yield "method", invocation.method
+            yield "endpoint", invocation.url
             yield "body", invocation.body
         case A2aCall():
             version = f"A2A {invocation.version}".strip()
             yield "protocol", f"{version} over {invocation.transport}" if invocation.transport else version
-            yield "address", invocation.url
+            yield "endpoint", invocation.url
         case SkillReading():
             yield "protocol", "a skill: an agent reads its instructions and follows them"
-            yield "address", invocation.url
+            yield "endpoint", invocation.url
             yield "files", _join_names(invocation.files)
         case BedrockCall():
             yield "protocol", "Amazon Bedrock"

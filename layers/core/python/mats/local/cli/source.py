@@ -1,9 +1,8 @@
 """`mats source`: the sources that `mats sync` reads again."""
 
 import re
-import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
@@ -17,10 +16,10 @@ from mats.domain.registration import Registration
 from mats.domain.sync import SourceKind, TrackedSource
 from mats.local.cli.output import AsJson, Live, note, out, plain, print_json, print_result, table_of
 from mats.local.cli.registry import index
-from mats.local.imports.addresses import is_address, redact
+from mats.local.imports.addresses import is_address
 from mats.local.imports.readers import LIVE, parse_location
+from mats.local.imports.source_state import definition_json, shown_location, state_json
 from mats.local.imports.syncing import age
-from mats.ports import SourceState
 from mats.settings import Settings
 from mats.usecases.sync import Pruned, SourceSync
 
@@ -80,7 +79,8 @@ def add_source(
     book.add(source)
     if kind is SourceKind.MCP and not is_address(location[0]) and redact_arguments(location) != location:
         note("The command is stored with an argument that looks like a secret: pass it in the environment instead.")
-    print_result(_definition(source), f"{name}: {shown_location(source)}; `mats sync {name}` reads it", as_json=as_json)
+    text = f"{name}: {shown_location(source)}; `mats sync {name}` reads it"
+    print_result(definition_json(source), text, as_json=as_json)
 
 
 def _path(text: str) -> str:
@@ -116,7 +116,7 @@ def list_sources(
     settings: Settings = context.obj
     states, now = source_book(settings, table).all(), system_clock().now()
     if as_json:
-        print_json([_state(state) for state in states])
+        print_json([state_json(state) for state in states])
         return
     if not states:
         out.print("No sources yet: `mats source add` remembers one.")
@@ -157,34 +157,3 @@ def remove_source(
     outcome = {"name": name, "removed": list(pruned.removed), "kept": [entry._asdict() for entry in pruned.kept]}
     stay = f"{len(pruned.removed):,} entries removed" if prune else f"its {count:,} entries stay registered"
     print_result(outcome, f"{name}: forgotten; {stay}", as_json=as_json)
-
-
-def shown_location(source: TrackedSource) -> str:
-    """Where a source is, without what may be secret in an address or in arguments."""
-    if source.kind is SourceKind.BEDROCK:
-        return "bedrock"
-    first = source.location[0]
-    shown = redact(first) if is_address(first) else shlex.join(redact_arguments(source.location))
-    return shown if source.kind is SourceKind.DOCUMENT else f"{source.kind} {shown}"
-
-
-def _definition(source: TrackedSource) -> dict[str, Any]:
-    return {
-        "name": source.name,
-        "kind": source.kind,
-        "from": shown_location(source),
-        "namespace": source.namespace or None,
-        "timeout_s": source.timeout_s,
-        **({"live": True} if source.live else {}),
-    }
-
-
-def _state(state: SourceState) -> dict[str, Any]:
-    return {
-        **_definition(state.source),
-        "entries": state.entries,
-        "gone": state.gone,
-        "tried": state.run.tried or None,
-        "succeeded": state.run.succeeded or None,
-        "error": state.run.error or None,
-    }

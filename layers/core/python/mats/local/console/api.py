@@ -71,6 +71,7 @@ def routes(service: RegistryService, access: Access = THIS_MACHINE) -> list[Base
         _route("/registry", {"GET": _without_parameters(service.overview)}),
         _route("/registry/capabilities", {"GET": lambda request: service.page(parse_query(request.query, ListQuery))}),
         _route("/registry/exposure", {"GET": _without_parameters(service.exposure)}),
+        _route("/registry/sources", {"GET": _without_parameters(service.sources)}),
         _route("/registry/check", {"POST": lambda request: service.check(request.item)}),
         _route("/registry/preview", {"POST": lambda request: service.preview(request.item)}, previews),
         _route(

@@ -16,6 +16,7 @@ from mats.domain.registration import Registration
 from mats.edge.snippets.capability import Snippets
 from mats.local.console.capability_list import CapabilityList
 from mats.local.console.parameters import ListQuery
+from mats.local.imports.source_state import state_json
 from mats.local.preview.report import preview_over
 from mats.ports import Precondition
 
@@ -46,6 +47,7 @@ class RegistryService:
             "shows": snapshot.shows,
             "changes": {"waiting": depth.waiting, "given_up": depth.dead},
             "providers": sum(1 for provider, _ in snapshot.providers if provider),
+            "sources": len(self._stores.sources.all()),
             "encoder": models.encoder.name if models.encoder else f"none: {models.without_encoder}",
             "writer": models.writer.name if models.writer else None,
         }
@@ -82,6 +84,10 @@ class RegistryService:
             for one in exposure.providers
         ]
         return {**exposure._asdict(), "providers": providers}
+
+    def sources(self) -> dict[str, Any]:
+        """The sources as `mats source list --json` prints them."""
+        return {"sources": [state_json(state) for state in self._stores.sources.all()]}
 
     def check(self, item: object) -> dict[str, Any]:
         """Validate an item; if it is valid, with the placement a put would have."""
