@@ -57,7 +57,7 @@ async def find_and_show(server: Any, mode: str) -> str:
     """A conversation as an agent has it; the version that was spoken."""
     async with connected(server, mode) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert tools.keys() == {"search_capabilities", "get_capability"}
+        assert tools.keys() == {"search_capabilities", "get_capability", "report_outcome"}
         found = await client.call_tool(
             "search_capabilities", {"query": "money back for a payment", "limit": 1, "min_relevance": 0}
         )

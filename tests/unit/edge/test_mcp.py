@@ -24,6 +24,7 @@ from mats.edge.mcp.tools import GetArguments, McpSession, SearchArguments
 from mats.usecases.look_up import LookUp
 from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_profile, an_earlier_profile
+from tests.unit.edge.test_feedback import World
 from tests.unit.usecases.test_discover import THREE, discover_over, indexed
 
 SECRET = a_profile(name="secret", description="give money back", visible_to=("finance",))
@@ -126,7 +127,7 @@ def test_client_may_name_the_tools_it_wants(query, offered):
 def test_unknown_tools_in_the_address_are_named(query):
     response = post(request("tools/list"), url_query=query)
     assert error(response) == (400, -32600)
-    assert "there are search_capabilities, search_tools, get_capability" in response.body
+    assert "there are search_capabilities, search_tools, get_capability, report_outcome" in response.body
 
 
 @pytest.mark.parametrize("tool", ["search_capabilities", "search_tools"])
@@ -524,3 +525,37 @@ def test_foreign_origins_are_rejected(origin, domain, status):
     headers = {"Host": "evil.example"} | ({} if origin is None else {"Origin": origin})
     more = {} if domain is None else {"domainName": domain}
     assert post(request("ping"), headers, **more).status == status
+
+
+# reports
+
+
+def test_an_outcome_is_reported_once_and_faults_are_explained():
+    world = World()
+
+    def report(**arguments: Any) -> Any:
+        return called("report_outcome", arguments, application=world.application)
+
+    answer = called("search_capabilities", {"query": "address"}, application=world.application)["structuredContent"]
+    first = {"query_id": answer["query_id"], "id": answer["results"][0]["id"]}
+    assert report(**first, event="succeeded", missing=None)["structuredContent"]["recorded"] == 1
+    assert report(**first, event="succeeded")["structuredContent"]["recorded"] == 0
+    assert report(query_id=answer["query_id"], missing="a map")["structuredContent"]["recorded"] == 0
+    for arguments, text in [
+        ({**first, "id": "com.acme/other", "event": "wrong"}, "is not among the results"),
+        ({**first, "query_id": "unknown", "event": "wrong"}, "use the `query_id`"),
+        (first, "event: is required"),
+        ({"query_id": "q"}, "`outcomes`, `missing`, or both"),
+    ]:
+        refused = report(**arguments)
+        assert refused["isError"]
+        assert text in refused["content"][0]["text"]
+
+
+def test_reports_are_offered_where_they_are_taken():
+    tools = result(stateless("tools/list", application=World().application))["tools"]
+    assert [tool["name"] for tool in tools] == ["search_capabilities", "get_capability", "report_outcome"]
+    assert tools[-1]["annotations"] == {"destructiveHint": False, "openWorldHint": False}
+    refused = called("report_outcome", {"query_id": "q", "missing": "a map"})
+    assert refused["isError"]
+    assert "MATS_RECEIPT_DAYS" in refused["content"][0]["text"]

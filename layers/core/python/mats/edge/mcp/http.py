@@ -10,7 +10,7 @@ from mats.edge.app import Application
 from mats.edge.http import BodyTooLarge, BodyUnreadable, Request, Response
 from mats.edge.mcp import protocol
 from mats.edge.mcp.protocol import INVALID_REQUEST, MAX_BATCH, PARSE_ERROR, MirroredHeaders, RpcReply
-from mats.edge.mcp.tools import OFFERED, McpSession, parse_names
+from mats.edge.mcp.tools import McpSession, offered_by, parse_names
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _WITH_BATCHES = (None, "2025-03-26", "2024-11-05")
@@ -29,7 +29,9 @@ def respond(application: Application, request: Request) -> Response:
         return _error(406, INVALID_REQUEST, "responses are application/json; accept that")
     try:
         named = request.query.get("tools")
-        session = McpSession(lambda: application, request.caller, parse_names(named) if named else OFFERED)
+        session = McpSession(
+            lambda: application, request.caller, parse_names(named) if named else offered_by(application)
+        )
         return _reply(request.json(), request, session)
     except BodyTooLarge as error:
         return _error(413, INVALID_REQUEST, str(error))
