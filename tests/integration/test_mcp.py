@@ -140,6 +140,19 @@ def test_stdout_has_messages_only(mats):
     assert "Traceback" not in ran.err
 
 
+def test_stdio_client_may_name_the_tools_it_wants(mats):
+    listed = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()
+    ran = mats("mcp", "--tools", "search_tools, get_capability", stdin=listed)
+    assert [tool["name"] for tool in json.loads(ran.out)["result"]["tools"]] == ["search_tools", "get_capability"]
+
+
+@pytest.mark.parametrize("tools", ["search", "", "search_tools,none"])
+def test_unknown_tools_are_wrong_usage(mats, tools):
+    ran = mats("mcp", "--tools", tools)
+    assert (ran.code, ran.out) == (2, "")
+    assert "search_capabilities, search_tools" in ran.err
+
+
 def _hears_interrupts() -> None:
     """Whatever started the tests may have told its children to ignore them."""
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -9,7 +9,10 @@ from mats.edge.caller import Caller
 from mats.edge.feedback import FeedbackRequest, FeedbackService, require
 from mats.edge.mcp.arguments import Arguments
 
-DESCRIPTION = "Report what a result did, or what was missing."
+DESCRIPTION = (
+    "Report what came of a result that you used, or what you needed and did not find (`missing`), so that later "
+    "answers are better."
+)
 
 
 class ReportArguments(Arguments):

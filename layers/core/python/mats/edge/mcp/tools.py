@@ -47,10 +47,10 @@ class SearchArguments(Arguments):
     query: Annotated[str, Field(min_length=1, max_length=2_000)] = Field(
         description="One task in plain words, not the tool you imagine: `refund a card payment`."
     )
-    kinds: list[Kind] = Field(default=[], description="Default: all.")
+    kinds: list[Kind] = Field(default=[])
     namespaces: Annotated[list[Label], Field(max_length=50)] = Field(default=[], description="Only in these or below.")
     limit: Annotated[int, Field(ge=1)] = Field(default=_LIMIT, description="At most 15.")
-    min_relevance: Relevance = Field(default="weak", description="Default: that of `weak`.")
+    min_relevance: Relevance = Field(default="weak", description="0 to 1; default: that of `weak`.")
 
 
 class GetArguments(Arguments):
@@ -106,8 +106,8 @@ class _McpTool:
 _SEARCH = _McpTool(
     "Search capabilities",
     "Find the tools, agents, skills and models for a task, best first. Use it when none of your own tools does it, "
-    "before you say that it cannot be done. Verdicts: `match` (take the first; where `without` or `degraded` names "
-    "`llm`, no model compared them: read the first few), `weak` (read several), `none` (nothing serves it: put it in "
+    "before you say that it cannot be done. Verdicts: `match` (take the first, or one of the first few where "
+    "`without` or `degraded` names `llm`), `weak` (read several), `none` (nothing serves it: put it in "
     "other words once, then say so). Runs nothing: call get_capability with the id you choose. " + _UNTRUSTED,
     SearchArguments,
     ("verdict", "results"),
@@ -129,6 +129,10 @@ _TOOLS: Mapping[str, _McpTool] = {
 }
 
 
+_UNTOLD = ("title", "default", "minLength", "maxLength", "maxItems", "minimum", "maximum")
+"""Keywords of a schema that cost a model more than they tell it; a wrong value is an error that says so."""
+
+
 def _input_schema(arguments: type[BaseModel]) -> Json:
     """The JSON Schema of the arguments without what tells a model nothing: titles, defaults, second alternatives."""
     schema = arguments.model_json_schema()
@@ -144,11 +148,7 @@ def _concise(schema: Any, shared: Mapping[str, Any]) -> Any:
         case {"anyOf": [first, *_], **others}:
             return _concise({**first, **others}, shared)
         case dict():
-            return {
-                key: _concise(value, shared)
-                for key, value in schema.items()
-                if key not in ("title", "default", "minLength", "maxLength", "maxItems")
-            }
+            return {key: _concise(value, shared) for key, value in schema.items() if key not in _UNTOLD}
         case list():
             return [_concise(entry, shared) for entry in schema]
         case _:
