@@ -18,7 +18,7 @@ from mats.edge.mcp.tools import definitions
 from mats.evaluation.benchmarks.reranker import TOKENIZER, enriched_by_template, token_counter
 from mats.evaluation.data.datasets import sample
 from mats.evaluation.measures import percentiles
-from mats.evaluation.systems.workbench import registry_of
+from mats.evaluation.systems.workbench import registry_of, without_timeouts
 from mats.settings import Settings
 
 RESULTS = 5
@@ -48,10 +48,10 @@ def mcp(data: Path, settings: Settings) -> dict[str, Any]:
 
 @contextmanager
 def sample_application(settings: Settings) -> Iterator[Application]:
-    """The application over the sample registry."""
+    """The application over the sample registry, without a reranker and without timeouts."""
     dataset, encoder = sample(), bootstrap.load_encoder(settings)
     with registry_of(dataset.registrations, settings, encoder=encoder, trust=dataset.trust) as local:
-        yield local.application
+        yield replace(local.application, discover=without_timeouts(local.discover))
 
 
 def shortlists(application: Application, min_relevance: MinRelevance) -> Iterator[Shortlist]:
