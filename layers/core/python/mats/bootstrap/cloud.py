@@ -55,6 +55,8 @@ class CloudStores:
     early_receipts = None
     outcomes = None
 
+    memory = None
+
     def __init__(self, settings: Settings, models: ConfiguredModels, session: "Session") -> None:
         self._settings, self._models, self._session = settings, models, session
         self._domain = Domain(settings.index_endpoint, region=settings.region, session=session)

@@ -25,7 +25,7 @@ from mats.domain.assignment import Assigned
 from mats.domain.capability import Id
 from mats.domain.errors import RegistryNotFound
 from mats.domain.profile import Profile
-from mats.ports import CandidateIndex, Encoder, Generations, Item, Writer
+from mats.ports import CandidateIndex, Encoder, Generations, Item, Memory, Writer
 from mats.settings import Settings, SettingsInvalid
 
 __all__ = [
@@ -117,6 +117,12 @@ class LocalStores:
         from mats.adapters.sqlite.index import SqliteIndex  # noqa: PLC0415 - numpy, for commands that search
 
         return SqliteIndex(self.database, encoder=self._models.encoder_name)
+
+    @cached_property
+    def memory(self) -> Memory:
+        from mats.adapters.sqlite.memory import SqliteMemory  # noqa: PLC0415 - numpy, as above
+
+        return SqliteMemory(self.database, encoder=self._models.encoder_name)
 
     @cached_property
     def generations(self) -> Generations:

@@ -4,7 +4,17 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from mats.domain.profile import Profile
-from mats.ports import Generations, ModelSwitch, Outcomes, ProfileStore, Receipts, Registry, SearchIndex, TrustBook
+from mats.ports import (
+    Generations,
+    Memory,
+    ModelSwitch,
+    Outcomes,
+    ProfileStore,
+    Receipts,
+    Registry,
+    SearchIndex,
+    TrustBook,
+)
 
 if TYPE_CHECKING:
     from mats.usecases.spread_change import SpreadChange
@@ -31,6 +41,11 @@ class Stores(Protocol):
     @property
     def index(self) -> SearchIndex:
         """The search index."""
+        ...
+
+    @property
+    def memory(self) -> Memory | None:
+        """The remembered requests; None where there are none."""
         ...
 
     @property

@@ -28,6 +28,7 @@ from mats.settings import TITAN, Settings
 from mats.usecases.discover import Discover
 from mats.usecases.look_up import LookUp
 from mats.usecases.model_switch import CurrentChoice, SwitchedModel
+from mats.usecases.recall import Recall
 from mats.usecases.rerank import Rerank
 from mats.usecases.retrieve import Retrieve, reads_all
 from mats.usecases.stages import Stages
@@ -74,6 +75,7 @@ class System(Generic[S_co]):
         calibration = load_calibration(index.name, encoder.name if encoder else "none")
         trust = _trust_rule(self.settings)
         retrievals = _REMOTE_ENCODERS_PER_CORE if self.settings.encoder.startswith(TITAN) else 1
+        memory = self.stores.memory if self.settings.learning == "on" and encoder else None
         return Discover(
             retrieve=Retrieve(
                 index=index,
@@ -81,6 +83,7 @@ class System(Generic[S_co]):
                 k=self.settings.k,
                 unrated=trust.unrated_trust,
                 reads=encoder.reads if isinstance(encoder, LanguageBound) else reads_all,
+                recall=Recall(memory=memory, scale=calibration.scale) if memory else None,
             ),
             rerank=Rerank(
                 reranker=self.models.reranker,

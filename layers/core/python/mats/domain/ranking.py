@@ -78,14 +78,14 @@ class Scale:
         """A BM25 score as b / (b + c), in [0, 1)."""
         return score / (score + self.c)
 
-    def retrieval(self, score: float | None, cosine: float | None, pairs: int = 0) -> float | None:
+    def retrieval(self, score: float | None, cosine: float | None, pairs: int = 0, shift: float = 0.0) -> float | None:
         """A logistic function of the mixture of both sides, in [0, 1], with the spread of a reranker's scores.
 
         Mixtures of good and bad candidates lie close together. If they replaced the reranker's scores unchanged,
-        trust would outrank relevance: docs/decisions/0017.
+        trust would outrank relevance: docs/decisions/0017. `shift` is added to the mixture.
         """
         mixture = self.mix(score, cosine, pairs)
-        return None if mixture is None else 1 / (1 + math.exp((self.even - mixture) / self.spread))
+        return None if mixture is None else 1 / (1 + math.exp((self.even - mixture - shift) / self.spread))
 
     def mix(self, score: float | None, cosine: float | None, pairs: int = 0) -> float | None:
         """The weighted mean of the two sides, in [0, 1]; of one if only that was measured, none if neither was.

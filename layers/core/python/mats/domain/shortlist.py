@@ -14,6 +14,7 @@ from mats.domain.profile import Profile
 from mats.domain.query import Query
 from mats.domain.ranking import Signal, Verdict, blend, fallback_weights, intent, shares
 from mats.domain.reliability import NO_COUNTS, Counts, limit_moves
+from mats.domain.remembered import UsedFor
 from mats.domain.scoring import Scoring
 from mats.domain.trace import Trace
 
@@ -28,7 +29,8 @@ class Candidate:
     """A profile that retrieval found, with its raw measurements; None where a side of the search was off.
 
     `pairs` counts the neighbouring words of the query that are also neighbours in the profile. `near` has the ids of
-    its near-duplicates: candidates, or left out for others. `named`: the query asks what its namespace has.
+    its near-duplicates: candidates, or left out for others. `named`: the query asks what its namespace has. `shift` is
+    what remembered requests add to the mixture of its measurements, and `used_for` are those that vote for it.
     """
 
     profile: Profile
@@ -37,6 +39,8 @@ class Candidate:
     pairs: int = 0
     near: frozenset[Id] = frozenset()
     named: bool = False
+    shift: float = 0.0
+    used_for: UsedFor | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +207,7 @@ def _result(
     candidate: Candidate, llm: float | None, inferred: str | None, scoring: Scoring, others: _Others, counts: Counts
 ) -> Result:
     profile, scale, weights = candidate.profile, scoring.scale, scoring.weights
-    retrieval = scale.retrieval(candidate.bm25, candidate.cosine, candidate.pairs)
+    retrieval = scale.retrieval(candidate.bm25, candidate.cosine, candidate.pairs, candidate.shift)
     if candidate.named and retrieval is not None:
         retrieval = _NAMED + (1 - _NAMED) * retrieval
     relevance = llm if llm is not None else retrieval or 0.0

@@ -1,6 +1,6 @@
 """Interfaces of the use cases to stores, index, models and clock, in domain terms. No implementation."""
 
-from mats.ports.learning import Outcomes, Receipts
+from mats.ports.learning import Memory, MemoryWriter, Outcomes, Receipts
 from mats.ports.models import (
     NO_LABELS,
     OFF,
@@ -67,6 +67,8 @@ __all__ = [
     "ListedProfile",
     "Listing",
     "Measure",
+    "Memory",
+    "MemoryWriter",
     "Metrics",
     "ModelChoice",
     "ModelSwitch",

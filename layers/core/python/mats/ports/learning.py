@@ -10,6 +10,8 @@ from mats.domain.capability import Id
 from mats.domain.outcome import Feedback, Outcome, ReportedAnswer
 from mats.domain.receipt import Receipt
 from mats.domain.reliability import Tally
+from mats.domain.remembered import Near, Remembered
+from mats.ports.models import Vector
 
 
 class Receipts(Protocol):
@@ -47,3 +49,26 @@ class Outcomes(Protocol):
 
     def forget(self, id: Id) -> int:
         """Delete the outcomes and tallies of a capability; the number of outcomes deleted."""
+
+
+class Memory(Protocol):
+    """Remembered requests, by the similarity of their vectors; those of another encoder are not found."""
+
+    def nearest(self, vector: Vector, *, depth: int, without: Collection[str] = ()) -> Sequence[Near]:
+        """At most `depth` remembered requests by cosine, best first, ties by query id; none of these callers."""
+
+    def reported(self, ids: Collection[Id], caller: str) -> Collection[Id]:
+        """Those of these that were used for any remembered request that counts for a caller.
+
+        That is one of the caller itself, or one that an operator confirmed, or those of two callers.
+        """
+
+
+class MemoryWriter(Protocol):
+    """Writes what `Memory` reads; what is written is found within a second."""
+
+    def remember(self, memories: Sequence[Remembered]) -> None:
+        """Store requests, or replace those of the same query ids."""
+
+    def forget(self, query_ids: Collection[str]) -> None:
+        """Remove requests."""

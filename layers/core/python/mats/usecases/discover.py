@@ -77,7 +77,8 @@ class Discover:
         began = stages.clock.elapsed_ms()
         with self.gate:
             trace.took_ms["queue"] = stages.clock.elapsed_ms() - began
-            found = gather(self.retrieve, query.texts, Filter.of(query, audiences, scope), stages, trace)
+            admitted = Filter.of(query, audiences, scope)
+            found = gather(self.retrieve, query.texts, admitted, stages, trace, caller=caller)
         measuring = stages.start("measure", partial(found.measure, self.retrieve))  # concurrently with the reranker
         reading = self._read_tallies([profile.id for profile in found.profiles], stages)
         receipt = receipts and receipts.begin(query_id, query, found, caller, audiences, stages)

@@ -62,7 +62,9 @@ class Gathered:
         return [candidate for text, found, score in rows for candidate in found.candidates(text, score)]
 
 
-def gather(retrieve: Retrieve, texts: Sequence[str], admitted: Filter, stages: Stages, trace: Trace) -> Gathered:
+def gather(
+    retrieve: Retrieve, texts: Sequence[str], admitted: Filter, stages: Stages, trace: Trace, *, caller: str = ""
+) -> Gathered:
     """Retrieve for a request and, concurrently, for each part: the whole text comes first.
 
     A part that cannot be searched is left out; the answer is degraded.
@@ -71,14 +73,14 @@ def gather(retrieve: Retrieve, texts: Sequence[str], admitted: Filter, stages: S
         DependencyFailed: none of the texts could be searched.
     """
     if len(texts) == 1:
-        found = retrieve(texts[0], query_terms(texts[0]), admitted, stages, trace)
+        found = retrieve(texts[0], query_terms(texts[0]), admitted, stages, trace, caller=caller)
         served = {profile.id: (0,) for profile in found.profiles}
         return Gathered(found.profiles, texts, [found], Steps(texts=texts, served=served, answered=[True]))
     traces = [trace.branch() for _ in texts]
 
     def retrieve_one(text: str, own: Trace) -> Retrieved | DependencyFailed:
         try:
-            return retrieve(text, query_terms(text), admitted, stages, own)
+            return retrieve(text, query_terms(text), admitted, stages, own, caller=caller)
         except DependencyFailed as error:
             return error
 

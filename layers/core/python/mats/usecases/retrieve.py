@@ -13,11 +13,13 @@ from mats.domain.near_duplicates import NearDuplicates, limit_near_duplicates
 from mats.domain.profile import Profile
 from mats.domain.query import Filter
 from mats.domain.ranking import Fusion, Scores, best_first, fuse
+from mats.domain.remembered import Votes, fuse_votes
 from mats.domain.shortlist import Candidate
 from mats.domain.text import pairs
 from mats.domain.trace import Trace
 from mats.ports import Encoder, Hit, SearchIndex, Vector
 from mats.usecases.circuit_breaker import CircuitBreaker
+from mats.usecases.recall import Recall
 from mats.usecases.stages import Stages, finish
 
 _MOST_NAMESPACES = 20
@@ -34,7 +36,8 @@ class Retrieved:
     """The profiles found, in the order of fusion, with both lists of scores; `terms`: None if lexical search failed.
 
     `near` has the near-duplicates of each profile that has any, those that were left out included. `named`: they are
-    from a namespace that the request names. `found`: all that was found, in the same order.
+    from a namespace that the request names. `found`: all that was found, in the same order. `votes`
+    are those of remembered requests, which `recall` reads for a caller in these audiences.
     """
 
     profiles: Sequence[Profile]
@@ -45,12 +48,15 @@ class Retrieved:
     cosine: Scores
     named: bool = False
     found: Sequence[Id] = ()
+    votes: Votes | None = None
+    recall: Recall | None = None
+    audiences: frozenset[str] = frozenset()
 
     def candidates(self, text: str, measured: tuple[Scores, Scores] | None) -> list[Candidate]:
         """The profiles with their measurements; without BM25 scores if measuring failed."""
         bm25, cosine = measured or ({}, self.cosine)
         wanted = pairs(text)
-        return [
+        found = [
             Candidate(
                 profile=p,
                 bm25=bm25.get(id),
@@ -61,6 +67,7 @@ class Retrieved:
             )
             for id, p in ((profile.id, profile) for profile in self.profiles)
         ]
+        return self.recall.move(found, self.votes, self.audiences) if self.recall and self.votes else found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +76,7 @@ class Retrieve:
 
     Of near-duplicates and of echoes of the request only some are kept; the next best of the first `window` hits replace
     the others. `unrated` is the trust of an unrated profile beside these, 0 to 100. `reads` tells whether the encoder
-    reads the language of a text.
+    reads the language of a text. `recall` reads the memory; None: there is none.
     """
 
     index: SearchIndex
@@ -81,8 +88,18 @@ class Retrieve:
     fusion: Fusion = partial(fuse, lexical_share=0.6)
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
     reads: Callable[[str], bool] = reads_all
+    recall: Recall | None = None
 
-    def __call__(self, text: str, terms: Sequence[str], admitted: Filter, stages: Stages, trace: Trace) -> Retrieved:
+    def __call__(
+        self,
+        text: str,
+        terms: Sequence[str],
+        admitted: Filter,
+        stages: Stages,
+        trace: Trace,
+        *,
+        caller: str = "",
+    ) -> Retrieved:
         """Search both sides; lexical search runs concurrently with the encoder. A failed side is left out.
 
         A request for what a namespace has is answered from the namespaces with all of the words it names, if there are
@@ -97,6 +114,7 @@ class Retrieve:
         vector = self._encode(text, stages, trace)
         deadline_ms = stages.clock.elapsed_ms() + stages.budgets.retrieve_ms
         neural_stage = vector and stages.start("neural", lambda: index.neural(vector, admitted, depth=self.depth))
+        memory_stage = vector and self.recall and self.recall.start(vector, caller, stages)
         lexical = finish(lexical_stage, trace)
         neural = finish(neural_stage, trace) if neural_stage else None
         if lexical is None and neural is None:
@@ -105,11 +123,16 @@ class Retrieve:
         if neural is not None and not neural and lexical:
             trace.degraded.append("neural")  # no entry has a vector of this encoder
         bm25, cosine = _scores(lexical), _scores(neural)
-        ids = best_first(self.fusion(bm25, cosine))
+        fused, votes = self.fusion(bm25, cosine), finish(memory_stage, trace) if memory_stage else None
+        if self.recall and votes:
+            votes = self.recall.complete(votes, best_first(fused)[: self.window], caller, stages, trace)
+        ids = best_first(fuse_votes(fused, votes) if votes else fused)
         left_ms = deadline_ms - stages.clock.elapsed_ms()  # one budget for all of retrieval after encoding
         fetching = stages.start("fetch", lambda: self._fetch(text, ids, admitted), budget_ms=left_ms)
         (profiles, near), trace.took_ms["fetch"] = fetching.result()
-        return Retrieved(profiles, near, terms if lexical is not None else None, vector, bm25, cosine, named, ids)
+        told = terms if lexical is not None else None
+        seen = admitted.audiences
+        return Retrieved(profiles, near, told, vector, bm25, cosine, named, ids, votes, self.recall, seen)
 
     def _narrow(self, text: str, admitted: Filter, stages: Stages, trace: Trace) -> Filter | None:
         """The filter for a request that names namespaces, if there are any with all of its words; else none."""
@@ -146,7 +169,7 @@ class Retrieve:
 
     def _load(self, ids: Sequence[Id], admitted: Filter) -> list[Profile]:
         fetched = self.index.fetch(ids)
-        return [fetched[id] for id in ids if id in fetched and admitted.sees(fetched[id].visible_to)]
+        return [fetched[id] for id in ids if id in fetched and _is_admitted(fetched[id], admitted)]
 
     def _encode(self, text: str, stages: Stages, trace: Trace) -> Vector | None:
         encoder = self.encoder
@@ -171,6 +194,16 @@ class Retrieve:
         if found.vector is not None and (missing := _missing(ids, cosine)):
             cosine |= self.index.cosine_of(found.vector, missing)
         return bm25, cosine
+
+
+def _is_admitted(profile: Profile, admitted: Filter) -> bool:
+    """Whether a profile passes the filter, which the index has not applied to one that only the memory names."""
+    return (
+        admitted.sees(profile.visible_to)
+        and admitted.admits_kind(profile.kind)
+        and admitted.admits_namespace(profile.namespace)
+        and admitted.admits_tags(profile.tags)
+    )
 
 
 def _missing(ids: Sequence[Id], scores: Mapping[Id, float]) -> list[Id]:

@@ -13,7 +13,7 @@ from mats.usecases.circuit_breaker import CircuitBreaker
 
 T = TypeVar("T")
 
-_DEGRADED: Mapping[str, str] = {"encode": "neural", "measure": "bm25", "rerank": "llm"}
+_DEGRADED: Mapping[str, str] = {"encode": "neural", "measure": "bm25", "rerank": "llm", "reported": "memory"}
 """The degraded part of the answer by stage, if the names differ."""
 _ROLES: Mapping[str, str] = {"encode": "encoder", "rerank": "reranker"}
 """The role of the model that a stage calls."""

@@ -86,3 +86,15 @@ CREATE INDEX IF NOT EXISTS outcomes_id ON outcomes (id);
 CREATE TABLE IF NOT EXISTS tallies (
     id TEXT NOT NULL, caller TEXT NOT NULL, successes REAL NOT NULL, failures REAL NOT NULL, PRIMARY KEY (id, caller)
 ) WITHOUT ROWID;
+-- The answers whose reports have changed, in the order of their latest change, for the memory (memory.py).
+CREATE TABLE IF NOT EXISTS memory (change INTEGER PRIMARY KEY AUTOINCREMENT, query_id TEXT NOT NULL UNIQUE);
+CREATE TRIGGER IF NOT EXISTS memory_added AFTER INSERT ON outcomes
+BEGIN INSERT OR REPLACE INTO memory (query_id) VALUES (new.query_id); END;
+CREATE TRIGGER IF NOT EXISTS memory_changed AFTER UPDATE ON outcomes
+BEGIN INSERT OR REPLACE INTO memory (query_id) VALUES (new.query_id); END;
+CREATE TRIGGER IF NOT EXISTS memory_forgotten AFTER DELETE ON outcomes
+BEGIN INSERT OR REPLACE INTO memory (query_id) VALUES (old.query_id); END;
+CREATE TRIGGER IF NOT EXISTS memory_confirmed AFTER UPDATE OF confirmed ON reports
+BEGIN INSERT OR REPLACE INTO memory (query_id) VALUES (new.query_id); END;
+CREATE TRIGGER IF NOT EXISTS memory_deleted AFTER DELETE ON reports
+BEGIN INSERT OR REPLACE INTO memory (query_id) VALUES (old.query_id); END;

@@ -60,8 +60,17 @@ class NeuralOnly(Retrieve):
 
     measures_bm25: bool
 
-    def __call__(self, text: str, terms: Sequence[str], admitted: Filter, stages: Stages, trace: Trace) -> Retrieved:
-        found = Retrieve.__call__(self, text, (), admitted, stages, trace)
+    def __call__(
+        self,
+        text: str,
+        terms: Sequence[str],
+        admitted: Filter,
+        stages: Stages,
+        trace: Trace,
+        *,
+        caller: str = "",
+    ) -> Retrieved:
+        found = Retrieve.__call__(self, text, (), admitted, stages, trace, caller=caller)
         return replace(found, terms=terms if self.measures_bm25 else None)
 
 

@@ -1,0 +1,121 @@
+"""The port `Memory` over SQLite: every remembered request in memory, exact cosine."""
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.receipts import receipt_of
+from mats.domain.capability import Id
+from mats.domain.outcome import Event, ReportedAnswer
+from mats.domain.remembered import Near, Remembered, remember
+from mats.ports import Vector
+
+_CHANGED = (
+    "SELECT memory.change, memory.query_id, "
+    "(SELECT json_group_object(id, json(events)) FROM outcomes WHERE outcomes.query_id = memory.query_id), reports.* "
+    "FROM memory LEFT JOIN reports ON reports.query_id = memory.query_id WHERE memory.change > ? ORDER BY memory.change"
+)
+_FIRST_ROOM = 256
+
+
+class SqliteMemory:
+    """Safe to share between threads; sees what other processes write.
+
+    Requests are written with their outcomes (receipts.py). Only those of one encoder, by its name, are read.
+    """
+
+    def __init__(self, database: Database, *, encoder: str) -> None:
+        self._database, self._encoder = database, encoder
+        self._data_version, self._version, self._change = database.watch().version, -1, 0
+        self._lock = threading.Lock()
+        self._vectors: npt.NDArray[np.float32] = np.zeros((0, 0), np.float32)
+        self._rows: list[Remembered | None] = []
+        self._row_of: dict[str, int] = {}
+        self._free: list[int] = []
+        self._callers: dict[Id, Counter[str]] = {}
+        self._confirmed: Counter[Id] = Counter()
+
+    def nearest(self, vector: Vector, *, depth: int, without: Collection[str] = ()) -> Sequence[Near]:
+        wanted = np.asarray(vector, np.float32)
+        with self._lock:
+            self._catch_up()
+            if not self._row_of or wanted.shape != self._vectors.shape[1:]:
+                return []
+            cosines = self._vectors[: len(self._rows)] @ wanted
+            for row, memory in enumerate(self._rows) if without or self._free else ():
+                if memory is None or memory.caller in without:
+                    cosines[row] = -np.inf
+            if len(cosines) > depth:
+                rows = np.flatnonzero(cosines >= np.partition(cosines, -depth)[-depth])
+            else:
+                rows = np.arange(len(cosines))
+            found = [
+                Near(float(np.clip(cosines[row], -1.0, 1.0)), memory)
+                for row in rows.tolist()
+                if (memory := self._rows[row]) is not None and cosines[row] > -np.inf
+            ]
+        return sorted(found, key=lambda near: (-near.similarity, near.memory.query_id))[:depth]
+
+    def reported(self, ids: Collection[Id], caller: str) -> Collection[Id]:
+        with self._lock:
+            self._catch_up()
+            return {id for id in ids if (by := self._callers.get(id)) and self._counts(id, by, caller)}
+
+    def _counts(self, id: Id, callers: Counter[str], caller: str) -> bool:
+        return len(callers) > 1 or caller in callers or self._confirmed[id] > 0
+
+    def _catch_up(self) -> None:
+        """Apply changes since the last call, by any process; cheap if there are none."""
+        version = self._data_version()
+        if version == self._version:
+            return
+        for change, query_id, events, *report in self._database.rows(_CHANGED, (self._change,)):
+            self._drop(query_id)
+            memory = _remembered(report, events) if events and report[0] else None
+            if memory and memory.encoder == self._encoder:
+                self._add(memory)
+            self._change = change
+        self._version = version
+
+    def _add(self, memory: Remembered) -> None:
+        vector = np.frombuffer(memory.vector, "<f2").astype(np.float32)
+        if not self._vectors.size:
+            self._vectors = np.zeros((_FIRST_ROOM, len(vector)), np.float32)
+        if len(vector) != self._vectors.shape[1]:
+            return
+        row = self._free.pop() if self._free else len(self._rows)
+        if row == len(self._rows):
+            self._rows.append(None)
+        if row >= len(self._vectors):
+            self._vectors = np.concatenate([self._vectors, np.zeros_like(self._vectors)])
+        self._vectors[row], self._rows[row] = vector, replace(memory, vector=b"")
+        self._row_of[memory.query_id] = row
+        for id in memory.used:
+            self._callers.setdefault(id, Counter())[memory.caller] += 1
+            self._confirmed[id] += memory.confirmed
+
+    def _drop(self, query_id: str) -> None:
+        row = self._row_of.pop(query_id, None)
+        memory = None if row is None else self._rows[row]
+        if row is None or memory is None:
+            return
+        self._rows[row] = None
+        self._free.append(row)
+        for id in memory.used:
+            callers = self._callers[id]
+            callers[memory.caller] -= 1
+            callers += Counter()  # removes zeros
+            self._confirmed[id] -= memory.confirmed
+
+
+def _remembered(report: Sequence[object], events: str) -> Remembered | None:
+    """The memory of a row of `reports` with its events as JSON."""
+    *receipt, _missing, confirmed = report
+    by_id = {Id(id): frozenset(map(Event, each)) for id, each in json.loads(events).items()}
+    return remember(ReportedAnswer(receipt=receipt_of(receipt), events=by_id, confirmed=bool(confirmed)))
