@@ -1,7 +1,7 @@
 """Fixtures for every adapter of every port; a suite runs on all adapters of its port."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,13 @@ from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.generations import OpenSearchGenerations
 from mats.adapters.opensearch.index import ALIAS, OpenSearchIndex
 from mats.adapters.opensearch.mapping import index_body, write_alias
+from mats.adapters.opensearch.memory import OpenSearchMemory
 from mats.adapters.retention import Retention
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.exposure import SqliteExposure
 from mats.adapters.sqlite.generations import SqliteGenerations
 from mats.adapters.sqlite.index import SqliteIndex
+from mats.adapters.sqlite.memory import SqliteMemory
 from mats.adapters.sqlite.profiles import SqliteListing, SqliteProfiles
 from mats.adapters.sqlite.queue import SqliteQueue
 from mats.adapters.sqlite.receipts import SqliteOutcomes, SqliteReceipts
@@ -34,6 +36,7 @@ from mats.ports import (
     ExposureLog,
     Generations,
     Listing,
+    Memory,
     ModelSwitch,
     Outcomes,
     ProfileStore,
@@ -46,6 +49,7 @@ from mats.ports import (
     Target,
     TrustBook,
 )
+from mats.usecases.learn import Learn
 from mats.usecases.reindex import Reindex
 from tests.fakes import (
     CountingIds,
@@ -318,3 +322,32 @@ def exposure_log(request: pytest.FixtureRequest) -> ExposureLog:
     if request.param == "memory":
         return MemoryExposure(FakeClock(), latest=5)
     return SqliteExposure(request.getfixturevalue("database").watch(), FakeClock(), latest=5)
+
+
+@dataclass(frozen=True)
+class Learning:
+    """Outcomes and the memory that follows them; `learn` is what the event path does."""
+
+    outcomes: Outcomes
+    memory: Memory
+    learn: Callable[[Collection[str]], None]
+
+
+@pytest.fixture(params=["sqlite", *IN_AWS])
+def learning(request: pytest.FixtureRequest) -> Callable[[str, int], Learning]:
+    """Makes the memory of an encoder with vectors of a dimension, over the same outcomes each time."""
+    if request.param == "sqlite":
+        database = request.getfixturevalue("database")
+        outcomes = SqliteOutcomes(database)
+        return lambda encoder, dimension: Learning(outcomes, SqliteMemory(database, encoder=encoder), lambda ids: None)
+    domain, alias = request.getfixturevalue("domain_on")(request.param), f"memory-{next(_numbers)}"
+    request.addfinalizer(lambda: domain.drop(f"{alias}-*"))  # noqa: PT021 - sqlite has nothing to drop
+    in_memory = MemoryOutcomes()
+
+    def made(encoder: str, dimension: int) -> Learning:
+        memory = OpenSearchMemory(
+            domain=domain, encoder=encoder, dimension=dimension, alias=alias, refresh="true", replicas="0-1"
+        )
+        return Learning(in_memory, memory, Learn(in_memory, memory))
+
+    return made

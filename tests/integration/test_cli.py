@@ -99,6 +99,7 @@ def test_a_row_of_a_retrieval_data_set_is_mapped(mats):
         "matched": ["town", "forecast"],
         "fields": ["description", "parameters"],
         "spelled": ["forecast", "town"],
+        "used_for": None,
     }
 
 

@@ -267,7 +267,12 @@ def test_an_answer_says_what_the_contract_shows():
         "suspicious": [],
         "alternates": ["org.other/refund"],
         "enriched": True,
-        "why": {"matched": ["refund", "card"], "fields": ["name", "description"], "spelled": ["refunds", "card"]},
+        "why": {
+            "matched": ["refund", "card"],
+            "fields": ["name", "description"],
+            "spelled": ["refunds", "card"],
+            "used_for": None,
+        },
     }
 
 

@@ -218,10 +218,21 @@ def length_bias(judged: bool = True) -> dict[str, Any]:
     return {"dataset": "tools", "documents": 2_000, "arms": {"short": settings, "bare names": settings}}
 
 
+def learning(judged: bool = True) -> dict[str, Any]:
+    row = {"queries": 200, "match@1": an_estimate(0.5), "match@15": an_estimate(0.8), "complete@5": an_estimate(0.3)}
+    slices = {"familiar": row, "new": {**row, "queries": 0, "match@1": None, "match@15": None, "complete@5": None}}
+    after = dict.fromkeys(("0", "100", "standard", "false", "shown"), slices)
+    return {
+        "splits": 3, "false_share": 0.2, "outcomes": [0, 100],
+        "sets": {"multitool": {"history": 100, "after": after}, "tools": {"history": 100, "after": after}},
+    }  # fmt: skip
+
+
 ALL = {
     "main": main, "scale": scale, "decomposition": decomposition, "enrichment": enrichment, "signals": signals,
     "blends": blends,
     "first-stage": first_stage, "field-weights": field_weights, "length-bias": length_bias,
+    "learning": learning,
     "efficiency": efficiency, "kinds": kinds,
     "abstention": abstention,
 }  # fmt: skip

@@ -31,7 +31,7 @@ def drawn(tmp_path_factory):
 
 
 def test_there_are_the_papers_figures_and_ours(drawn):
-    assert list(drawn) == ["scale", "decomposition", "sparsity", "sources", "latency", "abstention"]
+    assert list(drawn) == ["scale", "decomposition", "sparsity", "sources", "learning-curves", "latency", "abstention"]
 
 
 def test_the_same_results_give_the_same_bytes(drawn, tmp_path):

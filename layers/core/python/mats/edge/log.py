@@ -143,5 +143,6 @@ def _candidate(result: Result, position: int) -> dict[str, Any]:
         "signals": {signal: round(value, 4) for signal, value in result.signals.items()},
         "bm25": result.candidate.bm25,
         "cosine": result.candidate.cosine,
+        "memory": round(result.candidate.shift, 4),
         "suspicious": result.suspicious,
     }

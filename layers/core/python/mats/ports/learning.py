@@ -65,10 +65,16 @@ class Memory(Protocol):
 
 
 class MemoryWriter(Protocol):
-    """Writes what `Memory` reads; what is written is found within a second."""
+    """Writes what `Memory` reads; what is written is found within a second.
 
-    def remember(self, memories: Sequence[Remembered]) -> None:
+    A write with an older version than the latest one of the same query id is a no-op.
+    """
+
+    def version(self) -> int:
+        """A version for what is read from now on."""
+
+    def remember(self, memories: Sequence[Remembered], *, version: int) -> None:
         """Store requests, or replace those of the same query ids."""
 
-    def forget(self, query_ids: Collection[str]) -> None:
+    def forget(self, query_ids: Collection[str], *, version: int) -> None:
         """Remove requests."""

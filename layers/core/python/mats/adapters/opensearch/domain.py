@@ -85,8 +85,12 @@ class Domain:
             Missing: there is no such index.
             DependencyFailed: the domain did not answer, or not for all of the index.
         """
+        return list(self.response(index, body, timeout_s=timeout_s)["hits"]["hits"])
+
+    def response(self, index: str, body: Mapping[str, Any], *, timeout_s: float | None = None) -> dict[str, Any]:
+        """The whole response of one search, with hits and aggregations. Raises as `search` does."""
         params = {"request_timeout": _timeout(timeout_s or self._read_s), "allow_partial_search_results": "false"}
-        return self._call(lambda: list(self._client.search(index=index, body=body, params=params)["hits"]["hits"]))
+        return self._call(lambda: dict(self._client.search(index=index, body=body, params=params)))
 
     def documents(self, index: str, keys: Sequence[str], *, fields: str) -> list[dict[str, Any]]:
         """The existing documents with these keys, with these fields, as last written (real-time read).

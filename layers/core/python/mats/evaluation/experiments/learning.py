@@ -98,9 +98,9 @@ def _histories(past: Sequence[Past], seed: int) -> dict[str, Sequence[Past]]:
 def _splits(context: ExperimentContext, name: str, discover: Discover) -> Iterable[Split]:
     dataset = context.dataset(name)
     if name == _MULTITOOL:
-        past, known = multitool_history(context.data / _HISTORY, dataset)
+        requests, known = multitool_history(context.data / _HISTORY, dataset)
         rng = np.random.default_rng(SEED)
-        chosen = [past[position] for position in rng.permutation(len(past))[: max(OUTCOMES)].tolist()]
+        chosen = [requests[position] for position in rng.permutation(len(requests))[: max(OUTCOMES)].tolist()]
         familiar = [query for query in dataset.queries if known[query.id]]
         yield Split(_asked(discover, chosen), familiar, [query for query in dataset.queries if not known[query.id]])
         return

@@ -16,6 +16,7 @@ from mats.evaluation.reporting.component_sections import (
     first_stage,
     signals,
 )
+from mats.evaluation.reporting.learning_section import learning
 from mats.evaluation.reporting.length_bias_section import length_bias
 from mats.evaluation.reporting.operation_sections import abstention, efficiency, kinds
 from mats.evaluation.reporting.results import Json, ResultsInvalid, paper, read_results
@@ -33,6 +34,7 @@ SECTIONS: Mapping[str, Callable[[Json, Json], Section]] = {
     "first-stage": first_stage,
     "field-weights": field_weights,
     "length-bias": length_bias,
+    "learning": learning,
     "efficiency": efficiency,
     "kinds": kinds,
     "abstention": abstention,

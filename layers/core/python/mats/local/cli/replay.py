@@ -22,6 +22,8 @@ class RankedCandidate(NamedTuple):
     score: float
     rev: int
     signals: Mapping[str, float]
+    memory: float = 0.0
+    """What remembered requests add to the mixture behind `retrieval`."""
 
 
 class Move(NamedTuple):
@@ -86,14 +88,16 @@ def _change(was: object, now: object) -> str:
 
 
 def _because(move: Move) -> str:
-    """The differences between then and now: the revision, the signals."""
+    """The differences between then and now: the revision, the signals, the memory."""
     if move.was is None or move.now is None:
         return "new among the candidates" if move.was is None else "no longer among the candidates"
     names = {**move.was.signals, **move.now.signals}
     values = [(name, _value(move.was, name), _value(move.now, name)) for name in names]
     differing = [f"{name} {_change(was, now)}" for name, was, now in values if was != now]
     revised = [f"revision {move.was.rev} → {move.now.rev}"] if move.was.rev != move.now.rev else []
-    return ", ".join(revised + differing)
+    was, now = f"{move.was.memory:+.2f}", f"{move.now.memory:+.2f}"
+    learned = [f"memory {_change(was, now)}"] if was != now else []
+    return ", ".join(revised + differing + learned)
 
 
 def _value(place: RankedCandidate, signal: str) -> str:
@@ -138,7 +142,9 @@ def logged_scope(record: Mapping[str, Any]) -> Scope:
 def moves(record: Mapping[str, Any], shortlist: Shortlist) -> list[Move]:
     """Every candidate of both rankings, in the current order; those that are gone come last."""
     was = {
-        entry["id"]: RankedCandidate(entry["position"], entry["score"], entry["rev"], entry["signals"])
+        entry["id"]: RankedCandidate(
+            entry["position"], entry["score"], entry["rev"], entry["signals"], entry.get("memory", 0.0)
+        )
         for entry in record["candidates"]
     }
     now = {result.candidate.profile.id: _ranked_now(n, result) for n, result in enumerate(shortlist.ranked, start=1)}
@@ -147,4 +153,6 @@ def moves(record: Mapping[str, Any], shortlist: Shortlist) -> list[Move]:
 
 def _ranked_now(position: int, result: Result) -> RankedCandidate:
     signals = {str(signal): round(value, 4) for signal, value in result.signals.items()}
-    return RankedCandidate(position, round(result.score, 4), result.candidate.profile.rev, signals)
+    return RankedCandidate(
+        position, round(result.score, 4), result.candidate.profile.rev, signals, round(result.candidate.shift, 4)
+    )

@@ -1,0 +1,183 @@
+"""The memory over an OpenSearch domain, read through `memory/_search` only."""
+
+import contextlib
+import json
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mats.adapters.opensearch.domain import Domain, Missing
+from mats.adapters.opensearch.mapping import cosine, key, write_alias
+from mats.domain.capability import Id
+from mats.domain.errors import DependencyFailed
+from mats.domain.receipt import unpack_vector
+from mats.domain.remembered import Near, Remembered
+from mats.domain.text import clip
+from mats.ports import Vector
+
+MEMORY = "memory"
+_TEXT = 300
+"""Characters of a request that are kept for `why.used_for`."""
+_FIELDS = ("query_id", "text", "caller", "audiences", "at", "used", "passed_over", "confirmed")
+_CONFLICT, _GONE = 409, 404
+_BULK = 100
+_NOTHING: Mapping[str, Any] = {"hits": {"hits": []}}
+
+
+def memory_body(dimension: int, *, aliases: Collection[str], replicas: str, refresh: str) -> dict[str, Any]:
+    """Settings and strict mapping of the index, for vectors of this dimension; arguments as of `index_body`."""
+    method = {"name": "hnsw", "engine": "lucene", "space_type": "cosinesimil"}
+    keyword, unsearched = {"type": "keyword"}, {"type": "keyword", "index": False, "doc_values": False}
+    return {
+        "aliases": {alias: {} for alias in aliases},
+        "settings": {
+            "index": {
+                "knn": True,
+                "number_of_shards": 1,
+                "auto_expand_replicas": replicas,
+                "refresh_interval": refresh,
+            }
+        },
+        "mappings": {
+            "dynamic": "strict",
+            "_source": {"excludes": ["vector"]},
+            "properties": {
+                "query_id": keyword,
+                "text": unsearched,
+                "caller": keyword,
+                "audiences": unsearched,
+                "at": unsearched,
+                "used": keyword,
+                "passed_over": unsearched,
+                "confirmed": {"type": "boolean"},
+                "encoder": keyword,
+                "vector": {"type": "knn_vector", "dimension": dimension, "method": method},
+            },
+        },
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenSearchMemory:
+    """The ports `Memory` and `MemoryWriter`. The writer creates the index at its first request.
+
+    There is an index for each dimension of vectors; an alias names the latest one, which is read. Vectors of another
+    encoder stay in the index and are not found.
+    """
+
+    domain: Domain
+    encoder: str
+    dimension: int
+    alias: str = MEMORY
+    refresh: str = "false"
+    """As of `OpenSearchIndex`."""
+    replicas: str = "0-2"
+
+    def nearest(self, vector: Vector, *, depth: int, without: Collection[str] = ()) -> Sequence[Near]:
+        """Approximate (HNSW)."""
+        clauses: dict[str, Any] = {"filter": [{"term": {"encoder": self.encoder}}]}
+        if without:
+            clauses["must_not"] = [{"terms": {"caller": sorted(without)}}]
+        knn = {"vector": {"vector": vector.tolist(), "k": depth, "filter": {"bool": clauses}}}
+        found = self._search({"query": {"knn": knn}, "size": depth, "_source": list(_FIELDS)})
+        near = [Near(cosine(hit["_score"]), _memory_of(hit["_source"])) for hit in found["hits"]["hits"]]
+        return sorted(near, key=lambda each: (-each.similarity, each.memory.query_id))[:depth]
+
+    def reported(self, ids: Collection[Id], caller: str) -> Collection[Id]:
+        wanted = sorted(ids)
+        if not wanted:
+            return set()
+        sure = {"bool": {"should": [{"term": {"caller": caller}}, {"term": {"confirmed": True}}]}}
+        aggregations = {"callers": {"cardinality": {"field": "caller"}}, "sure": {"filter": sure}}
+        by_id = {"terms": {"field": "used", "include": wanted, "size": len(wanted)}, "aggs": aggregations}
+        filters = [{"terms": {"used": wanted}}, {"term": {"encoder": self.encoder}}]
+        found = self._search({"query": {"bool": {"filter": filters}}, "size": 0, "aggs": {"by_id": by_id}})
+        buckets = found["aggregations"]["by_id"]["buckets"] if "aggregations" in found else []
+        return {Id(each["key"]) for each in buckets if each["callers"]["value"] > 1 or each["sure"]["doc_count"]}
+
+    def version(self) -> int:
+        """Milliseconds since 1970."""
+        return time.time_ns() // 1_000_000
+
+    def remember(self, memories: Sequence[Remembered], *, version: int) -> None:
+        """Vectors of another dimension are left out."""
+        documents = {memory.query_id: _document(memory) for memory in memories}
+        fitting = {id: document for id, document in documents.items() if len(document["vector"]) == self.dimension}
+        lines = [_action("index", id, version) + json.dumps(document) + "\n" for id, document in fitting.items()]
+        try:
+            self._write(lines)
+        except Missing:
+            self._create()
+            self._write(lines)
+
+    def forget(self, query_ids: Collection[str], *, version: int) -> None:
+        with contextlib.suppress(Missing):
+            self._write([_action("delete", query_id, version) for query_id in query_ids])
+
+    def _search(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The response; one without hits if the index is missing, or for vectors of another dimension."""
+        try:
+            return self.domain.response(self.alias, body)
+        except Missing:
+            return _NOTHING
+        except DependencyFailed as error:
+            if "dimension" in str(error):
+                return _NOTHING
+            raise
+
+    @property
+    def _index(self) -> str:
+        return f"{self.alias}-{self.dimension}"
+
+    def _create(self) -> None:
+        """Create the index of this dimension, and read it from now on."""
+        body = memory_body(self.dimension, aliases=[write_alias(self._index)], replicas=self.replicas, refresh="1s")
+        self.domain.create(self._index, body)
+        self.domain.point(self.alias, self._index)
+
+    def _write(self, lines: Sequence[str]) -> None:
+        """Raises Missing: there is no index of this dimension."""
+        for start in range(0, len(lines), _BULK):
+            part = "".join(lines[start : start + _BULK])
+            results = self.domain.bulk(part, index=write_alias(self._index), refresh=self.refresh)
+            failed = [
+                each for each in results if each["status"] >= 300 and each["status"] != _CONFLICT and "error" in each
+            ]
+            if any(each["status"] == _GONE for each in failed):
+                raise Missing(f"there is no index {self._index}")
+            if failed:
+                raise DependencyFailed(f"{self._index} rejected requests: {clip(str(failed[0]['error']), 300)}")
+
+
+def _action(name: str, query_id: str, version: int) -> str:
+    meta = {"_id": key(Id(query_id)), "version": version, "version_type": "external_gte"}
+    return json.dumps({name: meta}) + "\n"
+
+
+def _document(memory: Remembered) -> dict[str, Any]:
+    return {
+        "query_id": memory.query_id,
+        "text": clip(memory.text, _TEXT),
+        "caller": memory.caller,
+        "audiences": sorted(memory.audiences),
+        "at": memory.at,
+        "used": sorted(memory.used),
+        "passed_over": sorted(memory.passed_over),
+        "confirmed": memory.confirmed,
+        "encoder": memory.encoder,
+        "vector": unpack_vector(memory.vector),
+    }
+
+
+def _memory_of(source: Mapping[str, Any]) -> Remembered:
+    return Remembered(
+        query_id=source["query_id"],
+        text=source["text"],
+        caller=source["caller"],
+        audiences=frozenset(source["audiences"]),
+        at=source["at"],
+        used=frozenset(map(Id, source["used"])),
+        passed_over=frozenset(map(Id, source["passed_over"])),
+        confirmed=source["confirmed"],
+    )

@@ -1,0 +1,73 @@
+"""The section about what remembered outcomes bring."""
+
+from collections.abc import Iterator
+from functools import partial
+
+from matplotlib.figure import Figure as Canvas
+
+from mats.evaluation.reporting.cells import INTERVALS, Figure, Section, Table, measures, number
+from mats.evaluation.reporting.results import Json, measured_only, not_run_notes
+from mats.evaluation.reporting.style import legend_below, look_of, panels
+
+_MEASURES = ("match@1", "match@15", "complete@5")
+_SLICES = {"familiar": "known", "new": "new"}
+_CHANGED = {"standard": "standard", "false": "false outcomes", "shown": "shown only"}
+
+
+def learning(results: Json, paper: Json) -> Section:
+    sets = measured_only(results["sets"])
+    figures = (
+        Figure(
+            id="learning-curves",
+            caption="Match@1 after a number of remembered requests.",
+            alt="Two panels with one line for each data set: requests for known capabilities, and for new ones.",
+            draw=partial(_curves, sets),
+        ),
+    )
+    return Section(
+        id="learning",
+        title="Learning from outcomes",
+        summary="The pipeline without a reranker, with past requests and what served them as its memory. `multitool` "
+        "has a history of its own, and known are the scenes in it; of the other sets, half of each source's queries "
+        f"are history ({results['splits']} splits, near-identical queries on one side), and known are queries for "
+        "capabilities that it names. Standard: the first 1,000 past requests; "
+        f"false: {100 * results['false_share']:.0f} % of them end in another result; shown: only right results that "
+        f"were shown. Complete@5: all right ones among the first five. {INTERVALS}",
+        tables=(_table(results["sets"]),),
+        figures=figures if sets else (),
+    )
+
+
+def _table(sets: Json) -> Table:
+    return Table(
+        id="learning-sets",
+        caption="After remembered requests, %",
+        head=("set", "requests", "past", "queries", "match@1", "match@15", "complete@5"),
+        rows=tuple(row for name, one in measured_only(sets).items() for row in _rows(name, one)),
+        labels=3,
+        notes=tuple(not_run_notes(list(sets.items()))),
+    )
+
+
+def _rows(name: str, one: Json) -> Iterator[tuple[str, ...]]:
+    for slice_, shown in _SLICES.items():
+        for label, measured in one["after"].items():
+            row = measured[slice_]
+            yield name, shown, _CHANGED.get(label, label), number(row["queries"]), *measures(row, _MEASURES)
+
+
+def _curves(sets: Json) -> Canvas:
+    figure, grid = panels(1, 2, height=5.2, sharey=True)
+    for panel, (slice_, title) in zip(grid, _SLICES.items(), strict=True):
+        for name, look in look_of(list(sets)).items():
+            points = {int(label): one[slice_] for label, one in sets[name]["after"].items() if label.isdigit()}
+            known = {count: 100 * one["match@1"]["mean"] for count, one in points.items() if one["match@1"]}
+            panel.plot(list(known), list(known.values()), label=name, markersize=6, **look)
+        panel.set(title=f"{title} requests", xlabel="past requests", ylim=(0, 103))
+        panel.set_xscale("symlog", linthresh=100)
+        panel.set_xticks([0, 100, 500, 1_000, 4_000], ["0", "100", "500", "1,000", "4,000"])
+        panel.minorticks_off()
+        panel.grid(visible=True)
+    grid[0].set_ylabel("queries, %")
+    legend_below(figure, grid[0], columns=3)
+    return figure

@@ -1,0 +1,141 @@
+"""The memory of both indices: what is found, who counts, and what is gone."""
+
+from array import array
+from collections.abc import Callable
+
+import pytest
+
+from mats.domain.capability import Id
+from mats.domain.outcome import Event
+from mats.domain.receipt import pack_vector
+from tests.contract.conftest import Learning
+from tests.contract.learning import PAY, SHIP, WRAP, a_feedback, a_receipt
+
+Making = Callable[[str, int], Learning]
+EAST, NORTH = array("f", [1.0, 0.0]), array("f", [0.0, 1.0])
+BETWEEN = array("f", [0.8, 0.6])
+
+
+@pytest.fixture
+def made(learning: Making) -> Learning:
+    return learning("fake", 2)
+
+
+def tell(learning: Learning, query_id: str, used: Id = PAY, vector: array = EAST, **changes) -> None:
+    receipt = a_receipt(query_id, vector=pack_vector(vector), **changes)
+    learning.outcomes.record(receipt, a_feedback(receipt, (used, Event.SUCCEEDED)), receipt.at)
+    learning.learn([query_id])
+
+
+def found(learning: Learning, vector: array = EAST, depth: int = 10, without=()) -> list[str]:
+    return [near.memory.query_id for near in learning.memory.nearest(vector, depth=depth, without=without)]
+
+
+def test_nothing_is_found_in_an_empty_memory(made: Learning):
+    assert found(made) == []
+    assert set(made.memory.reported([PAY], "ann")) == set()
+
+
+def test_requests_are_found_by_similarity(made: Learning):
+    tell(made, "north", vector=NORTH)
+    tell(made, "east")
+    tell(made, "between", vector=BETWEEN)
+    near = made.memory.nearest(EAST, depth=2)
+    assert [(each.memory.query_id, round(each.similarity, 2)) for each in near] == [("east", 1.0), ("between", 0.8)]
+
+
+def test_equally_similar_ones_are_in_the_order_of_their_query_ids(made: Learning):
+    for query_id in ("b", "c", "a"):
+        tell(made, query_id)
+    assert found(made) == ["a", "b", "c"]
+
+
+def test_a_request_is_found_as_it_was_remembered(made: Learning):
+    tell(made, "q1", used=SHIP)
+    made.outcomes.confirm("q1")
+    made.learn(["q1"])
+    [near] = made.memory.nearest(EAST, depth=5)
+    memory = near.memory
+    assert (memory.text, memory.caller, memory.audiences) == (
+        "pay and ship", "arn:aws:iam::1:role/bot", {"staff", "eu"}
+    )  # fmt: skip
+    assert (memory.used, memory.passed_over, memory.confirmed) == ({SHIP}, {PAY}, True)
+
+
+def test_what_did_not_succeed_is_not_remembered(made: Learning):
+    receipt = a_receipt("q1", vector=pack_vector(EAST))
+    made.outcomes.record(receipt, a_feedback(receipt, (PAY, Event.SELECTED), (SHIP, Event.WRONG)), receipt.at)
+    made.learn(["q1"])
+    assert found(made) == []
+
+
+def test_a_later_report_changes_what_is_remembered(made: Learning):
+    tell(made, "q1", used=PAY)
+    tell(made, "q1", used=WRAP)
+    [near] = made.memory.nearest(EAST, depth=5)
+    assert near.memory.used == {PAY, WRAP}
+
+
+def test_a_success_that_turned_out_wrong_is_forgotten(made: Learning):
+    tell(made, "q1")
+    receipt = a_receipt("q1", vector=pack_vector(EAST))
+    made.outcomes.record(receipt, a_feedback(receipt, (PAY, Event.WRONG)), receipt.at)
+    made.learn(["q1"])
+    assert found(made) == []
+    assert set(made.memory.reported([PAY], receipt.caller)) == set()
+
+
+def test_callers_are_left_out(made: Learning):
+    tell(made, "q1", caller="ann")
+    tell(made, "q2", caller="bob")
+    assert found(made, without=["ann"]) == ["q2"]
+
+
+def test_what_is_reported_counts_for_its_caller_at_once_and_for_others_with_a_second_one(made: Learning):
+    tell(made, "q1", caller="ann")
+    tell(made, "q2", caller="ann")
+    assert set(made.memory.reported([PAY, SHIP], "ann")) == {PAY}
+    assert set(made.memory.reported([PAY, SHIP], "eve")) == set()
+    tell(made, "q3", caller="bob", vector=NORTH)
+    assert set(made.memory.reported([PAY, SHIP], "eve")) == {PAY}
+
+
+def test_what_an_operator_confirmed_counts_for_all(made: Learning):
+    tell(made, "q1", used=WRAP)
+    made.outcomes.confirm("q1")
+    made.learn(["q1"])
+    assert set(made.memory.reported([WRAP], "eve")) == {WRAP}
+
+
+def test_a_removed_capability_is_gone(made: Learning):
+    tell(made, "q1", used=PAY)
+    tell(made, "q2", used=PAY)
+    tell(made, "q2", used=SHIP)
+    made.outcomes.forget(PAY)
+    made.learn(["q1", "q2"])
+    [near] = made.memory.nearest(EAST, depth=5)
+    assert (near.memory.query_id, near.memory.used) == ("q2", {SHIP})
+    assert set(made.memory.reported([PAY, SHIP], near.memory.caller)) == {SHIP}
+
+
+def test_vectors_of_another_encoder_are_silent(made: Learning, learning: Making):
+    tell(made, "q1")
+    other = learning("other", 2)
+    assert found(other) == []
+    tell(other, "q2", encoder="other")
+    assert found(other) == ["q2"]
+
+
+def test_vectors_of_another_dimension_are_silent(made: Learning, learning: Making):
+    tell(made, "q1")
+    other = learning("wider", 3)
+    wide = array("f", [1.0, 0.0, 0.0])
+    assert found(other, wide) == []
+    tell(other, "q2", vector=wide, encoder="wider")
+    assert found(other, wide) == ["q2"]
+
+
+def test_room_is_made_for_many(made: Learning):
+    for number in range(300):
+        tell(made, f"q{number:03}", vector=array("f", [1.0, number / 1_000]))
+    assert found(made, depth=3) == ["q000", "q001", "q002"]

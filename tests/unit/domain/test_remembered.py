@@ -1,0 +1,174 @@
+"""Votes of remembered requests: who counts, and what they move."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mats.domain.capability import Id
+from mats.domain.outcome import Event, ReportedAnswer
+from mats.domain.remembered import RULE, Near, Remembered, Votes, crowding, fuse_votes, remember, shifts, vote
+from tests.contract.learning import PAY, SHIP, WRAP, a_receipt
+
+OTHER = Id("com.acme/other")
+
+
+def a_memory(name: str = "m1", caller: str = "ann", used=(PAY,), passed=(), **changes) -> Remembered:
+    fields = {
+        "query_id": name, "text": f"text of {name}", "caller": caller, "audiences": frozenset(), "at": "2026-01-01",
+        "used": frozenset(used), "passed_over": frozenset(passed),
+    }  # fmt: skip
+    return Remembered(**{**fields, **changes})
+
+
+def near(*memories: Remembered, similarity: float = 0.8) -> list[Near]:
+    return [Near(similarity - position / 1_000, memory) for position, memory in enumerate(memories)]
+
+
+def an_answer(*outcomes: tuple[Id, Event], **changes) -> ReportedAnswer:
+    return ReportedAnswer(receipt=a_receipt(**changes), events={id: frozenset({event}) for id, event in outcomes})
+
+
+def test_what_was_shown_before_the_last_used_one_was_passed_over():
+    memory = remember(an_answer((SHIP, Event.SUCCEEDED)))
+    assert memory is not None
+    assert (memory.used, memory.passed_over) == ({SHIP}, {PAY})
+
+
+def test_what_failed_or_was_wrong_counts_against_it_wherever_it_was_shown():
+    memory = remember(an_answer((PAY, Event.SUCCEEDED), (SHIP, Event.FAILED), (WRAP, Event.WRONG)))
+    assert memory is not None
+    assert memory.passed_over == {SHIP, WRAP}
+
+
+def test_what_was_chosen_was_not_passed_over():
+    memory = remember(an_answer((PAY, Event.SELECTED), (SHIP, Event.SUCCEEDED)))
+    assert memory is not None
+    assert (memory.used, memory.passed_over) == ({SHIP}, frozenset())
+
+
+@pytest.mark.parametrize("answer", [an_answer((PAY, Event.SELECTED)), an_answer((PAY, Event.SUCCEEDED), vector=None)])
+def test_only_a_success_with_a_vector_is_remembered(answer: ReportedAnswer):
+    assert remember(answer) is None
+
+
+def test_the_own_request_counts_at_once():
+    votes = vote(near(a_memory(caller="ann")), "ann")
+    assert votes is not None
+    assert votes.share(PAY) == 1
+
+
+def test_the_request_of_another_counts_once_a_second_caller_agrees():
+    one, other, own = a_memory("m1", "ann"), a_memory("m2", "bob"), a_memory("m3", "ann")
+    assert vote(near(one, own), "eve") is None
+    assert vote(near(one, other), "eve") is not None
+
+
+def test_the_request_of_another_counts_once_an_operator_confirmed_it():
+    assert vote(near(a_memory(confirmed=True)), "eve") is not None
+
+
+def test_callers_agree_on_a_capability_and_not_on_a_request():
+    votes = vote(near(a_memory("m1", "ann", {PAY, SHIP}), a_memory("m2", "bob", {PAY, WRAP})), "eve")
+    assert votes is not None
+    assert set(votes.used) == {PAY}
+
+
+def test_being_passed_over_counts_only_if_two_callers_agree():
+    alone = near(a_memory("m1", "ann", passed={SHIP}), a_memory("m2", "bob"))
+    both = near(a_memory("m1", "ann", passed={SHIP}), a_memory("m2", "bob", passed={SHIP}))
+    one, two = vote(alone, "eve"), vote(both, "eve")
+    assert one is not None
+    assert two is not None
+    assert (set(one.passed_over), set(two.passed_over)) == (set(), {SHIP})
+
+
+def test_below_the_floor_nothing_votes():
+    assert vote(near(a_memory(), similarity=RULE.floor - 0.01), "ann") is None
+
+
+def test_one_other_caller_has_few_of_the_votes():
+    crowd = [a_memory(f"c{n}", "mallory", {OTHER}) for n in range(30)]
+    honest = [a_memory("h1", "ann"), a_memory("h2", "bob")]
+    listed = near(*crowd, *honest)
+    assert crowding(listed, "eve") == {"mallory"}
+    votes = vote(listed, "eve")
+    assert votes is not None
+    assert set(votes.used) == {PAY}
+    assert crowding(listed, "mallory") == frozenset()
+
+
+def test_texts_are_for_those_who_share_the_audiences():
+    votes = vote(near(a_memory("m1", audiences=frozenset({"staff"})), a_memory("m2", used={PAY, SHIP})), "ann")
+    assert votes is not None
+    guest, staff = votes.used_for(PAY, ()), votes.used_for(PAY, {"staff", "eu"})
+    assert guest is not None
+    assert staff is not None
+    assert (guest.requests, guest.callers, guest.texts) == (2, 1, ("text of m2",))
+    assert staff.texts == ("text of m1", "text of m2")
+    assert votes.used_for(WRAP, ()) is None
+
+
+def some_votes(**changes) -> Votes:
+    fields = {"nearest": 0.9, "weight": 1.0, "used": {PAY: 1.0}, "passed_over": {}, "near": (), "reported": {PAY}}
+    return Votes(**{**fields, **changes})
+
+
+def test_votes_bring_in_what_the_search_did_not_find():
+    assert max(scores := fuse_votes({SHIP: 0.6, WRAP: 0.4}, some_votes()), key=lambda id: scores[id]) == PAY
+
+
+def test_what_was_used_for_other_requests_only_gives_way_to_what_is_unknown():
+    scores = fuse_votes({SHIP: 0.5, WRAP: 0.5}, some_votes(reported={PAY, SHIP}))
+    assert scores[SHIP] < scores[WRAP] == 0.5
+
+
+def test_a_request_seen_before_raises_what_served_it():
+    moved = shifts({SHIP: 0.4, PAY: 0.38}, some_votes())
+    assert 0.4 + moved[SHIP] < 0.38 + moved[PAY]
+
+
+def test_a_far_request_does_not_displace_what_is_unknown_and_far_ahead():
+    moved = shifts({SHIP: 0.6, PAY: 0.3}, some_votes(nearest=0.35))
+    assert 0.6 + moved[SHIP] > 0.3 + moved[PAY]
+
+
+def test_what_is_unknown_falls_further_if_it_was_passed_over():
+    mixtures = {SHIP: 0.4, WRAP: 0.4, PAY: 0.4}
+    moved = shifts(mixtures, some_votes(passed_over={SHIP: 1.0}))
+    assert moved[SHIP] < moved[WRAP]
+
+
+def test_votes_for_no_candidate_move_nothing():
+    assert shifts({SHIP: 0.4, WRAP: 0.3}, some_votes(reported={PAY, SHIP})) == {}
+
+
+ids = st.sampled_from([PAY, SHIP, WRAP, OTHER])
+unit = st.floats(0, 1, allow_nan=False)
+
+
+@given(
+    mixtures=st.dictionaries(ids, unit, min_size=1),
+    used=st.dictionaries(ids, st.floats(0.001, 20), min_size=1),
+    passed=st.dictionaries(ids, st.floats(0, 20)),
+    reported=st.sets(ids),
+    nearest=st.floats(-1, 1),
+)
+def test_shifts_are_finite_and_keep_equal_candidates_equal(mixtures, used, passed, reported, nearest):
+    votes = some_votes(
+        nearest=nearest, weight=max(*used.values(), *passed.values(), 1.0), used=used, passed_over=passed,
+        reported=frozenset(reported),
+    )  # fmt: skip
+    moved = shifts(mixtures, votes)
+    assert all(abs(value) < 2 for value in moved.values())
+    assert moved.keys() in (set(), mixtures.keys())
+    unknown = [id for id in moved if id not in used and id not in reported and id not in passed]
+    assert len({round(moved[id], 9) for id in unknown}) <= 1
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sets(ids, min_size=1)), max_size=8), st.sampled_from("abcx"))
+def test_no_vote_counts_that_one_other_caller_alone_gives(said, asking):
+    memories = [a_memory(f"m{n}", caller, used) for n, (caller, used) in enumerate(said)]
+    votes = vote(near(*memories), asking)
+    for id in votes.used if votes else ():
+        callers = {caller for caller, used in said if id in used}
+        assert asking in callers or len(callers) > 1
