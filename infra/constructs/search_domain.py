@@ -19,7 +19,7 @@ from infra.context import Context
 Calls = Mapping[str, Sequence[str]]
 """Paths of the domain by IAM action. A `*` also matches `/`: `x*/_search` matches `x/_doc/_search`, a write."""
 
-SEARCH: Calls = {"es:ESHttpPost": ["capabilities/_search", "capabilities/_mget"]}
+SEARCH: Calls = {"es:ESHttpPost": ["capabilities/_search", "capabilities/_mget", "memory/_search"]}
 """Calls of discovery: queries, which OpenSearch takes as POST. No wildcard, so it can write nothing."""
 INDEX: Calls = {
     "es:ESHttpPost": ["capabilities-*-write/_bulk"],

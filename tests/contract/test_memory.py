@@ -33,7 +33,7 @@ def found(learning: Learning, vector: array = EAST, depth: int = 10, without=())
 
 def test_nothing_is_found_in_an_empty_memory(made: Learning):
     assert found(made) == []
-    assert set(made.memory.reported([PAY], "ann")) == set()
+    assert set(made.memory.with_outcomes([PAY], "ann")) == set()
 
 
 def test_requests_are_found_by_similarity(made: Learning):
@@ -82,7 +82,7 @@ def test_a_success_that_turned_out_wrong_is_forgotten(made: Learning):
     made.outcomes.record(receipt, a_feedback(receipt, (PAY, Event.WRONG)), receipt.at)
     made.learn(["q1"])
     assert found(made) == []
-    assert set(made.memory.reported([PAY], receipt.caller)) == set()
+    assert set(made.memory.with_outcomes([PAY], receipt.caller)) == set()
 
 
 def test_callers_are_left_out(made: Learning):
@@ -94,17 +94,17 @@ def test_callers_are_left_out(made: Learning):
 def test_what_is_reported_counts_for_its_caller_at_once_and_for_others_with_a_second_one(made: Learning):
     tell(made, "q1", caller="ann")
     tell(made, "q2", caller="ann")
-    assert set(made.memory.reported([PAY, SHIP], "ann")) == {PAY}
-    assert set(made.memory.reported([PAY, SHIP], "eve")) == set()
+    assert set(made.memory.with_outcomes([PAY, SHIP], "ann")) == {PAY}
+    assert set(made.memory.with_outcomes([PAY, SHIP], "eve")) == set()
     tell(made, "q3", caller="bob", vector=NORTH)
-    assert set(made.memory.reported([PAY, SHIP], "eve")) == {PAY}
+    assert set(made.memory.with_outcomes([PAY, SHIP], "eve")) == {PAY}
 
 
 def test_what_an_operator_confirmed_counts_for_all(made: Learning):
     tell(made, "q1", used=WRAP)
     made.outcomes.confirm("q1")
     made.learn(["q1"])
-    assert set(made.memory.reported([WRAP], "eve")) == {WRAP}
+    assert set(made.memory.with_outcomes([WRAP], "eve")) == {WRAP}
 
 
 def test_a_removed_capability_is_gone(made: Learning):
@@ -115,7 +115,7 @@ def test_a_removed_capability_is_gone(made: Learning):
     made.learn(["q1", "q2"])
     [near] = made.memory.nearest(EAST, depth=5)
     assert (near.memory.query_id, near.memory.used) == ("q2", {SHIP})
-    assert set(made.memory.reported([PAY, SHIP], near.memory.caller)) == {SHIP}
+    assert set(made.memory.with_outcomes([PAY, SHIP], near.memory.caller)) == {SHIP}
 
 
 def test_vectors_of_another_encoder_are_silent(made: Learning, learning: Making):

@@ -130,7 +130,8 @@ def test_discovery_reads_but_cannot_write(any_deployment: Deployment):
         "es", "dynamodb", "bedrock", "logs", "ec2", "kms", "xray",
     }  # fmt: skip
     queries = [arn for one in allowed if actions([one], "es") for arn in texts(one["Resource"])]
-    assert queries == [domain_path(any_deployment, f"capabilities/{call}") for call in ("_search", "_mget")]
+    calls = ("capabilities/_search", "capabilities/_mget", "memory/_search")
+    assert queries == [domain_path(any_deployment, call) for call in calls]
 
 
 def test_enrichment_may_write_and_make_an_index_and_nothing_else(trial: Deployment):

@@ -12,6 +12,7 @@ from mats.adapters.dynamodb.switch import DynamoModelSwitch
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.index import OpenSearchIndex
+from mats.adapters.opensearch.memory import OpenSearchMemory
 from mats.adapters.retention import Retention
 from mats.bootstrap.models import ConfiguredModels, configured_models
 from mats.bootstrap.system import System
@@ -55,8 +56,6 @@ class CloudStores:
     early_receipts = None
     outcomes = None
 
-    memory = None
-
     def __init__(self, settings: Settings, models: ConfiguredModels, session: "Session") -> None:
         self._settings, self._models, self._session = settings, models, session
         self._domain = Domain(settings.index_endpoint, region=settings.region, session=session)
@@ -96,6 +95,15 @@ class CloudStores:
             self._restore,
             encoder=self._models.encoder_name,
             engine=self._settings.index_engine,
+        )
+
+    @cached_property
+    def memory(self) -> OpenSearchMemory | None:
+        encoder = self._models.encoder
+        return (
+            OpenSearchMemory(domain=self._domain, encoder=encoder.name, dimension=encoder.dimension)
+            if encoder
+            else None
         )
 
     @cached_property

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mats.bootstrap.stores import Stores
-from mats.ports import Clock, Metrics
+from mats.ports import Clock, MemoryWriter, Metrics, Outcomes
 from mats.settings import Settings
 from mats.usecases.receipts import LeaveReceipt
 
 if TYPE_CHECKING:
     from mats.edge.feedback import FeedbackService
+    from mats.usecases.learn import Learn
 
 
 def leave_receipt(stores: Stores, settings: Settings) -> LeaveReceipt | None:
@@ -30,3 +31,10 @@ def feedback_service(
 
     record = RecordFeedback(receipts=stores.receipts, outcomes=stores.outcomes, clock=clock, days=settings.receipt_days)
     return FeedbackService(record, metrics("feedback"), settings.log_queries == "text")
+
+
+def follow_outcomes(outcomes: Outcomes, writer: MemoryWriter) -> "Learn":
+    """What brings the memory up to the outcomes of answers."""
+    from mats.usecases.learn import Learn  # noqa: PLC0415 - not for discovery
+
+    return Learn(outcomes, writer)

@@ -167,8 +167,8 @@ def vote(near: Sequence[Near], caller: str, rule: MemoryRule = RULE) -> Votes | 
     it, counts if two callers among them agree.
     """
     voters = _voters(near, caller, rule)
-    used = _agreed([(each.memory, each.memory.used) for each in voters], caller)
-    passed = _agreed([(each.memory, each.memory.passed_over) for each in voters], caller)
+    used = _counting([(each.memory, each.memory.used) for each in voters], caller)
+    passed = _counting([(each.memory, each.memory.passed_over) for each in voters], caller)
     voters = [each for each in voters if not each.memory.used.isdisjoint(used)]
     if not voters:
         return None
@@ -193,7 +193,7 @@ def _voters(near: Sequence[Near], caller: str, rule: MemoryRule) -> list[Near]:
     return voters[: rule.neighbours]
 
 
-def _agreed(said: Sequence[tuple[Remembered, frozenset[Id]]], caller: str) -> frozenset[Id]:
+def _counting(said: Sequence[tuple[Remembered, frozenset[Id]]], caller: str) -> frozenset[Id]:
     """What the caller itself or an operator said, or two callers."""
     by_id: dict[Id, set[str]] = {}
     sure: set[Id] = set()

@@ -6,55 +6,17 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mats.domain import explain, remembered
 from mats.domain.capability import Kind, Lifecycle
 from mats.domain.invocation import Invocation, SkillReading, from_text
 from mats.domain.profile import Profile, Status
 from mats.domain.ranking import Signal, Verdict
 from mats.domain.shortlist import Result, Shortlist
 from mats.edge.part_answer import PartAnswer, part_answers
+from mats.edge.why import Why
 
 
 class _ResponseModel(BaseModel):
     model_config = ConfigDict(extra="forbid")
-
-
-class UsedFor(_ResponseModel):
-    """Similar past requests that this capability served."""
-
-    requests: int = Field(description="How many of the most similar ones vote for it.")
-    callers: int = Field(description="Of how many callers these are.")
-    similarity: float = Field(description="The best cosine of one of them with the query.")
-    texts: list[str] = Field(default=[], description="Up to three of them that the caller may read, best first.")
-
-    @classmethod
-    def of(cls, used_for: remembered.UsedFor) -> Self:
-        return cls(
-            requests=used_for.requests,
-            callers=used_for.callers,
-            similarity=round(used_for.similarity, 4),
-            texts=list(used_for.texts),
-        )
-
-
-class Why(_ResponseModel):
-    """The words of the query that match, the fields they match in, and similar past requests."""
-
-    matched: list[str]
-    fields: list[str]
-    spelled: list[str] = Field(
-        default=[], description="The matched words as the capability spells them, in lower case."
-    )
-    used_for: UsedFor | None = None
-
-    @classmethod
-    def of(cls, why: explain.MatchedWords, used_for: remembered.UsedFor | None = None) -> Self:
-        return cls(
-            matched=list(why.matched),
-            fields=list(why.fields),
-            spelled=list(why.spelled),
-            used_for=UsedFor.of(used_for) if used_for else None,
-        )
 
 
 class RankedCapability(_ResponseModel):

@@ -84,7 +84,7 @@ class OpenSearchMemory:
         near = [Near(cosine(hit["_score"]), _memory_of(hit["_source"])) for hit in found["hits"]["hits"]]
         return sorted(near, key=lambda each: (-each.similarity, each.memory.query_id))[:depth]
 
-    def reported(self, ids: Collection[Id], caller: str) -> Collection[Id]:
+    def with_outcomes(self, ids: Collection[Id], caller: str) -> Collection[Id]:
         wanted = sorted(ids)
         if not wanted:
             return set()
@@ -122,7 +122,7 @@ class OpenSearchMemory:
         except Missing:
             return _NOTHING
         except DependencyFailed as error:
-            if "dimension" in str(error):
+            if "invalid dimension" in str(getattr(error.__cause__, "info", "")):
                 return _NOTHING
             raise
 

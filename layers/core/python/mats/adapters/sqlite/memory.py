@@ -62,7 +62,7 @@ class SqliteMemory:
             ]
         return sorted(found, key=lambda near: (-near.similarity, near.memory.query_id))[:depth]
 
-    def reported(self, ids: Collection[Id], caller: str) -> Collection[Id]:
+    def with_outcomes(self, ids: Collection[Id], caller: str) -> Collection[Id]:
         with self._lock:
             self._catch_up()
             return {id for id in ids if (by := self._callers.get(id)) and self._counts(id, by, caller)}
@@ -77,7 +77,7 @@ class SqliteMemory:
             return
         for change, query_id, events, *report in self._database.rows(_CHANGED, (self._change,)):
             self._drop(query_id)
-            memory = _remembered(report, events) if events and report[0] else None
+            memory = _to_memory(report, events) if events and report[0] else None
             if memory and memory.encoder == self._encoder:
                 self._add(memory)
             self._change = change
@@ -114,7 +114,7 @@ class SqliteMemory:
             self._confirmed[id] -= memory.confirmed
 
 
-def _remembered(report: Sequence[object], events: str) -> Remembered | None:
+def _to_memory(report: Sequence[object], events: str) -> Remembered | None:
     """The memory of a row of `reports` with its events as JSON."""
     *receipt, _missing, confirmed = report
     by_id = {Id(id): frozenset(map(Event, each)) for id, each in json.loads(events).items()}

@@ -40,7 +40,7 @@ class HistoryMemory:
     """The port `Memory` over past requests, each of a caller of its own and confirmed."""
 
     def __init__(self, past: Sequence[Past]) -> None:
-        self._memories = [memory for each in past if (memory := _remembered(each))]
+        self._memories = [memory for each in past if (memory := _to_memory(each))]
         rows = {each.id: each.vector for each in past}
         self._vectors = np.array([rows[memory.query_id] for memory in self._memories], np.float32)
         self.used = frozenset(id for memory in self._memories for id in memory.used)
@@ -52,11 +52,11 @@ class HistoryMemory:
         rows = np.argsort(-cosines, kind="stable")[:depth]
         return [Near(float(cosines[row]), self._memories[row]) for row in rows]
 
-    def reported(self, ids: Collection[Id], caller: str) -> Collection[Id]:
+    def with_outcomes(self, ids: Collection[Id], caller: str) -> Collection[Id]:
         return self.used.intersection(ids)
 
 
-def _remembered(past: Past) -> Remembered | None:
+def _to_memory(past: Past) -> Remembered | None:
     receipt = Receipt(
         query_id=past.id,
         text=past.text,

@@ -40,7 +40,7 @@ Values = Mapping[str, Sequence[Mapping[str, float]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class HistorySplit:
     """Past requests, in random order, and judged queries by slice: familiar ones, and those that are new to it."""
 
     past: Sequence[Past]
@@ -95,17 +95,19 @@ def _histories(past: Sequence[Past], seed: int) -> dict[str, Sequence[Past]]:
     }
 
 
-def _splits(context: ExperimentContext, name: str, discover: Discover) -> Iterable[Split]:
+def _splits(context: ExperimentContext, name: str, discover: Discover) -> Iterable[HistorySplit]:
     dataset = context.dataset(name)
     if name == _MULTITOOL:
         requests, known = multitool_history(context.data / _HISTORY, dataset)
         rng = np.random.default_rng(SEED)
         chosen = [requests[position] for position in rng.permutation(len(requests))[: max(OUTCOMES)].tolist()]
         familiar = [query for query in dataset.queries if known[query.id]]
-        yield Split(_asked(discover, chosen), familiar, [query for query in dataset.queries if not known[query.id]])
+        yield HistorySplit(
+            _as_past(discover, chosen), familiar, [query for query in dataset.queries if not known[query.id]]
+        )
         return
     queries = dataset.queries
-    asked = {each.id: each for each in _asked(discover, queries)}
+    asked = {each.id: each for each in _as_past(discover, queries)}
     vectors = np.array([asked[query.id].vector for query in queries], np.float32)
     for seed in range(SPLITS):
         history, judged = halves(queries, vectors, seed)
@@ -113,10 +115,10 @@ def _splits(context: ExperimentContext, name: str, discover: Discover) -> Iterab
         past = [asked[history[position].id] for position in order]
         reported = frozenset(id for each in past[:1_000] for id in each.used)
         familiar = [query for query in judged if not reported.isdisjoint(query.relevant)]
-        yield Split(past, familiar, [query for query in judged if reported.isdisjoint(query.relevant)])
+        yield HistorySplit(past, familiar, [query for query in judged if reported.isdisjoint(query.relevant)])
 
 
-def _asked(discover: Discover, queries: Iterable[JudgedQuery]) -> list[Past]:
+def _as_past(discover: Discover, queries: Iterable[JudgedQuery]) -> list[Past]:
     """Queries as past requests, with what the pipeline shows without a memory."""
     encoder = discover.retrieve.encoder
     if encoder is None:
@@ -130,7 +132,7 @@ def _asked(discover: Discover, queries: Iterable[JudgedQuery]) -> list[Past]:
     return past
 
 
-def measure(discover: Discover, past: Sequence[Past], split: Split, rule: MemoryRule) -> Values:
+def measure(discover: Discover, past: Sequence[Past], split: HistorySplit, rule: MemoryRule) -> Values:
     """The measures of every judged query after these past requests."""
     recall = Recall(memory=HistoryMemory(past), scale=discover.scoring.scale, rule=rule)
     learned = replace(discover, retrieve=replace(discover.retrieve, recall=recall))
