@@ -71,7 +71,7 @@ function parts(id, capability, words) {
     failure && h("p", { class: "notice bad" }, h("strong", {}, "Given up: "), failure, " Run ", h("code", {}, "mats reconcile"), " to try again."),
     profile?.suspicious?.map((reason) => h("p", { class: "notice" }, h("strong", {}, "Suspicious: "), `its text ${reason}.`)),
     capability.snippets && useSection(capability),
-    profile && fiveFields(profile, words),
+    profile && fiveFields(profile, words, capability.reliability ?? profile.reliability),
     registration && registrationSection(registration),
     profile && !registration && !isLocal && publicSection(profile, words),
     profile && origin(profile),
@@ -79,7 +79,7 @@ function parts(id, capability, words) {
   ];
 }
 
-function fiveFields(profile, words) {
+function fiveFields(profile, words, reliability) {
   const { summary, action, keywords, positive_examples: yes, negative_examples: no } = profile.enrichment ?? {};
   const by = profile.enriched ? "Enriched by an LLM." : "Not enriched by an LLM: the owner's own text.";
   return section("How it is found", h("p", { class: "hint" }, by),
@@ -90,7 +90,14 @@ function fiveFields(profile, words) {
       ["positive examples", list(yes, words)],
       ["negative examples", list(no)],
       ["trust", profile.trust === null || profile.trust === undefined ? "none given" : `${profile.trust} of 100`],
+      ["reliability", reliability && reliabilityOf(reliability)],
     ]));
+}
+
+/** The posterior of the trust after what callers reported, with its 95 % interval. */
+function reliabilityOf({ mean, low, high, successes, failures }) {
+  const outcomes = `${successes.toFixed(1)} successes, ${failures.toFixed(1)} failures`;
+  return `${mean.toFixed(2)} (${low.toFixed(2)} to ${high.toFixed(2)}): ${outcomes} reported`;
 }
 
 function list(texts, words) {

@@ -4,6 +4,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from urllib.request import urlopen
 
 import pytest
 
@@ -125,3 +126,22 @@ def test_a_backup_has_the_reports_and_a_restored_registry_takes_feedback(mats, t
     other = Mats(tmp_path / "home")
     assert other("restore", str(tmp_path / "copy.db")).code == 0
     assert other("feedback", answer["query_id"], "--succeeded", first).code == 0
+
+
+def test_reports_change_the_reliability_of_a_capability_and_not_its_trust(mats, service):
+    assert mats("import", "-", stdin=rows(tool("stamp", description="Frank a letter with postage"))).code == 0
+    answer = mats("search", "--json", "frank a letter with postage").json
+    id = answer["results"][0]["id"]
+    assert mats("show", id, "--json").json["reliability"] is None
+    assert mats("feedback", answer["query_id"], "--failed", id).code == 0
+    shown = mats("show", id, "--json").json
+    assert shown["reliability"]["mean"] == pytest.approx(10 / 21, abs=0.001)
+    assert shown["reliability"]["low"] < shown["reliability"]["mean"] < shown["reliability"]["high"]
+    assert shown["reliability"]["failures"] == pytest.approx(1, abs=0.01)
+    assert shown["trust"] is None
+    assert "reliability" in mats("show", id).out
+    for address in (f"/capabilities/{id}", f"/registry/capabilities/{id}"):
+        with urlopen(service.url + address) as response:
+            found = json.load(response)
+        assert found["reliability"] == pytest.approx(shown["reliability"], abs=0.01)
+    assert mats("show", id, "--json", MATS_LEARNING="off").json["reliability"] is None

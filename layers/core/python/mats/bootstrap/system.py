@@ -4,7 +4,7 @@ import logging
 import os
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -25,9 +25,10 @@ from mats.edge.app import Application, ignore_metrics
 from mats.edge.metrics import report_refusals
 from mats.ports import Clock, LanguageBound, Metrics, ModelChoice, Reranker, Writer
 from mats.settings import TITAN, Settings
-from mats.usecases.discover import Discover
+from mats.usecases.discover import Discover, Tallies
 from mats.usecases.look_up import LookUp
 from mats.usecases.model_switch import CurrentChoice, SwitchedModel
+from mats.usecases.read_reliability import ReadReliability
 from mats.usecases.recall import Recall
 from mats.usecases.rerank import Rerank
 from mats.usecases.retrieve import Retrieve, reads_all
@@ -104,8 +105,21 @@ class System(Generic[S_co]):
             ),
             ids=fresh_id,
             calibration=calibration.source,
+            tallies=self._tallies,
             gate=BoundedSemaphore((os.cpu_count() or 1) * retrievals),
         )
+
+    @property
+    def _tallies(self) -> "Callable[[Collection[Id]], Tallies] | None":
+        """Reads what callers reported; None where nothing is learned from it."""
+        outcomes = self.stores.outcomes if self.settings.learning == "on" else None
+        return outcomes.tallies if outcomes else None
+
+    @cached_property
+    def reliability(self) -> ReadReliability | None:
+        """Reads the reliability of a capability; None where nothing is learned from reports."""
+        tallies = self._tallies
+        return tallies and ReadReliability(tallies=tallies, trust=_trust_rule(self.settings), clock=self.clock)
 
     @cached_property
     def _choice(self) -> CurrentChoice | None:
@@ -131,6 +145,7 @@ class System(Generic[S_co]):
             metrics=self._metrics("discovery"),
             receipts=leave_receipt(self.stores, self.settings),
             feedback=self.feedback,
+            reliability_of=self.reliability,
         )
 
     @cached_property

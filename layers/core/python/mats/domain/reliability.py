@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
 from mats.domain.capability import Id
@@ -59,6 +59,10 @@ class Reliability:
     high: float
     successes: float
     failures: float
+
+    def to_json(self) -> dict[str, float]:
+        """Its numbers, to four places."""
+        return {name: round(value, 4) for name, value in asdict(self).items()}
 
 
 def weight_at(at: str) -> float:

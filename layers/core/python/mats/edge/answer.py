@@ -10,6 +10,7 @@ from mats.domain.capability import Kind, Lifecycle
 from mats.domain.invocation import Invocation, SkillReading, from_text
 from mats.domain.profile import Profile, Status
 from mats.domain.ranking import Signal, Verdict
+from mats.domain.reliability import Reliability
 from mats.domain.shortlist import Result, Shortlist
 from mats.edge.part_answer import PartAnswer, part_answers
 from mats.edge.why import Why
@@ -164,6 +165,20 @@ class RefusedModel(_ResponseModel):
     cause: str
 
 
+class ReliabilityAnswer(_ResponseModel):
+    """The trust of a capability after what callers reported, each 0 to 1, with the outcomes that count."""
+
+    mean: float
+    low: float = Field(description="Lower end of the 95 % interval.")
+    high: float
+    successes: float = Field(description="Decayed with a half-life of 30 days.")
+    failures: float
+
+    @classmethod
+    def of(cls, reliability: Reliability) -> Self:
+        return cls(**reliability.to_json())
+
+
 class Capability(_ResponseModel):
     """One capability's profile."""
 
@@ -194,6 +209,9 @@ class Capability(_ResponseModel):
     type_tags: list[str]
     lifecycle: Lifecycle
     trust: int | None
+    reliability: ReliabilityAnswer | None = Field(
+        default=None, description="Null if nothing is reported that counts for this caller."
+    )
     suspicious: list[str] = Field(description="Reasons for caution.")
     notes: list[str]
     refused: list[RefusedModel] = Field(
@@ -202,7 +220,7 @@ class Capability(_ResponseModel):
     rev: int
 
     @classmethod
-    def of(cls, profile: Profile, *, internal_details: bool = False) -> Self:
+    def of(cls, profile: Profile, *, internal_details: bool = False, reliability: Reliability | None = None) -> Self:
         """The profile as a caller may see it."""
         if profile.kind is None or profile.source is None:
             raise ValueError(f"{profile.id} is indexed without content")
@@ -210,6 +228,7 @@ class Capability(_ResponseModel):
         same["refused"] = same["refused"] if internal_details else []
         same["invocation"] = from_text(profile.invocation)
         same["input_schema"] = json.loads(profile.input_schema or "null")
+        same["reliability"] = ReliabilityAnswer.of(reliability) if reliability else None
         return cls(id=profile.id, description=profile.source.description, **profile.enrichment.model_dump(), **same)
 
 

@@ -18,8 +18,10 @@ from mats.usecases.discover import Discover
 from mats.usecases.look_up import LookUp
 
 if TYPE_CHECKING:
+    from mats.domain.reliability import Reliability
     from mats.edge.feedback import FeedbackService
     from mats.usecases.browse import Page
+    from mats.usecases.read_reliability import ReadReliability
     from mats.usecases.receipts import LeaveReceipt
 
 
@@ -47,6 +49,7 @@ class Application:
     record_exposure: Callable[[Shortlist], None] = ignore_exposure
     receipts: "LeaveReceipt | None" = None
     feedback: "FeedbackService | None" = None
+    reliability_of: "ReadReliability | None" = None
 
     def search(self, caller: Caller, query: Query, scope: Scope = ANYWHERE) -> Shortlist:
         """The shortlist of a query, among what the caller may see.
@@ -83,6 +86,10 @@ class Application:
         """
         with self._failures_recorded("get", caller):
             return self.look_up(id, self._audiences(caller))
+
+    def reliability(self, caller: Caller, profile: Profile) -> "Reliability | None":
+        """What reports make of a capability for this caller; None without any, or if they cannot be read."""
+        return self.reliability_of(profile.id, profile.trust, caller.name) if self.reliability_of else None
 
     def get_or_suggest(self, caller: Caller, id: Id) -> Profile:
         """As `get`; CapabilityNotFound names the nearest ids that the caller may see."""

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from mats.settings import Settings
 
+LOCAL = "local"
+"""The name of the user of this machine, in receipts and tallies."""
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -23,7 +26,7 @@ class Caller:
     @property
     def name(self) -> str:
         """What receipts and tallies know it by; `local` on this machine."""
-        return self.arn or self.subject or "local"
+        return self.arn or self.subject or LOCAL
 
 
 def local_caller(settings: Settings) -> Caller:

@@ -41,16 +41,19 @@ def search_answer(application: Application, caller: Caller, wish: DiscoverReques
 def get_capability(application: Application, request: Request) -> Response:
     """`GET /capabilities/{id}`."""
     id = Id(request.decoded_path.removeprefix("/capabilities/"))
-    return _answer_of(application.get_or_suggest(request.caller, id), request)
+    return _answer_of(application, application.get_or_suggest(request.caller, id), request)
 
 
-def _answer_of(profile: Profile, request: Request) -> Response:
+def _answer_of(application: Application, profile: Profile, request: Request) -> Response:
     internal_details = request.caller.sees_internal_errors
+    reliability = application.reliability(request.caller, profile)
     if not _is_true(request, "snippets"):
-        return json_response(Capability.of(profile, internal_details=internal_details))
+        return json_response(Capability.of(profile, internal_details=internal_details, reliability=reliability))
     from mats.edge.snippets.capability import CapabilityWithSnippets  # noqa: PLC0415 - cold starts count
 
-    return json_response(CapabilityWithSnippets.with_snippets(profile, internal_details=internal_details))
+    return json_response(
+        CapabilityWithSnippets.with_snippets(profile, internal_details=internal_details, reliability=reliability)
+    )
 
 
 def _is_true(request: Request, name: str) -> bool:
@@ -67,7 +70,7 @@ def get_instructions(application: Application, request: Request) -> Response:
     """`GET /capabilities/{id}/instructions`, or a capability whose own id ends so."""
     id = request.decoded_path.removeprefix("/capabilities/")
     try:
-        return _answer_of(application.get(request.caller, Id(id)), request)
+        return _answer_of(application, application.get(request.caller, Id(id)), request)
     except CapabilityNotFound:
         profile = application.get(request.caller, Id(id.removesuffix(INSTRUCTIONS)))
     if not profile.instructions:

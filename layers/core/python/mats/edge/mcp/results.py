@@ -10,6 +10,7 @@ from mats.domain.capability import Kind, Lifecycle
 from mats.domain.fence import remove_hidden, spell_out, truncate_json
 from mats.domain.profile import Profile, Status
 from mats.domain.ranking import Verdict
+from mats.domain.reliability import Reliability
 from mats.domain.shortlist import Result, Shortlist
 from mats.domain.text import clip
 from mats.edge.answer import Capability, RankedCapability
@@ -90,9 +91,16 @@ class CapabilityDetails(Capability):
     shortened: list[str]
 
     @classmethod
-    def of(cls, profile: Profile, *, internal_details: bool = False, instructions: bool = False) -> Self:
+    def of(
+        cls,
+        profile: Profile,
+        *,
+        internal_details: bool = False,
+        reliability: Reliability | None = None,
+        instructions: bool = False,
+    ) -> Self:
         """A profile with long fields truncated, except those that only work complete."""
-        whole = Capability.of(profile, internal_details=internal_details).model_dump()
+        whole = Capability.of(profile, internal_details=internal_details, reliability=reliability).model_dump()
         fields = {name: value if name in _VERBATIM else _truncate(value) for name, value in whole.items()}
         shortened = [name for name, value in whole.items() if fields[name] != value]
         return cls(**fields, instructions=profile.instructions if instructions else "", shortened=shortened)

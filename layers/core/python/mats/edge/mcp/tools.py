@@ -70,8 +70,10 @@ def _search(arguments: Mapping[str, Any], session: McpSession) -> Json:
 
 def _get(arguments: Mapping[str, Any], session: McpSession) -> Json:
     wish = GetArguments.parse(arguments)
-    profile = session.application().get_or_suggest(session.caller, Id(wish.id))
-    return CapabilityDetails.of(profile, instructions=wish.instructions).to_structured()
+    application = session.application()
+    profile = application.get_or_suggest(session.caller, Id(wish.id))
+    reliability = application.reliability(session.caller, profile)
+    return CapabilityDetails.of(profile, reliability=reliability, instructions=wish.instructions).to_structured()
 
 
 def _report(arguments: Mapping[str, Any], session: McpSession) -> Json:

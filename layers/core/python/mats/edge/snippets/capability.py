@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mats.domain.invocation import A2aCall, BedrockCall, HttpCall, Invocation, from_text
 from mats.domain.mcp_server import McpRemote, McpStdio
 from mats.domain.profile import Profile
+from mats.domain.reliability import Reliability
 from mats.edge.answer import Capability
 from mats.edge.discover_request import Format
 from mats.edge.snippets.curl import curl_command
@@ -72,8 +73,10 @@ class CapabilityWithSnippets(Capability):
     snippets: Snippets
 
     @classmethod
-    def with_snippets(cls, profile: Profile, *, internal_details: bool = False) -> Self:
-        capability = Capability.of(profile, internal_details=internal_details)
+    def with_snippets(
+        cls, profile: Profile, *, internal_details: bool = False, reliability: Reliability | None = None
+    ) -> Self:
+        capability = Capability.of(profile, internal_details=internal_details, reliability=reliability)
         return cls(
             **{name: getattr(capability, name) for name in Capability.model_fields}, snippets=Snippets.of(profile)
         )

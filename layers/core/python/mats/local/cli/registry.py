@@ -22,6 +22,7 @@ from mats.domain.errors import (
 from mats.domain.invocation import from_text
 from mats.domain.placement import Placed
 from mats.domain.registration import Registration
+from mats.edge.caller import LOCAL
 from mats.edge.snippets.capability import SnippetFormat, Snippets
 from mats.local.cli.output import AsJson, CapabilityId, bars, facts, out, plain, print_json, readable
 from mats.local.cli.spending import print_with_usage
@@ -167,6 +168,7 @@ def show(
         "id": id,
         "registration": item,
         "trust": assigned.trust,
+        "reliability": _reliability(local, key, assigned.trust),
         "verified_provider": assigned.provider or None,
         "invocation": invocation.model_dump(mode="json") if invocation else None,
         "profile": stored.profile.model_dump(mode="json") if stored else None,
@@ -178,6 +180,11 @@ def show(
     else:
         out.print(plain(id), style="bold cyan")
         out.print(facts(_facts_of(shown)))
+
+
+def _reliability(local: LocalSystem, id: Id, trust: int | None) -> dict[str, float] | None:
+    found = local.reliability(id, trust, LOCAL) if local.reliability else None
+    return found.to_json() if found else None
 
 
 def _snippet(local: LocalSystem, id: Id, format: SnippetFormat) -> str:
@@ -212,6 +219,12 @@ def _facts_of(shown: dict[str, Any]) -> Iterator[tuple[str, object]]:
     if not profile:
         return
     yield "trust", "none given" if shown["trust"] is None else shown["trust"]
+    if found := shown["reliability"]:
+        yield (
+            "reliability",
+            f"{found['mean']:.2f} ({found['low']:.2f} – {found['high']:.2f}): {found['successes']:.1f} successes, "
+            f"{found['failures']:.1f} failures",
+        )
     state = profile["status"] + (", enriched" if profile["enriched"] else ", raw")
     yield "status", f"{state}: {profile['error']}" if profile["error"] else state
     yield "call", profile["invocation"] or "its owner gave no way to call it"

@@ -13,6 +13,7 @@ from mats.domain.origin import NOT_TEXT, same_text
 from mats.domain.placement import Placed
 from mats.domain.profile import Profile, Status
 from mats.domain.registration import Registration
+from mats.edge.caller import LOCAL
 from mats.edge.snippets.capability import Snippets
 from mats.local.console.capability_list import CapabilityList
 from mats.local.console.parameters import ListQuery
@@ -65,11 +66,17 @@ class RegistryService:
             "id": id,
             "registration": _parse_item(item.text) if item else None,
             "etag": item.etag if item else "",
+            "reliability": self._reliability(stored.profile) if stored else None,
             "profile": stored.profile.model_dump(mode="json") if stored else None,
             "snippets": Snippets.of(stored.profile).model_dump() if stored and stored.profile.findable else None,
             "versions": versions_json(profiles),
             "given_up": next((letter.reason for letter in self._stores.queue.dead_letters() if letter.id == id), ""),
         }
+
+    def _reliability(self, profile: Profile) -> dict[str, float] | None:
+        read = self._local.reliability
+        found = read(profile.id, profile.trust, LOCAL) if read else None
+        return found.to_json() if found else None
 
     def exposure(self) -> dict[str, Any]:
         """How often each provider was shown in the latest answers, and its share of all shown results."""
