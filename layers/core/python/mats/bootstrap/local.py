@@ -108,8 +108,8 @@ class LocalStores:
         self.profiles = SqliteProfiles(database, retention)
         self.listing = SqliteListing(database, watch)
         self.exposure = SqliteExposure(watch, SystemClock())
-        stored = SqliteReceipts(watch, Retention(receipt_days))
-        self.receipts = BackgroundReceipts(stored) if receipt_days else None
+        self.receipt_log = SqliteReceipts(watch, Retention(receipt_days))
+        self.receipts = BackgroundReceipts(self.receipt_log) if receipt_days else None
         self.outcomes = SqliteOutcomes(database)
 
     @cached_property

@@ -1,6 +1,6 @@
 """Interfaces of the use cases to stores, index, models and clock, in domain terms. No implementation."""
 
-from mats.ports.learning import Memory, MemoryWriter, Outcomes, Receipts
+from mats.ports.learning import Grouped, Grouping, Memory, MemoryWriter, Outcomes, ReceiptLog, Receipts
 from mats.ports.models import (
     NO_LABELS,
     OFF,
@@ -59,6 +59,8 @@ __all__ = [
     "Exposure",
     "ExposureLog",
     "Generations",
+    "Grouped",
+    "Grouping",
     "Hit",
     "Ids",
     "Item",
@@ -82,6 +84,7 @@ __all__ = [
     "QueueDepth",
     "QueueMonitor",
     "QueuedChange",
+    "ReceiptLog",
     "Receipts",
     "Registry",
     "RerankResult",

@@ -4,7 +4,7 @@ Each operation may raise DependencyFailed: the store did not answer; safe to rep
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from mats.domain.capability import Id
 from mats.domain.outcome import Feedback, Outcome, ReportedAnswer
@@ -22,6 +22,27 @@ class Receipts(Protocol):
 
     def get(self, query_id: str) -> Receipt | None:
         """The receipt of an answer; None if it is unknown or has expired."""
+
+
+class ReceiptLog(Protocol):
+    """The receipts that are kept, for those who look at all of them."""
+
+    def since(self, at: str, *, most: int) -> Sequence[Receipt]:
+        """Receipts from a time on, ISO 8601 in UTC, the latest first."""
+
+
+class Grouped(NamedTuple):
+    """Positions of the vectors of a group, its leader first, and of the others beside it."""
+
+    members: Sequence[int]
+    beside: Sequence[int]
+
+
+class Grouping(Protocol):
+    """Groups vectors that resemble each other."""
+
+    def __call__(self, vectors: Sequence[bytes], others: Sequence[bytes], *, least_cosine: float) -> Sequence[Grouped]:
+        """Each vector in one group; all are packed as in receipts. Deterministic."""
 
 
 class Outcomes(Protocol):

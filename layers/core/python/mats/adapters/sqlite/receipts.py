@@ -82,6 +82,11 @@ class SqliteReceipts:
         rows = self.database.rows(query, (query_id, self.retention.now()))
         return receipt_of(rows[0]) if rows else None
 
+    def since(self, at: str, *, most: int) -> Sequence[Receipt]:
+        query = f"SELECT {_COLUMNS} FROM receipts WHERE at >= ? AND expires_at > ? ORDER BY at DESC, query_id LIMIT ?"
+        with self.database.reading() as connection:
+            return [receipt_of(row) for row in connection.execute(query, (at, self.retention.now(), most))]
+
 
 @dataclass(frozen=True, slots=True)
 class SqliteOutcomes:

@@ -18,7 +18,14 @@ from mats.domain.registration import MAX_ITEM_BYTES
 from mats.edge import http
 from mats.local.access import THIS_MACHINE, Access
 from mats.local.asgi import METHODS, raw_path, read_body, registry_problem
-from mats.local.console.parameters import ListQuery, NoParameters, parse_query, percent_decode, precondition
+from mats.local.console.parameters import (
+    DemandQuery,
+    ListQuery,
+    NoParameters,
+    parse_query,
+    percent_decode,
+    precondition,
+)
 from mats.local.console.registry_service import RegistryService
 from mats.ports import Precondition
 
@@ -72,6 +79,7 @@ def routes(service: RegistryService, access: Access = THIS_MACHINE) -> list[Base
         _route("/registry/capabilities", {"GET": lambda request: service.page(parse_query(request.query, ListQuery))}),
         _route("/registry/exposure", {"GET": _without_parameters(service.exposure)}),
         _route("/registry/sources", {"GET": _without_parameters(service.sources)}),
+        _route("/registry/demand", {"GET": lambda request: service.demand(parse_query(request.query, DemandQuery))}),
         _route("/registry/check", {"POST": lambda request: service.check(request.item)}),
         _route("/registry/preview", {"POST": lambda request: service.preview(request.item)}, previews),
         _route(

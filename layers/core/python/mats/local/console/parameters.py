@@ -63,6 +63,12 @@ class ListQuery(BaseModel, frozen=True, extra="forbid"):
         return [row for row in rows if text in row.search_text] if text else rows
 
 
+class DemandQuery(BaseModel, frozen=True, extra="forbid"):
+    """The parameters of demand."""
+
+    days: Annotated[int, Field(ge=1, le=3650)] = 30
+
+
 class NoParameters(BaseModel, extra="forbid"):
     """Every parameter is a fault."""
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from mats.bootstrap.demand import find_demand
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability import Id, capability_id
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, KindConflict, RegistrationInvalid
@@ -16,7 +17,8 @@ from mats.domain.registration import Registration
 from mats.edge.caller import LOCAL
 from mats.edge.snippets.capability import Snippets
 from mats.local.console.capability_list import CapabilityList
-from mats.local.console.parameters import ListQuery
+from mats.local.console.parameters import DemandQuery, ListQuery
+from mats.local.demand_json import demand_json
 from mats.local.imports.source_state import state_json
 from mats.local.preview.report import preview_over
 from mats.ports import Precondition
@@ -95,6 +97,10 @@ class RegistryService:
     def sources(self) -> dict[str, Any]:
         """The sources as `mats source list --json` prints them."""
         return {"sources": [state_json(state) for state in self._stores.sources.all()]}
+
+    def demand(self, query: DemandQuery) -> dict[str, Any]:
+        """What was asked for in the last days and not found."""
+        return demand_json(find_demand(self._local, query.days))
 
     def check(self, item: object) -> dict[str, Any]:
         """Validate an item; if it is valid, with the placement a put would have."""

@@ -1,0 +1,69 @@
+"""Demand of the local registry: command, HTTP and Python processes."""
+
+import json
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+
+from tests.integration.conftest import Mats, serving
+from tests.integration.test_cli import rows, tool
+
+HIDDEN = "\u202e"
+ITEMS = [tool("refund", description="Give money back for a card payment")]
+
+
+@pytest.fixture
+def mats(tmp_path) -> Mats:
+    made = Mats(tmp_path / "home")
+    assert made("import", "-", stdin=rows(*ITEMS)).code == 0
+    return made
+
+
+def ask(mats: Mats, *queries: str, **environment: str) -> list[dict]:
+    return [mats("search", "--json", query, **environment).json for query in queries]
+
+
+def test_what_was_not_found_is_grouped_and_what_was_is_not(mats):
+    ask(mats, "translate a poem to French", f"translate {HIDDEN}my poem", "money back for a payment")
+    shown = mats("demand", "--json").json
+    [gap] = shown["gaps"]
+    assert (shown["requests"], shown["ungrouped"]) == (3, 0)
+    assert gap["name"].startswith("translate, poem")
+    assert (gap["requests"], gap["callers"], gap["verdicts"]) == (2, 1, {"none": 2})
+    assert sorted(gap["examples"]) == ["translate a poem to French", f"translate {HIDDEN}my poem"]
+    printed = mats("demand")
+    assert "translate, poem" in printed.out
+    assert HIDDEN not in printed.out
+    assert HIDDEN not in mats("demand", "--json").out
+
+
+def test_a_missing_thing_is_demand_by_itself_and_a_served_request_is_none(mats):
+    [first] = ask(mats, "money back for a payment")
+    assert mats("feedback", first["query_id"], "--missing", "a refund in cash").code == 0
+    [gap] = mats("demand", "--json").json["gaps"]
+    assert (gap["examples"], gap["reported"]) == (["a refund in cash"], 1)
+    assert gap["nearest"]["id"] == ITEMS[0]["namespace"] + "/refund"
+    assert "cash" in gap["nearest"]["lacks"]
+
+
+def test_without_texts_and_vectors_requests_are_counted_alone(mats):
+    ask(mats, "translate a poem", "translate the poem", MATS_LOG_QUERIES="hash")
+    assert mats("demand", "--json").json["gaps"] == []
+    assert mats("demand", "--json").json["ungrouped"] == 2
+
+
+def test_the_service_has_the_same(mats):
+    ask(mats, "translate a poem", "translate the poem")
+    with serving(mats) as service:
+        with urlopen(f"{service.url}/registry/demand?days=7") as response:
+            assert json.load(response)["gaps"] == mats("demand", "--json").json["gaps"]
+        with pytest.raises(HTTPError) as refused:
+            urlopen(f"{service.url}/registry/demand?days=0")
+        refused.value.close()
+    assert refused.value.code == 422
+
+
+def test_without_receipts_there_is_nothing_to_tell(mats):
+    ask(mats, "translate a poem", MATS_RECEIPT_DAYS="0")
+    assert "no receipts" in mats("demand").err

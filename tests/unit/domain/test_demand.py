@@ -1,0 +1,97 @@
+from dataclasses import replace
+
+import pytest
+
+from mats.domain.capability import Id
+from mats.domain.demand import LEAST, REPORTED, Asked, gap_of, is_gap
+from mats.domain.outcome import Event
+from mats.domain.ranking import Verdict
+from mats.domain.receipt import Receipt
+
+NEAREST = Id("com.acme/refund")
+RECEIPT = Receipt(
+    query_id="1",
+    text="print a shipping label",
+    caller="ann",
+    audiences=frozenset(),
+    at="2026-11-01T00:00:00+00:00",
+    shown=(),
+    verdict=Verdict.NONE,
+    nearest=NEAREST,
+    relevance=0.1,
+)
+
+
+def asked(text: str = "print a shipping label", caller: str = "ann", at: str = "01", **changes) -> Asked:
+    receipt = replace(RECEIPT, text=text, caller=caller, at=f"2026-11-{at}T00:00:00+00:00")
+    receipt = replace(
+        receipt, **{key: changes.pop(key) for key in ("verdict", "narrowed", "nearest") if key in changes}
+    )
+    return Asked(receipt=receipt, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "unmet"),
+    [
+        ({}, 2),
+        ({"verdict": Verdict.WEAK}, 1),
+        ({"verdict": Verdict.MATCH}, 0),
+        ({"verdict": None}, 0),
+        ({"narrowed": True}, 0),
+        ({"missing": "a label"}, REPORTED),
+        ({"verdict": Verdict.MATCH, "events": frozenset({Event.WRONG})}, REPORTED),
+        ({"verdict": Verdict.MATCH, "events": frozenset({Event.FAILED, Event.SELECTED})}, REPORTED),
+        ({"events": frozenset({Event.SUCCEEDED, Event.WRONG})}, -REPORTED),
+        ({"events": frozenset({Event.SELECTED})}, -REPORTED),
+        ({"narrowed": True, "missing": "a label"}, REPORTED),
+    ],
+)
+def test_what_the_caller_reports_outweighs_the_verdict(changes, unmet):
+    assert asked(**changes).unmet == unmet
+
+
+def test_two_requests_without_a_match_are_a_gap_and_one_is_none():
+    assert is_gap([asked(), asked()], 0)
+    assert not is_gap([asked()], 0)
+    assert not is_gap([asked(verdict=Verdict.WEAK)] * 2, 0)
+
+
+def test_one_caller_who_says_what_is_missing_is_enough():
+    assert is_gap([asked(missing="a label")], 0)
+
+
+def test_served_requests_of_the_same_meaning_count_against_it():
+    assert not is_gap([asked(), asked()], 4 - LEAST + 0.1)
+
+
+def test_a_gap_counts_and_names_and_says_what_the_nearest_lacks():
+    group = [
+        asked("print a shipping label"),
+        asked("printing shipping labels for parcels", "bob", "03"),
+        asked("a shipping label", "ann", "02", verdict=Verdict.WEAK, nearest=Id("com.acme/other")),
+    ]
+    gap = gap_of(group, 0, {NEAREST: {"ship", "monei"}})
+    assert gap.name == "shipping, label, print"
+    assert (gap.requests, gap.callers, gap.weight, gap.reported) == (3, 2, 5, 0)
+    assert gap.verdicts == {"none": 2, "weak": 1}
+    assert (gap.first[:10], gap.last[:10]) == ("2026-11-01", "2026-11-03")
+    assert gap.examples == tuple(each.text for each in group)
+    assert gap.nearest is not None
+    assert (gap.nearest.id, gap.nearest.answers, gap.nearest.relevance) == (NEAREST, 2, 0.1)
+    assert gap.nearest.lacks == ("label", "print")
+
+
+def test_examples_are_few_and_short_and_differ():
+    texts = ["x" * 500, "x" * 500, "b", "c", "d"]
+    gap = gap_of([asked(text) for text in texts], 0, {})
+    assert gap.examples == ("x" * 199 + "…", "b", "c")
+
+
+def test_without_texts_a_gap_has_counts_alone():
+    gap = gap_of([asked(""), asked("")], 0, {})
+    assert (gap.name, gap.examples, gap.requests) == ("", (), 2)
+    assert gap.nearest is not None
+
+
+def test_a_gap_may_have_no_nearest_capability():
+    assert gap_of([asked(nearest=None)], 0, {}).nearest is None
