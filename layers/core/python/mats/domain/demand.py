@@ -83,6 +83,7 @@ class Gap:
     last: str
     examples: tuple[str, ...]
     nearest: Nearest | None
+    query_ids: tuple[str, ...]
 
 
 def is_gap(asked: Sequence[Asked], met: float) -> bool:
@@ -108,6 +109,7 @@ def gap_of(asked: Sequence[Asked], met: float, said: Mapping[Id, Collection[str]
         last=times[-1],
         examples=tuple(dict.fromkeys(_shorten(each.text) for each in asked if each.text))[:_EXAMPLES],
         nearest=_nearest(receipts, shared, said),
+        query_ids=tuple(receipt.query_id for receipt in receipts),
     )
 
 

@@ -13,6 +13,7 @@ from mats.domain.ranking import Signal, Verdict
 from mats.domain.reliability import Reliability
 from mats.domain.shortlist import Result, Shortlist
 from mats.edge.part_answer import PartAnswer, part_answers
+from mats.edge.reliability_answer import ReliabilityAnswer
 from mats.edge.why import Why
 
 
@@ -163,20 +164,6 @@ class RefusedModel(_ResponseModel):
     role: str = Field(description="`writer` or `encoder`.")
     model: str
     cause: str
-
-
-class ReliabilityAnswer(_ResponseModel):
-    """The trust of a capability after what callers reported, each 0 to 1, with the outcomes that count."""
-
-    mean: float
-    low: float = Field(description="Lower end of the 95 % interval.")
-    high: float
-    successes: float = Field(description="Decayed with a half-life of 30 days.")
-    failures: float
-
-    @classmethod
-    def of(cls, reliability: Reliability) -> Self:
-        return cls(**reliability.to_json())
 
 
 class Capability(_ResponseModel):

@@ -46,7 +46,7 @@ class FindDemand:
         Raises:
             DependencyFailed: a store or the index did not answer.
         """
-        asked = self._asked(since)
+        asked = self._collect(since)
         known = [each for each in asked if each.unmet]
         encoder = _commonest([each.receipt.encoder for each in known if each.receipt.vector])
         by_vector = [each for each in known if each.receipt.vector and each.receipt.encoder == encoder]
@@ -56,7 +56,7 @@ class FindDemand:
             *self._groups(by_vector, [each.receipt.vector or b"" for each in by_vector]),
             *self._groups(by_words, [_word_vector(each.text) for each in by_words]),
         ]
-        said = self._said([each.receipt.nearest for members, _ in found for each in members])
+        said = self._stems_in([each.receipt.nearest for members, _ in found for each in members])
         gaps = [gap_of(members, met, said) for members, met in found]
         return Demand(
             gaps=sorted(gaps, key=lambda gap: (-gap.callers, -gap.weight, gap.first, gap.name)),
@@ -66,7 +66,7 @@ class FindDemand:
             since=since,
         )
 
-    def _asked(self, since: str) -> list[Asked]:
+    def _collect(self, since: str) -> list[Asked]:
         """The latest requests, each with what was reported on it."""
         asked = {receipt.query_id: Asked(receipt=receipt) for receipt in self.receipts.since(since, most=MOST)}
         for query_id in self.outcomes.query_ids():
@@ -93,7 +93,7 @@ class FindDemand:
         ]
         return [(members, weight) for members, weight in found if is_gap(members, weight)]
 
-    def _said(self, nearest: Sequence[Id | None]) -> dict[Id, set[str]]:
+    def _stems_in(self, nearest: Sequence[Id | None]) -> dict[Id, set[str]]:
         """The stems in the text of these capabilities."""
         profiles = self.index.fetch(sorted({id for id in nearest if id}))
         return {id: stems(" ".join(lexical_fields(profile).values())) for id, profile in profiles.items()}

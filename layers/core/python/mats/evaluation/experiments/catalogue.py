@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from mats.evaluation.experiments import (
     blends,
+    demand,
     enrichment,
     first_stage,
     learning,
@@ -37,6 +38,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "efficiency": Experiment(whole_systems.efficiency, whole_systems.bound_costs),
     "kinds": Experiment(operation.kinds),
     "abstention": Experiment(operation.abstention),
+    "demand": Experiment(demand.demand),
 }
 """In the order of the report; results are written to `experiment-NAME.json`."""
 
