@@ -1,11 +1,15 @@
 """Receipts and feedback over the stores of a system."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from mats.bootstrap.stores import Stores
+from mats.domain.capability import Id
+from mats.domain.scoring import TrustRule
 from mats.ports import Clock, MemoryWriter, Metrics, Outcomes
 from mats.settings import Settings
+from mats.usecases.discover import Tallies
+from mats.usecases.read_reliability import ReadReliability
 from mats.usecases.receipts import LeaveReceipt
 
 if TYPE_CHECKING:
@@ -38,3 +42,14 @@ def follow_outcomes(outcomes: Outcomes, writer: MemoryWriter) -> "Learn":
     from mats.usecases.learn import Learn  # noqa: PLC0415 - not for discovery
 
     return Learn(outcomes, writer)
+
+
+def tallies_reader(stores: Stores, settings: Settings) -> Callable[[Collection[Id]], Tallies] | None:
+    """Reads what callers reported; None where nothing is learned from it."""
+    return stores.outcomes.tallies if stores.outcomes and settings.learning == "on" else None
+
+
+def read_reliability(stores: Stores, settings: Settings, trust: TrustRule, clock: Clock) -> ReadReliability | None:
+    """Reads the reliability of a capability; None where nothing is learned from reports."""
+    tallies = tallies_reader(stores, settings)
+    return ReadReliability(tallies=tallies, trust=trust, clock=clock) if tallies else None

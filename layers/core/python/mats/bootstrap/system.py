@@ -4,7 +4,7 @@ import logging
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from mats.adapters.clock import SystemClock, fresh_id
 from mats.adapters.threads import DaemonThreads
 from mats.bootstrap.calibration import RERANKED, load_calibration
-from mats.bootstrap.learning import feedback_service, leave_receipt
+from mats.bootstrap.learning import feedback_service, leave_receipt, read_reliability, tallies_reader
 from mats.bootstrap.models import BUDGETS, ConfiguredModels
 from mats.bootstrap.stores import Stores
 from mats.domain.capability import Id
@@ -25,7 +25,7 @@ from mats.edge.app import Application, ignore_metrics
 from mats.edge.metrics import report_refusals
 from mats.ports import Clock, LanguageBound, Metrics, ModelChoice, Reranker, Writer
 from mats.settings import TITAN, Settings
-from mats.usecases.discover import Discover, Tallies
+from mats.usecases.discover import Discover
 from mats.usecases.look_up import LookUp
 from mats.usecases.model_switch import CurrentChoice, SwitchedModel
 from mats.usecases.read_reliability import ReadReliability
@@ -105,21 +105,14 @@ class System(Generic[S_co]):
             ),
             ids=fresh_id,
             calibration=calibration.source,
-            tallies=self._tallies,
+            tallies=tallies_reader(self.stores, self.settings),
             gate=BoundedSemaphore((os.cpu_count() or 1) * retrievals),
         )
-
-    @property
-    def _tallies(self) -> "Callable[[Collection[Id]], Tallies] | None":
-        """Reads what callers reported; None where nothing is learned from it."""
-        outcomes = self.stores.outcomes if self.settings.learning == "on" else None
-        return outcomes.tallies if outcomes else None
 
     @cached_property
     def reliability(self) -> ReadReliability | None:
         """Reads the reliability of a capability; None where nothing is learned from reports."""
-        tallies = self._tallies
-        return tallies and ReadReliability(tallies=tallies, trust=_trust_rule(self.settings), clock=self.clock)
+        return read_reliability(self.stores, self.settings, _trust_rule(self.settings), self.clock)
 
     @cached_property
     def _choice(self) -> CurrentChoice | None:
