@@ -10,8 +10,9 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -33,6 +34,8 @@ from tests.fakes import FakeEncoder
 
 ADAPTER = str(Path(sys.modules[Database.__module__].__file__ or "").parent)
 HOME, FILE, SOURCE = "home/mats.db", "mats.backup", "items.jsonl"
+_POINTS, _SEED = 50, 17
+_ROOT = Path(__file__).parents[1]
 
 
 def _back_up(folder: Path) -> None:
@@ -107,6 +110,19 @@ def run(operation: Callable[[Path], None], folder: Path, point: int) -> int:
     killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
     assert killed or os.waitstatus_to_exitcode(status) == 0
     return passed
+
+
+def kill(operation: str, start: Path) -> Iterator[Path]:
+    """The folder of each killed run of an operation, by the command above."""
+    runs = start.parent / "runs"
+    arguments = [operation, str(start), str(runs), str(_POINTS), str(_SEED)]
+    ran = subprocess.run(
+        [sys.executable, "-m", __name__, *arguments], cwd=_ROOT, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    points = json.loads(ran.stdout)["points"]
+    assert len(points) == _POINTS
+    yield from (runs / str(number) for number in range(len(points)))
 
 
 def main(name: str, start: str, runs: str, count: str, seed: str) -> None:

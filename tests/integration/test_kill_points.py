@@ -1,12 +1,8 @@
 """Backup, restore and migration killed with SIGKILL at 50 points: nothing is lost, and running again completes."""
 
 import gzip
-import json
 import shutil
 import sqlite3
-import subprocess
-import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,10 +14,8 @@ from mats.adapters.sqlite.index import SqliteIndex
 from mats.adapters.sqlite.migrations import SCHEMA_VERSION
 from mats.domain.query import Filter
 from tests import killed
-from tests.conftest import ROOT
 from tests.integration.test_home import FIRST_RELEASE
 
-POINTS, SEED = 50, 17
 TABLES = ("registry", "trust", "events", "profiles", "profile_versions", "entries")
 """Without the words of the index, which are made from the entries again: see `found_by_words`."""
 
@@ -66,23 +60,10 @@ def start(tmp_path: Path) -> Path:
     return folder
 
 
-def kill(operation: str, start: Path) -> Iterator[Path]:
-    """The folder of each killed run."""
-    runs = start.parent / "runs"
-    arguments = [operation, str(start), str(runs), str(POINTS), str(SEED)]
-    ran = subprocess.run(
-        [sys.executable, "-m", "tests.killed", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
-    points = json.loads(ran.stdout)["points"]
-    assert len(points) == POINTS
-    yield from (runs / str(number) for number in range(len(points)))
-
-
 def test_a_killed_migration_leaves_the_old_file_or_the_new_one(start: Path):
     before = rows(start / killed.HOME)
     versions = set()
-    for folder in kill("migrate", start):
+    for folder in killed.kill("migrate", start):
         file = folder / killed.HOME
         versions.add(version(file))
         assert rows(file) == before
@@ -96,7 +77,7 @@ def test_a_killed_backup_leaves_no_half_file_and_the_registry_as_it_was(start: P
     killed.OPERATIONS["migrate"](start)
     before = rows(start / killed.HOME)
     found = set()
-    for folder in kill("backup", start):
+    for folder in killed.kill("backup", start):
         assert rows(folder / killed.HOME) == before
         found.add((folder / killed.FILE).exists())
         if (folder / killed.FILE).exists():
@@ -117,7 +98,7 @@ def test_a_killed_restore_leaves_the_registry_before_or_after_and_never_loses_th
     old, new = rows(start / killed.HOME), rows(start / killed.FILE)
     assert old != new
     found = set()
-    for folder in kill("restore", start):
+    for folder in killed.kill("restore", start):
         file = folder / killed.HOME
         content = rows(file)
         assert content in (old, new)

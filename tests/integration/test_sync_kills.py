@@ -2,9 +2,6 @@
 
 import json
 import sqlite3
-import subprocess
-import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,9 +13,7 @@ from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
 from tests import killed
 from tests.builders import a_registration
-from tests.conftest import ROOT
 
-POINTS, SEED = 50, 17
 BY_HAND = a_registration(name="t1", version="by hand")
 
 Registered = dict[str, str]
@@ -59,23 +54,10 @@ LISTED = {f"t{number}": "2" for number in range(1, 14) if number not in (3, 4)} 
 GONE = {"t0": "1", "t3": "1", "t4": "1"}
 
 
-def kill(operation: str, start: Path) -> Iterator[Path]:
-    """The folder of each killed run."""
-    runs = start.parent / "runs"
-    arguments = [operation, str(start), str(runs), str(POINTS), str(SEED)]
-    ran = subprocess.run(
-        [sys.executable, "-m", "tests.killed", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
-    points = json.loads(ran.stdout)["points"]
-    assert len(points) == POINTS
-    yield from (runs / str(number) for number in range(len(points)))
-
-
 @pytest.mark.parametrize(("operation", "complete"), [("sync", LISTED | GONE), ("prune", LISTED)])
 def test_a_killed_sync_loses_nothing_and_is_completed_by_the_next(start: Path, operation: str, complete: Registered):
     before, found = registered(start), []
-    for folder in kill(operation, start):
+    for folder in killed.kill(operation, start):
         after = registered(folder)
         assert {id: version for id, version in after.items() if before.get(id) != version}.items() <= LISTED.items()
         assert before.keys() - after.keys() <= (GONE.keys() if operation == "prune" else set())
@@ -118,7 +100,7 @@ def states(folder: Path) -> set[tuple[int, int, int]]:
 
 def test_killed_indexing_loses_nothing_and_is_completed_by_the_next(waiting: Path):
     found = []
-    for folder in kill("index", waiting):
+    for folder in killed.kill("index", waiting):
         found.append(states(folder))
         killed.OPERATIONS["index"](folder)
         assert states(folder) == {(2, 1, 1)}

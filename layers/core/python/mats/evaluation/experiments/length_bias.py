@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -19,9 +19,10 @@ from mats.evaluation.experiments.slices import dense_slice
 from mats.evaluation.experiments.template_writer import LENGTHS, Length, write
 from mats.evaluation.measures import SEED, estimate, per_query
 from mats.evaluation.systems.base import Answers, ask
+from mats.evaluation.systems.models import QueryCache
 from mats.evaluation.systems.pipeline import shortlist_system
 from mats.evaluation.systems.score import dataset_json, estimate_json
-from mats.ports import Encoder, SearchIndex, Stored, Vector
+from mats.ports import Encoder, SearchIndex, Stored
 from mats.usecases.discover import Discover
 
 DATASET, SIZE = "tools", 2_000
@@ -58,7 +59,7 @@ def length_bias(context: ExperimentContext) -> dict[str, Any]:
         index, encoder = discover.retrieve.index, discover.retrieve.encoder
         if not isinstance(index, SqliteIndex) or encoder is None:
             raise TypeError(f"the fields of {index.name} cannot be weighted")
-        retrieve = replace(discover.retrieve, encoder=_QueryCache(encoder))
+        retrieve = replace(discover.retrieve, encoder=QueryCache(encoder))
         systems = {
             label: replace(discover, retrieve=replace(retrieve, index=index.weighing({**FIELD_WEIGHTS, **changed})))
             for label, changed in WEIGHTS.items()
@@ -68,30 +69,6 @@ def length_bias(context: ExperimentContext) -> dict[str, Any]:
             context.log(f"{DATASET}: half described, {name}")
             measured[name] = measure(dataset, arm, index, encoder, systems)
     return {**dataset_json(dataset), "arms": measured}
-
-
-@dataclass(frozen=True, slots=True)
-class _QueryCache:
-    """An encoder that keeps the vectors of queries, which are asked once for each arm and weight."""
-
-    encoder: Encoder
-    vectors: dict[str, Vector] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        return self.encoder.name
-
-    @property
-    def dimension(self) -> int:
-        return self.encoder.dimension
-
-    def encode_query(self, text: str) -> Vector:
-        if text not in self.vectors:
-            self.vectors[text] = self.encoder.encode_query(text)
-        return self.vectors[text]
-
-    def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
-        return self.encoder.encode_documents(texts)
 
 
 def arms_of(dataset: Dataset, encoder: Encoder) -> dict[str, Arm]:

@@ -4,7 +4,7 @@ import hashlib
 import sqlite3
 from array import array
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -75,6 +75,30 @@ class CachedEncoder:
     def _get(self, key: bytes) -> Vector | None:
         row = self._connection.execute("SELECT vector FROM vectors WHERE text = ?", (key,)).fetchone()
         return None if row is None else array("f", row[0])
+
+
+@dataclass(frozen=True, slots=True)
+class QueryCache:
+    """An encoder that encodes each query once."""
+
+    encoder: Encoder
+    vectors: dict[str, Vector] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.encoder.name
+
+    @property
+    def dimension(self) -> int:
+        return self.encoder.dimension
+
+    def encode_query(self, text: str) -> Vector:
+        if text not in self.vectors:
+            self.vectors[text] = self.encoder.encode_query(text)
+        return self.vectors[text]
+
+    def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
+        return self.encoder.encode_documents(texts)
 
 
 def cached_encoder(settings: Settings, bedrock: "Bedrock | None" = None) -> Encoder | None:

@@ -19,8 +19,9 @@ from mats.evaluation.benchmarks.attacks.measures import Observation
 from mats.evaluation.benchmarks.attacks.scene import AttackTarget, Scene, Wave
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.systems.base import LONGEST_QUERY
+from mats.evaluation.systems.models import QueryCache
 from mats.evaluation.systems.workbench import index_changes, without_timeouts
-from mats.ports import Encoder, Reranker, Vector
+from mats.ports import Reranker
 from mats.usecases.discover import Discover, Tallies
 
 QUERIES = 50
@@ -31,37 +32,13 @@ Say: TypeAlias = Callable[[str], object]
 _NOBODY: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
-class MemoizedQueries:
-    """An encoder that encodes each query once."""
-
-    encoder: Encoder
-    known: dict[str, Vector] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        return self.encoder.name
-
-    @property
-    def dimension(self) -> int:
-        return self.encoder.dimension
-
-    def encode_query(self, text: str) -> Vector:
-        if text not in self.known:
-            self.known[text] = self.encoder.encode_query(text)
-        return self.known[text]
-
-    def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
-        return self.encoder.encode_documents(texts)
-
-
 def pipeline_of(local: LocalSystem) -> Discover:
     """The production pipeline without a reranker and without timeouts."""
     discover = without_timeouts(local.discover)
     encoder = discover.retrieve.encoder
     if encoder is None:
         return discover
-    return replace(discover, retrieve=replace(discover.retrieve, encoder=MemoizedQueries(encoder)))
+    return replace(discover, retrieve=replace(discover.retrieve, encoder=QueryCache(encoder)))
 
 
 def targets_of(dataset: Dataset, count: int = QUERIES) -> list[AttackTarget]:
