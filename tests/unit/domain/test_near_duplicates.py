@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mats.domain.capability import Lifecycle
 from mats.domain.echoes import find_echoes
-from mats.domain.near_duplicates import MOST_KEPT, Wording, limit_near_duplicates
+from mats.domain.near_duplicates import MOST_KEPT, SIMILARITY, Wording, limit_near_duplicates
 from mats.domain.profile import Enrichment, Profile
 from mats.domain.source_text import SourceText
 from tests.builders import a_profile
@@ -200,3 +200,19 @@ def test_a_profile_is_left_out_only_for_three_near_ones_and_the_oldest_never_for
         assert all((other.trust or 50) >= trust for other in rivals)
         peers = [other for other in rivals if (other.trust or 50) == trust]
         assert not peers or any(other.first_registered <= one.first_registered for other in peers)
+
+
+SENTENCES = st.lists(st.sampled_from(f"{DESCRIPTION} {OTHERS[0]}".split()), max_size=30).map(" ".join)
+
+
+@given(SENTENCES, SENTENCES, st.sampled_from([0.3, SIMILARITY, 1.0]))
+def test_texts_are_near_from_the_least_similarity_on(one, other, least):
+    mine, theirs = (Wording.of(profile(description=text)) for text in (one, other))
+    assert mine.is_near(theirs, least) is (mine.similarity(theirs) >= least)
+    assert mine.similarity(theirs) == theirs.similarity(mine)
+
+
+def test_similarity_of_texts_without_words_is_zero():
+    empty = Wording(frozenset(), frozenset(), "")
+    assert empty.similarity(empty) == 0.0
+    assert not empty.is_near(empty)

@@ -3,7 +3,7 @@
 import pytest
 
 from mats.domain.profile import profile_of
-from mats.local.preview.advice import advice, overlap, parameters_without_description
+from mats.local.preview.advice import advice, parameters_without_description
 from tests.builders import a_registration
 
 GOOD = {
@@ -57,10 +57,3 @@ def test_parameters_with_choices_or_parts_of_their_own_explain_themselves():
     properties = {"a": {"enum": [1]}, "b": {"properties": {}}, "c": {"type": "string"}, "d": 5}
     assert parameters_without_description({"properties": properties}) == ["c", "d"]
     assert parameters_without_description({"properties": 5}) == []
-
-
-def test_overlap_compares_stems_and_ignores_a_few_words():
-    text = "returns the largest value of a column in a table"
-    assert overlap(text, "Returning largest values of columns in tables") == 1.0
-    assert overlap("get a page", "get a page") == 0.0
-    assert overlap("", "") == 0.0

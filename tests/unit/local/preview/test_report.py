@@ -10,7 +10,7 @@ from mats.domain.placement import Placed
 from mats.domain.profile import Cause, Enrichment
 from mats.domain.ranking import Signal, Thresholds, VerdictThresholds
 from mats.domain.registration import Registration
-from mats.local.preview.queries import choose_queries
+from mats.local.preview.queries import choose_queries, without_example
 from mats.local.preview.report import Preview
 from mats.ports import Change, Written
 from mats.usecases.enrich import Enrich
@@ -197,3 +197,11 @@ def test_signals_of_the_candidate_are_those_of_discovery():
     (query,) = world.preview(TIDES).queries
     assert query.signals[Signal.QUALITY] == 0.7 * query.signals[Signal.RETRIEVAL]
     assert query.score
+
+
+def test_without_an_owners_example_fewer_examples_are_the_owners():
+    enrichment = Enrichment(positive_examples=("a", "b", "c"))
+    profile = a_profile(examples=["a", "b"]).model_copy(update={"enrichment": enrichment})
+    for example, left, by_owner in (("a", ("b", "c"), 1), ("c", ("a", "b"), 2), ("d", ("a", "b", "c"), 2)):
+        bare = without_example(profile, example)
+        assert (bare.enrichment.positive_examples, bare.owner_examples) == (left, by_owner)

@@ -18,7 +18,7 @@ from mats.local.imports import addresses
 from mats.local.imports.importer import DryRunRegistry, Importer
 from mats.local.imports.sources import open_sources
 from mats.local.preview.advice import Weight
-from mats.local.preview.competitors import DUPLICATE_COSINE, DUPLICATE_OVERLAP
+from mats.local.preview.competitors import THRESHOLDS
 from mats.local.preview.report import PreviewReport, QueryPreview, preview_over
 
 _FILES = (".json", ".jsonl", ".gz", ".yaml", ".yml", ".md")
@@ -93,7 +93,8 @@ def _show(report: PreviewReport) -> None:
     if not report.queries:
         out.print("No queries to try: add examples or a description.", style="yellow")
     if report.duplicates:
-        limits = f"cosine of {DUPLICATE_COSINE} or {DUPLICATE_OVERLAP:.0%} of the words"
+        cosine, overlap = THRESHOLDS["cosine"], THRESHOLDS["overlap"]
+        limits = f"cosine of {cosine} or {overlap:.0%} of the words"
         out.print(f"Near-duplicates (from a {limits}):", style="bold")
         for duplicate in report.duplicates:
             near = "" if duplicate.cosine is None else f"cosine {duplicate.cosine:.2f}, "

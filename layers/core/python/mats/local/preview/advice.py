@@ -10,7 +10,7 @@ from mats.domain.placement import Placed
 from mats.domain.profile import Profile
 from mats.domain.registration import Registration
 from mats.domain.suspicion import LONG as TOO_LONG
-from mats.domain.text import clip, content_words, query_terms, split_identifier, stems, words
+from mats.domain.text import clip, content_words, query_terms, split_identifier, words
 from mats.edge.snippets.words import WAYS_TO_CALL
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ SPARSE = 8
 LONG = 1_500
 """Characters of a description that an encoder may truncate (docs/decisions/0003)."""
 EXAMPLES = 2
-_FEW = 4
 _NEAR_TOP = 3
 
 
@@ -158,13 +157,3 @@ def parameters_without_description(schema: Mapping[str, Any]) -> Sequence[str]:
     return [
         str(n) for n, p in properties.items() if not (isinstance(p, Mapping) and any(key in p for key in explaining))
     ]
-
-
-def overlap(one: str, other: str) -> float:
-    """The share of stems that two texts have in common of those in either (Jaccard), in [0, 1].
-
-    It is 0 for texts that share fewer than four, which is no evidence.
-    """
-    ours, theirs = (stems(text) for text in (one, other))
-    shared = len(ours & theirs)
-    return shared / len(ours | theirs) if shared >= _FEW else 0.0

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from mats.domain.capability import Id
 from mats.domain.explain import explain
+from mats.domain.near_duplicates import SIMILARITY, Wording
 from mats.domain.profile import Profile
 from mats.domain.query import Filter
 from mats.domain.ranking import Signal
 from mats.domain.shortlist import Result
 from mats.domain.text import clip, query_terms, split_identifier
-from mats.local.preview.advice import overlap
 from mats.ports import SearchIndex, Vector
 
 DUPLICATE_COSINE = 0.95
@@ -19,9 +19,7 @@ DUPLICATE_COSINE = 0.95
 Chosen by the nearest pairs of 2,400 profiles under all-MiniLM-L6-v2: above it they differ in a number or a word, below
 it increasingly in purpose. Not measured for other encoders.
 """
-DUPLICATE_OVERLAP = 0.7
-"""Minimum share of common stems of near-duplicates."""
-THRESHOLDS = {"cosine": DUPLICATE_COSINE, "overlap": DUPLICATE_OVERLAP}
+THRESHOLDS = {"cosine": DUPLICATE_COSINE, "overlap": SIMILARITY}
 _MAX_COMPETITORS, _MAX_DUPLICATES = 5, 5
 _SEARCHED = 20
 """Terms of the candidate's text that are searched, and hits of each side of retrieval that are compared."""
@@ -41,7 +39,10 @@ class Competitor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NearDuplicate:
-    """A near-duplicate of the candidate. The cosine is None if one of the two has no vector."""
+    """A near-duplicate of the candidate. The cosine is None if one of the two has no vector.
+
+    `overlap` is the share of words that the texts of the two owners, or their descriptions, have in common, in [0, 1].
+    """
 
     id: Id
     cosine: float | None
@@ -103,7 +104,7 @@ def near_duplicates(
     index: SearchIndex, candidate: Profile, vector: Vector | None, admitted: Filter
 ) -> tuple[NearDuplicate, ...]:
     """Near-duplicates by meaning or by words, nearest first."""
-    terms = query_terms(_text(candidate))[:_SEARCHED]
+    terms, wording = query_terms(_text(candidate))[:_SEARCHED], Wording.of(candidate)
     found = {hit.id for hit in index.lexical(terms, admitted, depth=_SEARCHED)}
     if vector is not None:
         found |= {hit.id for hit in index.neural(vector, admitted, depth=_SEARCHED)}
@@ -113,14 +114,14 @@ def near_duplicates(
         NearDuplicate(
             id=id,
             cosine=cosines.get(id),
-            overlap=overlap(_text(candidate), _text(other)),
+            overlap=wording.similarity(Wording.of(other)),
             same_namespace=other.namespace == candidate.namespace,
             description=clip(other.source.description if other.source else "", 200),
         )
         for id, other in others.items()
         if admitted.sees(other.visible_to)
     ]
-    alike = [one for one in compared if (one.cosine or 0) >= DUPLICATE_COSINE or one.overlap >= DUPLICATE_OVERLAP]
+    alike = [one for one in compared if (one.cosine or 0) >= DUPLICATE_COSINE or one.overlap >= SIMILARITY]
     return tuple(sorted(alike, key=lambda one: (-(one.cosine or 0), -one.overlap, one.id))[:_MAX_DUPLICATES])
 
 

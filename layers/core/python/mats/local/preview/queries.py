@@ -37,7 +37,8 @@ def choose_queries(registration: Registration, profile: Profile) -> list[TriedQu
 
 def without_example(profile: Profile, example: str) -> Profile:
     """The profile without one of its positive examples."""
-    others = tuple(text for text in profile.enrichment.positive_examples if text != example)
-    return profile.model_copy(
-        update={"enrichment": profile.enrichment.model_copy(update={"positive_examples": others})}
-    )
+    examples = profile.enrichment.positive_examples
+    others = tuple(text for text in examples if text != example)
+    by_owner = sum(text != example for text in examples[: profile.owner_examples])
+    enrichment = profile.enrichment.model_copy(update={"positive_examples": others})
+    return profile.model_copy(update={"enrichment": enrichment, "owner_examples": by_owner})
