@@ -1,1 +1,1 @@
-"""What AWS calls. Each handler translates, nothing more; the local service calls the same code."""
+"""Entry points of the Lambda functions. Each converts events and calls the code that the local service calls."""

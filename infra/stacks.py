@@ -142,7 +142,7 @@ def add_stacks(app: App, *, region: str = "") -> tuple[DataStack, SystemStack]:
 
 
 def notes(context: Context) -> Iterator[str]:
-    """What people should know before they deploy."""
+    """Warnings to read before a deployment."""
     for key, replaced in context.replacing.items():
         yield f'{key}: changing it later replaces {replaced}. See docs/runbook.md, "Switches on a live system".'
     calibration = load_calibration(f"opensearch-{mapping.VERSION}", context.encoder_model)

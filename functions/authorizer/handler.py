@@ -11,7 +11,7 @@ from mats.settings import Settings
 
 
 def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:
-    """What AWS calls."""
+    """The entry point of the Lambda function."""
     return authorize(event, *_settings_and_keys())
 
 

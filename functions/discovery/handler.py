@@ -14,7 +14,7 @@ from mats.settings import function_settings, on_lambda
 
 
 def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:
-    """What AWS calls."""
+    """The entry point of the Lambda function."""
     return proxy_response(respond(_system().application, parse_request(event)))
 
 

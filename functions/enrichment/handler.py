@@ -20,7 +20,7 @@ class Invocation(Protocol):
 
 
 def handle(event: Mapping[str, Any], context: Invocation) -> dict[str, Any]:
-    """What AWS calls."""
+    """The entry point of the Lambda function."""
     return process_batch(event, _processor(), Deadline.of(context.get_remaining_time_in_millis))
 
 

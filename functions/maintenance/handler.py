@@ -11,7 +11,7 @@ from mats.settings import function_settings, on_lambda
 
 
 def handle(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
-    """What AWS calls."""
+    """The entry point of the Lambda function."""
     return _maintenance()(event, context.get_remaining_time_in_millis)
 
 

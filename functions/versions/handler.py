@@ -11,7 +11,7 @@ from mats.usecases.prune_versions import PruneVersions
 
 
 def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:
-    """What AWS calls."""
+    """The entry point of the Lambda function."""
     return {**event, "done": True, "deleted": list(_prune()())}
 
 

@@ -78,7 +78,7 @@ _HERE = {"partition": Aws.PARTITION, "region": Aws.REGION, "account": Aws.ACCOUN
 
 
 def _row(region: str) -> dict[str, str]:
-    """What Nova needs in a region. Every row has the same columns, so the last destination may be there repeatedly."""
+    """The destinations of Nova in a region. Every row has the same columns, so the last one may be repeated."""
     profile = profile_in(region)
     destinations = profile.regions if profile else (region,)
     padded = (*destinations, *[destinations[-1]] * _DESTINATIONS)[:_DESTINATIONS]

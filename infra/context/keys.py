@@ -220,7 +220,7 @@ class Context:
 
     @property
     def replacing(self) -> dict[str, str]:
-        """What a later change of a chosen key would replace, by key."""
+        """Resources that a later change of a chosen key would replace, by key."""
         return {
             key.name: key.metadata["replaces"]
             for key in fields(self)

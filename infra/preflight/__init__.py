@@ -1,1 +1,1 @@
-"""What would keep a deployment from working in an account, found before it (`make preflight`)."""
+"""Checks of an account before a deployment (`make preflight`)."""

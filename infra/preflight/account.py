@@ -177,7 +177,7 @@ def _exists(account: Account, named: PhysicalName) -> bool:
 
 
 def _identifier(account: Account, named: PhysicalName) -> str:
-    """What CloudControl knows a resource by: its name, of a queue its address."""
+    """The identifier of a resource in CloudControl: its name, of a queue its address."""
     if named.type != "AWS::SQS::Queue":
         return named.name
     return f"https://sqs.{account.region}.amazonaws.com/{account.identity['Account']}/{named.name}"

@@ -27,7 +27,7 @@ _PER_DAY = "Model invocation max tokens per day"
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What a model is for, and the key of the context that chooses it."""
+    """The role of a model, and the key of the context that chooses it."""
 
     name: str
     key: str
@@ -131,7 +131,7 @@ def _quotas(account: Account) -> list[dict[str, Any]]:
 
 
 def _remedy(account: Account, role: Role, model: str, code: str, message: str) -> str:
-    """What to do about a call that was refused."""
+    """The remedy for a call that was refused."""
     if code in ("ThrottlingException", "ServiceQuotaExceededException"):
         return "look at the quotas of the model in Service Quotas, and try again"
     if "on-demand throughput" in message:
@@ -151,7 +151,7 @@ def _remedy(account: Account, role: Role, model: str, code: str, message: str) -
 
 
 def _availability(account: Account, model: str) -> dict[str, str]:
-    """What Bedrock says of the account's access to a model; empty if it does not say."""
+    """The account's access to a model as Bedrock reports it; empty if it does not."""
     bedrock = account.client("bedrock")
     try:
         said: Any = account.ask(

@@ -1,4 +1,4 @@
-"""What a deployment would make: its stacks, the names it would give, and the bootstrap version it needs."""
+"""The plan of a deployment: its stacks, the names it would give, and the bootstrap version it needs."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -82,7 +82,7 @@ class ConfiguredModels:
         return self.load_reranker()
 
     def openers(self) -> Sequence[Callable[[], object]]:
-        """What opens connections to the models that answers need."""
+        """Functions that open connections to the models that answers need."""
         return self.bedrock.openers() if self.bedrock else ()
 
     def spending(self) -> dict[str, Usage]:

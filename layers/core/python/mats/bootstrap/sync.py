@@ -1,4 +1,4 @@
-"""What `mats sync` writes to: the local registry or a DynamoDB table, with the book of what came from each source."""
+"""The target of `mats sync`: the local registry or a DynamoDB table, with the entries of each source."""
 
 from mats.adapters.clock import SystemClock
 from mats.adapters.sqlite.database import Database

@@ -6,7 +6,7 @@ from mats.usecases.prune_versions import PruneVersions
 
 
 def prune_versions(settings: Settings) -> PruneVersions:
-    """What deletes old versions of the function that the settings name; makes no call.
+    """The use case that deletes old versions of the function that the settings name; makes no call.
 
     Raises:
         SettingsInvalid: they name none.

@@ -1,4 +1,4 @@
-"""What operators assign: trust to a capability, trust and a verified provider to a namespace. docs/decisions/0037.
+"""Assignments of operators: trust of a capability, trust and verified provider of a namespace. docs/decisions/0037.
 
 A row is stored under the id of a capability, or under the pattern of a namespace: `com.stripe.*` with the name `*`
 stands for com.stripe and everything below it. No capability can have such an id.
@@ -76,7 +76,7 @@ def row_keys(id: Id) -> Iterator[Id]:
 
 
 def resolve(id: Id, rows: Mapping[Id, Assigned]) -> Assigned:
-    """What these rows assign to a capability: the nearest row with trust, and the nearest namespace with a provider.
+    """The assignment of a capability: trust of the nearest row that has it, provider of the nearest namespace with one.
 
     A provider in the row of a capability does not count: it is verified for a namespace.
     """
@@ -87,7 +87,7 @@ def resolve(id: Id, rows: Mapping[Id, Assigned]) -> Assigned:
 
 
 def resolve_all(ids: Collection[Id], read: Callable[[Collection[Id]], Mapping[Id, Assigned]]) -> dict[Id, Assigned]:
-    """What is assigned to each of these, with one read of the rows that concern them."""
+    """The assignment of each of these, with one read of the rows that concern them."""
     rows = read(list(dict.fromkeys(key for id in ids for key in row_keys(id))))
     return {id: resolve(id, rows) for id in ids}
 

@@ -27,7 +27,7 @@ _CACHED = 4_096
 
 @lru_cache(maxsize=_CACHED)
 def provider_key(name: str) -> str:
-    """What is equal for names that people take for one provider: `Stripe`, `STRIPE, Inc.`, `stripe.com`, `Ѕtripe™`."""
+    """A key that names people take for one provider share: `Stripe`, `STRIPE, Inc.`, `stripe.com`, `Ѕtripe™`."""
     plain = "".join(" " if _is_sign(c) else c for c in name)
     words = _WORD.findall(skeleton(split_identifier(_INITIAL.sub(r"\1", plain))))
     return "".join([word for word in words if word not in _GENERIC] or words)

@@ -40,14 +40,14 @@ def copies(profiles: Sequence[Profile], *, unrated: int) -> Mapping[Id, Sequence
 
 
 class _Evidence(NamedTuple):
-    """What two near-duplicates have in common: the name, a long description."""
+    """The text that two near-duplicates have in common: the name, a long description."""
 
     name: bool
     description: bool
 
 
 def _compare(one: Profile, other: Profile) -> _Evidence | None:
-    """What makes two texts too near for a coincidence; None if nothing does."""
+    """The reason why two texts are too near for a coincidence; None if there is none."""
     wording, others = Wording.of(one), Wording.of(other)
     name = skeleton(one.name) == skeleton(other.name) and wording.is_near(others, _SIMILARITY)
     long = all(each.source and len(each.source.description) >= _COPIED for each in (one, other))

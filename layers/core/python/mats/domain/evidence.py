@@ -70,20 +70,20 @@ class Evidence:
         )
 
     def in_claim(self, sentence: str) -> Iterator[str]:
-        """What a sentence of summary or action adds to the registration: tokens, proper names, promotional claims."""
+        """Additions of a sentence of summary or action: tokens, proper names, promotional claims."""
         yield from self._tokens(sentence)
         yield from self.proper_names(sentence)
         claims = (found[0] for found in _PROMOTION.finditer(sentence))
         yield from (claim for claim in claims if f" {normalize(claim)} " not in self.spoken)
 
     def in_keyword(self, text: str) -> Iterator[str]:
-        """What a keyword adds: tokens, and names with an inner capital; many writers capitalize every keyword."""
+        """Additions of a keyword: tokens, and names with an inner capital; many writers capitalize every keyword."""
         yield from self._tokens(text)
         names = (name for name in _NAME.findall(text) if _INNER_CAPITAL.search(name))
         yield from (name for name in names if not self._knows(name, begins=False))
 
     def in_example(self, text: str) -> Iterator[str]:
-        """What a request adds: URLs, identifiers and long numbers; short numbers illustrate it."""
+        """Additions of a request: URLs, identifiers and long numbers; short numbers illustrate it."""
         for token in map(bare_token, _TOKEN.findall(text)):
             if token and not _HARMLESS.fullmatch(token) and not self._contains(token):
                 yield token

@@ -28,7 +28,7 @@ _SHAPING = re.compile(f"({_BASE}(?:\ufe0f?\u200d(?={_BASE})|[\ufe0e\ufe0f]|\u200
 """A character beyond ASCII with what gives it its form: the joiners and selectors of emoji and of several scripts."""
 _RUN = re.compile(f"{_SHAPING.pattern}|([{_HIDDEN}\x7f-\x9f\u2028\u2029]+)")
 _RAW = re.compile(f"[{_HIDDEN}\x7f-\x9f\u2028\u2029]")
-"""What JSON need not escape and nobody sees."""
+"""Invisible characters that JSON need not escape."""
 _MOST_SPELLED = 8
 """Code points spelled out of a run of hidden characters: enough to see it, too few to hold a message."""
 _BREAKS = frozenset({"Cc", "Zl", "Zp"})

@@ -209,7 +209,7 @@ def _package(package: Mapping[str, Any]) -> McpStdio | None:
 
 
 def _run(runner: str, runtime: list[str], env: Sequence[str], own: list[str]) -> tuple[list[str], list[str]]:
-    """What stands before and after the name of the package."""
+    """The arguments before and after the name of the package."""
     match runner:
         case "npx":
             return runtime or ["-y"], own

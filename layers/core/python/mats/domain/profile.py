@@ -150,7 +150,7 @@ class Profile(_Frozen):
 
     @property
     def assignment(self) -> Assigned:
-        """What operators had assigned when the profile was made."""
+        """The assignment of operators when the profile was made."""
         return Assigned(trust=self.trust, provider=self.provider if self.provider_verified else "")
 
     def with_assigned(self, assigned: Assigned) -> Self:

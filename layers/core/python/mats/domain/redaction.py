@@ -33,7 +33,7 @@ _KNOWN_PREFIX = re.compile(
     r"gsk|pplx|figd|key|pat|tok|token)[-_]|AKIA|ASIA|AIza|ya29"
 )
 _PINNED = re.compile(r"(?:sha256:|@|#|rev=)$")
-"""What precedes a digest or commit, which pins a version and is no secret."""
+"""The text before a digest or commit, which pins a version and is no secret."""
 _HEX = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _UNNAMED = "{secret}"
 _HEADER_OPTIONS = frozenset({"-H", "--header", "--headers"})

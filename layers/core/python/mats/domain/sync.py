@@ -68,7 +68,7 @@ class TrackedEntry(NamedTuple):
 
 
 class Step(StrEnum):
-    """What a sync does with an entry that its source lists."""
+    """The action of a sync for an entry that its source lists."""
 
     WRITE = "write"
     KEEP = "keep"

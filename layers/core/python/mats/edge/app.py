@@ -109,7 +109,7 @@ class Application:
             return Browse(self.look_up.index)(visible, wanted, after=after, limit=limit)
 
     def health(self) -> Health:
-        """What is running; queries the index.
+        """The versions and models in use; queries the index.
 
         Raises:
             DependencyFailed: the index did not answer.

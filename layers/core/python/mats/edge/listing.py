@@ -45,7 +45,7 @@ class ListRequest(RequestModel):
 
     @property
     def filter(self) -> Filter:
-        """What is listed, before the caller's audiences are known."""
+        """The filter without the caller's audiences."""
         return Filter(frozenset(self.kind), frozenset(self.namespace), frozenset(self.tag))
 
 

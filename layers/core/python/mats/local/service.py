@@ -80,7 +80,7 @@ def application(local: LocalSystem, access: Access = THIS_MACHINE) -> Starlette:
 
 
 def _endpoint(app: Application, caller: Caller, access: Access) -> Callable[[Request], Awaitable[Response]]:
-    """What answers every path of the API."""
+    """The handler of every path of the API."""
 
     async def answer(request: Request) -> Response:
         body = await read_body(request, _MAX_BODY_BYTES)

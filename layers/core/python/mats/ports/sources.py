@@ -31,7 +31,7 @@ class SourceBook(Protocol):
         """Every source, in order of name."""
 
     def entries(self, name: str) -> Mapping[Id, TrackedEntry]:
-        """What came from a source."""
+        """The entries that came from a source."""
 
     def others(self, name: str, ids: Collection[Id]) -> Mapping[Id, Mapping[str, TrackedEntry]]:
         """The entries of other sources under these ids, by the name of the source; ids without any are left out."""

@@ -75,13 +75,13 @@ class ConditionalRegistry(Protocol):
 
 
 class TrustBook(Protocol):
-    """What operators assign, in rows for a capability or for a namespace with all below it (`pattern_id`).
+    """Assignments of operators: rows for a capability, or for a namespace with all below it (`pattern_id`).
 
     A write leads to a change of each registered capability that it concerns.
     """
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, Assigned]:
-        """What is assigned to each of these capabilities, resolved (`resolve`), by a consistent read."""
+        """The resolved assignment of each of these capabilities (`resolve`), by a consistent read."""
 
     def rows(self, keys: Collection[Id]) -> Mapping[Id, Assigned]:
         """The rows that exist under these keys, without invalid values, by a consistent read."""

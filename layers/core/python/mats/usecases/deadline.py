@@ -25,7 +25,7 @@ class Deadline:
     left_ms: Callable[[], float]
     """Milliseconds until the run is stopped; infinite if it is not."""
     scale: float = 1.0
-    """What the durations of steps are multiplied with: below 1 in a run too short for the longest ones."""
+    """The factor of all durations of steps: below 1 in a run too short for the longest ones."""
 
     @classmethod
     def of(cls, left_ms: Callable[[], float]) -> "Deadline":

@@ -58,7 +58,7 @@ class Enrich:
     def __call__(self, changes: Sequence[Change], deadline: Deadline = NO_DEADLINE) -> Mapping[Id, ChangeResult]:
         """Enrich the changed capabilities, each once, and return their outcomes.
 
-        What the deadline leaves no time for is `postponed`, and what has been saved by then stays.
+        Changes for which the deadline leaves no time are `postponed`; those saved by then stay.
 
         Raises:
             DependencyFailed: a store or the index did not answer; deliver all changes again.

@@ -12,7 +12,7 @@ from mats.ports import Clock, Ids, ProfileStore, Registry, Stored, TrustBook
 
 
 class Traces(NamedTuple):
-    """What there is of a capability."""
+    """The stored data of a capability."""
 
     registration: bool
     trust: bool
@@ -43,7 +43,7 @@ class Erase:
     """Takes a removed capability down the offline path, and returns when profile and index have its tombstone."""
 
     def traces(self, id: Id) -> Traces:
-        """What there is now.
+        """Count the stored data.
 
         Raises:
             DependencyFailed: a store did not answer.

@@ -1,7 +1,7 @@
 """Bring a registry in step with one source, entry by entry. docs/decisions/0042.
 
-What is about to be written is recorded first, with what it replaces. So a sync that was killed at any point knows its
-own writes, and repeating it completes them.
+Each write is recorded before it is made, with the content that it replaces. So a sync that was killed at any point
+knows its own writes, and repeating it completes them.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -52,7 +52,7 @@ class SourceSync:
 
     @property
     def entries(self) -> dict[Id, TrackedEntry]:
-        """What came from the source, read once."""
+        """The entries that came from the source, read once."""
         if self._entries is None:
             self._entries = dict(self.book.entries(self.name))
         return self._entries

@@ -80,7 +80,7 @@ class Bedrock:
         return self._client(timeout_s=self._rerank_ms / 1000, attempts=self._attempts, connections=_CONNECTIONS)
 
     def openers(self) -> list[Callable[[], None]]:
-        """What opens the connections of the models that answers need; none calls a model."""
+        """Functions that open the connections of the models that answers need; none calls a model."""
         return [client.open_connection for client in (self.online, *self._query_clients)]
 
     def writer(self, model: str, prompt: Prompt) -> "BedrockWriter":

@@ -16,7 +16,7 @@ _COUNTED = ("registry", "trust", "profiles", "profile_versions", "events")
 
 
 class Contents(NamedTuple):
-    """What a file holds: numbers of rows, and the version of its schema."""
+    """The content of a file: numbers of rows, and the version of its schema."""
 
     capabilities: int
     trust: int
@@ -31,7 +31,7 @@ class Contents(NamedTuple):
 
 
 class Restored(NamedTuple):
-    """What was restored, and where the registry is that was there before, if it held anything."""
+    """The restored content, and the path of the registry that it replaced, if that held anything."""
 
     contents: Contents
     previous: Path | None
@@ -164,7 +164,7 @@ def _connect(file: Path) -> sqlite3.Connection:
 
 
 def _verify(connection: sqlite3.Connection, file: Path) -> Contents:
-    """What a file holds.
+    """Count the content of a file.
 
     Raises:
         StorageUnusable: it is damaged, no registry, or of a newer version.

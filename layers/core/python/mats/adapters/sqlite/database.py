@@ -22,7 +22,7 @@ LOGGER = logging.getLogger("mats")
 
 
 class Readable(Protocol):
-    """What can be read from: the file, or one connection to it."""
+    """A source of reads: the file, or one connection to it."""
 
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
         """A connection to read with.

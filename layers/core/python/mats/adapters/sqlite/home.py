@@ -11,7 +11,7 @@ from typing import IO
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _OURS = "mats."
-"""What the names of all files of a registry begin with."""
+"""The prefix of the names of all files of a registry."""
 
 LOGGER = logging.getLogger("mats")
 

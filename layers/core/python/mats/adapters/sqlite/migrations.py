@@ -24,7 +24,7 @@ _STEPS: Mapping[int, tuple[str, ...]] = {
         "DROP TABLE lexical",
     ),
 }
-"""What leads to a version from the one before, where schema.sql alone, which runs afterwards, does not."""
+"""The step to a version from the one before, where schema.sql, which runs afterwards, is not enough."""
 
 
 def version_of(connection: sqlite3.Connection) -> int:

@@ -81,7 +81,7 @@ class ArdResult(ArdEntry):
 
 
 class ArdSearchAnswer(_Terms):
-    """What a search found, most relevant first."""
+    """The entries that a search found, most relevant first."""
 
     results: list[ArdResult]
     referrals: list[ArdEntry] | None = Field(default=None, description="Empty: no other registry is known.")
@@ -102,7 +102,7 @@ class ArdManifest(_Terms):
 
 
 class ArdError(_Terms):
-    """What went wrong."""
+    """An error."""
 
     error_code: str
     message: str
@@ -173,7 +173,7 @@ def _metadata(profile: Profile) -> dict[str, str | float | bool]:
 
 
 def _call(profile: Profile) -> dict[str, str]:
-    """How it is called, as far as metadata can hold it: it has no lists and no objects."""
+    """The scalars of the invocation: metadata has no lists and no objects."""
     invocation = from_text(profile.invocation)
     call = invocation.model_dump(mode="json") if invocation else {}
     texts = {name: str(call[name]) for name in _CALL_TEXTS if name in call}

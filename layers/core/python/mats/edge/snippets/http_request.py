@@ -11,7 +11,7 @@ from mats.domain.invocation import A2aCall, HttpCall, Parameter
 from mats.edge.snippets.example import example_of, properties_of, required_of
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-"""What RFC 9110 allows as the name of a header."""
+"""A token of RFC 9110: the name of a header."""
 _BEARER = frozenset({"bearer", "oauth2", "openIdConnect"})
 _JSON = "application/json"
 

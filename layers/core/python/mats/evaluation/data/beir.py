@@ -11,7 +11,7 @@ _DESCRIPTOR = frozenset(
         "skills documentation"
     ).split()
 )
-"""What a row may say about its capability, beside the attributes of a registration and `parameters`."""
+"""Keys of a row that describe its capability, besides the attributes of a registration and `parameters`."""
 
 
 def item_of(row: object) -> object:

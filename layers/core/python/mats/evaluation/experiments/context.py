@@ -84,7 +84,7 @@ class ExperimentContext:
         return failure or answers
 
     def result(self, name: str, variant: str, measure: Callable[[Answers, Dataset], dict[str, Any]]) -> dict[str, Any]:
-        """What `measure` makes of the answers of a system to a set, or `not_run` with the reason."""
+        """The result of `measure` over the answers of a system to a set, or `not_run` with the reason."""
         answers = self.answers(name, variant)
         return {"not_run": answers} if isinstance(answers, str) else measure(answers, self.dataset(name))
 

@@ -101,7 +101,7 @@ def _nearest(registrations: Sequence[Registration], encoder: Encoder) -> dict[Id
 def measure(
     dataset: Dataset, arm: Arm, index: SearchIndex, encoder: Encoder, systems: Mapping[str, Discover]
 ) -> dict[str, Any]:
-    """What each system answers when a half is enriched, compared with when it is raw, over both halves.
+    """Answers of each system when one half is enriched, compared with when it is raw, over both halves.
 
     The index, which holds the raw entries of the data set, is left as it was.
     """

@@ -115,7 +115,7 @@ def _not_run(sets: Json) -> Iterator[str]:
 
 
 def _missed_notes(sets: Json) -> Iterator[str]:
-    """What counts as missed: gold that is not registered, and failures."""
+    """The definition of a miss: gold that is not registered, and failures."""
     gold = [f"{name} {one['unregistered_gold']:,}" for name, one in sets.items() if one.get("unregistered_gold")]
     if gold:
         yield f"Labels that are not in the registry and count as missed: {comma_list(gold)}."

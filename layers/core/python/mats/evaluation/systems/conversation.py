@@ -108,7 +108,7 @@ class Conversation:
         return turn
 
     def answer(self, converse: Callable[[], Id | None], *, retrieved: Sequence[Id]) -> SystemAnswer:
-        """What `converse` picks, with the cost of the whole conversation; a failure if it raises NoPick.
+        """The pick of `converse`, with the cost of the whole conversation; a failure if it raises NoPick.
 
         `total` is the time of the model's original calls and the CPU time of local work, such as searches: other
         queries that are asked at the same time do not add to it.

@@ -27,7 +27,7 @@ _LEFT_IN_AWS = (
     f"the id alone, as a tombstone, for {GUARD_DAYS} days; the id in the bus's archive for 30 days; backups of the "
     "tables for 35 days and snapshots of the domain for 14; logs for as long as they are kept"
 )
-"""What cannot be erased: docs/runbook.md."""
+"""Data that cannot be erased: docs/runbook.md."""
 
 
 def erase(
@@ -38,7 +38,7 @@ def erase(
 ) -> None:
     """Erase every trace of a capability, here or in AWS: registration, trust, profile, earlier versions, index entries.
 
-    What was erased does not come back with a late event. The owner may register it again.
+    Erased data does not come back with a late event. The owner may register it again.
     """
     system = open_system(context.obj, create=False)
     erasing, key = erase_of(system), Id(id)

@@ -112,7 +112,7 @@ def _first_unfinished(local: LocalSystem, ids: Sequence[Id]) -> Id | None:
 
 
 class Indexed(NamedTuple):
-    """What `index` has done."""
+    """The outcome of `index`."""
 
     changes: int
     """How many were completed."""

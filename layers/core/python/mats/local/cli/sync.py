@@ -46,11 +46,11 @@ def sync(
 ) -> None:
     """Read the sources again and register what is new or changed.
 
-    What a source no longer lists is reported and, with `--prune`, removed: never what another source lists, nor what
-    someone else has changed since, and not more than a fifth of a source's entries without `--force`. The first sync of
-    a source replaces what is registered under its ids, as `mats import` does; later ones leave alone what others wrote.
-    A source that cannot be read keeps its entries, and the others go on. Run it again after an interruption: nothing is
-    lost, and what is in step is not written.
+    Entries that a source no longer lists are reported and, with `--prune`, removed: never what another source lists,
+    nor what someone else has changed since, and not more than a fifth of a source's entries without `--force`. The
+    first sync of a source replaces what is registered under its ids, as `mats import` does; later ones leave alone what
+    others wrote. A source that cannot be read keeps its entries, and the others go on. Run it again after an
+    interruption: nothing is lost, and what is in step is not written.
     """
     if force and not prune:
         raise typer.BadParameter("--force is for --prune: give both, or none")

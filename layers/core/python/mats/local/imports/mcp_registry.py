@@ -40,7 +40,7 @@ class McpRegistry:
         self._newest: datetime | None = None
 
     def cursor(self, now: str) -> str:
-        """What to ask from next time: a little before the latest change seen, which cannot be later than now."""
+        """The start of the next request: a little before the latest change seen, which cannot be later than now."""
         if self._newest is None:
             return self._query.get("updated_since", "")
         latest = min(self._newest, datetime.fromisoformat(now))

@@ -48,7 +48,7 @@ def live_source(
 
 
 def _remarks(source: Source, url: str, command: Sequence[str], server: McpServer | None) -> Iterator[Fault]:
-    """What of an address or a command is not registered."""
+    """Remarks on the parts of an address or a command that are not registered."""
     if source.server != url:
         yield Fault("endpoint", "is registered without the query and fragment of the address, which may be a secret")
     if command and server is None:

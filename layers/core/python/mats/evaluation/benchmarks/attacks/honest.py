@@ -1,4 +1,4 @@
-"""What defences cost the honest: flagged registrations, and matches that trust loses."""
+"""Costs of the defences for honest registrations: flags, and matches lost by trust."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What an attack gains, and what the honest lose."""
+"""Measures of an attack: its gain, and the loss of honest capabilities."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -80,7 +80,7 @@ class AttackedRegistry:
         return self._answering(replace(self.pipeline, rerank=replace(self.pipeline.rerank, reranker=reranker)))
 
     def with_reports(self, tallies: Callable[[Collection[Id]], Tallies]) -> AbstractContextManager[None]:
-        """What callers have reported, for the length of a `with` block."""
+        """Reports of callers, for the length of a `with` block."""
         return self._answering(replace(self.pipeline, tallies=tallies))
 
     @contextmanager

@@ -11,7 +11,7 @@ from mats.evaluation.data.datasets import JudgedQuery
 
 
 class Knowledge(StrEnum):
-    """What an attacker needs to know."""
+    """The knowledge of an attacker."""
 
     QUERIES = "queries"
     """The judged queries, word for word: no real attacker does, so the result is an upper bound."""

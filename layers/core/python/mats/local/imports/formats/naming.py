@@ -38,7 +38,7 @@ def to_label(text: str) -> str:
 
 
 def label_of_title(title: str, home: str) -> str:
-    """What tells an API from others of its home, in at most three words; empty if the title adds nothing.
+    """The words of a title that distinguish an API from others of its host, at most three; empty if it adds none.
 
     `The official Claims API (v2)` becomes `claims`; of the home `com.acme.claims` it becomes empty.
     """
