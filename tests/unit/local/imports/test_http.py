@@ -6,8 +6,7 @@ import ipaddress
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import httpcore2
@@ -25,41 +24,7 @@ from mats.local.imports.readers import open_reading
 from mats.local.imports.sources import open_sources
 from mats.settings import Settings
 from tests.fakes import MemoryRegistry
-
-
-@contextmanager
-def answering(play: Callable[[socket.socket], None]) -> Iterator[str]:
-    """An address on this machine where every connection is played with."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def serve() -> None:
-            while True:
-                try:
-                    connection, _ = server.accept()
-                except OSError:
-                    return
-                threading.Thread(target=played, args=(connection,), daemon=True).start()
-
-        def played(connection: socket.socket) -> None:
-            with connection:
-                try:
-                    connection.recv(65_536)
-                    play(connection)
-                    connection.shutdown(socket.SHUT_WR)
-                    while connection.recv(65_536):
-                        pass
-                except OSError:
-                    return
-
-        threading.Thread(target=serve, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.getsockname()[1]}"
-        finally:
-            server.shutdown(socket.SHUT_RDWR)
-
-
-def response(head: str, body: bytes = b"") -> Callable[[socket.socket], None]:
-    return lambda connection: connection.sendall(f"HTTP/1.1 {head}\r\n\r\n".encode() + body)
+from tests.servers.raw_http import answering, drip, response
 
 
 def test_given_loopback_address_is_fetched():
@@ -90,13 +55,6 @@ def test_given_loopback_address_is_fetched():
 def test_bad_response_or_redirect_is_one_clear_fault(head, body, said):
     with answering(response(head, body)) as url, pytest.raises(Unfetchable, match=said):
         fetch(url, max_bytes=100_000, timeout_s=10)
-
-
-def drip(connection: socket.socket, head: bytes) -> None:
-    connection.sendall(head)
-    while True:
-        connection.sendall(b"x")
-        threading.Event().wait(0.05)
 
 
 @pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"])

@@ -49,7 +49,7 @@ def import_(
         str, typer.Option(help="The DynamoDB table that --to-items is for; mats-registry in the stacks.")
     ] = "mats-registry",
     timeout: Annotated[
-        float, typer.Option(help="Timeout in seconds for a live MCP server to list its tools.", min=1, max=600)
+        float, typer.Option(help="Timeout in seconds for an address or a live MCP server to answer.", min=1, max=600)
     ] = 30,
     live: Live = False,
     with_trust: Annotated[
@@ -99,7 +99,7 @@ def _sources(
     if live or what[0] in set(SourceKind) - {SourceKind.DOCUMENT}:
         kind, location = parse_location(what)
         return open_reading(kind, location, settings, namespace=namespace, timeout_s=timeout_s, live=live).sources
-    return (source for name in what for source in open_sources(name, namespace))
+    return (source for name in what for source in open_sources(name, namespace, timeout_s))
 
 
 def _run(

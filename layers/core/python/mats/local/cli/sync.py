@@ -30,7 +30,7 @@ def sync(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Sources; by default all of them.")
     ] = None,
-    prune: Annotated[bool, typer.Option("--prune", help="Remove what a source no longer lists.")] = False,
+    prune: Annotated[bool, typer.Option("--prune", help="Remove entries that a source no longer lists.")] = False,
     force: Annotated[
         bool, typer.Option("--force", help="With --prune: remove even more than a fifth of a source's entries.")
     ] = False,
@@ -46,11 +46,11 @@ def sync(
 ) -> None:
     """Read the sources again and register what is new or changed.
 
-    Entries that a source no longer lists are reported and, with `--prune`, removed: never what another source lists,
-    nor what someone else has changed since, and not more than a fifth of a source's entries without `--force`. The
-    first sync of a source replaces what is registered under its ids, as `mats import` does; later ones leave alone what
-    others wrote. A source that cannot be read keeps its entries, and the others go on. Run it again after an
-    interruption: nothing is lost, and what is in step is not written.
+    Entries that a source no longer lists are reported; `--prune` removes them. It keeps entries that another source
+    lists or that someone else has changed, and it needs `--force` to remove more than a fifth of a source's entries.
+    The first sync of a source overwrites registrations with the same ids, as `mats import` does; later syncs do not
+    overwrite changes by others. If a source cannot be read, its entries stay and the other sources are synced. After an
+    interruption, run the command again: unchanged entries are not written.
     """
     if force and not prune:
         raise typer.BadParameter("--force is for --prune: give both, or none")

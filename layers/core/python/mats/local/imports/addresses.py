@@ -38,7 +38,7 @@ def redact(url: str) -> str:
     """An address without user, password, query and fragment, which may be secret."""
     try:
         parts = urlsplit(url)
-        host = parts.hostname or ""
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
         return url[:200]
@@ -72,15 +72,17 @@ def check_address(address: str, host: str, *, may_be_private: bool) -> None:
     """Check an IP address that a host name resolved to.
 
     Raises:
-        AddressRefused: it is blocked, or private without being given, or loopback by another name than its own.
+        AddressRefused: it is blocked, or private and not the service given, or loopback by another name than its own.
     """
     ip = _effective(address)
     if any(ip in network for network in _BLOCKED if network.version == ip.version):
         raise AddressRefused(f"resolves to {ip}, which is blocked: link-local, cloud metadata or reserved")
-    if ip.is_loopback and not (may_be_private and _names_loopback(host)):
+    if ip.is_loopback and not _names_loopback(host):
         raise AddressRefused(f"resolves to this machine ({ip}): give it as localhost or by its address")
+    if not may_be_private and ip.is_loopback:
+        raise AddressRefused(f"leads to another service of this machine ({ip}), which is blocked")
     if not may_be_private and is_private(address):
-        raise AddressRefused(f"leads from a public address into a private network ({ip}), which is blocked")
+        raise AddressRefused(f"leads to another service in a private network ({ip}), which is blocked")
 
 
 def _names_loopback(host: str) -> bool:

@@ -3,10 +3,12 @@
 import gzip
 import io
 import os
+import stat
 import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -35,8 +37,13 @@ def _unreadable(name: str, reason: str) -> FileUnreadable:
 
 
 @contextmanager
-def open_file(name: str) -> Iterator[IO[bytes]]:
+def open_file(name: str, home: str = "") -> Iterator[IO[bytes]]:
     """Open a file, decompressed if its name ends in .gz; `-` is standard input.
+
+    Args:
+        name: Its path.
+        home: The folder in which it was found, without links. What has been put in the place of the file since, such as
+            a link out of the folder or a pipe, is not read.
 
     Raises:
         FileUnreadable: it does not exist, or is damaged.
@@ -47,8 +54,23 @@ def open_file(name: str) -> Iterator[IO[bytes]]:
         if name == "-":
             yield sys.stdin.buffer
         else:
-            with Path(name).open("rb") as file, decompress(name, file) as content:
+            opener = partial(_open_found, home=home) if home else None
+            with open(name, "rb", opener=opener) as file, decompress(name, file) as content:
                 yield content
+
+
+def _open_found(name: str, flags: int, home: str) -> int:
+    """A descriptor of a regular file below `home`, also if something else takes its place meanwhile."""
+    descriptor = os.open(name, flags | os.O_NONBLOCK)  # does not wait for the writer of a pipe
+    try:
+        opened, found = os.fstat(descriptor), Path(name).resolve()
+        is_below = found.is_relative_to(home) and os.path.samestat(opened, os.lstat(found))
+        if not (is_below and stat.S_ISREG(opened.st_mode)):
+            raise _unreadable(name, "something else has taken its place")
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 @contextmanager
@@ -101,6 +123,8 @@ class File(NamedTuple):
     claimed: bool = True
     problem: str = ""
     """Why it cannot be read."""
+    home: str = ""
+    """The folder in which it was found, at any depth, without links; empty for a file that was named."""
     files: tuple[str, ...] = ()
     """For a SKILL.md in a folder: the files of its folder, as paths below it."""
 
@@ -129,7 +153,8 @@ def find_files(name: str) -> Iterator[File]:
                 if count > MAX_FILES:
                     yield File(name, problem=f"holds more than {MAX_FILES:,} files: import its folders one by one")
                     return
-                yield candidate._replace(files=_files_below(Path(folder))) if skills else candidate
+                found = candidate._replace(home=str(home))
+                yield found._replace(files=_files_below(Path(folder))) if skills else found
     for error in errors:
         yield File(str(error.filename or name), problem=f"cannot be read: {error.strerror or error}")
 

@@ -23,6 +23,7 @@ _MAX_REDIRECTS = 5
 _MAX_ADDRESSES = 4
 """Addresses tried per name; they share the timeout."""
 _MAX_HEADERS = 100
+_HTTP, _HTTPS = 80, 443
 _REDIRECTS = (301, 302, 303, 307, 308)
 HEADERS = {"Accept-Encoding": "identity", "User-Agent": "mats"}
 """Headers of every request."""
@@ -70,11 +71,12 @@ def timeout_reason(timeout_s: float) -> str:
 class _CheckedBackend(httpcore2.AsyncNetworkBackend):
     """Connects to checked addresses only.
 
-    This machine and private networks are allowed only for the host given, not for redirects.
+    This machine and private networks are allowed only for the host and port given, not for redirects to others; a
+    redirect from http to https may change the port.
     """
 
-    def __init__(self, host: str, timeout_s: float) -> None:
-        self._host, self._timeout_s = host, timeout_s
+    def __init__(self, host: str, port: int, timeout_s: float) -> None:
+        self._host, self._ports, self._timeout_s = host, {port, _HTTPS} if port == _HTTP else {port}, timeout_s
         self._may_be_private = True
         self._backend = httpcore2.AnyIOBackend()
 
@@ -87,7 +89,7 @@ class _CheckedBackend(httpcore2.AsyncNetworkBackend):
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
         """Connect to the first address that accepts, within shares of the timeout."""
-        self._may_be_private = self._may_be_private and host == self._host
+        self._may_be_private = self._may_be_private and host == self._host and port in self._ports
         found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         addresses = [str(info[4][0]) for info in found]
         for address in addresses:
@@ -112,7 +114,9 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         """The first failure, for callers whose library hides it."""
         self.post_status = 0
         """The status of the last response to a POST, for the same."""
-        backend = _CheckedBackend(split_url(url).hostname or "", timeout_s)
+        parts = split_url(url)
+        port = parts.port or (_HTTPS if parts.scheme == "https" else _HTTP)
+        backend = _CheckedBackend(parts.hostname or "", port, timeout_s)
         self._pool = httpcore2.AsyncConnectionPool(ssl.create_default_context(), network_backend=backend)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:

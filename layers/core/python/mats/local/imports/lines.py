@@ -15,6 +15,8 @@ MAX_LINE_BYTES = 4_000_000
 """Above the largest item with every character escaped; longer lines are not read into memory."""
 
 _CHUNK = 1 << 16
+_MOST_BLANK = 1_000_000
+"""Blank lines in a row: an archive holds hundreds of millions in a few hundred kilobytes."""
 _PROBED_LINES = 200
 """A file is one of lines if a whole JSON object is among this many."""
 
@@ -105,9 +107,14 @@ def _read_available(file: IO[bytes], limit: int) -> bytes:
 
 def read_lines(name: str, stream: IO[bytes]) -> Iterator[tuple[Location, Json | MappedValue]]:
     """The value of each line that is not blank, or its fault. An overlong line is not held in memory."""
-    number = 0
+    number = blank = 0
     while line := stream.readline(MAX_LINE_BYTES):
         number += 1
+        blank = 0 if line.strip() else blank + 1
+        if blank > _MOST_BLANK:
+            fault = Fault("", f"more than {_MOST_BLANK:,} blank lines follow each other; the rest is not read")
+            yield Location(name, number), MappedValue("", faults=(fault,))
+            return
         overlong = False
         while not line.endswith(b"\n") and len(line) == MAX_LINE_BYTES:
             overlong, line = True, stream.readline(MAX_LINE_BYTES)

@@ -47,7 +47,7 @@ class McpRegistry:
         return (latest - _OVERLAP).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def pages(self) -> Iterator[tuple[Location, Json | Invalid]]:
-        """Each page, or the reason why there is none, which ends the list."""
+        """Each page that is not empty, or the reason why there is none, which ends the list."""
         seen: set[str] = set()
         cursor, began = "", time.monotonic()
         for number in range(1, _MAX_PAGES + 1):
@@ -59,7 +59,8 @@ class McpRegistry:
                 return
             metadata = page.pop("metadata", None)
             self._note_times(page["servers"])
-            yield place, page
+            if page["servers"]:
+                yield place, page
             cursor = text_at(metadata, "nextCursor") or text_at(metadata, "next_cursor")
             if not cursor:
                 return

@@ -80,7 +80,7 @@ def open_reading(
 
             return Reading(open_servers(location[0], namespace, timeout_s))
         case SourceKind.DOCUMENT:
-            return Reading(open_sources(os.fspath(location[0]), namespace))
+            return Reading(open_sources(os.fspath(location[0]), namespace, timeout_s))
     from mats.local.imports import http, well_known  # noqa: PLC0415 - loads the HTTP library only for addresses
     from mats.local.imports.mcp_registry import McpRegistry  # noqa: PLC0415 - as above
 

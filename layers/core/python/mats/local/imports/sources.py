@@ -24,14 +24,14 @@ Value: TypeAlias = Json | MappedValue | Invalid | Skipped
 Stream: TypeAlias = Iterator[tuple[Location, Value]]
 
 
-def open_sources(name: str, namespace: str = "") -> Iterator[tuple[Source, Stream]]:
+def open_sources(name: str, namespace: str = "", timeout_s: float = 30) -> Iterator[tuple[Source, Stream]]:
     """Each file behind a name (a file, a folder, an address, or `-` for standard input) with its values.
 
-    A stream is lazy: consume it before the next one.
+    A stream is lazy: consume it before the next one. The timeout is that of an address.
     """
     if addresses.is_address(name):
         shown = addresses.redact(name).rstrip("/")
-        yield Source(shown, namespace, url=addresses.without_query(name)), _read_address(name, shown)
+        yield Source(shown, namespace, url=addresses.without_query(name)), _read_address(name, shown, timeout_s)
         return
     for file in find_files(name):
         yield Source(file.path, namespace, folder=file.folder, files=file.files), _read_file(file)
@@ -70,17 +70,17 @@ def _read_file(file: File) -> Stream:
     try:
         if file.problem:
             raise FileUnreadable([Fault(file.path, file.problem)])
-        with open_file(file.path) as stream:
+        with open_file(file.path, file.home) as stream:
             yield from read_values(file, stream)
     except FileUnreadable as error:
         yield Location(file.path), error
 
 
-def _read_address(url: str, name: str) -> Stream:
+def _read_address(url: str, name: str, timeout_s: float) -> Stream:
     from mats.local.imports import http  # noqa: PLC0415 - loads the HTTP library only for addresses
 
     try:
-        with decompress(name, io.BytesIO(http.fetch(url))) as stream:
+        with decompress(name, io.BytesIO(http.fetch(url, timeout_s=timeout_s))) as stream:
             yield from read_values(File(name), stream)
     except (addresses.Unfetchable, FileUnreadable) as error:
         yield Location(name), error

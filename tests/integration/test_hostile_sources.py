@@ -1,0 +1,398 @@
+"""Sources that attack who reads them, each over a real server or real files: one line, and nothing else is fetched."""
+
+import gzip
+import json
+import os
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpcore2
+import pytest
+
+from mats.domain.errors import DependencyFailed
+from mats.domain.sync import SourceKind
+from mats.local.imports import files, http
+from mats.local.imports.addresses import Unfetchable
+from mats.local.imports.importer import Importer, Report
+from mats.local.imports.readers import open_reading
+from mats.settings import Settings
+from tests.builders import a_registration
+from tests.fakes import MemoryRegistry
+from tests.servers.raw_http import answering, drip, response
+
+TIMEOUT_S = 2.0
+Play = Callable[[socket.socket], None]
+
+
+def read_source(kind: SourceKind, *location: str) -> Report:
+    """What an import of one source reports."""
+    importer = Importer(MemoryRegistry())
+    reading = open_reading(kind, location, Settings(), namespace="com.acme", timeout_s=TIMEOUT_S)
+    importer.import_sources(reading.sources)
+    return importer.report
+
+
+def only_line(report: Report) -> str:
+    """The one fault of a source from which nothing was registered, as it is shown."""
+    assert not report.placed
+    (rejected,) = report.rejected
+    line = "; ".join(map(str, rejected.faults))
+    assert line.isprintable()
+    assert len(line) < 500
+    return line
+
+
+@contextmanager
+def bystander() -> Iterator[tuple[str, list[bytes]]]:
+    """Another service of this machine that nobody gave, and the requests it got."""
+    asked: list[bytes] = []
+
+    def listen(connection: socket.socket) -> None:
+        asked.append(b"a request")
+        response("200 OK\r\nContent-Length: 2", b"[]")(connection)
+
+    with answering(listen) as url:
+        yield url, asked
+
+
+def redirect(there: str) -> Play:
+    return response(f"302 Found\r\nLocation: {there}\r\nContent-Length: 0")
+
+
+def document(body: bytes, *head: str) -> Play:
+    return response("\r\n".join(["200 OK", f"Content-Length: {len(body)}", *head]), body)
+
+
+def openapi(schema: object, **paths: Any) -> bytes:
+    operation = {"operationId": "pay", "requestBody": {"content": {"application/json": {"schema": schema}}}}
+    value = {"openapi": "3.1.0", "info": {"title": "Pay"}, "paths": {"/pay": {"post": operation}, **paths}}
+    return json.dumps(value).encode()
+
+
+REDIRECTS = {
+    "another port of this machine": ("{bystander}/", "another service of this machine"),
+    "this machine by name": ("http://localhost:{port}/", "another service of this machine"),
+    "this machine, spelled as a number": ("http://2130706433:{port}/", "this machine"),
+    "this machine, mapped to IPv6": ("http://[::ffff:127.0.0.1]:{port}/", "this machine"),
+    "a private network": ("http://10.1.2.3/", "private network"),
+    "the metadata of a cloud": ("http://169.254.169.254/latest/meta-data/", "is blocked"),
+    "the metadata of a cloud, spelled as a number": ("http://2852039166/", "is blocked"),
+    "a file": ("file:///etc/passwd", "is not a valid address"),
+    "another protocol": ("gopher://127.0.0.1:{port}/_GET", "is not a valid address"),
+    "an address with a password": ("http://me:secret@127.0.0.1:{port}/", "holds a user name or password"),
+    "itself": ("/", "redirects more than 5 times"),
+    "an address of several lines": ("/a\x0bb", "cannot be read"),
+}
+BY_ADDRESS = [SourceKind.DOCUMENT, SourceKind.MCP_REGISTRY, SourceKind.ARD, SourceKind.A2A]
+
+
+@pytest.mark.parametrize("kind", BY_ADDRESS)
+@pytest.mark.parametrize("where", REDIRECTS)
+def test_a_redirect_is_followed_to_nothing_that_was_not_given(where: str, kind: SourceKind):
+    there, said = REDIRECTS[where]
+    with bystander() as (other, asked):
+        there = there.format(bystander=other, port=other.rpartition(":")[2])
+        with answering(redirect(there)) as url:
+            line = only_line(read_source(kind, url))
+    assert said in line
+    assert "secret" not in line
+    assert asked == []
+
+
+def test_a_chain_of_redirects_is_checked_at_each_step():
+    steps = iter(["/two", "/three", "{bystander}/"])
+    with bystander() as (other, asked):
+
+        def lead_on(connection: socket.socket) -> None:
+            redirect(next(steps).format(bystander=other))(connection)
+
+        with answering(lead_on) as url:
+            line = only_line(read_source(SourceKind.DOCUMENT, f"{url}/one"))
+    assert "another service of this machine" in line
+    assert (asked, list(steps)) == ([], [])
+
+
+def test_a_live_server_that_redirects_is_not_followed():
+    refused = pytest.raises(DependencyFailed, match="not followed")
+    with bystander() as (other, asked), answering(redirect(f"{other}/mcp")) as url, refused:
+        read_source(SourceKind.MCP, f"{url}/mcp")
+    assert asked == []
+
+
+def test_the_address_that_was_checked_is_the_one_connected_to(monkeypatch: pytest.MonkeyPatch):
+    """The name leads to a public address when it is checked, and to this machine a moment later."""
+    connect, resolve, reached = httpcore2.AnyIOBackend.connect_tcp, socket.getaddrinfo, []
+    answers = iter(["93.184.216.34"])
+
+    def rebind(host: Any, port: Any, *more: Any, **options: Any) -> Any:
+        if host in ("rebinding.example", b"rebinding.example"):
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (next(answers, "127.0.0.1"), int(port)))]
+        return resolve(host, port, *more, **options)
+
+    async def connect_here_only(self: Any, host: str, *more: Any, **options: Any) -> Any:
+        reached.append(host)
+        if not host.startswith("127."):
+            raise httpcore2.ConnectError("no network")
+        return await connect(self, host, *more, **options)
+
+    monkeypatch.setattr(http.socket, "getaddrinfo", rebind)
+    monkeypatch.setattr(httpcore2.AnyIOBackend, "connect_tcp", connect_here_only)
+    with bystander() as (other, asked):
+        port = other.rpartition(":")[2]
+        assert "cannot be read" in only_line(read_source(SourceKind.DOCUMENT, f"http://rebinding.example:{port}/"))
+        line = only_line(read_source(SourceKind.DOCUMENT, f"http://rebinding.example:{port}/"))
+    assert "resolves to this machine" in line
+    assert reached == ["93.184.216.34"]
+    assert asked == []
+
+
+def pour(head: bytes, chunk: bytes, times: int) -> Play:
+    def play(connection: socket.socket) -> None:
+        connection.sendall(head)
+        for _ in range(times):
+            connection.sendall(chunk)
+
+    return play
+
+
+CHUNK = b" " * 1_000_000
+BODIES: dict[str, tuple[str, Play, str]] = {
+    "100 MB": ("api.json", pour(b"HTTP/1.1 200 OK\r\n\r\n", CHUNK, 100), "more than 20,000,000 bytes"),
+    "100 MB in chunks": (
+        "api.json",
+        pour(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"f4240\r\n" + CHUNK + b"\r\n", 100),
+        "more than 20,000,000 bytes",
+    ),
+    "a gzip bomb as encoding": (
+        "api.json",
+        document(gzip.compress(b" " * 50_000_000), "Content-Encoding: gzip"),
+        "content encoding that was not requested",
+    ),
+    "a gzip bomb as file": (
+        "api.json.gz", document(gzip.compress(b"[" + b" " * 200_000_000)), "is larger than 20,000,000 bytes",
+    ),
+    "a gzip bomb of lines": (
+        "rows.jsonl.gz", document(gzip.compress(b"x" * 200_000_000)), "decompresses to more than",
+    ),
+    "a gzip bomb of blank lines": ("rows.jsonl.gz", document(gzip.compress(b"\n" * 90_000_000)), "blank lines"),
+    "half an archive": ("api.json.gz", document(gzip.compress(os.urandom(2_000))[:900]), "cannot be read"),
+    "a slow drip": ("api.json", lambda c: drip(c, b"HTTP/1.1 200 OK\r\n\r\n"), "did not answer within 2 seconds"),
+    "headers that never end": ("api.json", lambda c: drip(c, b"HTTP/1.1 200 OK\r\nX: "), "did not answer within"),
+    "thousands of headers": ("api.json", response("200 OK\r\n" + "X: y\r\n" * 5_000), "cannot be read"),
+    "no HTTP": ("api.json", lambda c: c.sendall(b"\x00\xff" * 500), "cannot be read"),
+    "not UTF-8": ("api.json", document(b'{"openapi": "3.1.0", "info": "\xff"}'), "is not UTF-8 text"),
+    "200,000 levels": ("api.json", document(b"[" * 200_000 + b"]" * 200_000), "nested more than 60 levels"),
+    "200,000 levels of YAML": ("api.yaml", document(b"[" * 200_000 + b"]" * 200_000), "nested more than 60 levels"),
+    "a key twice": ("api.json", document(b'{"openapi": "3.1.0",\n"openapi": "3.1.0"}'), "twice in one object"),
+    "2,000,000 values": ("api.json", document(b"[" + b"0," * 2_000_000 + b"0]"), "holds more than"),
+    "no number": ("api.json", document(b'{"openapi":\nNaN}'), "is not a JSON number"),
+    "a path in a circle": ("api.json", document(openapi({}, **{"/pay": {"$ref": "#/paths/~1pay"}})), "in a circle"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BODIES)
+def test_a_hostile_body_is_one_line(what: str):
+    name, play, said = BODIES[what]
+    with answering(play) as url:
+        assert said in only_line(read_source(SourceKind.DOCUMENT, f"{url}/{name}"))
+
+
+@pytest.mark.parametrize("kind", [SourceKind.MCP_REGISTRY, SourceKind.ARD, SourceKind.A2A])
+@pytest.mark.parametrize("what", ["100 MB", "a slow drip", "headers that never end", "not UTF-8", "200,000 levels"])
+def test_a_hostile_answer_of_a_registry_or_a_site_is_one_line(what: str, kind: SourceKind):
+    _, play, said = BODIES[what]
+    with answering(play) as url:
+        assert said in only_line(read_source(kind, url))
+
+
+def test_no_reference_of_a_document_is_fetched():
+    with bystander() as (other, asked):
+        schema = {
+            "type": "object",
+            "properties": {
+                "remote": {"$ref": f"{other}/schema.json"},
+                "file": {"$ref": "file:///etc/passwd"},
+                "own": {"$ref": "#/paths/~1pay/post/requestBody/content/application~1json/schema"},
+                "nothing": {"$ref": "#/components/schemas/None"},
+            },
+        }
+        with answering(document(openapi(schema))) as url:
+            report = read_source(SourceKind.DOCUMENT, f"{url}/openapi.json")
+    assert sum(report.placed.values()) == 1
+    notes = str(report.noted)
+    assert notes.count("lies outside the document; nothing is fetched") == 2
+    assert "root:" not in notes
+    assert asked == []
+
+
+def test_a_live_server_that_never_answers_is_given_up():
+    late = pytest.raises(Unfetchable, match="did not answer within 2 seconds")
+    with answering(lambda connection: drip(connection, b"")) as url, late:
+        read_source(SourceKind.MCP, f"{url}/mcp")
+    with pytest.raises(DependencyFailed, match="within 2 seconds"):
+        read_source(SourceKind.MCP, sys.executable, "-c", "import time; time.sleep(60)")
+
+
+ROW = json.dumps(a_registration(name="row").item())
+SECRET = json.dumps(a_registration(name="secret").item())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder to import, and a file beside it that is none of its business."""
+    (tmp_path / "secret.jsonl").write_text(SECRET)
+    (tmp_path / "listed").mkdir()
+    return tmp_path / "listed"
+
+
+def skill(folder: Path, name: str) -> Path:
+    (folder / name).mkdir()
+    file = folder / name / "SKILL.md"
+    file.write_text(f"---\nname: {name}\ndescription: Settles a claim.\n---\nAsk first.\n")
+    return file
+
+
+def a_link_out(folder: Path) -> None:
+    (folder / "rows.jsonl").symlink_to(folder.parent / "secret.jsonl")
+
+
+def a_link_in_a_circle(folder: Path) -> None:
+    (folder / "rows.jsonl").symlink_to(folder / "rows.jsonl")
+
+
+def a_skill_that_is_a_link_out(folder: Path) -> None:
+    (folder.parent / "SKILL.md").write_text("---\nname: s\ndescription: Secret.\n---\n")
+    (folder / "s").mkdir()
+    (folder / "s" / "SKILL.md").symlink_to(folder.parent / "SKILL.md")
+
+
+@pytest.mark.parametrize("make", [a_link_out, a_link_in_a_circle, a_skill_that_is_a_link_out])
+def test_a_link_out_of_a_folder_is_one_line(folder: Path, make: Callable[[Path], None]):
+    make(folder)
+    assert "is not followed" in only_line(read_source(SourceKind.DOCUMENT, str(folder)))
+
+
+def test_a_linked_folder_is_not_entered(folder: Path):
+    (folder.parent / "outside").mkdir()
+    skill(folder.parent / "outside", "stolen")
+    (folder / "inside").symlink_to(folder.parent / "outside")
+    assert read_source(SourceKind.DOCUMENT, str(folder)) == Report()
+
+
+def test_a_skill_lists_no_file_that_a_link_leads_to(folder: Path):
+    file = skill(folder, "claims")
+    (file.parent / "notes.md").write_text("Notes.")
+    (file.parent / "passwd").symlink_to("/etc/passwd")
+    (file.parent / "all").symlink_to("/etc")
+    importer = Importer(MemoryRegistry())
+    importer.import_sources(open_reading(SourceKind.DOCUMENT, [str(folder)], Settings(), namespace="com.acme").sources)
+    (item,) = importer.registry.items.values()
+    assert item["descriptor"]["files"] == ["SKILL.md", "notes.md"]
+
+
+def a_link(file: Path) -> None:
+    file.unlink()
+    file.symlink_to(file.parents[2] / "secret.jsonl")
+
+
+def a_pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def another_folder(file: Path) -> None:
+    """The folder becomes a link to one that holds a file of this name."""
+    outside = file.parents[2] / "outside"
+    outside.mkdir()
+    (outside / file.name).write_text(SECRET)
+    file.unlink()
+    file.parent.rmdir()
+    file.parent.symlink_to(outside)
+
+
+def nothing(file: Path) -> None:
+    file.unlink()
+
+
+@pytest.mark.parametrize("put", [a_link, a_pipe, another_folder, nothing])
+def test_what_takes_the_place_of_a_listed_file_is_not_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, put: Callable[[Path], None]
+):
+    file = folder / "below" / "rows.jsonl"
+    file.parent.mkdir()
+    file.write_text(ROW)
+    opened = files.open_file
+
+    def swap_and_open(name: str, *more: str) -> Any:
+        put(file)
+        return opened(name, *more)
+
+    monkeypatch.setattr("mats.local.imports.sources.open_file", swap_and_open)
+    line = only_line(read_source(SourceKind.DOCUMENT, str(folder)))
+    assert "cannot be read" in line
+    if put is not nothing:
+        assert "something else has taken its place" in line
+
+
+def lines(count: int) -> str:
+    return "".join(f"{json.dumps(a_registration(name=f't{n}').item())}\n" for n in range(count))
+
+
+def truncate(file: Path) -> None:
+    os.truncate(file, 100)
+
+
+def replace_by_another(file: Path) -> None:
+    other = file.with_name("other")
+    other.write_text("{" * 1_000)
+    other.replace(file)
+
+
+@pytest.mark.parametrize(("change", "faults"), [(truncate, 1), (replace_by_another, 0), (nothing, 0)])
+def test_a_file_that_changes_under_our_hands_is_read_to_an_end(
+    folder: Path, change: Callable[[Path], None], faults: int
+):
+    """One that is replaced is read as it was; one that is cut keeps what was read of it."""
+    file = folder / "rows.jsonl"
+    file.write_text(lines(2_000))
+    importer, acknowledged = Importer(MemoryRegistry()), 0
+
+    def interfere(count: int) -> None:
+        nonlocal acknowledged
+        if not acknowledged:
+            change(file)
+        acknowledged += count
+
+    importer.import_sources(open_reading(SourceKind.DOCUMENT, [str(file)], Settings()).sources, interfere)
+    assert len(importer.report.rejected) == faults
+    assert 256 <= sum(importer.report.placed.values()) <= 2_000
+    assert (sum(importer.report.placed.values()) == 2_000) == (not faults)
+
+
+def entry(name: str) -> dict[str, Any]:
+    remote = {"type": "streamable-http", "url": f"https://{name}.example.com/mcp"}
+    return {"server": {"name": f"com.acme/{name}", "description": "Pays.", "version": "1", "remotes": [remote]}}
+
+
+def pages(*names: str) -> Play:
+    """A registry that shows another part of a changing list at each request."""
+    asked = iter(enumerate(names, start=1))
+
+    def play(connection: socket.socket) -> None:
+        number, shown = next(asked)
+        more = {"nextCursor": str(number)} if number < len(names) else {}
+        page = {"servers": [entry(name) for name in shown], "metadata": more}
+        document(json.dumps(page).encode(), "Connection: close")(connection)
+
+    return play
+
+
+def test_pages_that_overlap_and_shift_count_each_entry_once():
+    with answering(pages("ab", "bc", "a", "", "cd")) as url:
+        report = read_source(SourceKind.MCP_REGISTRY, url)
+    assert report.rejected == []
+    assert report.listed == {f"com.acme/{name}" for name in "abcd"}
