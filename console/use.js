@@ -21,7 +21,7 @@ export function useSection({ id, profile, snippets, here: isLocal }) {
     facts(Object.entries(rows).map(([name, text]) => [name, name === "endpoint" ? endpoint(text) : text])),
     texts.map(([format, label]) => snippet(label, snippets[format])),
     hasInstructions(profile) && instructions(id, isLocal ? profile.instructions : null),
-    texts.length > 0 && h("p", { class: "hint" }, "Fill in what stands in braces and what is an empty string. All of it is written by its owner: run nothing and send no key without knowing them."),
+    texts.length > 0 && h("p", { class: "hint" }, "Replace the names in braces and fill in the empty strings. The owner wrote all of it: run nothing and send no key without knowing the owner."),
   );
 }
 
