@@ -12,7 +12,7 @@ from pydantic import AnyUrl, BaseModel, ConfigDict, Field, StrictInt, StrictStr,
 
 IDENTIFIER = r"^urn:air:[a-zA-Z0-9.-]+(:[a-zA-Z0-9._-]+)+$"
 PROBED = r"^urn:air:([a-zA-Z0-9.-]+)(?::([a-zA-Z0-9._:-]+))?:([a-zA-Z0-9._-]+)$"
-"""What the conformance tool wants of an identifier, a little more."""
+"""The identifier that the conformance tool accepts, a little stricter."""
 
 Scalar = StrictStr | StrictInt | float | bool | None
 
@@ -74,7 +74,7 @@ class Referral(BaseModel):
 
 
 class SearchResponse(BaseModel):
-    """What `POST /search` answers, and nothing else."""
+    """The answer of `POST /search`, and nothing else."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -90,7 +90,7 @@ class ListedEntry(EntryFields):
 
 
 class ListResponse(BaseModel):
-    """What `GET /agents` answers."""
+    """The answer of `GET /agents`."""
 
     items: list[ListedEntry]
     total: StrictInt | None = None
@@ -98,13 +98,13 @@ class ListResponse(BaseModel):
 
 
 class Manifest(BaseModel):
-    """What is at `/.well-known/ard.json`."""
+    """The document at `/.well-known/ard.json`."""
 
     entries: list[Entry]
 
 
 class Error(BaseModel):
-    """What went wrong."""
+    """An error."""
 
     model_config = ConfigDict(extra="forbid")
 

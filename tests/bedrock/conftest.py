@@ -24,7 +24,7 @@ from tests.servers.bedrock import BedrockServer
 
 REAL = os.environ.get("MATS_BEDROCK") == "1"
 CAP_USD = 0.05
-"""What a run of this suite may spend; it needs less than a tenth of a cent."""
+"""The budget of a run of this suite; it needs less than a tenth of a cent."""
 _OWN = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN", "AWS_BEARER_TOKEN_BEDROCK")
 _meters: list[Meter] = []
 _calls: list[str] = []
@@ -133,7 +133,7 @@ def _require_credentials(region: str) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What the real models cost."""
+    """The cost of the real models."""
     if not REAL or not _calls:
         return
     terminalreporter.write_line(f"Bedrock: {len(_calls)} calls; cap {CAP_USD:.2f} USD")

@@ -1,4 +1,4 @@
-"""What must hold of any model, the stand-in's as well as the real ones: `make test-bedrock` asks those."""
+"""Claims about any model, the stand-in and the real ones, which `make test-bedrock` calls."""
 
 import math
 

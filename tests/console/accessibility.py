@@ -1,4 +1,4 @@
-"""What axe-core finds on a page: WCAG 2.1, levels A and AA."""
+"""The findings of axe-core on a page: WCAG 2.1, levels A and AA."""
 
 from functools import cache
 from importlib.resources import files
@@ -14,7 +14,7 @@ _OPTIONS = {
 
 
 def violations(page: Page) -> list[str]:
-    """What is wrong with the page as it stands, a line for each element: the rule, the element, what to do.
+    """The faults of the page as it stands, a line for each element: the rule, the element, what to do.
 
     Wait until animations have ended: axe takes colours as they are. Contrast it cannot tell (over a picture) is not
     among the findings.

@@ -17,7 +17,7 @@ _ARGUMENTS = (
     "--disable-component-update --disable-sync"
 ).split()
 _NOWHERE_ELSE = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"
-"""What a page asks of another host is seen, and goes nowhere."""
+"""Requests to another host are seen and go nowhere."""
 
 WATCH = """
 document.addEventListener('securitypolicyviolation', (e) =>
@@ -60,7 +60,7 @@ class Looks:
         return f"{self.width}-{self.scheme}{'-still' if self.still else ''}"
 
     def options(self) -> dict[str, Any]:
-        """What a browser's context wants to be told."""
+        """The options of a browser's context."""
         return {
             "viewport": {"width": self.width, "height": self.height},
             "color_scheme": self.scheme,
@@ -97,7 +97,7 @@ class Console:
         self.forgiven.append(pattern)
 
     def complaints(self) -> list[str]:
-        """What went wrong so far: errors on the console, exceptions, policy violations, requests to elsewhere."""
+        """The faults so far: errors on the console, exceptions, policy violations, requests to elsewhere."""
         for page in self.context.pages:
             page.evaluate("() => new Promise((done) => setTimeout(done))")  # what it has to tell has come by then
         return [told for told in self.seen if not any(re.search(pattern, told) for pattern in self.forgiven)]

@@ -21,7 +21,7 @@ REJECTED = Id("org.evil.endpoint/endpoint-0")
 
 
 def encoder_at_hand() -> str:
-    """What MATS_ENCODER is here: the usual one, or none where its weights are not installed."""
+    """MATS_ENCODER on this machine: the usual one, or none where its weights are not installed."""
     settings = Settings()
     try:
         return settings.encoder if bootstrap.load_encoder(settings) else "none"

@@ -67,7 +67,7 @@ NAMES = [
     ". ..",
     "\U0001f4a9/gnp.exe",
 ]
-"""What ids must bear on their way through addresses."""
+"""Names whose ids must survive addresses."""
 
 
 def hostile_items() -> list[dict[str, Any]]:

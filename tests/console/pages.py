@@ -20,14 +20,14 @@ def at(page: str, **parameters: Any) -> str:
 
 
 def answered(service: Service, query: str, **more: Any) -> dict[str, Any]:
-    """What the service says to a question as the console asks it."""
+    """The answer of the service to a question as the console asks it."""
     status, answer = service.request("/discover", {"query": query, "explain": True, **more})
     assert status == 200, answer
     return answer
 
 
 def told(service: Service, path: str) -> Any:
-    """What the service says at a path."""
+    """The answer of the service at a path."""
     status, answer = service.request(path)
     assert status == 200, answer
     return answer
@@ -80,7 +80,7 @@ def signals(card: Locator) -> Locator:
 
 
 def panel(page: Page) -> Locator:
-    """What stands beside the list."""
+    """The panel beside the list."""
     return page.get_by_role("complementary")
 
 

@@ -34,7 +34,7 @@ def field(page, label):
 
 
 def fault(page, label):
-    """What is wrong with a field, as it is read out with it."""
+    """The fault of a field, as it is read out with it."""
     described = field(page, label).get_attribute("aria-describedby").split()
     return page.locator(f"#{described[-1]}")
 

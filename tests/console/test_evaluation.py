@@ -1,4 +1,4 @@
-"""What was measured, as it is stored."""
+"""The evaluation page shows the stored figures and tables."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What the harness notices, so that a suite it finds nothing in means something."""
+"""The harness notices each fault, so that a suite without findings means something."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""What registrations and addresses say to break out of the page stays what it is: text."""
+"""Registrations and addresses that try to break out of the page stay text."""
 
 import re
 from urllib.parse import quote

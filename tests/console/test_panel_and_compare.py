@@ -29,7 +29,7 @@ NUMBER = re.compile(r"[−+]?\d+\.\d+$")
 
 
 def value(page, section, name):
-    """What stands behind a name in a section of the panel."""
+    """The value of a name in a section of the panel."""
     part = panel(page).locator("section").filter(has=page.get_by_role("heading", level=3, name=section, exact=True))
     term = part.locator("dl").first.get_by_text(name, exact=True)
     return term.locator("xpath=following-sibling::dd[1]")

@@ -1,4 +1,4 @@
-"""What is registered, what is amiss with it, and who is seen."""
+"""The list of registrations with their problems, and the exposure of providers."""
 
 import re
 

@@ -30,7 +30,7 @@ AUDIENCE = "mats-api"
 
 
 def token_for(audience, **claims):
-    """What looks like a JWT; nobody here checks its signature."""
+    """A text in the form of a JWT; nobody here checks its signature."""
     parts = ({"alg": "RS256"}, {"aud": audience, **claims})
     return ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts) + ".sig"
 

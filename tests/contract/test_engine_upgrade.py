@@ -93,7 +93,7 @@ def search_index(made: OpenSearchGenerations, engine: str) -> OpenSearchIndex:
 
 @dataclass
 class Answers:
-    """What every kind of read answers, for the same queries."""
+    """The answers of every kind of read to the same queries."""
 
     exact: dict[str, object] = field(default_factory=dict)
     scores: dict[str, float] = field(default_factory=dict)

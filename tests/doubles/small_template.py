@@ -1,4 +1,4 @@
-"""What the stacks synthesize, cut down to the way of one table's changes, and events that go that way."""
+"""The synthesized template, cut down to the path of one table's changes, and events that take it."""
 
 import json
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def role(*statements: dict[str, Any]) -> dict[str, Any]:
 
 
 def template() -> dict[str, Any]:
-    """What the stacks synthesize, cut down to one table's way."""
+    """The synthesized template, cut down to one table's path."""
     queue = {"Fn::GetAtt": ["Changes", "Arn"]}
     reads = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]
     consumes = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"]

@@ -1,4 +1,4 @@
-"""What a role allows, and what a call needs."""
+"""The permissions of a role, and those that a call needs."""
 
 from email.message import Message
 from typing import Any

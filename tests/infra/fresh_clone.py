@@ -53,7 +53,7 @@ class Clone:
         return made / "bin"
 
     def run(self, command: str, *, activated: Path | None = None) -> subprocess.CompletedProcess[str]:
-        """What a shell makes of a command in the clone, with no AWS account and with nobody to ask."""
+        """The outcome of a command in the clone, with no AWS account and with nobody to ask."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
         nobody = {
             "AWS_CONFIG_FILE": _NOWHERE,

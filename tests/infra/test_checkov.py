@@ -51,7 +51,7 @@ def test_checkov_would_have_said_so(tmp_path: Path):
 
 
 def _take_acceptances(template: dict[str, Any]) -> Mapping[Finding, str]:
-    """What the metadata accepts; taken out, because checkov does not look at what it is to skip."""
+    """The accepted checks of the metadata, removed from it, because checkov does not look at what it is to skip."""
     return {
         Finding(each["id"], id): each["comment"]
         for id, resource in template["Resources"].items()
@@ -60,7 +60,7 @@ def _take_acceptances(template: dict[str, Any]) -> Mapping[Finding, str]:
 
 
 def _findings(templates: Mapping[str, Any], folder: Path) -> dict[str, set[Finding]]:
-    """What checkov, which has a virtual environment of its own, finds in each template."""
+    """The findings of checkov, which has a virtual environment of its own, in each template."""
     if not CHECKOV.is_file():
         skip_or_fail("checkov (make test-servers installs it)")
     names = dict(zip((f"/{n}.json" for n in range(len(templates))), templates, strict=True))

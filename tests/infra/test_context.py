@@ -1,4 +1,4 @@
-"""What can be chosen at deployment, and what is said when it cannot."""
+"""The keys of the context, and the errors of invalid values."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What README, docs/aws.md and the runbook tell people to type for a first deployment, typed in a fresh clone.
+"""The commands of README, docs/aws.md and the runbook for a first deployment, run in a fresh clone.
 
 Without an account a command has to come to the point where it needs one. The commands are those of the pages.
 """
@@ -29,7 +29,7 @@ NEEDS_AN_ACCOUNT = (
     "AWS: Unable to locate credentials",
     "CloudFormation: Unable to locate credentials",
 )
-"""What commands say where they need an account, or a person to confirm."""
+"""The messages of commands that need an account, or a person to confirm."""
 TYPED = re.compile(r"(make|npx|pip|python3?|\.venv/bin/python) ")
 NOT_IN_BOTOCORE = {"s3", "sso"}
 """Commands of the AWS CLI's own."""

@@ -1,4 +1,4 @@
-"""What is found in an account before a deployment, each finding with its remedy."""
+"""Findings in an account before a deployment, each with its remedy."""
 
 import json
 import os

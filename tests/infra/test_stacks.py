@@ -1,4 +1,4 @@
-"""What must never change in the templates, whatever is chosen."""
+"""Invariants of the templates under every context."""
 
 import json
 import os

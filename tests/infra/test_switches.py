@@ -1,4 +1,4 @@
-"""What changes when a key of the context changes on a live system: nothing that CloudFormation would refuse."""
+"""A key of the context that changes on a live system changes nothing that CloudFormation would refuse."""
 
 import json
 from collections.abc import Iterator

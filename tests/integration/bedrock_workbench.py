@@ -38,7 +38,7 @@ REFUND = a_registration()
 
 
 def outcome_of(call: Callable[[], Any]) -> Any:
-    """What a call gives, or the error of ours that it raises; any other error is the test's failure."""
+    """The result of a call, or the error of ours that it raises; any other error fails the test."""
     try:
         return call()
     except CapabilityError as error:
@@ -130,7 +130,7 @@ def refused_roles(error: CapabilityError, role: str) -> list[str]:
 
 
 def enriched_by(writer: Writer | None, encoder: Encoder | None) -> tuple[ChangeResult, MemoryProfiles, MemoryIndex]:
-    """What becomes of one new registration on the offline path."""
+    """The outcome of one new registration on the offline path."""
     registry, profiles, index = MemoryRegistry(), MemoryProfiles(), MemoryIndex()
     enrich = Enrich(
         registry=registry, trust=MemoryTrust(), profiles=profiles, index=index,

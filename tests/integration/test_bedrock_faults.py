@@ -1,4 +1,4 @@
-"""What goes wrong between us and the models: errors of the service, the network, credentials and regions."""
+"""Faults between the adapters and the models: errors of the service, the network, credentials and regions."""
 
 import json
 import math

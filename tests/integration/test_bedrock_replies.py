@@ -1,4 +1,4 @@
-"""What models may answer besides what they should: broken off, of another shape, enormous, refused, not numbers."""
+"""Faulty replies of models: broken off, of another shape, enormous, refused, not numbers."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What the pages tell people to type: `sh` and `python` blocks are run, commands in `console` blocks are looked up.
+"""Commands in the documentation: `sh` and `python` blocks are run, commands in `console` blocks are looked up.
 
 The blocks of a page run one after the other in one folder, beside a service over the sample registry that stands in
 for `make run`. A `console` block needs something that is not at hand: an account, data, another machine.

@@ -1,4 +1,4 @@
-"""What goes wrong between us and DynamoDB, and between us and the bus of rejections."""
+"""Faults between the adapters and DynamoDB, and the bus of rejections."""
 
 import itertools
 import json
@@ -51,7 +51,7 @@ DECLARED = {
     for error in SERVICE.operation_model(operation).error_shapes
 }
 ANSWERS = {"ConditionalCheckFailedException", "TransactionCanceledException", "TransactionConflictException"}
-"""What is not an error but tells that somebody else was faster."""
+"""Codes that are no errors: somebody else was faster."""
 UNDECLARED = {"ThrottlingException", "ValidationException", "InternalFailure", "ServiceUnavailable", "SomethingNew"}
 BY_AN_OPERATOR = {
     "AccessDeniedException", "ResourceNotFoundException", "ExpiredTokenException", "UnrecognizedClientException",

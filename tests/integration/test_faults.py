@@ -1,4 +1,4 @@
-"""What breaks in real life: kills, full disks, damaged files, taken ports. Nothing acknowledged is lost."""
+"""Kills, full disks, damaged files, taken ports: nothing acknowledged is lost."""
 
 import gzip
 import json

@@ -158,7 +158,7 @@ def around(body: dict[str, Any]) -> str:
 
 
 def inside(text: str) -> tuple[str, list[str], str]:
-    """What is before, in the lines within, and after the one fence."""
+    """The text before, the lines within, and the text after the one fence."""
     assert text.count("<candidates>") == text.count("</candidates>") == 1
     found = FENCES.match(text)
     assert found

@@ -40,7 +40,7 @@ def other(tmp_path: Path) -> Mats:
 
 
 def answers(mats: Mats) -> list[Any]:
-    """What the search says to several requests, without times and query ids."""
+    """The answers to several requests, without times and query ids."""
     queries = ("money back", "salaries", "address", "Zeilen")
     found = [mats("search", query, "--json", MATS_AUDIENCES="finance").json for query in queries]
     return [(one["verdict"], one["results"]) for one in found]

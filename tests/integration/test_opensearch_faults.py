@@ -1,4 +1,4 @@
-"""What goes wrong between us and OpenSearch."""
+"""Faults between the adapters and OpenSearch."""
 
 import json
 import logging
@@ -247,7 +247,7 @@ class TestHalfAnswers:
 
 
 def results(*said: tuple[int, str]) -> CannedResponse:
-    """What became of each action of a bulk request."""
+    """The outcome of each action of a bulk request."""
     errors = [{"error": {"type": what, "reason": f"because {what}"}} if what else {} for _, what in said]
     items = [{"index": {"status": status, **error}} for (status, _), error in zip(said, errors, strict=True)]
     return CannedResponse(json.dumps({"errors": True, "items": items}).encode())

@@ -98,7 +98,7 @@ class Storm:
         self.struck = 0
 
     def __call__(self, call: Call) -> Act | None:
-        """What becomes of a call."""
+        """The outcome of a call."""
         if self._service not in (None, call.service) or self._random.random() >= self._share:
             return None
         self.struck += 1

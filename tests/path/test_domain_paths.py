@@ -1,4 +1,4 @@
-"""What the paths that each function's role is allowed can do to a real node."""
+"""The effect of the paths that each function's role is allowed, on a real node."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -68,7 +68,7 @@ def test_wildcards_alone_let_through_other_writes_and_this_suite_notices(
 
 
 def allowed_to(function: str) -> Sequence[Request]:
-    """What the role of a function may send, by its own policy or by the domain's."""
+    """The requests that the role of a function may send, by its own policy or by the domain's."""
     deployed = deployment()
     own, of_the_domain = rights_of(deployed, deployed.one("AWS::Lambda::Function", function))
     return allowed_requests([*own, *of_the_domain], Account.of(deployed).domain)

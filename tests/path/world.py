@@ -45,7 +45,7 @@ class Servers:
 
 @dataclass(frozen=True)
 class Reply:
-    """What API Gateway hands back to a caller."""
+    """The response of API Gateway to a caller."""
 
     status: int
     headers: Mapping[str, str]
@@ -53,7 +53,7 @@ class Reply:
 
     @property
     def ids(self) -> list[str]:
-        """What was found, best first."""
+        """The ids found, best first."""
         assert self.status == 200, self.content
         return [result["id"] for result in self.content["results"]]
 
@@ -65,14 +65,14 @@ class Environment:
     recorder: Recorder
     rights: list[iam.Statement]
     domain: list[iam.Statement]
-    """What the domain's own policy says of the role."""
+    """The permissions of the role by the domain's own policy."""
     weather: Play | None = None
-    """What goes wrong with calls that are allowed."""
+    """The faults of calls that are allowed."""
     denied: list[str] = field(default_factory=list)
     function: Function = field(init=False)
 
     def decide(self, call: Call) -> Act | None:
-        """What becomes of a call of the function."""
+        """The outcome of a call of the function."""
         if call.service in ("dynamodb", "opensearch", "bedrock", "events"):
             lacking = [need for need in call.needs if not self._allowed(call, need)]
             if lacking:
@@ -106,7 +106,7 @@ def names_an_index(call: Call) -> bool:
 
 
 def rights_of(deployment: Deployment, function: Resource) -> tuple[list[iam.Statement], list[iam.Statement]]:
-    """What a function's role is allowed, by its own policies and by the domain's."""
+    """The permissions of a function's role, by its own policies and by the domain's."""
     role = iam.role_of(deployment, function)
     policy = deployment.one("AWS::OpenSearchService::Domain").get("AccessPolicies", {"Statement": []})
     named = [each for each in policy["Statement"] if each.get("Principal") == {"AWS": role.arn}]
@@ -308,7 +308,7 @@ class World:
         self._opensearch("POST", f"/{ALIAS}-*/_refresh")
 
     def weather(self, play: Play | None) -> None:
-        """What goes wrong with calls of both functions from now on."""
+        """The faults of calls of both functions from now on."""
         for each in self.environments:
             each.weather = play
 
@@ -334,11 +334,11 @@ class World:
     def discover(
         self, query: str, *, caller: str = NOBODY, vouched: Mapping[str, str] | None = None, **more: Any
     ) -> Reply:
-        """What an agent is told that signs as this session, or for whom an authorizer vouches."""
+        """The response to an agent that signs as this session, or for whom an authorizer vouches."""
         return self.ask("POST", "/discover", {"query": query, **more}, caller=caller, vouched=vouched)
 
     def look_up(self, id: str, *, caller: str = NOBODY) -> Reply:
-        """What an agent is told of one capability."""
+        """The response to an agent that asks for one capability."""
         return self.ask("GET", f"/capabilities/{quote(id)}", caller=caller)
 
     def ask(

@@ -100,7 +100,7 @@ class Drip:
 
 Act: TypeAlias = Answer | Raw | Refuse | Cut | Stall | Drip
 Play: TypeAlias = Callable[[Exchange], Act | None]
-"""What becomes of a request; None leaves it to the model. Called from many threads at once."""
+"""The outcome of a request; None leaves it to the model. Called from many threads at once."""
 
 
 @cache
@@ -158,7 +158,7 @@ class BedrockServer:
             raise self.mistakes[0]
 
     def decide(self, method: str, path: str, headers: Message, content: bytes) -> Act:
-        """What becomes of a request."""
+        """The outcome of a request."""
         try:
             exchange = self._arrived(*self.contract.read(method, path, headers, content))
             play = self.play

@@ -56,7 +56,7 @@ def _forced_tool(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def thought(exchange: Exchange) -> dict[str, Any]:
-    """What the model answers by itself."""
+    """The model's own answer."""
     if exchange.operation == "InvokeModel":
         return _embedded(exchange.body)
     cost = {"input_tokens": len(json.dumps(exchange.body)) // 4}
@@ -75,7 +75,7 @@ def thought(exchange: Exchange) -> dict[str, Any]:
 
 
 def _fenced(text: str, tag: str) -> str:
-    """What stands between two tags."""
+    """The text between two tags."""
     found = re.search(rf"<{tag}>\s*(.*?)\s*</{tag}>", text, re.DOTALL)
     assert found, f"the request has no <{tag}>"
     return found[1]

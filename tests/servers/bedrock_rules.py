@@ -1,4 +1,4 @@
-"""What Amazon Bedrock's runtime refuses.
+"""Requests that Amazon Bedrock's runtime refuses.
 
 Routes, shapes and error codes are those of botocore's description of the service. botocore checks types, required
 members and minimums only; here every limit counts, and so do the rules that only the service's documentation tells,
@@ -38,7 +38,7 @@ class Refused(Exception):
 
 
 class Contract:
-    """What botocore knows of the service, read once, and the rules it does not know."""
+    """The service model of botocore, read once, and the rules that it lacks."""
 
     def __init__(self) -> None:
         service = botocore.session.get_session().get_service_model("bedrock-runtime")
@@ -68,7 +68,7 @@ class Contract:
         return operation.name, model, said
 
     def complaint_about_reply(self, body: Any) -> str:
-        """What keeps a body from being a reply of Converse; nothing if it is one."""
+        """The faults of a body as a reply of Converse; nothing if it is one."""
         return _complaint(body, self._reply)
 
     def _route(self, method: str, path: str) -> tuple[OperationModel, dict[str, str]]:
@@ -113,7 +113,7 @@ def _json_object(content: bytes, problem: str) -> dict[str, Any]:
 
 
 def _complaint(value: Any, shape: Shape) -> str:
-    """What keeps a value from fitting a shape; nothing if it fits."""
+    """The faults of a value for a shape; nothing if it fits."""
     report = ParamValidator().validate(value, shape)
     if report.has_errors():
         return str(report.generate_report())

@@ -1,4 +1,4 @@
-"""What a request to AWS asks for, in the words of IAM: which actions on which resources."""
+"""The IAM actions and resources of a request to AWS."""
 
 import json
 import re

@@ -64,12 +64,12 @@ class Resource:
 
     @property
     def ref(self) -> str:
-        """What `Ref` gives."""
+        """The value of `Ref`."""
         return str(self.deployment.resolve({"Ref": self.id}, self.stack))
 
     @property
     def arn(self) -> str:
-        """What `Fn::GetAtt Arn` gives."""
+        """The value of `Fn::GetAtt Arn`."""
         return str(self.deployment.resolve({"Fn::GetAtt": [self.id, "Arn"]}, self.stack))
 
 

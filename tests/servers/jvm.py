@@ -45,7 +45,7 @@ class JavaServer:
 
     @classmethod
     def missing(cls) -> str | None:
-        """What this machine lacks to run it, in words."""
+        """The reason why this machine cannot run it."""
         if maven.virtual_machine(cls.release) is None:
             return f"Java {cls.release} (make test-servers installs one)"
         return maven.missing(cls.name)

@@ -21,7 +21,7 @@ class AssemblyFailed(Exception):
 
 
 def missing(name: str) -> str | None:
-    """What this machine lacks to run the server `name`, in words; None when there is everything."""
+    """The reason why this machine cannot run the server `name`; None if it can."""
     if min(_version("javac"), _version("java")) < _JDK:
         return f"JDK {_JDK} or later"
     if not shutil.which("mvn") and not _home(name).is_dir():

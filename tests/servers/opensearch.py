@@ -67,7 +67,7 @@ class OpenSearch3Node(OpenSearchNode):
 
     @classmethod
     def missing(cls) -> str | None:
-        """What this machine lacks to run it, in words."""
+        """The reason why this machine cannot run it."""
         return super().missing() or OpenSearchNode.missing()
 
     def classpath(self, home: Path) -> list[str]:

@@ -28,7 +28,7 @@ Deliver = Callable[[Event], Invocation]
 
 @dataclass(frozen=True)
 class Chaos:
-    """What at-least-once and unordered mean: each message may come twice, and in any order."""
+    """At-least-once and unordered delivery: each message may come twice, and in any order."""
 
     seed: int
     duplicates: float = 0.2
@@ -88,7 +88,7 @@ class EventPath:
         raise AssertionError(f"still not idle after {rounds} rounds: {self.waiting()}")
 
     def waiting(self) -> dict[str, list[Message]]:
-        """What is in each queue, in flight or not; empty queues are left out."""
+        """The messages in each queue, in flight or not; empty queues are left out."""
         with self._lock:
             contents = {queue.name: [*queue.messages, *queue.in_flight] for queue in self.queues.values()}
             return {name: messages for name, messages in contents.items() if messages}
@@ -230,11 +230,11 @@ class _Pipe:
         return {**self._envelope, "Detail": detail, "Resources": []}
 
     def _records(self) -> list[Json]:
-        """What is new, in the order of each shard; parents before their children."""
+        """New records, in the order of each shard; parents before their children."""
         return [record for shard in self._shards() if shard not in self._ended for record in self._read(shard)]
 
     def _read(self, shard: str) -> list[Json]:
-        """What is new in a shard, from its place on: an iterator that once met its end may be refused later."""
+        """New records in a shard, from its place on: an iterator that once met its end may be refused later."""
         begin = {"ShardIteratorType": "TRIM_HORIZON"}
         if shard in self._places:
             begin = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": self._places[shard]}

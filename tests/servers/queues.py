@@ -13,7 +13,7 @@ from tests.servers.runtime import Invocation
 
 @dataclass
 class Message:
-    """What a queue holds; `received` is how often it was handed out."""
+    """A message in a queue; `received` is how often it was handed out."""
 
     id: str
     body: str

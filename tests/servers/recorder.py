@@ -62,7 +62,7 @@ class Hook:
 
 Act: TypeAlias = Refuse | Stall | Cut | Hook
 Play: TypeAlias = Callable[[Call], Act | None]
-"""What becomes of a call; None lets it pass. Called from many threads at once."""
+"""The outcome of a call; None lets it pass. Called from many threads at once."""
 
 
 def every(
@@ -180,7 +180,7 @@ class Recorder:
             return Refuse(500, "InternalServerError")
 
     def answered_here(self, call: Call) -> bytes:
-        """What PutEvents answers."""
+        """The answer of PutEvents."""
         entries = call.content["Entries"]
         for entry in entries:
             json.loads(entry["Detail"])

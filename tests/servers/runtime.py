@@ -33,7 +33,7 @@ ChangeResult = tuple[str, Any]
 
 @dataclass(frozen=True)
 class Invocation:
-    """What came of an event: a response or an error, as Lambda's caller sees it."""
+    """The outcome of an event: a response or an error, as Lambda's caller sees it."""
 
     response: Any = None
     error: Mapping[str, Any] | None = None
@@ -42,7 +42,7 @@ class Invocation:
     cold_ms: float | None = None
     """From the start of the process to its first request for an event; None when it was warm."""
     lines: tuple[str, ...] = ()
-    """What it wrote meanwhile, and during a cold start."""
+    """Its output meanwhile, and during a cold start."""
 
     @cached_property
     def records(self) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What operators assign: keys of rows, and the row that counts."""
+"""Assignments of operators: keys of rows, and the row that counts."""
 
 import pytest
 from hypothesis import given

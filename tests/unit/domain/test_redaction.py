@@ -1,4 +1,4 @@
-"""What may be secret in arguments and addresses."""
+"""Secrets in arguments and addresses."""
 
 import pytest
 from hypothesis import given

@@ -57,7 +57,7 @@ def test_health_is_a_valid_proxy_response():
 
 
 def signed(role: str = "Buyer") -> dict:
-    """What API Gateway says of a caller that signed with a role."""
+    """The context of API Gateway for a caller that signed with a role."""
     return {"identity": {"userArn": f"arn:aws:sts::123456789012:assumed-role/{role}/session-1"}}
 
 

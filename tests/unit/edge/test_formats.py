@@ -38,7 +38,7 @@ Name = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
 
 
 class ObjectSchema(BaseModel):
-    """What both OpenAI and Anthropic demand of a schema: an object, its properties, no alternatives at the top."""
+    """A schema that both OpenAI and Anthropic accept: an object, its properties, no alternatives at the top."""
 
     model_config = ConfigDict(strict=True)
 

@@ -1,4 +1,4 @@
-"""What is measured of an answer and of a batch, under the names that alarms and dashboards know."""
+"""Measures of an answer and of a batch, under the names that alarms and dashboards use."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is promised at /openapi.json, and whether the answers keep it."""
+"""The document at /openapi.json, and answers that conform to it."""
 
 import json
 from collections.abc import Iterator

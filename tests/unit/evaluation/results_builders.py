@@ -35,7 +35,7 @@ def sizes(name: str, i: int = 0) -> dict[str, Any]:
 
 
 def systems(one: Any, judged: bool) -> dict[str, Any]:
-    """What `one(i)` makes of every variant; the judged ones are not run if there is no judge."""
+    """The result of `one(i)` for every variant; the judged ones are not run if there is no judge."""
     made = {name: one(i) for i, name in enumerate(OFFLINE)}
     return made | {name: one(len(made) + i) if judged else {"not_run": NO_JUDGE} for i, name in enumerate(JUDGED)}
 

@@ -30,7 +30,7 @@ def words(text: str, **more: Any) -> ModelTurn:
 
 @dataclass(frozen=True)
 class Heard:
-    """What the model was given for a turn."""
+    """The input of the model for a turn."""
 
     system: str
     messages: Sequence[Message]

@@ -1,4 +1,4 @@
-"""What is fitted on somebody's own sets is found again under the name of the encoder's vectors."""
+"""Constants fitted on one's own sets are found again under the name of the encoder's vectors."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""What the experiments make of data sets small enough to check by hand."""
+"""The experiments over data sets small enough to check by hand."""
 
 import json
 

@@ -58,7 +58,7 @@ print(handler._system().application is not None)
 
 
 def in_lambda(script: str) -> str:
-    """What a script prints in the environment of the discovery function."""
+    """The output of a script in the environment of the discovery function."""
     environment = {
         **os.environ, "AWS_LAMBDA_FUNCTION_NAME": "discovery", "MATS_INDEX_ENDPOINT": "https://search.invalid",
         "MATS_ENCODER": "none", "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y",

@@ -1,4 +1,4 @@
-"""What the command line writes to a terminal."""
+"""The output of the command line on a terminal."""
 
 import json
 

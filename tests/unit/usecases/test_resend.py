@@ -1,4 +1,4 @@
-"""What is handed to the event path: all that enrichment would change, and nothing that only costs money."""
+"""Changes sent into the event path: all that enrichment would change, and nothing that only costs money."""
 
 from dataclasses import dataclass, field, replace
 

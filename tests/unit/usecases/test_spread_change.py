@@ -24,7 +24,7 @@ LATE = Deadline(lambda: 0.0)
 
 @dataclass
 class Path:
-    """What was sent into the event path."""
+    """The changes sent into the event path."""
 
     ids: list[Id] = field(default_factory=list)
     rest: list[NamespaceChange] = field(default_factory=list)

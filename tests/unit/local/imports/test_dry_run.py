@@ -1,4 +1,4 @@
-"""What a dry run reports."""
+"""The report of a dry run."""
 
 from mats.domain.placement import Placed
 from mats.local.imports.importer import DryRunRegistry

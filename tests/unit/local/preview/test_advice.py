@@ -1,4 +1,4 @@
-"""What an owner is told to mend."""
+"""The advice to an owner."""
 
 import pytest
 

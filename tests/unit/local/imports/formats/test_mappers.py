@@ -1,4 +1,4 @@
-"""What each format maps to what; and that any value whatever ends in registrations, faults or notes."""
+"""The mapping of each format; any value whatever ends in registrations, faults or notes."""
 
 import copy
 import json
