@@ -83,7 +83,6 @@ class MemoryRule:
         prior: The weight of the first stage beside the votes, in votes, at `even`.
         unseen: Least share of the first stage's probability that a capability with outcomes is right, in [0, 1).
         temperature: Difference of two mixtures that makes one candidate e times as probable as another.
-        damping: Share of the change of a probability that changes the mixture, in [0, 1].
         passed: What being passed over counts, in (0, 1); being used counts 1.
         fused: Weight of the votes in the fusion that chooses candidates.
         elsewhere: What a capability loses there that was used, but for no such request.
@@ -92,16 +91,15 @@ class MemoryRule:
     neighbours: int = 20
     most_of_one: int = 5
     floor: float = 0.3
-    tau: float = 0.1
-    even: float = 0.5
+    tau: float = 0.09
+    even: float = 0.49
     spread: float = 0.12
     prior: float = 4.0
-    unseen: float = 0.1
+    unseen: float = 0.08
     temperature: float = 0.03
-    damping: float = 0.93
     passed: float = 0.5
-    fused: float = 0.8
-    elsewhere: float = 0.12
+    fused: float = 1.0
+    elsewhere: float = 0.13
 
 
 RULE = MemoryRule()
@@ -241,7 +239,7 @@ def shifts(mixtures: Mapping[Id, float], votes: Votes, rule: MemoryRule = RULE) 
         else:
             against = votes.passed_over.get(id, 0.0) / (votes.weight + prior)
             after = (1 - repeated) * (1 - rule.passed * against) * share / max(1 - familiar, _LEAST)
-        moved[id] = rule.damping * rule.temperature * math.log(max(after, _LEAST) / max(share, _LEAST))
+        moved[id] = rule.temperature * math.log(max(after, _LEAST) / max(share, _LEAST))
     return moved
 
 

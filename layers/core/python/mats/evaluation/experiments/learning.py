@@ -30,10 +30,11 @@ from mats.usecases.recall import Recall
 
 SETS = ("multitool", "tools", "mcp-tools-closed", "skills", "agents", "models")
 OUTCOMES = (0, 100, 500, 1_000, 4_000)
-SPLITS = 3
+SPLITS = 2
 FALSE_SHARE = 0.2
 _MULTITOOL, _HISTORY = "multitool", "multitool-history"
 _FIVE = 5
+_STANDARD, _SAME = 1_000, "standard"
 
 Values = Mapping[str, Sequence[Mapping[str, float]]]
 """For every slice, the measures of each of its queries."""
@@ -75,7 +76,9 @@ def _set(context: ExperimentContext, name: str, rule: MemoryRule) -> dict[str, A
         sizes.append(len(split.past))
         for label, past in _histories(split.past, len(sizes)).items():
             context.log(f"{name}: split {len(sizes)}, {label} outcomes")
-            measured.setdefault(label, []).append(measure(discover, past, split, rule))
+            same = label == _SAME and str(_STANDARD) in measured
+            values = measured[str(_STANDARD)][-1] if same else measure(discover, past, split, rule)
+            measured.setdefault(label, []).append(values)
     return {
         **dataset_json(context.dataset(name)),
         "history": sizes[0],
@@ -85,11 +88,11 @@ def _set(context: ExperimentContext, name: str, rule: MemoryRule) -> dict[str, A
 
 def _histories(past: Sequence[Past], seed: int) -> dict[str, Sequence[Past]]:
     """Past requests by label: the numbers of OUTCOMES that there are, and the standard history, changed."""
-    standard = past[:1_000]
+    standard = past[:_STANDARD]
     numbers = {str(number): past[:number] for number in OUTCOMES if number <= len(past)}
     return {
         **numbers,
-        "standard": standard,
+        _SAME: standard,
         "false": with_false_outcomes(standard, FALSE_SHARE, seed),
         "shown": only_shown(standard),
     }
@@ -113,7 +116,7 @@ def _splits(context: ExperimentContext, name: str, discover: Discover) -> Iterab
         history, judged = halves(queries, vectors, seed)
         order = np.random.default_rng((SEED, seed)).permutation(len(history)).tolist()
         past = [asked[history[position].id] for position in order]
-        reported = frozenset(id for each in past[:1_000] for id in each.used)
+        reported = frozenset(id for each in past[:_STANDARD] for id in each.used)
         familiar = [query for query in judged if not reported.isdisjoint(query.relevant)]
         yield HistorySplit(past, familiar, [query for query in judged if reported.isdisjoint(query.relevant)])
 
