@@ -11,6 +11,7 @@ from mats.domain.suspicion import HIDDEN
 from mats.evaluation.benchmarks.attacks import items
 from mats.evaluation.benchmarks.attacks.benchmark import run_attacks
 from mats.evaluation.benchmarks.attacks.curve import ATTACKS_TRIED, RULES, prior_curve
+from mats.evaluation.benchmarks.attacks.false_memories import MEMORY_ATTACKS
 from mats.evaluation.benchmarks.attacks.false_reports import REPORT_ATTACKS, false_reports
 from mats.evaluation.benchmarks.attacks.hidden import a_probe, read_outputs, try_hidden
 from mats.evaluation.benchmarks.attacks.honest import count_flags, trust_cost
@@ -243,7 +244,7 @@ def test_a_claimed_provider_is_never_first_against_the_verified_one_and_nothing_
 class TestFalseReports:
     def test_one_caller_moves_nothing_for_others_where_nobody_else_reports(self, registry):
         rows = false_reports(registry, registry.targets)["nobody else reports"]
-        assert [row["attack"] for row in rows] == [attack.name for attack in REPORT_ATTACKS]
+        assert [row["attack"] for row in rows] == [attack.name for attack in (*REPORT_ATTACKS, *MEMORY_ATTACKS)]
         assert all(row["answers"] == 2 and row["moved"] == row["moved_answers"] == row["lost@1"] == 0 for row in rows)
 
     def test_it_moves_a_capability_by_at_most_one_place_beside_a_crowd(self, registry):

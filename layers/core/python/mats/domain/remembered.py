@@ -162,12 +162,12 @@ def vote(near: Sequence[Near], caller: str, rule: MemoryRule = RULE) -> Votes | 
     """The votes of remembered requests, nearest first, that count for a caller; None if there are none.
 
     Its own requests count at once, and those that an operator confirmed. Otherwise a vote for a capability, or against
-    it, counts if two callers among them agree.
+    it, counts if two callers among them agree. What does not count takes no place among the neighbours.
     """
     voters = _voters(near, caller, rule)
     used = _counting([(each.memory, each.memory.used) for each in voters], caller)
     passed = _counting([(each.memory, each.memory.passed_over) for each in voters], caller)
-    voters = [each for each in voters if not each.memory.used.isdisjoint(used)]
+    voters = [each for each in voters if not each.memory.used.isdisjoint(used)][: rule.neighbours]
     if not voters:
         return None
     nearest = voters[0].similarity
@@ -181,6 +181,7 @@ def vote(near: Sequence[Near], caller: str, rule: MemoryRule = RULE) -> Votes | 
 
 
 def _voters(near: Sequence[Near], caller: str, rule: MemoryRule) -> list[Near]:
+    """Those that are similar enough, of each other caller the nearest few."""
     counts: Counter[str] = Counter()
     voters: list[Near] = []
     for each in near:
@@ -188,7 +189,7 @@ def _voters(near: Sequence[Near], caller: str, rule: MemoryRule) -> list[Near]:
         counts[other] += 1
         if each.similarity >= rule.floor and (other == caller or counts[other] <= rule.most_of_one):
             voters.append(each)
-    return voters[: rule.neighbours]
+    return voters
 
 
 def _counting(said: Sequence[tuple[Remembered, frozenset[Id]]], caller: str) -> frozenset[Id]:

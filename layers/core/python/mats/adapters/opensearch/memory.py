@@ -131,10 +131,17 @@ class OpenSearchMemory:
         return f"{self.alias}-{self.dimension}"
 
     def _create(self) -> None:
-        """Create the index of this dimension, and read it from now on."""
-        body = memory_body(self.dimension, aliases=[write_alias(self._index)], replicas=self.replicas, refresh="1s")
+        """Create the index of this dimension, and read it from now on.
+
+        The first one has the alias from the beginning; to move it from one of another dimension takes a permission for
+        aliases.
+        """
+        others = [index for index in self.domain.behind(self.alias) if index != self._index]
+        aliases = [write_alias(self._index), *([] if others else [self.alias])]
+        body = memory_body(self.dimension, aliases=aliases, replicas=self.replicas, refresh="1s")
         self.domain.create(self._index, body)
-        self.domain.point(self.alias, self._index)
+        if others:
+            self.domain.point(self.alias, self._index)
 
     def _write(self, lines: Sequence[str]) -> None:
         """Raises Missing: there is no index of this dimension."""

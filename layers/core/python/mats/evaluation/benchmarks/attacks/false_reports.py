@@ -7,7 +7,9 @@ from typing import Any, TypeAlias
 
 from mats.domain.capability import Id
 from mats.domain.reliability import Tally, weight_at
+from mats.evaluation.benchmarks.attacks.false_memories import honest_memories, remembered_rows
 from mats.evaluation.benchmarks.attacks.items import SEED
+from mats.evaluation.benchmarks.attacks.moves import lost_matches, most_moved
 from mats.evaluation.benchmarks.attacks.run import AttackedRegistry
 from mats.evaluation.benchmarks.attacks.scene import AttackTarget
 
@@ -93,7 +95,10 @@ def false_reports(registry: AttackedRegistry, crowd: Sequence[AttackTarget]) -> 
     the answers of the caller who sends the reports.
     """
     reports = {"nobody else reports": {}, "a crowd reports": honest_reports(registry, crowd)}
-    return {name: _rows(registry, honest) for name, honest in reports.items()}
+    remembered = {"nobody else reports": [], "a crowd reports": honest_memories(registry, crowd)}
+    return {
+        name: _rows(registry, honest) + remembered_rows(registry, remembered[name]) for name, honest in reports.items()
+    }
 
 
 def _rows(registry: AttackedRegistry, honest: Outcomes) -> list[dict[str, Any]]:
@@ -110,15 +115,15 @@ def _rows(registry: AttackedRegistry, honest: Outcomes) -> list[dict[str, Any]]:
         own = [
             _rank(registry, target, known, ATTACKER) for target, known in zip(registry.targets, outcomes, strict=True)
         ]
-        moves = [_most_moved(one, other) for one, other in zip(before, after, strict=True)]
+        moves = [most_moved(one, other) for one, other in zip(before, after, strict=True)]
         rows.append(
             {
                 "attack": attack.name,
                 "answers": len(moves),
                 "moved": max(moves, default=0),
                 "moved_answers": sum(places > 1 for places in moves),
-                "lost@1": _matches(registry.targets, before) - _matches(registry.targets, after),
-                "own_moved": max(map(_most_moved, own_before, own), default=0),
+                "lost@1": lost_matches(registry.targets, before, after),
+                "own_moved": max(map(most_moved, own_before, own), default=0),
             }
         )
     return rows
@@ -139,14 +144,3 @@ def tallies_of(outcomes: Outcomes, now: str) -> Callable[[Collection[Id]], Mappi
     for (id, caller), (good, bad) in outcomes.items():
         tallies.setdefault(id, []).append(Tally(caller=caller, successes=good * weight, failures=bad * weight))
     return lambda ids: {id: tallies[id] for id in ids if id in tallies}
-
-
-def _most_moved(before: Ranked, after: Ranked) -> int:
-    places = {id: place for place, id in enumerate(after)}
-    return max((abs(places[id] - place) for place, id in enumerate(before)), default=0)
-
-
-def _matches(targets: Sequence[AttackTarget], answers: Sequence[Ranked]) -> int:
-    return sum(
-        not target.query.relevant.isdisjoint(ranked[:1]) for target, ranked in zip(targets, answers, strict=True)
-    )

@@ -21,8 +21,9 @@ from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.models import QueryCache
 from mats.evaluation.systems.workbench import index_changes, without_timeouts
-from mats.ports import Reranker
+from mats.ports import Memory, Reranker
 from mats.usecases.discover import Discover, Tallies
+from mats.usecases.recall import Recall
 
 QUERIES = 50
 """Attacked queries of a registry."""
@@ -82,6 +83,11 @@ class AttackedRegistry:
     def with_reports(self, tallies: Callable[[Collection[Id]], Tallies]) -> AbstractContextManager[None]:
         """Reports of callers, for the length of a `with` block."""
         return self._answering(replace(self.pipeline, tallies=tallies))
+
+    def remembering(self, memory: Memory) -> AbstractContextManager[None]:
+        """Another memory, for the length of a `with` block."""
+        recall = Recall(memory=memory, scale=self.pipeline.scoring.scale)
+        return self._answering(replace(self.pipeline, retrieve=replace(self.pipeline.retrieve, recall=recall)))
 
     @contextmanager
     def _answering(self, pipeline: Discover) -> Iterator[None]:
