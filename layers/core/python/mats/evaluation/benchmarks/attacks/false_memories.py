@@ -55,10 +55,10 @@ class MemoryAttack:
 
 
 def _wrong(position: int) -> Callable[[AttackTarget, Sequence[Id], Sequence[Id]], frozenset[Id]]:
-    def used(target: AttackTarget, ranked: Sequence[Id], everything: Sequence[Id]) -> frozenset[Id]:
+    def choose(target: AttackTarget, ranked: Sequence[Id], everything: Sequence[Id]) -> frozenset[Id]:
         return frozenset([id for id in ranked if id not in target.query.relevant][position : position + 1 or None])
 
-    return used
+    return choose
 
 
 def _elsewhere(target: AttackTarget, ranked: Sequence[Id], everything: Sequence[Id]) -> frozenset[Id]:
