@@ -10,7 +10,8 @@ export function questionOf(params) {
   if (!query) return null;
   const kinds = params.getAll("kind").filter((kind) => KINDS.includes(kind));
   const namespaces = params.getAll("ns").map((one) => one.trim()).filter(Boolean);
-  return { query, ...(kinds.length && { kinds }), ...(namespaces.length && { namespaces }), explain: true };
+  const parts = params.get("parts") === "1";
+  return { query, ...(parts && { parts }), ...(kinds.length && { kinds }), ...(namespaces.length && { namespaces }), explain: true };
 }
 
 let cached = { key: "", answer: null };

@@ -73,6 +73,7 @@ function queryForm() {
       h("input", { type: "search", name: "q", maxlength: 2000, autocomplete: "off", placeholder: "refund a customer's card payment", enterkeyhint: "search" })),
     h("button", { class: "main" }, "Find"),
     h("div", { class: "filters" }, kinds,
+      h("label", { class: "chip", title: "Cut a request for several things at its clauses" }, h("input", { type: "checkbox", name: "parts", onchange: ask }), "In parts"),
       h("label", { class: "namespace" }, h("span", {}, "Namespace"), h("input", { name: "ns", autocomplete: "off", spellcheck: "false", placeholder: "com.acme", onchange: ask }))),
   );
 }
@@ -83,6 +84,7 @@ function fillForm() {
   setText(ns, params.getAll("ns").join(", "));
   const kinds = params.getAll("kind");
   for (const box of form.querySelectorAll("[name=kind]")) box.checked = kinds.includes(box.value);
+  form.elements.parts.checked = params.get("parts") === "1";
 }
 
 /** Set the text of a box, unless it is equal: that would move the cursor. */
@@ -97,9 +99,9 @@ function submit(event) {
 
 /** Put the form into the address; the same query again is sent again. */
 function ask() {
-  const { q, ns } = form.elements;
+  const { q, ns, parts } = form.elements;
   const kinds = [...form.querySelectorAll("[name=kind]:checked")].map((box) => box.value);
-  const next = linkTo("search", "", { q: q.value.trim(), kind: kinds, ns: ns.value.split(",").map((one) => one.trim()) });
+  const next = linkTo("search", "", { q: q.value.trim(), parts: parts.checked ? "1" : undefined, kind: kinds, ns: ns.value.split(",").map((one) => one.trim()) });
   if (next !== linkTo("search", params)) location.hash = next;
   else if (questionOf(params)) {
     clearAnswer();
@@ -134,10 +136,20 @@ function show(question, answer) {
   fill(
     answerBox,
     summary(answer),
+    partList(answer),
     answer.results.length > 0 && h("ol", { class: "shortlist" }, answer.results.map((result, i) => card(result, i + 1, around))),
     compareLink(),
   );
   say(`${answer.verdict}: ${plural(answer.results.length, "result")}${answer.degraded.length ? `, without ${answer.degraded.join(", ")}` : ""}`);
+}
+
+/** The parts of a request for several things, each with its verdict and the results that serve it. */
+function partList({ parts, results }) {
+  if (!parts) return null;
+  const places = new Map(results.map(({ id, name }, i) => [id, [i + 1, name]]));
+  const serving = ({ id }, i) => [i > 0 && ", ", h("a", { href: linkTo("search", params, { open: id }), "data-id": id, onclick: openHere }, places.get(id).join(" "))];
+  return h("ul", { class: "parts", "aria-label": "Parts" }, parts.map((part) =>
+    h("li", {}, h("q", {}, part.text), " ", h("span", { class: `verdict ${part.verdict ?? "none"}` }, h("strong", {}, part.verdict ?? "not searched")), " ", part.results.map(serving))));
 }
 
 function card(result, place, { signals, weights, mixed }) {

@@ -215,3 +215,15 @@ def test_help_describes_every_command(mats):
     for command in ("serve", "add", "import", "search", "show", "remove", "trust", "stats", "reconcile", "evaluate"):
         assert command in ran.out
         assert mats(command, "--help").code == 0
+
+
+def test_steps_of_a_task_are_searched_at_once(mats):
+    for name, text in (("refund", "Give money back to a customer"), ("geocode", "Turn an address into coordinates")):
+        assert mats("add", "-", stdin=rows(tool(name, description=text))).code == 0
+    steps = ("give money back", "turn an address into coordinates")
+    planned = mats("search", *steps, "--json").json
+    assert [part["text"] for part in planned["parts"]] == list(steps)
+    assert [part["results"][0]["id"] for part in planned["parts"]] == ["com.acme/refund", "com.acme/geocode"]
+    cut = mats("search", "--parts", f"{steps[0]}, and then {steps[1]}")
+    assert all(f"part {step}: " in cut.out for step in steps)
+    assert mats("search", "give", "money", "back", "--json").json["parts"] is None

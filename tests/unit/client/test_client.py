@@ -421,3 +421,20 @@ def test_default_credentials_are_those_of_aws_tools(monkeypatch):
 def test_errors_form_one_tree():
     assert {error.__base__ for error in (WrongRequest, NotAllowed, NotFound, Busy)} == {Refused}
     assert {error.__base__ for error in (Refused, Unreachable, NotUnderstood)} == {MatsError}
+
+
+@pytest.mark.parametrize(
+    ("asked", "sent"),
+    [
+        (("refund",), {"query": "refund"}),
+        ((["refund", "mail"],), {"queries": ["refund", "mail"]}),
+    ],
+)
+def test_a_request_is_a_text_or_its_steps(asked, sent):
+    with serving((200, ANSWER)) as server, Client(server.url) as mats:
+        mats.discover(*asked)
+        mats.discover(*asked, parts=True)
+        plain, cut = (json.loads(request["body"]) for request in server.requests)
+    assert {name: plain[name] for name in plain if name.startswith("quer")} == sent
+    assert "parts" not in plain
+    assert cut["parts"] is True

@@ -216,3 +216,41 @@ def test_every_tag_of_the_filter_is_required(asked, carried, admitted):
 )
 def test_a_capability_exists_for_everyone_or_for_the_audiences_it_names(audiences, visible_to, seen):
     assert Filter(audiences=frozenset(audiences)).sees(visible_to) is seen
+
+
+# requests for several things
+
+
+def test_steps_are_texts_beside_the_whole_request():
+    query = Query.parse({"queries": ["find a flight", "book a hotel"]})
+    assert query.texts == ("find a flight\nbook a hotel", "find a flight", "book a hotel")
+    assert query.asks_for_parts
+
+
+def test_a_request_is_cut_only_if_asked():
+    text = "find a flight to Rome and book a hotel"
+    assert Query(query=text).texts == (text,)
+    assert Query(query=text, parts=True).texts == (text, "find a flight to Rome", "book a hotel")
+    assert Query(query="find a flight", parts=True).texts == ("find a flight",)
+
+
+def test_long_steps_share_the_length_of_a_request():
+    text = Query(queries=["a b " * 500] * 7).text
+    assert len(text) <= 2_000
+    assert text.count("\n") == 6
+
+
+@pytest.mark.parametrize(
+    ("body", "faults"),
+    [
+        ({}, {"query": "is required"}),
+        ({"query": None}, {"query": "is required"}),
+        ({"queries": ["one"]}, {"queries": "must have at least 2 entries"}),
+        ({"queries": ["one"] * 8}, {"queries": "must have at most 7 entries"}),
+        ({"queries": ["one", "two", " "]}, {"queries.2": "must not be blank"}),
+        ({"queries": ["one", "two"], "query": "one"}, {"query": "excludes `queries`: send one of them"}),
+        ({"query": "one", "parts": 1}, {"parts": "must be true or false"}),
+    ],
+)
+def test_faults_of_requests_for_several_things(body, faults):
+    assert _faults(body) == faults

@@ -155,8 +155,22 @@ def test_input_schemas_name_every_argument():
     assert searching["properties"].keys() == SearchArguments.model_fields.keys()
     assert getting["properties"].keys() == GetArguments.model_fields.keys()
     assert searching["properties"]["kinds"]["items"] == {"enum": [kind.value for kind in Kind]}
-    assert searching["required"] == ["query"]
+    assert "required" not in searching  # `query` or `queries`
+    assert getting["required"] == ["id"]
     assert "$defs" not in searching
+
+
+def test_steps_of_a_task_are_answered_as_parts():
+    answer = called("search_capabilities", {"queries": ["turn an address into coordinates", "play the violin"]})
+    first, second = answer["structuredContent"]["parts"]
+    assert (first["text"], first["results"]) == ("turn an address into coordinates", [THREE[1].id])
+    assert second["verdict"] == "none"
+    assert f'part "turn an address into coordinates" {first["verdict"]}: {THREE[1].id}' in answer["content"][0]["text"]
+
+
+def test_neither_a_query_nor_steps_is_a_tool_error():
+    answer = called("search_capabilities", {"limit": 3})
+    assert (answer["isError"], answer["content"][0]["text"]) == (True, "query: is required")
 
 
 def test_null_arguments_count_as_absent():

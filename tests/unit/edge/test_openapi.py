@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from mats.domain.capability import Id, Lifecycle
 from mats.domain.errors import DependencyFailed, Fault, RequestInvalid
 from mats.domain.explain import MatchedWords
+from mats.domain.parts import Part
 from mats.domain.profile import Enrichment, Profile
 from mats.domain.query import Query
 from mats.domain.ranking import Signal, Verdict
@@ -132,6 +134,13 @@ BARE = _shortlist(
 )  # fmt: skip
 
 
+PARTS = (
+    Part(text="refund", verdict=Verdict.MATCH, results=(Id("com.acme.pay/refund_payment"),)),
+    Part(text="sing", verdict=Verdict.NONE, results=()),
+    Part(text="dance", verdict=None, results=()),
+)
+
+
 # the document
 
 
@@ -218,7 +227,7 @@ def test_requests_are_accepted_exactly_as_documented(body, taken):
 # the answers
 
 
-@pytest.mark.parametrize("shortlist", [FULL, BARE], ids=["full", "bare"])
+@pytest.mark.parametrize("shortlist", [FULL, BARE, replace(FULL, parts=PARTS)], ids=["full", "bare", "parts"])
 def test_answers_match_the_document(shortlist):
     response = http.json_response(Answer.of(shortlist))
     assert _conforms(json.loads(response.body), _promised("/discover", "post", 200))
@@ -240,6 +249,17 @@ def test_other_shapes_do_not_match_the_document():
     assert not _conforms({**answer, "verdict": "perhaps"}, promised)
     assert not _conforms({**answer, "extra": 1}, promised)
     assert not _conforms({key: value for key, value in answer.items() if key != "results"}, promised)
+
+
+def test_parts_refer_to_the_results_and_name_what_nothing_serves():
+    answer = json.loads(http.json_response(Answer.of(replace(FULL, parts=PARTS))).body)
+    serving = {"id": "com.acme.pay/refund_payment", "score": 0.8418, "relevance": 0.95}
+    assert answer["parts"] == [
+        {"text": "refund", "verdict": "match", "results": [serving]},
+        {"text": "sing", "verdict": "none", "results": []},
+        {"text": "dance", "verdict": None, "results": []},
+    ]
+    assert answer["uncovered"] == ["sing"]
 
 
 def test_an_answer_says_what_the_contract_shows():

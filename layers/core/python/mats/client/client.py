@@ -1,6 +1,6 @@
 """The client of one API."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -49,8 +49,9 @@ class Client:
 
     def discover(
         self,
-        query: str,
+        query: str | Sequence[str],
         *,
+        parts: bool = False,
         kinds: Iterable[Kind | str] = (),
         namespaces: Iterable[str] = (),
         tags: Iterable[str] = (),
@@ -61,7 +62,8 @@ class Client:
         """The capabilities that serve a request, best first.
 
         Args:
-            query: The request in plain words.
+            query: The request in plain words, or two to seven steps of one, which the answer has as `parts`.
+            parts: Cut the request at its clauses into `parts`.
             kinds: Any of these; default: all four.
             namespaces: In any of these or below.
             tags: All of these.
@@ -70,7 +72,8 @@ class Client:
             explain: Add the words that matched, and the fields they matched in.
         """
         request = _request(query, kinds, namespaces, tags, limit, min_relevance)
-        return self._transport.call("POST", "/discover", Answer, {**request, "explain": explain})
+        options = {"explain": explain, **({"parts": True} if parts else {})}
+        return self._transport.call("POST", "/discover", Answer, {**request, **options})
 
     def tools(
         self,
@@ -143,7 +146,7 @@ class Client:
 
 
 def _request(
-    query: str,
+    query: str | Sequence[str],
     kinds: Iterable[Kind | str],
     namespaces: Iterable[str],
     tags: Iterable[str],
@@ -151,7 +154,8 @@ def _request(
     min_relevance: MinRelevance | None,
 ) -> dict[str, Any]:
     request = {
-        "query": query, "kinds": _to_list(kinds), "namespaces": _to_list(namespaces), "tags": _to_list(tags),
+        "query" if isinstance(query, str) else "queries": query if isinstance(query, str) else list(query),
+        "kinds": _to_list(kinds), "namespaces": _to_list(namespaces), "tags": _to_list(tags),
         "limit": limit, "min_relevance": min_relevance,
     }  # fmt: skip
     return {name: value for name, value in request.items() if value is not None}

@@ -36,10 +36,10 @@ _SAYS_ALSO_WITHIN = 40
 
 _AMBIGUOUS = frozenset(
     (
-        "order name record share log rate review list report plan store post message email call display schedule book "
-        "play score track rank sort test mark pick sign search update open filter split return change move use help "
-        "start stop present plot draw estimate transfer deposit exchange format export import print register run show "
-        "set cut build design match process contact address copy transcript answer file view visit select average "
+        "order name record share log rate review list report plan store post message mail email call display schedule "
+        "book play score track rank sort test mark pick sign search update open filter split return change move use "
+        "help start stop present plot draw estimate transfer deposit exchange format export import print register run "
+        "show set cut build design match process contact address copy transcript answer file view visit select average "
         "count sum factor look trade charge purchase request"
     ).split()
 )

@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, zip_longest
 from typing import TypeVar
 
 from mats.domain.capability import Id
@@ -27,20 +26,16 @@ class Part:
 
 
 def take_in_turn(lists: Iterable[Sequence[T]]) -> list[T]:
-    """The first of every list, then the second of every list, and so on; each item once."""
-    absent = object()
-    rounds = chain.from_iterable(zip_longest(*lists, fillvalue=absent))
-    return list(dict.fromkeys(item for item in rounds if item is not absent))  # type: ignore[misc]
-
-
-def best_places(lists: Sequence[Sequence[T]]) -> dict[T, tuple[int, ...]]:
-    """The numbers of the lists in which each item has its best place, ascending."""
-    best: dict[T, int] = {}
-    numbers: dict[T, tuple[int, ...]] = {}
-    for number, items in enumerate(lists):
-        for place, item in enumerate(items):
-            if place < best.get(item, place + 1):
-                best[item], numbers[item] = place, (number,)
-            elif place == best[item]:
-                numbers[item] += (number,)
-    return numbers
+    """From every list in turn its next item that is not yet taken, until all are taken."""
+    taken: dict[T, None] = {}
+    rests = [iter(items) for items in lists]
+    while rests:
+        unfinished = []
+        for rest in rests:
+            for item in rest:
+                if item not in taken:
+                    taken[item] = None
+                    unfinished.append(rest)
+                    break
+        rests = unfinished
+    return list(taken)

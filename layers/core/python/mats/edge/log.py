@@ -12,6 +12,7 @@ from mats.domain.capability import Id
 from mats.domain.change_result import ChangeResult
 from mats.domain.fence import escape_hidden
 from mats.domain.outcome import Feedback
+from mats.domain.parts import Part
 from mats.domain.profile import Refusal
 from mats.domain.query import ANYWHERE, Scope
 from mats.domain.shortlist import Result, Shortlist
@@ -108,6 +109,7 @@ def _record(shortlist: Shortlist, audiences: Collection[str], *, spell_out: bool
         **text,
         "filter": {"kinds": query.kinds, "namespaces": query.namespaces, "tags": query.tags},
         "audiences": sorted(audiences),
+        **({"parts": [_part(part, spell_out) for part in shortlist.parts]} if shortlist.parts else {}),
         "verdict": shortlist.verdict,
         "intent": shortlist.intent,
         "degraded": trace.degraded,
@@ -129,6 +131,11 @@ def _record(shortlist: Shortlist, audiences: Collection[str], *, spell_out: bool
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _part(part: Part, spell_out: bool) -> dict[str, Any]:
+    text = {"query": part.text} if spell_out else {"query_hash": _hash(part.text)}
+    return {**text, "verdict": part.verdict, "results": part.results}
 
 
 def _candidate(result: Result, position: int) -> dict[str, Any]:

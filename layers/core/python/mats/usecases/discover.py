@@ -83,13 +83,11 @@ class Discover:
         reading = self._read_tallies([profile.id for profile in found.profiles], stages)
         receipt = receipts and receipts.begin(query_id, query, found, caller, audiences, stages)
         reranked = rerank(query.text, found.profiles, stages, trace, {"query_id": query_id, "request_id": request_id})
-        candidates = found.candidates(finish(measuring, trace))
+        candidates, steps = found.candidates(finish(measuring, trace), self.scoring.scale)
         counts = self._count(reading, caller, trace)
         ranked = _with_reasons(rank(candidates, reranked.scores, reranked.intent, self.scoring, counts), query)
         thresholds = self.thresholds.of(reranked=bool(reranked.scores), neural=found.neural)
-        judged = judge(
-            ranked, thresholds, found.steps, limit=limit, min_relevance=query.min_relevance, unread=trace.unread
-        )
+        judged = judge(ranked, thresholds, steps, limit=limit, min_relevance=query.min_relevance, unread=trace.unread)
         trace.took_ms["total"] = stages.clock.elapsed_ms() - began
         shortlist = Shortlist(
             query_id=query_id, query=query, verdict=judged.verdict, intent=reranked.intent, ranked=judged.ranked,

@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
+from mats.domain.capability import Id
 from mats.domain.echoes import find_echoes
 from mats.domain.errors import DependencyFailed
 from mats.domain.judging import Steps
 from mats.domain.near_duplicates import limit_near_duplicates
-from mats.domain.parts import best_places, take_in_turn
+from mats.domain.parts import take_in_turn
 from mats.domain.profile import Profile
 from mats.domain.query import Filter
-from mats.domain.ranking import Scores
+from mats.domain.ranking import Scale, Scores
 from mats.domain.shortlist import Candidate
 from mats.domain.text import query_terms
 from mats.domain.trace import Trace
@@ -19,47 +20,69 @@ from mats.ports import Vector
 from mats.usecases.retrieve import Retrieve, Retrieved
 from mats.usecases.stages import Stages
 
-Measured = Sequence[tuple[Scores, Scores]]
-"""BM25 scores and cosines for each text."""
+Measured = Sequence[tuple[Scores, Scores] | None]
+"""BM25 scores and cosines for each text that could be searched."""
+
+
+_ABOUT_AS_RELEVANT = 0.9
+"""Share of a candidate's best relevance from which on it serves another part as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """The candidates of a request, and for each of its texts those that are measured by it.
+    """The candidates of a request, and what was retrieved for each of its texts.
 
-    The first text is the whole request, any others are its parts. A candidate is measured by the text whose retrieval
-    ranks it best.
+    The first text is the whole request, any others are its parts.
     """
 
     profiles: Sequence[Profile]
     texts: Sequence[str]
-    retrieved: Sequence[Retrieved]
-    steps: Steps
-
-    @property
-    def terms(self) -> Sequence[str] | None:
-        """The terms of the whole request; None if its lexical search failed."""
-        return self.retrieved[0].terms
+    retrieved: Sequence[Retrieved | None]
+    """With all of the profiles; None for a text that could not be searched."""
+    named: frozenset[Id] = frozenset()
+    """Those found in a namespace that a part names."""
 
     @property
     def vector(self) -> Vector | None:
         """The vector of the whole request."""
-        return self.retrieved[0].vector
+        return self.retrieved[0].vector if self.retrieved[0] else None
 
     @property
     def neural(self) -> bool:
         """Whether neural search found anything."""
-        return any(found.cosine for found in self.retrieved)
+        return any(found.cosine for found in self.retrieved if found)
 
     def measure(self, retrieve: Retrieve) -> Measured:
-        """The scores of each text's candidates. Raises DependencyFailed: the index did not answer."""
-        return [retrieve.measure(found) for found in self.retrieved]
+        """The scores of the candidates for each text. Raises DependencyFailed: the index did not answer."""
+        return [retrieve.measure(found) if found else None for found in self.retrieved]
 
-    def candidates(self, measured: Measured | None) -> list[Candidate]:
-        """The profiles with their measurements; without BM25 scores if measuring failed."""
-        scores: Sequence[tuple[Scores, Scores] | None] = measured or [None] * len(self.texts)
+    def candidates(self, measured: Measured | None, scale: Scale) -> tuple[list[Candidate], Steps]:
+        """The profiles as measured by the text they are most relevant to, and the parts that each of them serves.
+
+        Without BM25 scores if measuring failed.
+        """
+        scores = measured or [None] * len(self.texts)
         rows = zip(self.texts, self.retrieved, scores, strict=True)
-        return [candidate for text, found, score in rows for candidate in found.candidates(text, score)]
+        by_text = [found.candidates(text, score) if found else [] for text, found, score in rows]
+
+        def relevance(text: int, position: int) -> float:
+            if not by_text[text]:
+                return -1.0
+            one = by_text[text][position]
+            return scale.retrieval(one.bm25, one.cosine, one.pairs) or 0.0
+
+        first = len(self.texts) > 1  # of the texts that are parts
+        steps = range(int(first), len(self.texts))
+        chosen: list[Candidate] = []
+        served: dict[Id, Sequence[int]] = {}
+        for position, profile in enumerate(self.profiles):
+            best = max(range(len(self.texts)), key=lambda text: relevance(text, position))
+            candidate = by_text[best][position]
+            chosen.append(replace(candidate, named=True) if profile.id in self.named else candidate)
+            least = _ABOUT_AS_RELEVANT * max(relevance(step, position) for step in steps)
+            served[profile.id] = [step - first for step in steps if relevance(step, position) >= least]
+        answered = [self.retrieved[step] is not None for step in steps]
+        return chosen, Steps(texts=[self.texts[step] for step in steps], served=served, answered=answered)
 
 
 def gather(
@@ -74,8 +97,7 @@ def gather(
     """
     if len(texts) == 1:
         found = retrieve(texts[0], query_terms(texts[0]), admitted, stages, trace, caller=caller)
-        served = {profile.id: (0,) for profile in found.profiles}
-        return Gathered(found.profiles, texts, [found], Steps(texts=texts, served=served, answered=[True]))
+        return Gathered(found.profiles, texts, [found])
     traces = [trace.branch() for _ in texts]
 
     def retrieve_one(text: str, own: Trace) -> Retrieved | DependencyFailed:
@@ -88,29 +110,22 @@ def gather(
         results = list(pool.map(retrieve_one, texts, traces))
     for own in traces:
         trace.merge(own)
-    retrieved = [found for found in results if isinstance(found, Retrieved)]
-    if not retrieved:
+    retrieved = [found if isinstance(found, Retrieved) else None for found in results]
+    if not any(retrieved):
         raise next(error for error in results if isinstance(error, DependencyFailed))
-    return _union(retrieve, texts, [found if isinstance(found, Retrieved) else _NOTHING for found in results])
+    return _union(retrieve, texts, retrieved)
 
 
-_NOTHING = Retrieved((), {}, None, None, {}, {})
-
-
-def _union(retrieve: Retrieve, texts: Sequence[str], retrieved: Sequence[Retrieved]) -> Gathered:
-    by_id = {profile.id: profile for found in retrieved for profile in found.profiles}
-    in_turn = take_in_turn([[profile.id for profile in found.profiles] for found in retrieved])
+def _union(retrieve: Retrieve, texts: Sequence[str], retrieved: Sequence[Retrieved | None]) -> Gathered:
+    answered = [found for found in retrieved if found]
+    by_id = {profile.id: profile for found in answered for profile in found.profiles}
+    in_turn = take_in_turn([[profile.id for profile in found.profiles] for found in answered])
     window = [by_id[id] for id in in_turn[: retrieve.window]]
     shared = limit_near_duplicates(window, unrated=retrieve.unrated, echoes=find_echoes(texts[0], window))
     chosen = [window[position] for position in shared.kept[: retrieve.k]]
     near = dict(shared.near)
-    for found in retrieved:
+    for found in answered:
         near |= {id: near.get(id, frozenset()) | others for id, others in found.near.items()}
-    measured_by = best_places([found.found for found in retrieved])
-    split = [
-        replace(found, near=near, profiles=[each for each in chosen if measured_by[each.id][-1] == number])
-        for number, found in enumerate(retrieved)  # [-1]: a part rather than the whole text
-    ]
-    served = best_places([found.found for found in retrieved[1:]])
-    answered = [found is not _NOTHING for found in retrieved[1:]]
-    return Gathered(chosen, texts, split, Steps(texts=texts[1:], served=served, answered=answered))
+    named = frozenset(profile.id for found in answered if found.named for profile in found.profiles)
+    shared_by_all = [found and replace(found, profiles=chosen, near=near, named=False) for found in retrieved]
+    return Gathered(chosen, texts, shared_by_all, named)

@@ -36,8 +36,8 @@ class Retrieved:
     """The profiles found, in the order of fusion, with both lists of scores; `terms`: None if lexical search failed.
 
     `near` has the near-duplicates of each profile that has any, those that were left out included. `named`: they are
-    from a namespace that the request names. `found`: all that was found, in the same order. `votes`
-    are those of remembered requests, which `recall` reads for a caller in these audiences.
+    from a namespace that the request names. `votes` are those of remembered requests, which `recall` reads for a caller
+    in these audiences.
     """
 
     profiles: Sequence[Profile]
@@ -47,7 +47,6 @@ class Retrieved:
     bm25: Scores
     cosine: Scores
     named: bool = False
-    found: Sequence[Id] = ()
     votes: Votes | None = None
     recall: Recall | None = None
     audiences: frozenset[str] = frozenset()
@@ -132,7 +131,7 @@ class Retrieve:
         (profiles, near), trace.took_ms["fetch"] = fetching.result()
         told = terms if lexical is not None else None
         seen = admitted.audiences
-        return Retrieved(profiles, near, told, vector, bm25, cosine, named, ids, votes, self.recall, seen)
+        return Retrieved(profiles, near, told, vector, bm25, cosine, named, votes, self.recall, seen)
 
     def _narrow(self, text: str, admitted: Filter, stages: Stages, trace: Trace) -> Filter | None:
         """The filter for a request that names namespaces, if there are any with all of its words; else none."""

@@ -54,6 +54,14 @@ class FoundCapability(BaseModel):
         )
 
 
+class FoundPart(BaseModel):
+    """One step of the request with the ids of the results that serve it; a verdict of null: it was not searched."""
+
+    text: str
+    verdict: Verdict | None
+    results: list[str]
+
+
 class SearchResults(BaseModel):
     """The shortlist, best first."""
 
@@ -62,6 +70,7 @@ class SearchResults(BaseModel):
     degraded: list[str]
     without: list[str]
     notes: list[str]
+    parts: list[FoundPart]
     results: list[FoundCapability]
 
     @classmethod
@@ -74,6 +83,7 @@ class SearchResults(BaseModel):
             degraded=list(shortlist.degraded),
             without=list(shortlist.without),
             notes=list(shortlist.notes),
+            parts=[FoundPart(text=p.text, verdict=p.verdict, results=list(p.results)) for p in shortlist.parts],
             results=[FoundCapability.of(result, room) for result in shortlist.results],
         )
 
@@ -146,7 +156,10 @@ def readable(structured: Json) -> Json:
 def _with_readable_ids(answer: Json) -> Json:
     results = [_with_readable_ids(result) for result in answer.get("results", [])]
     ids = {"id": spell_out(answer["id"])} if "id" in answer else {}
-    return {**answer, **ids, **({"results": results} if "results" in answer else {})}
+    parts = [{**part, "results": list(map(spell_out, part["results"]))} for part in answer.get("parts", [])]
+    return {
+        **answer, **ids, **({"results": results} if "results" in answer else {}), **({"parts": parts} if parts else {})
+    }  # fmt: skip
 
 
 def to_json(structured: Json) -> str:
@@ -166,6 +179,11 @@ def _head(structured: Json) -> Iterator[str]:
     parts += [f"{name} {', '.join(structured[name])}" for name in ("degraded", "without") if name in structured]
     yield "; ".join([*parts, f"query_id {structured['query_id']}"])
     yield from (_one_line(f"note: {note}") for note in structured.get("notes", ()))
+    for part in structured.get("parts", ()):
+        served = f": {', '.join(part['results'])}" if part["results"] else ""
+        yield _one_line(
+            f"part {json.dumps(part['text'], ensure_ascii=False)} {part['verdict'] or 'not searched'}{served}"
+        )
 
 
 def _line(result: Json) -> str:

@@ -44,13 +44,14 @@ class McpSession:
 class SearchArguments(Arguments):
     """Arguments of the search tools."""
 
-    query: Annotated[str, Field(min_length=1, max_length=2_000)] = Field(
-        description="One task in plain words, not the tool you imagine: `refund a card payment`."
+    query: Annotated[str, Field(min_length=1, max_length=2_000)] | None = Field(
+        default=None, description="One task in plain words, not an imagined tool: `refund a card`."
     )
+    queries: list[str] | None = Field(default=None, description="Or 2 to 7 steps.")
     kinds: list[Kind] = Field(default=[])
-    namespaces: Annotated[list[Label], Field(max_length=50)] = Field(default=[], description="Only in these or below.")
-    limit: Annotated[int, Field(ge=1)] = Field(default=_LIMIT, description="At most 15.")
-    min_relevance: Relevance = Field(default="weak", description="0 to 1; default: that of `weak`.")
+    namespaces: Annotated[list[Label], Field(max_length=50)] = Field(default=[], description="These or below.")
+    limit: Annotated[int, Field(ge=1)] = _LIMIT
+    min_relevance: Relevance = Field(default="weak", description="Default: `weak`.")
 
 
 class GetArguments(Arguments):
@@ -140,7 +141,8 @@ def _input_schema(arguments: type[BaseModel]) -> Json:
     schema = arguments.model_json_schema()
     shared = schema.get("$defs", {})
     fields = {name: _concise(field, shared) for name, field in schema["properties"].items()}
-    return {"type": "object", "properties": fields, "required": schema["required"]}
+    required = {"required": schema["required"]} if "required" in schema else {}
+    return {"type": "object", "properties": fields, **required}
 
 
 def _concise(schema: Any, shared: Mapping[str, Any]) -> Any:

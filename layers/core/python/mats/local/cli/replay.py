@@ -9,6 +9,7 @@ import typer
 from rich.text import Text
 
 from mats.bootstrap.local import local_system
+from mats.domain.clauses import cut_at_clauses
 from mats.domain.errors import Fault, NotPossible
 from mats.domain.query import Query, Scope
 from mats.domain.shortlist import Result, Shortlist
@@ -129,7 +130,10 @@ def logged_query(record: Mapping[str, Any]) -> Query:
     if "query" not in record:
         message = "was logged as a hash and cannot be replayed; set MATS_LOG_QUERIES=text for later queries"
         raise NotPossible([Fault("query", message)])
-    return Query.parse({"query": record["query"], **record["filter"]})
+    text, steps = record["query"], tuple(part["query"] for part in record.get("parts", ()))
+    planned = steps not in ((), (text,), cut_at_clauses(text))
+    request: dict[str, Any] = {"queries": steps} if planned else {"query": text, "parts": bool(steps)}
+    return Query.parse({**request, **record["filter"]})
 
 
 def logged_scope(record: Mapping[str, Any]) -> Scope:

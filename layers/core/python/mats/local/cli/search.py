@@ -28,7 +28,10 @@ _NEAREST = {"none": "No capability matches; the nearest are:", "weak": "No clear
 
 def search(
     context: typer.Context,
-    query: Annotated[str, typer.Argument(help="The task, in plain words.")],
+    query: Annotated[
+        list[str], typer.Argument(help="The task, in plain words; or two to seven steps, each in quotes.")
+    ],
+    parts: Annotated[bool, typer.Option("--parts", help="Cut the task at its clauses, and show each part.")] = False,
     kind: Annotated[list[Kind] | None, typer.Option(help="Only this kind; may be given several times.")] = None,
     namespace: Annotated[
         list[str] | None, typer.Option(help="Only this namespace and those below it; may be given several times.")
@@ -57,13 +60,12 @@ def search(
 ) -> None:
     """Rank the capabilities that serve a request."""
     request = {
-        "query": query, "kinds": [str(one) for one in kind or []], "namespaces": namespace or [], "tags": tag or [],
-        "explain": explain, "limit": limit, "min_relevance": _relevance(min_relevance),
+        **_text(query), "parts": parts, "kinds": [str(one) for one in kind or []], "namespaces": namespace or [],
+        "tags": tag or [], "explain": explain, "limit": limit, "min_relevance": _relevance(min_relevance),
         "format": format, "token_budget": token_budget,
     }  # fmt: skip
     parsed = DiscoverRequest.parse(request)
-    local = local_system(context.obj, create=False)
-    with closing(local):
+    with closing(local_system(context.obj, create=False)) as local:
         answer = json.loads(to_json(search_answer(local.application, local_caller(local.settings), parsed)))
     if as_json:
         print_json(answer)
@@ -74,6 +76,13 @@ def search(
         _hint_at_feedback(local, answer["query_id"])
     if exit_code and answer["verdict"] == Verdict.NONE:
         raise typer.Exit(Exit.REFUSED)
+
+
+def _text(query: list[str]) -> dict[str, Any]:
+    """One query, or several of more than a word each; single words are those of a query without quotes."""
+    if len(query) > 1 and any(" " in text.strip() for text in query):
+        return {"queries": query}
+    return {"query": " ".join(query)}
 
 
 def _relevance(text: str | None) -> str | float | None:
@@ -98,6 +107,8 @@ def _show(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> None:
         out.print("Nothing found.", style="bold red")
         return
     out.print(Text(_NEAREST.get(answer["verdict"], "Found:"), style=_VERDICTS[answer["verdict"]]))
+    for part in answer["parts"] or ():
+        out.print(_part(part, results), soft_wrap=True)
     for position, result in enumerate(results, start=1):
         out.print(_headline(position, result), soft_wrap=True)  # so that ids can be copied whole
         out.print(Padding(_details(result, explain), (0, 0, 0, _INDENT)))
@@ -107,6 +118,15 @@ def _show(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> None:
 def _hint_at_feedback(local: LocalSystem, query_id: str) -> None:
     if local.stores.receipts:
         out.print(Text(f"Report what happened: mats feedback {query_id} --succeeded ID", style="dim"), soft_wrap=True)
+
+
+def _part(part: dict[str, Any], results: list[dict[str, Any]]) -> Text:
+    """A part, its verdict, and the positions of the results that serve it."""
+    positions = {result["id"]: position for position, result in enumerate(results, start=1)}
+    serving = ", ".join(str(positions[one["id"]]) for one in part["results"])
+    verdict = part["verdict"] or "not searched"
+    served = f" by {serving}" if serving else ""
+    return Text.assemble("part ", plain(part["text"], "cyan"), ": ", (verdict, _VERDICTS.get(verdict, "red")), served)
 
 
 def _headline(position: int, result: dict[str, Any]) -> Text:

@@ -1,0 +1,173 @@
+"""Requests for several things over fakes: candidates of all parts, one rerank call, a verdict for each part."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from mats.domain.capability import Lifecycle
+from mats.domain.errors import DependencyFailed
+from mats.domain.query import Query
+from mats.domain.ranking import Verdict
+from mats.domain.shortlist import Shortlist
+from mats.domain.trace import Trace
+from mats.ports import Hit, RerankResult
+from tests.builders import a_profile
+from tests.fakes import FakeEncoder, MemoryIndex, ScriptedReranker
+from tests.unit.usecases.test_discover import GEOCODE, MAIL, REFUND, THREE, discover_over, indexed
+
+REQUEST = "give money back to a customer, and then turn an address into coordinates"
+STEPS = ("give money back to a customer", "turn an address into coordinates")
+
+
+def names(shortlist: Shortlist) -> list[str]:
+    return [result.candidate.profile.name for result in shortlist.results]
+
+
+def serving(shortlist: Shortlist) -> list[list[str]]:
+    by_id = {result.candidate.profile.id: result.candidate.profile.name for result in shortlist.results}
+    return [[by_id[id] for id in part.results] for part in shortlist.parts]
+
+
+def test_a_request_is_cut_and_each_part_has_what_serves_it():
+    shortlist = discover_over(indexed(*THREE))(Query(query=REQUEST, parts=True))
+    assert [part.text for part in shortlist.parts] == list(STEPS)
+    assert [served[0] for served in serving(shortlist)] == ["refund", "geocode"]
+    assert set(names(shortlist)) == {"refund", "geocode", "mail"}
+    assert shortlist.uncovered_parts == ()
+
+
+def test_planned_steps_are_taken_as_they_are():
+    shortlist = discover_over(indexed(*THREE))(Query(queries=STEPS))
+    assert [part.text for part in shortlist.parts] == list(STEPS)
+    assert [served[0] for served in serving(shortlist)] == ["refund", "geocode"]
+
+
+def test_a_single_request_is_one_part_and_answered_as_without_parts():
+    discover = discover_over(indexed(*THREE))
+    plain, one = (discover(Query(query=STEPS[0], parts=parts)) for parts in (False, True))
+    assert [(r.candidate, r.score) for r in one.results] == [(r.candidate, r.score) for r in plain.results]
+    assert one.verdict is plain.verdict
+    assert plain.parts == ()
+    (part,) = one.parts
+    assert (part.text, part.verdict) == (STEPS[0], plain.verdict)
+    assert list(part.results) == [result.candidate.profile.id for result in one.results]
+
+
+def test_the_reranker_is_called_once_for_the_whole_request_and_k_candidates():
+    asked: list[tuple[str, int]] = []
+
+    def score(query: str, candidates: Sequence[object]) -> RerankResult:
+        asked.append((query, len(candidates)))
+        return RerankResult(scores=(0.5,) * len(candidates))
+
+    colours = "red blue green white black brown pink grey gold ochre olive teal".split()
+    many = [
+        a_profile(name=f"{colour} {step}", description=f"{colour} {n}")
+        for step in STEPS
+        for n, colour in enumerate(colours)
+    ]
+    discover_over(indexed(*many), reranker=ScriptedReranker(score))(Query(query=REQUEST, parts=True))
+    assert asked == [(REQUEST, 15)]
+
+
+def test_every_part_has_its_share_of_the_candidates():
+    many = [a_profile(name=f"money {n}", description=f"give money back, way {n}") for n in range(40)]
+    shortlist = discover_over(indexed(*many, GEOCODE))(Query(query=REQUEST, parts=True))
+    assert "geocode" in names(shortlist)
+
+
+def test_a_limit_leaves_room_for_every_part():
+    many = [a_profile(name=f"money {n}", description=f"give money back to a customer {n}") for n in range(6)]
+    shortlist = discover_over(indexed(*many, GEOCODE))(Query(query=REQUEST, parts=True, limit=2))
+    assert len(shortlist.results) == 2
+    assert "geocode" in names(shortlist)
+    assert all(serving(shortlist))
+
+
+def test_a_part_that_nothing_serves_is_uncovered():
+    def score(query: str, candidates: Sequence[object]) -> RerankResult:
+        return RerankResult(scores=tuple(0.0 if c.name == "geocode" else 0.9 for c in candidates))
+
+    shortlist = discover_over(indexed(REFUND, GEOCODE), reranker=ScriptedReranker(score))(Query(queries=STEPS))
+    assert [part.verdict for part in shortlist.parts] == [Verdict.MATCH, Verdict.NONE]
+    assert shortlist.uncovered_parts == (STEPS[1],)
+    assert shortlist.verdict is Verdict.MATCH
+
+
+def test_results_below_the_least_relevance_serve_no_part():
+    def score(query: str, candidates: Sequence[object]) -> RerankResult:
+        return RerankResult(scores=tuple(0.1 if c.name == "geocode" else 0.9 for c in candidates))
+
+    discover = discover_over(indexed(REFUND, GEOCODE), reranker=ScriptedReranker(score))
+    shortlist = discover(Query(queries=STEPS, min_relevance=0.5))
+    assert names(shortlist) == ["refund"]
+    assert serving(shortlist) == [["refund"], []]
+
+
+def test_filters_and_visibility_hold_for_every_part():
+    hidden = GEOCODE.model_copy(update={"visible_to": ("finance",)})
+    index = indexed(REFUND, MAIL, hidden)
+    discover = discover_over(index)
+    assert "geocode" not in names(discover(Query(queries=STEPS)))
+    assert "geocode" in names(discover(Query(queries=STEPS), ["finance"]))
+    assert names(discover(Query(queries=STEPS, namespaces=["com.elsewhere"]))) == []
+
+
+def test_near_duplicates_share_their_places_over_all_parts():
+    text = "give money back to a customer by card, transfer or voucher"
+    copies = [a_profile(name=f"copy {n}", description=text) for n in range(8)]
+    shortlist = discover_over(indexed(*copies, GEOCODE))(Query(queries=("give money back", "money for a customer")))
+    assert sum(name.startswith("copy") for name in names(shortlist)) == 3
+
+
+def test_deprecated_near_duplicates_stay_behind_active_ones():
+    text = "give money back to a customer by card, transfer or voucher"
+    old = a_profile(name="old", description=text, lifecycle=Lifecycle.DEPRECATED)
+    shortlist = discover_over(indexed(old, a_profile(name="new", description=text), GEOCODE))(Query(queries=STEPS))
+    assert names(shortlist).index("new") < names(shortlist).index("old")
+
+
+class _FailingFor(MemoryIndex):
+    """Does not answer searches for these words."""
+
+    broken: frozenset[str] = frozenset()
+
+    def lexical(self, terms, admitted, *, depth) -> Sequence[Hit]:
+        if self.broken & set(terms):
+            raise DependencyFailed("the index is busy")
+        return super().lexical(terms, admitted, depth=depth)
+
+
+def _failing_for(*words: str) -> _FailingFor:
+    index = _FailingFor()
+    index.__dict__.update(indexed(*THREE).__dict__)
+    index.broken = frozenset(words)
+    return index
+
+
+def test_a_part_that_cannot_be_searched_degrades_the_answer_and_is_not_uncovered():
+    shortlist = discover_over(_failing_for("coordinates"), encoder=None)(Query(queries=("give money back", STEPS[1])))
+    assert shortlist.parts[0].verdict is not None
+    assert shortlist.parts[1].verdict is None
+    assert shortlist.uncovered_parts == ()
+    assert shortlist.degraded == ("lexical",)
+    assert "refund" in names(shortlist)
+
+
+def test_no_part_that_can_be_searched_is_an_error():
+    with pytest.raises(DependencyFailed):
+        discover_over(_failing_for("money", "coordinates"), encoder=None)(Query(queries=STEPS))
+
+
+def test_a_failing_encoder_is_named_once():
+    shortlist = discover_over(indexed(*THREE), encoder=FakeEncoder(broken=True))(Query(queries=STEPS))
+    assert shortlist.degraded == ("neural",)
+
+
+def test_the_time_of_a_stage_is_that_of_the_slowest_part():
+    trace = Trace(index="memory")
+    for ms in (3.0, 5.0, 4.0):
+        part = trace.branch()
+        part.took_ms["lexical"] = ms
+        trace.merge(part)
+    assert trace.took_ms == {"lexical": 5.0}
