@@ -145,6 +145,34 @@ def test_mcp_client_sends_a_token(service):
     assert anyio.run(found) == "com.acme/refund"
 
 
+def test_command_line_sends_the_token_of_the_environment(service, tmp_path):
+    elsewhere = Mats(tmp_path / "home")
+    asked = ("search", "refund a payment", "--url", service.url)
+    found = elsewhere(*asked, "--json", MATS_READ_TOKEN=READ)
+    assert (found.code, found.json["results"][0]["id"]) == (0, "com.acme/refund")
+    assert "com.acme/refund" in elsewhere(*asked, MATS_WRITE_TOKEN=WRITE).out
+    tools = elsewhere(*asked, "--format", "openai_tools", MATS_READ_TOKEN=READ)
+    assert (tools.code, tools.json) == (0, [])  # the verdict is none
+    assert not elsewhere.home.exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "token", "code", "told"),
+    [
+        ("", "", 2, "set MATS_READ_TOKEN"),
+        ("", "x" * 40, 2, "set MATS_READ_TOKEN"),
+        ("http://mats.example.com", READ, 2, "must be https"),
+        ("https://mats.example.com", "", 2, "set MATS_READ_TOKEN"),
+        ("http://127.0.0.1:1", READ, 3, "does not answer"),
+    ],
+)
+def test_a_service_that_does_not_answer_is_one_line(service, tmp_path, url, token, code, told):
+    ran = Mats(tmp_path / "home")("search", "refund", "--url", url or service.url, MATS_READ_TOKEN=token)
+    assert (ran.code, ran.out) == (code, "")
+    assert told in " ".join(ran.err.replace("│", " ").split())
+    assert READ not in ran.err
+
+
 def test_tokens_are_in_no_log(service, mats):
     ask(service, "GET", "/capabilities", token=READ)
     ask(service, "GET", "/registry", token=WRITE)

@@ -16,6 +16,7 @@ from mats.edge.discover_request import DiscoverRequest, Format
 from mats.edge.endpoints import search_answer
 from mats.edge.http import to_json
 from mats.local.cli.output import AsJson, Exit, err, out, plain, print_json
+from mats.local.cli.remote import ask_service
 
 _VERDICTS = {"match": "bold green", "weak": "bold yellow", "none": "bold red"}
 _REASONS = {
@@ -55,6 +56,9 @@ def search(
     token_budget: Annotated[
         int | None, typer.Option(help="Limit of the tools in estimated tokens; with --format.")
     ] = None,
+    url: Annotated[
+        str | None, typer.Option(help="Ask the service at this address, with the token in MATS_READ_TOKEN.")
+    ] = None,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if the verdict is `none`.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -65,15 +69,16 @@ def search(
         "format": format, "token_budget": token_budget,
     }  # fmt: skip
     parsed = DiscoverRequest.parse(request)
-    with closing(local_system(context.obj, create=False)) as local:
-        answer = json.loads(to_json(search_answer(local.application, local_caller(local.settings), parsed)))
+    local = None if url else local_system(context.obj, create=False)
+    answer = _search_locally(local, parsed) if local else ask_service(url or "", parsed, context.obj)
     if as_json:
         print_json(answer)
     elif format:
         _print_tools(answer)
     else:
-        _show(answer, explain=explain, why_degraded=local.models.without_encoder)
-        _hint_at_feedback(local, answer["query_id"])
+        _show(answer, explain=explain, why_degraded=local.models.without_encoder if local else "")
+        if local:
+            _hint_at_feedback(local, answer["query_id"])
     if exit_code and answer["verdict"] == Verdict.NONE:
         raise typer.Exit(Exit.REFUSED)
 
@@ -83,6 +88,13 @@ def _text(query: list[str]) -> dict[str, Any]:
     if len(query) > 1 and any(" " in text.strip() for text in query):
         return {"queries": query}
     return {"query": " ".join(query)}
+
+
+def _search_locally(local: LocalSystem, request: DiscoverRequest) -> dict[str, Any]:
+    with closing(local):
+        answer = search_answer(local.application, local_caller(local.settings), request)
+    content: dict[str, Any] = json.loads(to_json(answer))
+    return content
 
 
 def _relevance(text: str | None) -> str | float | None:
