@@ -27,6 +27,9 @@ _INDENT = 10
 _NEAREST = {"none": "No capability matches; the nearest are:", "weak": "No clear match; the nearest are:"}
 
 
+_Url = Annotated[str | None, typer.Option(help="Ask the service at this address, with the token in MATS_READ_TOKEN.")]
+
+
 def search(
     context: typer.Context,
     query: Annotated[
@@ -56,9 +59,7 @@ def search(
     token_budget: Annotated[
         int | None, typer.Option(help="Limit of the tools in estimated tokens; with --format.")
     ] = None,
-    url: Annotated[
-        str | None, typer.Option(help="Ask the service at this address, with the token in MATS_READ_TOKEN.")
-    ] = None,
+    url: _Url = None,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if the verdict is `none`.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -76,9 +77,7 @@ def search(
     elif format:
         _print_tools(answer)
     else:
-        _show(answer, explain=explain, why_degraded=local.models.without_encoder if local else "")
-        if local:
-            _hint_at_feedback(local, answer["query_id"])
+        _print_results(answer, local, explain=explain)
     if exit_code and answer["verdict"] == Verdict.NONE:
         raise typer.Exit(Exit.REFUSED)
 
@@ -95,6 +94,12 @@ def _search_locally(local: LocalSystem, request: DiscoverRequest) -> dict[str, A
         answer = search_answer(local.application, local_caller(local.settings), request)
     content: dict[str, Any] = json.loads(to_json(answer))
     return content
+
+
+def _print_results(answer: dict[str, Any], local: LocalSystem | None, *, explain: bool) -> None:
+    _show(answer, explain=explain, why_degraded=local.models.without_encoder if local else "")
+    if local:
+        _hint_at_feedback(local, answer["query_id"])
 
 
 def _relevance(text: str | None) -> str | float | None:
