@@ -270,3 +270,18 @@ def test_next_query_replaces_the_last(console, sample):
     find(page, REFUND)
     find(page, "speak a text aloud")
     expect(names(page)).to_have_text([one["name"] for one in answered(sample, "speak a text aloud")["results"]])
+
+
+def test_a_request_in_parts_shows_what_serves_each(console):
+    page = console.open()
+    find(page, f"{REFUND}, and then turn a street address into coordinates")
+    expect(page.get_by_role("list", name="Parts")).to_have_count(0)
+    page.get_by_label("In parts").check()
+    parts = page.get_by_role("list", name="Parts").get_by_role("listitem")
+    expect(parts).to_have_count(2)
+    expect(parts.first).to_contain_text(REFUND)
+    expect(page).to_have_url(re.compile("parts=1"))
+    link = parts.last.get_by_role("link").first
+    name = re.sub(r"^\d+ ", "", link.inner_text())
+    link.click()
+    expect(panel(page)).to_contain_text(name)

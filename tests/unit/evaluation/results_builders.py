@@ -218,6 +218,15 @@ def length_bias(judged: bool = True) -> dict[str, Any]:
     return {"dataset": "tools", "documents": 2_000, "arms": {"short": settings, "bare names": settings}}
 
 
+def parts(judged: bool = True) -> dict[str, Any]:
+    names = ("complete@5", "complete@10", "complete@15", "match@1", "match@15")
+    measured = {name: an_estimate(0.5) for name in names}
+    systems = {"as a whole": measured, "in parts": measured}
+    counts = {"several": 90, "several_cut": 50, "single": 110, "single_cut": 6}
+    times = {"1": {"answers": 200, "p50": 6.25}, "2": {"answers": 50, "p50": 15.5}}
+    return {"sets": {"tools": {"documents": 2_000, "queries": 200, **counts, "systems": systems, "ms": times}}}
+
+
 def learning(judged: bool = True) -> dict[str, Any]:
     row = {"queries": 200, "match@1": an_estimate(0.5), "match@15": an_estimate(0.8), "complete@5": an_estimate(0.3)}
     slices = {"familiar": row, "new": {**row, "queries": 0, "match@1": None, "match@15": None, "complete@5": None}}
@@ -232,7 +241,7 @@ ALL = {
     "main": main, "scale": scale, "decomposition": decomposition, "enrichment": enrichment, "signals": signals,
     "blends": blends,
     "first-stage": first_stage, "field-weights": field_weights, "length-bias": length_bias,
-    "learning": learning,
+    "parts": parts, "learning": learning,
     "efficiency": efficiency, "kinds": kinds,
     "abstention": abstention,
 }  # fmt: skip

@@ -19,6 +19,7 @@ from mats.evaluation.reporting.component_sections import (
 from mats.evaluation.reporting.learning_section import learning
 from mats.evaluation.reporting.length_bias_section import length_bias
 from mats.evaluation.reporting.operation_sections import abstention, efficiency, kinds
+from mats.evaluation.reporting.parts_section import parts
 from mats.evaluation.reporting.results import Json, ResultsInvalid, paper, read_results
 from mats.evaluation.reporting.style import png, style_context, svg
 from mats.evaluation.reporting.system_sections import decomposition, main, paper_tables, scale
@@ -34,6 +35,7 @@ SECTIONS: Mapping[str, Callable[[Json, Json], Section]] = {
     "first-stage": first_stage,
     "field-weights": field_weights,
     "length-bias": length_bias,
+    "parts": parts,
     "learning": learning,
     "efficiency": efficiency,
     "kinds": kinds,

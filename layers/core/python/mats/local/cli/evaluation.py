@@ -159,8 +159,8 @@ def experiment(
     """Run the paper's experiments over judged data sets and write their results to evaluation/results.
 
     Experiments: main, scale, decomposition, enrichment, signals, blends, first-stage, field-weights, length-bias,
-    learning, efficiency, kinds, abstention and demand. A system whose model is not configured is reported as not run.
-    `mats report` renders tables and figures.
+    parts, learning, efficiency, kinds, abstention and demand. A system whose model is not configured is reported as
+    not run. `mats report` renders tables and figures.
     """
     from mats.evaluation.data.datasets import SETS  # noqa: PLC0415
     from mats.evaluation.experiments.catalogue import EXPERIMENTS, bound_costs  # noqa: PLC0415
