@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
+from unittest.mock import patch
 
 from mats.adapters.clock import SystemClock, fresh_id
 from mats.adapters.sqlite.backup import back_up, restore
@@ -25,10 +26,10 @@ from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
 from mats.adapters.sqlite.sources import SqliteSources
 from mats.bootstrap.local import local_system
 from mats.domain.sync import SourceKind, TrackedSource
+from mats.local import worker
 from mats.local.imports.readers import Reading
 from mats.local.imports.sources import open_sources
 from mats.local.imports.syncing import Sync
-from mats.local.worker import drain
 from mats.settings import Settings
 from tests.fakes import FakeEncoder
 
@@ -70,7 +71,8 @@ def _sync(folder: Path, *, prune: bool = False) -> None:
 
 def _index(folder: Path) -> None:
     local = local_system(Settings(home=(folder / HOME).parent), encoder=FakeEncoder())
-    drain(local)
+    with patch.object(worker, "MANY", 65):
+        worker.drain(local)
     local.close()
 
 

@@ -69,7 +69,7 @@ def test_a_killed_sync_loses_nothing_and_is_completed_by_the_next(start: Path, o
 
 
 REGISTERED = 70
-"""More than one batch, so that everything becomes findable before it is encoded."""
+"""Enough that everything becomes findable before it is encoded (see `killed`), and two batches."""
 
 
 @pytest.fixture

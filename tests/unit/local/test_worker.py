@@ -144,7 +144,8 @@ def encoding_system(tmp_path):
     return local, encoder
 
 
-def test_everything_is_findable_by_words_before_the_first_vector(tmp_path):
+def test_everything_is_findable_by_words_before_the_first_vector(tmp_path, monkeypatch):
+    monkeypatch.setattr(worker, "MANY", 100)
     local, encoder = encoding_system(tmp_path)
     local.stores.registry.put([a_registration(name=f"tool-{n}") for n in range(100)])
     completed, findable = [], []
@@ -158,15 +159,16 @@ def test_everything_is_findable_by_words_before_the_first_vector(tmp_path):
 
 def test_a_few_events_are_completed_in_one_revision(tmp_path):
     local, encoder = encoding_system(tmp_path)
-    registrations = [a_registration(name=f"tool-{n}") for n in range(64)]
+    registrations = [a_registration(name=f"tool-{n}") for n in range(100)]
     local.stores.registry.put(registrations)
     drain(local)
     assert {stored.profile.rev for stored in local.stores.profiles.get([r.id for r in registrations]).values()} == {1}
-    assert encoder.findable == [0]
+    assert encoder.findable == [0, 64]
     local.close()
 
 
-def test_events_that_need_no_model_are_completed_by_the_first_run(tmp_path):
+def test_events_that_need_no_model_are_completed_by_the_first_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(worker, "MANY", 100)
     local, encoder = encoding_system(tmp_path)
     local.stores.registry.put([a_registration(name=f"tool-{n}") for n in range(100)])
     drain(local)

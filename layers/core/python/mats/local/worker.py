@@ -16,6 +16,8 @@ BATCH = 64
 """Events per batch without a writer: enough for the encoder to sort them by length."""
 _RAW_BATCH = 256
 """Events per batch that calls no model: its time is that of its transactions."""
+MANY = 512
+"""Waiting events from which on all are made findable before the first is encoded; fewer are complete in seconds."""
 _POLL_S = 0.25
 _RETRY_S = 5
 
@@ -35,8 +37,8 @@ def drain(
 ) -> int:
     """Process the events that are due, a batch at a time; the number that failed.
 
-    Where models are called and more than a batch is waiting, earlier runs make all of it findable first: by words,
-    then, before a writer, by vectors. After each batch, `on_batch` is called with the number of events that were
+    Where models are called, earlier runs make all that is waiting findable first: many events by words, then, before a
+    writer, any number by vectors. After each batch, `on_batch` is called with the number of events that were
     completed, and `on_findable` with the number of those that a run without models has made findable. `stopped` ends
     the run between two batches.
 
@@ -81,8 +83,10 @@ class _EarlierRun:
     def step(self, local: LocalSystem) -> int | None:
         """Process the next batch; the number of completed events, None if no batch is waiting."""
         queue = local.stores.queue
+        if not self.seen and len(queue.peek(0, self.least)) < self.least:
+            return None
         waiting = queue.peek(self.seen, self.most)
-        if not waiting or (not self.seen and len(waiting) < self.least):
+        if not waiting:
             return None
         left = _process(self.processor, waiting)
         completed = [event for event in waiting if event.event_id not in left]
@@ -101,7 +105,7 @@ def _earlier_runs(local: LocalSystem, on_findable: Callable[[int], None]) -> lis
     runs: list[_EarlierRun] = []
     if local.models.encoder:
         raw = replace(local.change_processor, enrich=local.enrich.without_models())
-        runs.append(_EarlierRun(raw, _RAW_BATCH, BATCH + 1, on_findable))
+        runs.append(_EarlierRun(raw, _RAW_BATCH, MANY, on_findable))
     if local.models.writer:
         described_later = replace(local.change_processor, enrich=local.enrich.without_writer())
         runs.append(_EarlierRun(described_later, BATCH, 1))

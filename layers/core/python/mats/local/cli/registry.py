@@ -29,7 +29,7 @@ from mats.local.cli.spending import print_with_usage
 from mats.local.imports.files import open_file
 from mats.local.imports.formats.registrations import parse_row
 from mats.local.imports.lines import MAX_LINE_BYTES, parse_line
-from mats.local.worker import BATCH, drain
+from mats.local.worker import MANY, drain
 from mats.usecases.look_up import LookUp
 
 _SETTLE_S = 10
@@ -124,7 +124,7 @@ def index(local: LocalSystem) -> Indexed:
     """Drain the event queue with progress bars."""
     began, findable_s = time.monotonic(), 0.0
     total = local.stores.queue.depth().waiting
-    with bars(*_STAGES if total > BATCH and local.models.encoder else _STAGES[1:], total=total) as (*raw, complete):
+    with bars(*_STAGES if total >= MANY and local.models.encoder else _STAGES[1:], total=total) as (*raw, complete):
 
         def on_findable(count: int) -> None:
             nonlocal findable_s
