@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from mats.bootstrap.local import local_system
+from mats.domain.capability import Id
 from mats.local.cli.output import AsJson, note, out, plain, print_json, table_of
 
 if TYPE_CHECKING:
@@ -54,6 +56,30 @@ def appworld(
     from mats.evaluation.data.sources.appworld import appworld as load_appworld  # noqa: PLC0415
 
     _finish(load_appworld(source, agents=view == "agents"), to, force, as_json)
+
+
+@commands.command(name="from-outcomes")
+def from_outcomes(
+    context: typer.Context,
+    to: Out,
+    confirmed: Annotated[
+        bool, typer.Option("--confirmed", help="Only what an operator confirmed, or two callers reported.")
+    ] = False,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Your own registry, with the requests that a capability served as callers reported.
+
+    `mats evaluate` and `mats gate` take the set. Requests whose texts are not stored, or that had filters, are left
+    out, and so is a capability on which reports contradict each other.
+    """
+    from mats.evaluation.data.sources.outcomes import from_outcomes as load_outcomes  # noqa: PLC0415
+
+    local = local_system(context.obj, create=False)
+    outcomes = local.stores.outcomes
+    items = {Id(f"{one['namespace']}/{one['name']}"): one for one in local.stores.snapshot() if isinstance(one, dict)}
+    answers = (answer for query_id in outcomes.query_ids() if (answer := outcomes.of(query_id)))
+    _finish(load_outcomes(items, answers, confirmed=confirmed), to, force, as_json)
 
 
 @commands.command()

@@ -1,0 +1,48 @@
+"""From outcomes to an evaluation: the commands."""
+
+import pytest
+
+from mats.evaluation.reporting import results
+from tests.integration.conftest import Mats
+from tests.integration.test_cli import rows, tool
+
+ITEMS = [
+    tool("refund", description="Give money back for a card payment"),
+    tool("invoice", description="Write a bill for a payment"),
+]
+
+
+@pytest.fixture
+def mats(tmp_path) -> Mats:
+    made = Mats(tmp_path / "home")
+    assert made("import", "-", stdin=rows(*ITEMS)).code == 0
+    answer = made("search", "--json", "money back for a payment").json
+    assert made("feedback", answer["query_id"], "--succeeded", answer["results"][0]["id"]).code == 0
+    return made
+
+
+def test_outcomes_are_a_set_that_evaluate_and_gate_take(mats, tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "RESULTS", tmp_path / "results")
+    folder = tmp_path / "own"
+    written = mats("dataset", "from-outcomes", str(folder), "--json").json
+    assert (written["documents"], written["queries"], written["left_out"]) == (2, 1, {})
+    measured = mats("evaluate", str(folder), "--variant", "bm25", "--json")
+    assert measured.code == 0
+    assert (measured.json["queries"], measured.json["failed"]) == (1, 0)
+    baseline = tmp_path / "baseline.json"
+    arguments = ("gate", "--baseline", str(baseline), "--data", str(tmp_path))
+    assert mats(*arguments, "--update", "--set", "own").code == 0
+    assert mats(*arguments).code == 0
+
+
+def test_a_folder_with_files_is_replaced_by_force_alone(mats, tmp_path):
+    assert mats("dataset", "from-outcomes", str(tmp_path / "own")).code == 0
+    refused = mats("dataset", "from-outcomes", str(tmp_path / "own"))
+    assert refused.code == 1
+    assert "--force" in refused.err
+
+
+def test_unconfirmed_outcomes_are_told(mats, tmp_path):
+    printed = mats("dataset", "from-outcomes", str(tmp_path / "own"), "--confirmed")
+    assert printed.code == 0
+    assert "neither an operator nor two callers confirm" in printed.out
