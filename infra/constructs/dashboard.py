@@ -12,8 +12,10 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.constructs import metrics
+from infra.constructs.demand_query import demand_widget
 from infra.constructs.metrics import OwnMetrics
 from infra.constructs.watched import Watched
+from infra.context import Context
 
 FIRST_PLACES = '"position": 1, "id": "*", "rev": *, "provider": "*", "provider_verified": *, "score"'
 """The first candidate in a record of the decision log, as a pattern of Logs Insights: `*` is captured."""
@@ -27,7 +29,9 @@ _GOOD = (
 class Dashboard(Construct):
     """From top to bottom: answers, changes, index."""
 
-    def __init__(self, scope: Construct, id: str, *, watched: Watched, alarms: Sequence[cloudwatch.IAlarm]) -> None:
+    def __init__(
+        self, scope: Construct, id: str, *, context: Context, watched: Watched, alarms: Sequence[cloudwatch.IAlarm]
+    ) -> None:
         super().__init__(scope, id)
         ours = watched.ours
         page = cloudwatch.Dashboard(self, "Page", period_override=cloudwatch.PeriodOverride.AUTO)
@@ -40,7 +44,7 @@ class Dashboard(Construct):
             _dollars(ours),
             _functions({"discovery": watched.discovery, "enrichment": watched.enrichment}),
         )
-        page.add_widgets(_exposure(watched.discovery_log))
+        page.add_widgets(_exposure(watched.discovery_log), demand_widget(context, watched.discovery_log, width=_HALF))
         page.add_widgets(_outcomes(ours), _queues(watched.queue, watched.dead_letter_queues), _pipes(watched.pipes))
         page.add_widgets(*_index(watched.domain))
 
@@ -155,7 +159,7 @@ def _exposure(log: logs.ILogGroup) -> cloudwatch.LogQueryWidget:
             "limit 20",
         ],
         view=cloudwatch.LogQueryVisualizationType.BAR,
-        width=_FULL,
+        width=_HALF,
     )
 
 

@@ -23,7 +23,7 @@ from aws_cdk import aws_stepfunctions as sfn  # noqa: E402
 from cdk_nag import AwsSolutionsChecks  # noqa: E402
 
 from infra import cost  # noqa: E402
-from infra.constructs import dashboard, discovery_api, maintenance  # noqa: E402
+from infra.constructs import dashboard, demand_query, discovery_api, maintenance  # noqa: E402
 from infra.constructs import metrics as own  # noqa: E402
 from infra.constructs.metrics import OwnMetrics  # noqa: E402
 from infra.constructs.observability import Observability  # noqa: E402
@@ -269,6 +269,38 @@ def test_exposure_reads_the_provider_out_of_the_record_of_a_decision(caplog, ver
         log.log_answer(discover_over(index)(Query(query="give money back")), (), spell_out=True)
     pattern = re.escape(dashboard.FIRST_PLACES).replace(r"\*", "(.*?)")
     assert re.search(pattern, caplog.messages[-1]).groups()[-2:] == exposed
+
+
+@pytest.mark.parametrize(("logged", "request_logged"), [("text", r"a \"stamp\", please"), ("hash", None)])
+def test_demand_reads_request_verdict_and_nearest_out_of_the_record_of_a_decision(caplog, logged, request_logged):
+    index = indexed(a_profile(name="refund", description="give money back"))
+    with caplog.at_level(logging.INFO, logger="mats"):
+        log.log_answer(discover_over(index)(Query(query='a "stamp", please')), (), spell_out=logged == "text")
+    record = json.loads(caplog.messages[-1])
+    pattern = re.escape(demand_query.ASKED[logged]).replace(r"\*", "(.*?)")
+    found = re.search(pattern, caplog.messages[-1]).groups()
+    assert found[0] == (request_logged or record["query_hash"])
+    assert found[-1] == record["verdict"]
+
+
+def test_demand_names_the_nearest_capability(caplog):
+    index = indexed(a_profile(name="refund", description="give money back"))
+    with caplog.at_level(logging.INFO, logger="mats"):
+        log.log_answer(discover_over(index)(Query(query="give money back")), (), spell_out=True)
+    pattern = re.escape(demand_query.NEAREST).replace(r"\*", "(.*?)")
+    assert re.search(pattern, caplog.messages[-1]).group(1).endswith("/refund")
+
+
+@pytest.mark.parametrize("logged", ["text", "hash"])
+def test_the_query_for_demand_is_saved_and_on_the_dashboard(logged):
+    stack = cdk.Stack(cdk.App(), "Demand")
+    observed(stack, log_queries=logged)
+    template = assertions.Template.from_stack(stack)
+    [saved] = template.find_resources("AWS::Logs::QueryDefinition").values()
+    assert saved["Properties"]["Name"] == "mats/demand"
+    assert demand_query.ASKED[logged] in saved["Properties"]["QueryString"]
+    [page] = template.find_resources("AWS::CloudWatch::Dashboard").values()
+    assert "Asked and not found" in json.dumps(page)
 
 
 def test_nag_finds_nothing_in_what_observability_makes(tmp_path):
