@@ -1,6 +1,7 @@
 // The registry page: all capabilities, filters for those with problems, and exposure by provider.
 
 import { ask, overview, queryOf, readOnlyReason } from "./api.js";
+import { demand } from "./demand.js";
 import { count, debounce, h, fill, percent, plural, say } from "./dom.js";
 import { moveKeys } from "./keys.js";
 import * as panel from "./panel.js";
@@ -17,7 +18,7 @@ const SHOWS = {
   uncallable: ["No way to call", "nothing registered says how to call it"],
 };
 const PAGE = 50;
-const VIEWS = { exposure, sources: (signal) => sources(list, signal) };
+const VIEWS = { exposure, sources: (signal) => sources(list, signal), demand: (signal) => demand(list, signal) };
 
 let params, box, list, side, filter, running, seen;
 
@@ -89,7 +90,9 @@ function head(there) {
       h("li", {}, h("a", { id: "show-providers", class: "tile", href: linkTo("registry", "", { view: "exposure" }), title: "exposure by provider", "aria-current": view === "exposure" ? "true" : undefined },
         h("strong", {}, count(there.providers ?? 0)), h("span", {}, "Providers"))),
       h("li", {}, h("a", { id: "show-sources", class: "tile", href: linkTo("registry", "", { view: "sources" }), title: "what mats sync reads again", "aria-current": view === "sources" ? "true" : undefined },
-        h("strong", {}, count(there.sources ?? 0)), h("span", {}, "Sources")))),
+        h("strong", {}, count(there.sources ?? 0)), h("span", {}, "Sources"))),
+      h("li", {}, h("a", { id: "show-demand", class: "tile", href: linkTo("registry", "", { view: "demand" }), title: "requests that nothing served", "aria-current": view === "demand" ? "true" : undefined },
+        h("strong", {}, count(there.unmatched ?? 0)), h("span", {}, "Demand")))),
     h("p", { class: "about" }, `${plural(there.registered, "registration")} in ${there.home}, ${count(there.findable)} findable. Encoder: ${there.encoder}. Writer: ${there.writer ?? "none"}.`,
       there.changes.waiting > 0 && h("span", { class: "flag" }, `${plural(there.changes.waiting, "change")} waiting`),
       there.changes.given_up > 0 && h("span", { class: "flag bad" }, `${plural(there.changes.given_up, "change")} given up`)),

@@ -11,7 +11,7 @@ from mats.domain.sync import SourceKind, SourceRun, TrackedEntry, TrackedSource
 from mats.edge.snippets.words import WAYS_TO_CALL
 from tests.builders import an_item
 from tests.console import homes
-from tests.console.pages import STRIPE, at, fulfil, panel, ready, told
+from tests.console.pages import STRIPE, answered, at, fulfil, panel, ready, told
 from tests.integration.conftest import Mats, serving
 
 pytestmark = pytest.mark.server
@@ -190,3 +190,14 @@ def test_without_sources_the_page_says_how_to_add_one(blank):
     page = blank.open("#/registry?view=sources")
     expect(page.get_by_text("No sources yet.")).to_be_visible()
     expect(page.get_by_role("button", name="Copy mats source add WHAT")).to_be_visible()
+
+
+def test_demand_lists_what_was_not_found(blank, empty):
+    for query in ("translate a poem to French", "translate my poem, please"):
+        answered(empty, query)
+    page = blank.open("#/registry?view=demand")
+    expect(page.get_by_role("heading", name="Demand")).to_be_visible()
+    [gap] = told(empty, "/registry/demand")["gaps"]
+    expect(page.get_by_role("heading", name=gap["name"])).to_be_visible()
+    expect(page.get_by_text("2 requests", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="translate a poem to French")).to_be_visible()
