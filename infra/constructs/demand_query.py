@@ -28,7 +28,7 @@ def demand_lines(context: Context) -> Sequence[str]:
     )
 
 
-class DemandQuery(Construct):
+class SavedDemandQuery(Construct):
     """The query, saved in Logs Insights."""
 
     def __init__(self, scope: Construct, id: str, *, context: Context, log: logs.ILogGroup) -> None:

@@ -6,7 +6,7 @@ from infra.constructs.alarms import Alarms
 from infra.constructs.answer_alarms import add_answer_alarms, add_model_alarms
 from infra.constructs.change_alarms import add_change_alarms, add_pipe_alarms
 from infra.constructs.dashboard import Dashboard
-from infra.constructs.demand_query import DemandQuery
+from infra.constructs.demand_query import SavedDemandQuery
 from infra.constructs.domain_alarms import add_domain_alarms
 from infra.constructs.pipe_watch import PipeWatch
 from infra.constructs.watched import Watched
@@ -26,5 +26,5 @@ class Observability(Construct):
         add_change_alarms(alarms, watched)
         add_pipe_alarms(alarms, watched)
         add_domain_alarms(alarms, watched.domain)
-        DemandQuery(self, "Demand", context=context, log=watched.discovery_log)
+        SavedDemandQuery(self, "Demand", context=context, log=watched.discovery_log)
         Dashboard(self, "Dashboard", context=context, watched=watched, alarms=alarms.all)

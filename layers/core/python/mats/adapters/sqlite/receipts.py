@@ -82,7 +82,7 @@ class SqliteReceipts:
         rows = self.database.rows(query, (query_id, self.retention.now()))
         return receipt_of(rows[0]) if rows else None
 
-    def unmatched(self) -> int:
+    def count_unmatched(self) -> int:
         """Number of answers without a match."""
         query = "SELECT count(*) FROM receipts WHERE verdict IN ('none', 'weak') AND expires_at > ?"
         with self.database.reading() as connection:

@@ -49,7 +49,7 @@ class RegistryService:
             "kinds": snapshot.kinds,
             "shows": snapshot.shows,
             "changes": {"waiting": depth.waiting, "given_up": depth.dead},
-            "unmatched": self._stores.receipt_log.unmatched(),
+            "unmatched": self._stores.receipt_log.count_unmatched(),
             "providers": sum(1 for provider, _ in snapshot.providers if provider),
             "sources": len(self._stores.sources.all()),
             "encoder": models.encoder.name if models.encoder else f"none: {models.without_encoder}",
