@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from mats.domain.capability import Id
 from mats.domain.outcome import Event, ReportedAnswer
-from mats.domain.remembered import RULE, Near, Remembered, Votes, crowding, fuse_votes, remember, shifts, vote
+from mats.domain.remembered import Near, Remembered, remember
+from mats.domain.voting import RULE, Votes, crowding, fuse_votes, shifts, vote
 from tests.contract.learning import PAY, SHIP, WRAP, a_receipt
 
 OTHER = Id("com.acme/other")

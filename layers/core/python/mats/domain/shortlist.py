@@ -14,9 +14,9 @@ from mats.domain.profile import Profile
 from mats.domain.query import Query
 from mats.domain.ranking import Signal, Verdict, blend, fallback_weights, intent, shares
 from mats.domain.reliability import NO_COUNTS, Counts, limit_moves
-from mats.domain.remembered import UsedFor
 from mats.domain.scoring import Scoring
 from mats.domain.trace import Trace
+from mats.domain.voting import UsedFor
 
 _MOST_ALTERNATES = 10
 _NOTHING_REPORTED: Mapping[Id, Counts] = MappingProxyType({})

@@ -4,7 +4,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mats.domain import explain, remembered
+from mats.domain import explain, voting
 
 
 class PastRequests(BaseModel):
@@ -18,7 +18,7 @@ class PastRequests(BaseModel):
     texts: list[str] = Field(default=[], description="Up to three of them that the caller may read, best first.")
 
     @classmethod
-    def of(cls, used_for: remembered.UsedFor) -> Self:
+    def of(cls, used_for: voting.UsedFor) -> Self:
         return cls(
             requests=used_for.requests,
             callers=used_for.callers,
@@ -40,7 +40,7 @@ class Why(BaseModel):
     used_for: PastRequests | None = None
 
     @classmethod
-    def of(cls, why: explain.MatchedWords, used_for: remembered.UsedFor | None = None) -> Self:
+    def of(cls, why: explain.MatchedWords, used_for: voting.UsedFor | None = None) -> Self:
         return cls(
             matched=list(why.matched),
             fields=list(why.fields),

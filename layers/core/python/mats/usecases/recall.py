@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 
 from mats.domain.capability import Id
 from mats.domain.ranking import Scale
-from mats.domain.remembered import RULE, MemoryRule, Near, Votes, crowding, shifts, vote
+from mats.domain.remembered import Near
 from mats.domain.shortlist import Candidate
 from mats.domain.trace import Trace
+from mats.domain.voting import RULE, MemoryRule, Votes, crowding, shifts, vote
 from mats.ports import Memory, Vector
 from mats.usecases.stages import Stage, Stages, finish
 

@@ -13,10 +13,10 @@ from mats.domain.near_duplicates import NearDuplicates, limit_near_duplicates
 from mats.domain.profile import Profile
 from mats.domain.query import Filter
 from mats.domain.ranking import Fusion, Scores, best_first, fuse
-from mats.domain.remembered import Votes, fuse_votes
 from mats.domain.shortlist import Candidate
 from mats.domain.text import pairs
 from mats.domain.trace import Trace
+from mats.domain.voting import Votes, fuse_votes
 from mats.ports import Encoder, Hit, SearchIndex, Vector
 from mats.usecases.circuit_breaker import CircuitBreaker
 from mats.usecases.recall import Recall

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mats.domain.query import Query
-from mats.domain.remembered import RULE, MemoryRule
+from mats.domain.voting import RULE, MemoryRule
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.experiments.context import ExperimentContext, share_json
 from mats.evaluation.experiments.history import (

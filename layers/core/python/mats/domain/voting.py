@@ -1,0 +1,265 @@
+"""Votes of remembered requests for capabilities. docs/decisions/0048.
+
+Pure functions: which of the nearest remembered requests count for a caller, and how their votes move candidates.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+
+from mats.domain.capability import Id
+from mats.domain.remembered import Near, Remembered
+
+_MOST_TEXTS = 3
+_LEAST = 1e-12
+"""In place of a probability of 0, which has no logarithm."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryRule:
+    """The constants of the memory, one set for all kinds and registries: results/experiment-learning.json.
+
+    Args:
+        neighbours: Remembered requests that vote.
+        most_of_one: Votes of one other caller among them.
+        floor: The similarity below which a remembered request does not vote.
+        tau: By how much less similar a request has 1 / e of the vote.
+        even: Similarity of the nearest one that says nothing about whether its capabilities are asked for again.
+        spread: By how much more similar the odds of that are e times as high.
+        prior: The weight of the first stage beside the votes, in votes, at `even`.
+        unseen: Least share of the first stage's probability that a capability with outcomes is right, in [0, 1).
+        temperature: Difference of two mixtures that makes one candidate e times as probable as another.
+        passed: What being passed over counts, in (0, 1); being used counts 1.
+        fused: Weight of the votes in the fusion that chooses candidates.
+        elsewhere: What a capability loses there that was used, but for no such request.
+    """
+
+    neighbours: int = 20
+    most_of_one: int = 5
+    floor: float = 0.3
+    tau: float = 0.09
+    even: float = 0.49
+    spread: float = 0.12
+    prior: float = 4.0
+    unseen: float = 0.08
+    temperature: float = 0.03
+    passed: float = 0.5
+    fused: float = 1.0
+    elsewhere: float = 0.13
+
+
+RULE = MemoryRule()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsedFor:
+    """The remembered requests that vote for a capability: how many, of how many callers, the best similarity.
+
+    `texts` are those that the asking caller may read, most similar first.
+    """
+
+    requests: int
+    callers: int
+    similarity: float
+    texts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Votes:
+    """The votes on a request: sums of weights by capability, and of all that voted.
+
+    `reported` has the capabilities with an outcome that counts for the caller, on whatever request.
+    """
+
+    nearest: float
+    weight: float
+    used: Mapping[Id, float]
+    passed_over: Mapping[Id, float]
+    near: Sequence[Near]
+    reported: Set[Id] = frozenset()
+    claimed: Set[Id] = frozenset()
+    """Said to have been used for such a request, but so that it hardly counts: neither right nor wrong."""
+
+    @property
+    def known(self) -> Set[Id]:
+        """The capabilities with outcomes that count."""
+        return (self.reported | self.used.keys()) - self.claimed
+
+    def share(self, id: Id) -> float:
+        """The share of the votes for a capability, in [0, 1]."""
+        return self.used.get(id, 0.0) / self.weight
+
+    def used_for(self, id: Id, audiences: Collection[str]) -> UsedFor | None:
+        """Who votes for a capability; texts only of callers whose audiences the reader has, too."""
+        voters = [each for each in self.near if id in each.memory.used]
+        if id not in self.used or not voters:
+            return None
+        texts = dict.fromkeys(
+            each.memory.text for each in voters if each.memory.text and each.memory.audiences.issubset(audiences)
+        )
+        return UsedFor(
+            requests=len(voters),
+            callers=len({each.memory.caller for each in voters}),
+            similarity=voters[0].similarity,
+            texts=tuple(texts)[:_MOST_TEXTS],
+        )
+
+
+def crowding(near: Sequence[Near], caller: str, rule: MemoryRule = RULE) -> frozenset[str]:
+    """The other callers with more remembered requests among these than may vote."""
+    counts = Counter(each.memory.caller for each in near if each.memory.caller != caller)
+    return frozenset(other for other, count in counts.items() if count > rule.most_of_one)
+
+
+def vote(near: Sequence[Near], caller: str, rule: MemoryRule = RULE) -> Votes | None:
+    """The votes of remembered requests, nearest first, that count for a caller; None if there are none.
+
+    Its own requests count in full and at once, and so do those that an operator confirmed. Of others, none has more
+    weight for or against a capability than a second one beside it: alone, it counts nothing. A request that counts less
+    is as if it were less similar.
+    """
+    heard = _similar_enough(near, caller, rule)
+    weights = [math.exp((each.similarity - near[0].similarity) / rule.tau) for each in heard]
+    for_ids = [_credit(each.memory, each.memory.used, caller) for each in heard]
+    against = [_credit(each.memory, each.memory.passed_over, caller) for each in heard]
+    used, passed = _shares(for_ids, weights), _shares(against, weights)
+    counted = [max((used[sayer, id] for sayer, id in credits), default=0.0) for credits in for_ids]
+    reach = [
+        (each.similarity + rule.tau * math.log(share), position)
+        for position, (each, share) in enumerate(zip(heard, counted, strict=True))
+        if share > 0
+    ]
+    voters = sorted((pair for pair in reach if pair[0] >= rule.floor), key=lambda pair: (-pair[0], pair[1]))
+    voters = voters[: rule.neighbours]
+    if not voters:
+        return None
+    nearest = voters[0][0]
+    positions = [position for _, position in voters]
+    scale = math.exp((near[0].similarity - nearest) / rule.tau)
+    return Votes(
+        nearest=nearest,
+        weight=math.fsum(math.exp((similarity - nearest) / rule.tau) for similarity, _ in voters),
+        used=_sums([(for_ids[at], weights[at] * scale) for at in positions], used),
+        passed_over=_sums([(against[at], weights[at] * scale) for at in positions], passed),
+        near=[heard[at] for at in sorted(positions)],
+        claimed=_claims(for_ids, weights, used),
+    )
+
+
+_SURE = ""
+"""In place of a caller: the one who asks, or an operator."""
+_NEAR_EACH_OTHER = 0.1
+"""Least ratio of the weights of two callers who confirm each other."""
+_HARDLY = 0.02
+"""Share of all votes below which a capability has hardly any."""
+_Credits: TypeAlias = Sequence[tuple[str, Id]]
+"""Who says it, and of which capability."""
+
+
+def _similar_enough(near: Sequence[Near], caller: str, rule: MemoryRule) -> list[Near]:
+    """Those that may vote: of each other caller the nearest few."""
+    counts: Counter[str] = Counter()
+    heard: list[Near] = []
+    for each in near:
+        other = each.memory.caller
+        counts[other] += 1
+        if each.similarity >= rule.floor and (other == caller or counts[other] <= rule.most_of_one):
+            heard.append(each)
+    return heard
+
+
+def _credit(memory: Remembered, ids: Iterable[Id], caller: str) -> _Credits:
+    sayer = _SURE if memory.confirmed or memory.caller == caller else memory.caller
+    return [(sayer, id) for id in sorted(ids)]
+
+
+def _shares(said: Sequence[_Credits], weights: Sequence[float]) -> Mapping[tuple[str, Id], float]:
+    """The share, in [0, 1], of what each says of a capability that counts."""
+    totals: dict[Id, dict[str, float]] = {}
+    for credits, weight in zip(said, weights, strict=True):
+        for sayer, id in credits:
+            by_sayer = totals.setdefault(id, {})
+            by_sayer[sayer] = by_sayer.get(sayer, 0.0) + weight
+    shares: dict[tuple[str, Id], float] = {}
+    for id, by_sayer in totals.items():
+        most = _agreed_weight(sorted(by_sayer.values(), reverse=True))
+        for sayer, total in by_sayer.items():
+            shares[sayer, id] = 1.0 if sayer == _SURE else min(total, most) / total
+    return shares
+
+
+def _agreed_weight(totals: Sequence[float]) -> float:
+    """The most that one may say, of totals in falling order: as much as the second of two that are near each other."""
+    pairs = pairwise(totals)
+    return next((less for more, less in pairs if less >= _NEAR_EACH_OTHER * more), 0.0)
+
+
+def _claims(
+    said: Sequence[_Credits], weights: Sequence[float], shares: Mapping[tuple[str, Id], float]
+) -> frozenset[Id]:
+    """What only others say was used, with little of it counting."""
+    counted = _sums(list(zip(said, weights, strict=True)), shares)
+    least = _HARDLY * sum(weights)
+    sure = {id for sayer, id in shares if sayer == _SURE}
+    return frozenset(id for _, id in shares if id not in sure and counted.get(id, 0.0) < least)
+
+
+def _sums(said: Sequence[tuple[_Credits, float]], shares: Mapping[tuple[str, Id], float]) -> dict[Id, float]:
+    """What counts for or against each capability."""
+    sums: dict[Id, float] = {}
+    for credits, weight in said:
+        for sayer, id in credits:
+            if counted := weight * shares[sayer, id]:
+                sums[id] = sums.get(id, 0.0) + counted
+    return sums
+
+
+def fuse_votes(fused: Mapping[Id, float], votes: Votes, rule: MemoryRule = RULE) -> dict[Id, float]:
+    """First-stage scores with the votes added; capabilities that only the memory names are added."""
+    scores = dict(fused)
+    for id in fused:
+        if id in votes.known and id not in votes.used:
+            scores[id] -= rule.elsewhere
+    for id in votes.used:
+        scores[id] = scores.get(id, 0.0) + rule.fused * votes.share(id)
+    return scores
+
+
+def shifts(mixtures: Mapping[Id, float], votes: Votes, rule: MemoryRule = RULE) -> dict[Id, float]:
+    """What the votes add to the mixture of each candidate; none if they are for none of the candidates.
+
+    Mixtures are read as probabilities that sum to 1. A capability with outcomes takes what the votes give it. One that
+    has never been reported on is unknown, not wrong: it keeps its share of what is left, and only if it was shown and
+    passed over for such a request, less. How much is left depends on the similarity of the nearest request and on how
+    probable the first stage finds the capabilities with outcomes.
+    """
+    known = votes.known & mixtures.keys()
+    if known.isdisjoint(votes.used):
+        return {}
+    before = _probabilities(mixtures, rule.temperature)
+    familiar = sum(before[id] for id in known)
+    evidence = math.exp((votes.nearest - rule.even) / rule.spread)
+    odds = (familiar + rule.unseen) / (1 - familiar + rule.unseen) * max(1.0, evidence)
+    repeated = odds / (1 + odds)
+    prior = rule.prior / evidence
+    moved: dict[Id, float] = {}
+    for id, share in before.items():
+        if id in known:
+            voted = votes.used.get(id, 0.0) + prior * share / max(familiar, _LEAST)
+            after = repeated * voted / (votes.weight + prior)
+        else:
+            against = votes.passed_over.get(id, 0.0) / (votes.weight + prior)
+            after = (1 - repeated) * (1 - rule.passed * against) * share / max(1 - familiar, _LEAST)
+        moved[id] = rule.temperature * math.log(max(after, _LEAST) / max(share, _LEAST))
+    return moved
+
+
+def _probabilities(mixtures: Mapping[Id, float], temperature: float) -> dict[Id, float]:
+    """Softmax."""
+    top = max(mixtures.values())
+    odds = {id: math.exp((mixture - top) / temperature) for id, mixture in mixtures.items()}
+    total = sum(odds.values())
+    return {id: each / total for id, each in odds.items()}
