@@ -98,6 +98,7 @@ def test_what_is_reported_counts_for_its_caller_at_once_and_for_others_with_a_se
     assert set(made.memory.with_outcomes([PAY, SHIP], "eve")) == set()
     tell(made, "q3", caller="bob", vector=NORTH)
     assert set(made.memory.with_outcomes([PAY, SHIP], "eve")) == {PAY}
+    assert set(made.memory.with_outcomes([PAY, SHIP], "eve", without=["bob"])) == set()
 
 
 def test_what_an_operator_confirmed_counts_for_all(made: Learning):

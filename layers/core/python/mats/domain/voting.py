@@ -81,12 +81,14 @@ class Votes:
     near: Sequence[Near]
     reported: Set[Id] = frozenset()
     claimed: Set[Id] = frozenset()
-    """Said to have been used for such a request, but so that it hardly counts: neither right nor wrong."""
+    """Used for such a request, but with hardly any of the votes, and by others only."""
+    alone: Set[str] = frozenset()
+    """Callers who say so, and whom nobody confirms."""
 
     @property
     def known(self) -> Set[Id]:
         """The capabilities with outcomes that count."""
-        return (self.reported | self.used.keys()) - self.claimed
+        return self.reported | (self.used.keys() - self.claimed)
 
     def share(self, id: Id) -> float:
         """The share of the votes for a capability, in [0, 1]."""
@@ -136,16 +138,18 @@ def vote(near: Sequence[Near], caller: str, rule: MemoryRule = RULE) -> Votes | 
     voters = voters[: rule.neighbours]
     if not voters:
         return None
-    nearest = voters[0][0]
-    positions = [position for _, position in voters]
+    nearest, positions = voters[0][0], [position for _, position in voters]
     scale = math.exp((near[0].similarity - nearest) / rule.tau)
+    weight = math.fsum(math.exp((similarity - nearest) / rule.tau) for similarity, _ in voters)
+    sums = _sums([(for_ids[at], weights[at] * scale) for at in positions], used)
     return Votes(
         nearest=nearest,
-        weight=math.fsum(math.exp((similarity - nearest) / rule.tau) for similarity, _ in voters),
-        used=_sums([(for_ids[at], weights[at] * scale) for at in positions], used),
+        weight=weight,
+        used=sums,
         passed_over=_sums([(against[at], weights[at] * scale) for at in positions], passed),
         near=[heard[at] for at in sorted(positions)],
-        claimed=_claims(for_ids, weights, used),
+        claimed=frozenset(id for id, sum in sums.items() if sum < _HARDLY * weight and (_SURE, id) not in used),
+        alone=frozenset(sayer for (sayer, _), share in used.items() if share < _NEAR_EACH_OTHER),
     )
 
 
@@ -195,16 +199,6 @@ def _agreed_weight(totals: Sequence[float]) -> float:
     """The most that one may say, of totals in falling order: as much as the second of two that are near each other."""
     pairs = pairwise(totals)
     return next((less for more, less in pairs if less >= _NEAR_EACH_OTHER * more), 0.0)
-
-
-def _claims(
-    said: Sequence[_Credits], weights: Sequence[float], shares: Mapping[tuple[str, Id], float]
-) -> frozenset[Id]:
-    """What only others say was used, with little of it counting."""
-    counted = _sums(list(zip(said, weights, strict=True)), shares)
-    least = _HARDLY * sum(weights)
-    sure = {id for sayer, id in shares if sayer == _SURE}
-    return frozenset(id for _, id in shares if id not in sure and counted.get(id, 0.0) < least)
 
 
 def _sums(said: Sequence[tuple[_Credits, float]], shares: Mapping[tuple[str, Id], float]) -> dict[Id, float]:

@@ -78,10 +78,10 @@ class Memory(Protocol):
     def nearest(self, vector: Vector, *, depth: int, without: Collection[str] = ()) -> Sequence[Near]:
         """At most `depth` remembered requests by cosine, best first, ties by query id; none of these callers."""
 
-    def with_outcomes(self, ids: Collection[Id], caller: str) -> Collection[Id]:
+    def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Collection[Id]:
         """Those of these that were used for any remembered request that counts for a caller.
 
-        That is one of the caller itself, or one that an operator confirmed, or those of two callers.
+        That is one of the caller itself, or one that an operator confirmed, or those of two callers not in `without`.
         """
 
 

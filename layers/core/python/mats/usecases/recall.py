@@ -47,7 +47,9 @@ class Recall:
         if votes is None:
             return None
         asked = {*ids, *votes.used}
-        reported = finish(stages.start("reported", lambda: self.memory.with_outcomes(asked, caller)), trace)
+        reported = finish(
+            stages.start("reported", lambda: self.memory.with_outcomes(asked, caller, without=votes.alone)), trace
+        )
         return None if reported is None else replace(votes, reported=frozenset(reported))
 
     def move(self, candidates: Iterable[Candidate], votes: Votes, audiences: Collection[str]) -> list[Candidate]:

@@ -84,17 +84,21 @@ class OpenSearchMemory:
         near = [Near(cosine(hit["_score"]), _memory_of(hit["_source"])) for hit in found["hits"]["hits"]]
         return sorted(near, key=lambda each: (-each.similarity, each.memory.query_id))[:depth]
 
-    def with_outcomes(self, ids: Collection[Id], caller: str) -> Collection[Id]:
+    def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Collection[Id]:
         wanted = sorted(ids)
         if not wanted:
             return set()
         sure = {"bool": {"should": [{"term": {"caller": caller}}, {"term": {"confirmed": True}}]}}
-        aggregations = {"callers": {"cardinality": {"field": "caller"}}, "sure": {"filter": sure}}
+        others = {"bool": {"must_not": [{"terms": {"caller": sorted(without)}}]}}
+        callers = {"filter": others, "aggs": {"count": {"cardinality": {"field": "caller"}}}}
+        aggregations = {"callers": callers, "sure": {"filter": sure}}
         by_id = {"terms": {"field": "used", "include": wanted, "size": len(wanted)}, "aggs": aggregations}
         filters = [{"terms": {"used": wanted}}, {"term": {"encoder": self.encoder}}]
         found = self._search({"query": {"bool": {"filter": filters}}, "size": 0, "aggs": {"by_id": by_id}})
         buckets = found["aggregations"]["by_id"]["buckets"] if "aggregations" in found else []
-        return {Id(each["key"]) for each in buckets if each["callers"]["value"] > 1 or each["sure"]["doc_count"]}
+        return {
+            Id(each["key"]) for each in buckets if each["callers"]["count"]["value"] > 1 or each["sure"]["doc_count"]
+        }
 
     def version(self) -> int:
         """Milliseconds since 1970."""

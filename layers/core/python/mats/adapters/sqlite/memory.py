@@ -62,13 +62,14 @@ class SqliteMemory:
             ]
         return sorted(found, key=lambda near: (-near.similarity, near.memory.query_id))[:depth]
 
-    def with_outcomes(self, ids: Collection[Id], caller: str) -> Collection[Id]:
+    def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Collection[Id]:
         with self._lock:
             self._catch_up()
-            return {id for id in ids if (by := self._callers.get(id)) and self._counts(id, by, caller)}
+            return {id for id in ids if (by := self._callers.get(id)) and self._counts(id, by, caller, without)}
 
-    def _counts(self, id: Id, callers: Counter[str], caller: str) -> bool:
-        return len(callers) > 1 or caller in callers or self._confirmed[id] > 0
+    def _counts(self, id: Id, callers: Counter[str], caller: str, without: Collection[str]) -> bool:
+        others = callers.keys() - set(without)
+        return len(others) > 1 or caller in others or self._confirmed[id] > 0
 
     def _catch_up(self) -> None:
         """Apply changes since the last call, by any process; cheap if there are none."""

@@ -52,7 +52,7 @@ class HistoryMemory:
         rows = np.argsort(-cosines, kind="stable")[:depth]
         return [Near(float(cosines[row]), self._memories[row]) for row in rows]
 
-    def with_outcomes(self, ids: Collection[Id], caller: str) -> Collection[Id]:
+    def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Collection[Id]:
         return self.used.intersection(ids)
 
 

@@ -38,10 +38,10 @@ class ListedMemory:
         left = [each for each in near if each.memory.caller not in without]
         return sorted(left, key=lambda each: (-each.similarity, each.memory.query_id))[:depth]
 
-    def with_outcomes(self, ids: Collection[Id], caller: str) -> Collection[Id]:
+    def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Collection[Id]:
         callers: dict[Id, set[str]] = {}
         for memory in self._memories:
-            for id in memory.used.intersection(ids):
+            for id in memory.used.intersection(ids) if memory.caller not in without else ():
                 callers.setdefault(id, set()).add(memory.caller)
         return {id for id, known in callers.items() if caller in known or len(known) > 1}
 
