@@ -132,7 +132,7 @@ def vote(near: Sequence[Near], caller: str, rule: MemoryRule = RULE) -> Votes | 
     reach = [
         (each.similarity + rule.tau * math.log(share), position)
         for position, (each, share) in enumerate(zip(heard, counted, strict=True))
-        if share > 0
+        if share >= _NEAR_EACH_OTHER  # else it would take the place of one that counts
     ]
     voters = sorted((pair for pair in reach if pair[0] >= rule.floor), key=lambda pair: (-pair[0], pair[1]))
     voters = voters[: rule.neighbours]
