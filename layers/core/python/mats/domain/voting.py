@@ -86,7 +86,7 @@ class Votes:
     """Callers who say so, and whom nobody confirms."""
 
     @property
-    def known(self) -> Set[Id]:
+    def with_outcomes(self) -> Set[Id]:
         """The capabilities with outcomes that count."""
         return self.reported | (self.used.keys() - self.claimed)
 
@@ -215,7 +215,7 @@ def fuse_votes(fused: Mapping[Id, float], votes: Votes, rule: MemoryRule = RULE)
     """First-stage scores with the votes added; capabilities that only the memory names are added."""
     scores = dict(fused)
     for id in fused:
-        if id in votes.known and id not in votes.used:
+        if id in votes.with_outcomes and id not in votes.used:
             scores[id] -= rule.elsewhere
     for id in votes.used:
         scores[id] = scores.get(id, 0.0) + rule.fused * votes.share(id)
@@ -230,7 +230,7 @@ def shifts(mixtures: Mapping[Id, float], votes: Votes, rule: MemoryRule = RULE) 
     passed over for such a request, less. How much is left depends on the similarity of the nearest request and on how
     probable the first stage finds the capabilities with outcomes.
     """
-    known = votes.known & mixtures.keys()
+    known = votes.with_outcomes & mixtures.keys()
     if known.isdisjoint(votes.used):
         return {}
     before = _probabilities(mixtures, rule.temperature)
