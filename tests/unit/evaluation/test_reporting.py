@@ -51,7 +51,7 @@ def test_a_system_not_run_has_its_reason_once(tmp_path):
 
 def test_without_measured_systems_there_are_tables_and_no_figures(tmp_path):
     made = build_report(written(tmp_path, nothing_run(all_results())))
-    assert {figure.id for figure in made.figures} == {"sparsity", "sources", "abstention"}
+    assert {figure.id for figure in made.figures} == {"sparsity", "sources", "learning-curves", "abstention"}
     assert made.markdown()
 
 
