@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from mats.adapters.dynamodb.outcomes import DynamoOutcomes
 from mats.adapters.dynamodb.profiles import DynamoProfiles
+from mats.adapters.dynamodb.receipts import DynamoReceipts
 from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
 from mats.adapters.dynamodb.switch import DynamoModelSwitch
 from mats.adapters.dynamodb.tables import Tables
@@ -186,18 +188,27 @@ class Expiring:
     clock: FakeClock
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def expiring(request: pytest.FixtureRequest) -> Expiring:
+@pytest.fixture
+def expiring(make: Making, request: pytest.FixtureRequest) -> Expiring:
     clock = FakeClock()
     retention = Retention(30, clock)
-    if request.param == "memory":
-        return Expiring(MemoryReceipts(retention), clock)
-    return Expiring(SqliteReceipts(request.getfixturevalue("database"), retention), clock)
+
+    def in_aws() -> Receipts:
+        tables = request.getfixturevalue("tables")
+        return DynamoReceipts(tables, a_table(tables, keys=("query_id",)), retention)
+
+    receipts = make(lambda: MemoryReceipts(retention), lambda database: SqliteReceipts(database, retention), in_aws)
+    return Expiring(receipts, clock)
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def outcomes(request: pytest.FixtureRequest) -> Outcomes:
-    return MemoryOutcomes() if request.param == "memory" else SqliteOutcomes(request.getfixturevalue("database"))
+@pytest.fixture
+def outcomes(make: Making, request: pytest.FixtureRequest) -> Outcomes:
+    def in_aws() -> Outcomes:
+        tables = request.getfixturevalue("tables")
+        keys = a_table(tables, keys=("query_id", "item")), a_table(tables, keys=("id", "caller"))
+        return DynamoOutcomes(tables, *keys)
+
+    return make(MemoryOutcomes, SqliteOutcomes, in_aws)
 
 
 @pytest.fixture(params=["memory", "sqlite", *IN_AWS])

@@ -1,0 +1,207 @@
+"""What callers report, in two tables.
+
+Outcomes, with the keys `query_id` and `item`: the item `receipt` has the answer's receipt, `missing` and `confirmed`;
+the item `outcome#<id>` has a result's `events`, and what they have added to its tally: `counted` and `weight`.
+Tallies, with the keys `id` and `caller`: sums of weights.
+"""
+
+import time
+import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from mats.adapters.dynamodb.receipts import receipt_of, receipt_row
+from mats.adapters.dynamodb.tables import CONDITION_FAILED, Tables
+from mats.adapters.dynamodb.values import Row
+from mats.domain.capability import Id
+from mats.domain.errors import DependencyFailed
+from mats.domain.outcome import Event, Feedback, Outcome, ReportedAnswer, effective_event
+from mats.domain.receipt import Receipt
+from mats.domain.reliability import Tally, weight_at
+
+_RECEIPT, _OUTCOME = "receipt", "outcome#"
+_ATTEMPTS = 12
+"""For transactions that meet others on the same rows, with exponential backoff."""
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.01, 0.4
+_DIGITS = 6
+"""Decimal places of a weight: a sum must stay below DynamoDB's 38 digits."""
+_SUMS = {Event.SUCCEEDED: "successes", Event.FAILED: "failures"}
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoOutcomes:
+    """The port `Outcomes`. Feedback is recorded in one transaction, which fails if the rows that it read have changed.
+
+    `pause` takes seconds.
+    """
+
+    tables: Tables
+    outcomes: str
+    tallied: str
+    pause: Callable[[float], None] = time.sleep
+
+    def record(self, receipt: Receipt, feedback: Feedback, at: str) -> Sequence[Outcome]:
+        wait_s, share = _FIRST_WAIT_S, 0.5 + (zlib.crc32(receipt.query_id.encode()) % 100) / 200  # not all at once
+        for _ in range(_ATTEMPTS):
+            before = {row["item"]["S"]: row for row in self._rows(receipt.query_id)}
+            actions, new = self._actions(before, receipt, feedback, round(weight_at(at), _DIGITS))
+            if not actions or self.tables.transact(self.outcomes, actions):
+                return new
+            self.pause(share * wait_s)
+            wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+        raise DependencyFailed(f"{self.outcomes} is written by too many at once; try again")
+
+    def of(self, query_id: str) -> ReportedAnswer | None:
+        rows = {row["item"]["S"]: row for row in self._rows(query_id)}
+        kept = rows.pop(_RECEIPT, None)
+        if kept is None:
+            return None
+        return ReportedAnswer(
+            receipt=receipt_of(_without_item(kept)),
+            events={Id(item.removeprefix(_OUTCOME)): _events(row) for item, row in rows.items()},
+            missing=kept.get("missing", {}).get("S", ""),
+            confirmed=kept.get("confirmed", {}).get("BOOL", False),
+        )
+
+    def confirm(self, query_id: str, *, confirmed: bool = True) -> bool:
+        values = {":confirmed": {"BOOL": confirmed}}
+        try:
+            self.tables.ask(
+                self.outcomes, "update_item", Key=_key(query_id, _RECEIPT), ExpressionAttributeValues=values,
+                UpdateExpression="SET confirmed = :confirmed", ConditionExpression="attribute_exists(query_id)",
+            )  # fmt: skip
+        except ClientError as error:
+            if error.response["Error"]["Code"] != CONDITION_FAILED:
+                raise DependencyFailed(f"{query_id} is being written by someone else; try again") from error
+            return False
+        return True
+
+    def query_ids(self, *, after: str = "") -> Iterator[str]:
+        """Scans the whole table."""
+        start = {"ExclusiveStartKey": _key(after, _RECEIPT)} if after else {}
+        rows = self.tables.all_rows(
+            self.outcomes, "scan", ConsistentRead=True, FilterExpression="#item = :receipt",
+            ProjectionExpression="query_id", ExpressionAttributeNames={"#item": "item"},
+            ExpressionAttributeValues={":receipt": {"S": _RECEIPT}}, **start,
+        )  # fmt: skip
+        yield from (row["query_id"]["S"] for row in rows)
+
+    def tallies(self, ids: Collection[Id]) -> Mapping[Id, Sequence[Tally]]:
+        distinct = list(dict.fromkeys(ids))
+        found = zip(distinct, self.tables.map(self._tallies, distinct), strict=True)
+        return {id: tallies for id, tallies in found if tallies}
+
+    def forget(self, id: Id) -> int:
+        """Scans the whole table."""
+        rows = self.tables.all_rows(
+            self.outcomes, "scan", ConsistentRead=True, FilterExpression="#item = :item",
+            ProjectionExpression="query_id, #item", ExpressionAttributeNames={"#item": "item"},
+            ExpressionAttributeValues={":item": {"S": f"{_OUTCOME}{id}"}},
+        )  # fmt: skip
+        deleted = self.tables.map(lambda row: self.tables.ask(self.outcomes, "delete_item", Key=row), rows)
+        for tally in self._tally_rows(id):
+            key = {"id": tally["id"], "caller": tally["caller"]}
+            self.tables.ask(self.tallied, "delete_item", Key=key)
+        return len(deleted)
+
+    def _rows(self, query_id: str) -> Iterator[Row]:
+        yield from self.tables.all_rows(
+            self.outcomes, "query", ConsistentRead=True, KeyConditionExpression="query_id = :id",
+            ExpressionAttributeValues={":id": {"S": query_id}},
+        )  # fmt: skip
+
+    def _tally_rows(self, id: Id) -> Iterator[Row]:
+        yield from self.tables.all_rows(
+            self.tallied, "query", ConsistentRead=True, KeyConditionExpression="id = :id",
+            ExpressionAttributeValues={":id": {"S": id}},
+        )  # fmt: skip
+
+    def _tallies(self, id: Id) -> Sequence[Tally]:
+        return [
+            Tally(caller=row["caller"]["S"], **{name: float(row.get(name, {"N": "0"})["N"]) for name in _SUMS.values()})
+            for row in self._tally_rows(id)
+        ]
+
+    def _actions(
+        self, before: Mapping[str, Row], receipt: Receipt, feedback: Feedback, weight: float
+    ) -> tuple[list[dict[str, Any]], Sequence[Outcome]]:
+        """The writes of a transaction over the rows of an answer, and the outcomes that are new."""
+        actions = self._receipt_actions(before.get(_RECEIPT), receipt, feedback.missing)
+        new: list[Outcome] = []
+        for id in dict.fromkeys(outcome.id for outcome in feedback.outcomes):
+            row = before.get(f"{_OUTCOME}{id}")
+            known = _events(row) if row else frozenset()
+            added = dict.fromkeys(each for each in feedback.outcomes if each.id == id and each.event not in known)
+            if added:
+                new += added
+                events = known.union(each.event for each in added)
+                actions += self._outcome_actions(receipt, id, row, events, weight)
+        return actions, new
+
+    def _receipt_actions(self, row: Row | None, receipt: Receipt, missing: str) -> list[dict[str, Any]]:
+        said = {"missing": {"S": missing}} if missing else {}
+        if row is None:
+            item = {**receipt_row(receipt), **_key(receipt.query_id, _RECEIPT), **said}
+            return [{"Put": {"TableName": self.outcomes, "Item": item, **_ABSENT}}]
+        if not missing or row.get("missing", {}).get("S") == missing:
+            return []
+        update = {
+            "UpdateExpression": "SET missing = :missing",
+            "ExpressionAttributeValues": {":missing": {"S": missing}},
+        }
+        return [{"Update": {"TableName": self.outcomes, "Key": _key(receipt.query_id, _RECEIPT), **update}}]
+
+    def _outcome_actions(
+        self, receipt: Receipt, id: Id, row: Row | None, events: frozenset[Event], weight: float
+    ) -> list[dict[str, Any]]:
+        before = (Event(row["counted"]["S"]), float(row["weight"]["N"])) if row else None
+        effective = effective_event(events)
+        assert effective is not None  # noqa: S101 - there is an event
+        after = before if before and before[0] is effective else (effective, weight)
+        item = {
+            **_key(receipt.query_id, f"{_OUTCOME}{id}"),
+            "events": {"SS": sorted(events)},
+            "counted": {"S": after[0]},
+            "weight": {"N": repr(after[1])},
+        }
+        condition = _ABSENT if row is None else _unchanged(row)
+        put = {"Put": {"TableName": self.outcomes, "Item": item, **condition}}
+        if after == before:
+            return [put]
+        sums = dict.fromkeys(_SUMS.values(), 0.0)
+        for counted, sign in ((before, -1), (after, 1)):
+            if counted and counted[0] in _SUMS:
+                sums[_SUMS[counted[0]]] += sign * counted[1]
+        return [put, self._add(id, receipt.caller, sums)] if any(sums.values()) else [put]
+
+    def _add(self, id: Id, caller: str, sums: Mapping[str, float]) -> dict[str, Any]:
+        return {
+            "Update": {
+                "TableName": self.tallied,
+                "Key": {"id": {"S": id}, "caller": {"S": caller}},
+                "UpdateExpression": "ADD successes :successes, failures :failures",
+                "ExpressionAttributeValues": {f":{name}": {"N": repr(value)} for name, value in sums.items()},
+            }
+        }
+
+
+_ABSENT = {"ConditionExpression": "attribute_not_exists(query_id)"}
+
+
+def _unchanged(row: Row) -> dict[str, Any]:
+    return {"ConditionExpression": "events = :events", "ExpressionAttributeValues": {":events": row["events"]}}
+
+
+def _key(query_id: str, item: str) -> dict[str, Any]:
+    return {"query_id": {"S": query_id}, "item": {"S": item}}
+
+
+def _without_item(row: Row) -> Row:
+    return {name: value for name, value in row.items() if name not in ("item", "missing", "confirmed")}
+
+
+def _events(row: Row) -> frozenset[Event]:
+    return frozenset(map(Event, row["events"]["SS"]))
