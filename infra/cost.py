@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from infra.receipt_cost import receipt_lines
 from infra.traffic import ASSUMED, SIZES, Assumptions, CannotEstimate, Traffic, fits
 from infra.vendor import ROOT
 from mats.domain.usage import Prices
@@ -20,9 +21,9 @@ _PRICES = Path(__file__).with_name("prices.json")
 
 HOURS = 730
 SECONDS = HOURS * 3600
-METRICS = 35
-"""Custom metrics: 22 of discovery, 11 of enrichment, 2 of the Pipes' state; without those of refusals."""
-ALARM_METRICS = 42
+METRICS = 43
+"""Custom metrics: 24 of discovery, 11 of enrichment, 6 of feedback, 2 of the Pipes' state; those of refusals apart."""
+ALARM_METRICS = 43
 """An alarm on an expression is charged once for each metric in it."""
 NIGHTS = 30
 PIECE_S = 780
@@ -181,6 +182,7 @@ def _queries(traffic: Traffic, prices: PriceList, assumed: Assumptions) -> Itera
     yield from prices.tokens(traffic.rerank_model, queries, _rerank_tokens(), f"a call (median, {_RERANK.name})")
     logged = queries * assumed.query_log_kb / 1e6
     yield prices.line("log_gb", logged, f"{count} × {assumed.query_log_kb:g} kB")
+    yield from receipt_lines(traffic, prices, assumed)
     if traffic.network == "vpc":
         yield prices.line("endpoint_gb", logged, f"{count} × {assumed.query_log_kb:g} kB, about as much as is logged")
 

@@ -14,6 +14,7 @@ from infra.constructs.console import Console
 from infra.constructs.discovery_api import DiscoveryApi
 from infra.constructs.enrichment import MAX_RECEIVES, VISIBILITY, EnrichmentFunction
 from infra.constructs.event_path import EventPath
+from infra.constructs.feedback import FeedbackFunction
 from infra.constructs.foundation import Foundation
 from infra.constructs.maintenance import MaintenanceFunction
 from infra.constructs.metrics import OwnMetrics
@@ -31,7 +32,7 @@ from mats.bootstrap.calibration import load_calibration
 
 
 class DataStack(Stack):
-    """The tables: registrations, trust, profiles, callers, switches."""
+    """The tables: registrations, trust, profiles, callers, switches, receipts, outcomes, tallies."""
 
     def __init__(self, scope: Construct, id: str, *, context: Context) -> None:
         super().__init__(
@@ -64,7 +65,8 @@ class SystemStack(Stack):
             max_receives=MAX_RECEIVES,
         )
         self.enrichment = EnrichmentFunction(self, "Offline", on=on, path=self.path)
-        self.discovery = DiscoveryApi(self, "Online", on=on)
+        self.feedback = FeedbackFunction(self, "Learning", on=on)
+        self.discovery = DiscoveryApi(self, "Online", on=on, feedback=self.feedback)
         self.maintenance = MaintenanceFunction(self, "Repair", on=on, path=self.path, discovery=self.discovery.function)
         observed = Observability(self, "Observability", context=context, watched=self._watched_parts(on))
         self._add_options(context, on.tables, observed.brakes)
@@ -86,6 +88,7 @@ class SystemStack(Stack):
             stage=self.discovery.api.deployment_stage,
             discovery=self.discovery.function,
             enrichment=self.enrichment.function,
+            feedback=self.feedback.function,
             queue=self.path.queue,
             dead_letter_queues=self.path.dead_letter_queues,
             pipes=self.path.pipes,

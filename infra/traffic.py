@@ -43,6 +43,15 @@ class Assumptions:
     """Of a capability in one copy of the index, graph included."""
     query_log_kb: float = 8.0
     change_log_kb: float = 1.0
+    receipt_kb: float = 4.0
+    """Of a query's vector, its text and the ids shown; a write unit for each kB."""
+    receipt_writes: int = 2
+    """Before and after the ranking."""
+    reported_share: float = 0.2
+    """Answers that callers report on."""
+    report_write_units: int = 12
+    """Of a transaction: the receipt that stays, an outcome and its tally, twice each."""
+    feedback_gb_s: float = 0.03
 
 
 ASSUMED = Assumptions()

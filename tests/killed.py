@@ -20,17 +20,21 @@ from typing import Any
 from unittest.mock import patch
 
 from mats.adapters.clock import SystemClock, fresh_id
+from mats.adapters.retention import Retention
 from mats.adapters.sqlite.backup import back_up, restore
 from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.receipts import SqliteOutcomes, SqliteReceipts
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
 from mats.adapters.sqlite.sources import SqliteSources
 from mats.bootstrap.local import local_system
+from mats.domain.outcome import Event
 from mats.domain.sync import SourceKind, TrackedSource
 from mats.local import worker
 from mats.local.imports.readers import Reading
 from mats.local.imports.sources import open_sources
 from mats.local.imports.syncing import Sync
 from mats.settings import Settings
+from tests.contract.learning import AT, PAY, SHIP, a_feedback, a_receipt
 from tests.fakes import FakeEncoder
 
 ADAPTER = str(Path(sys.modules[Database.__module__].__file__ or "").parent)
@@ -76,6 +80,14 @@ def _index(folder: Path) -> None:
     local.close()
 
 
+def _record_feedback(folder: Path) -> None:
+    database, receipt = Database(folder / HOME), a_receipt("q1")
+    said = a_feedback(receipt, (PAY, Event.SUCCEEDED), (SHIP, Event.FAILED), missing="a stamp")
+    SqliteReceipts(database, Retention(30)).put(receipt)
+    SqliteOutcomes(database).record(receipt, said, AT)
+    database.close()
+
+
 OPERATIONS: dict[str, Callable[[Path], None]] = {
     "backup": _back_up,
     "restore": _restore,
@@ -83,6 +95,7 @@ OPERATIONS: dict[str, Callable[[Path], None]] = {
     "sync": _sync,
     "prune": partial(_sync, prune=True),
     "index": _index,
+    "feedback": _record_feedback,
 }
 
 

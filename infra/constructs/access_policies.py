@@ -111,7 +111,8 @@ class AccessPolicies(Construct):
 
     def _tables_access(self) -> list[iam.PolicyStatement]:
         tables = self._tables
-        kept = [table.table_arn for table in (tables.trust, tables.callers, tables.profiles, tables.switches)]
+        learned = (tables.receipts, tables.outcomes, tables.tallies)
+        kept = [table.table_arn for table in (tables.trust, tables.callers, tables.profiles, tables.switches, *learned)]
         calls = [f"dynamodb:{call}" for call in (*_READ, "Scan", "DescribeTable")]
         return [
             iam.PolicyStatement(actions=calls, resources=[tables.registry.table_arn, *kept]),

@@ -53,6 +53,13 @@ def add_answer_alarms(alarms: Alarms, watched: Watched) -> list[cloudwatch.Alarm
         means=f"More than {DEGRADED_PERCENT} % of answers lack a signal: they come, but are ranked worse.",
         section="Answers are degraded",
     )
+    alarms.add(
+        "FeedbackFailing",
+        watched.feedback.metric_errors(period=metrics.FIVE_MINUTES),
+        over=AT_LEAST,
+        means="The feedback function crashes or times out: callers cannot report outcomes.",
+        section="Feedback fails",
+    )
     _add_gateway_alarms(alarms, watched.stage)
     _add_limit_alarms(alarms, discovery)
     return [slow, crashing, degraded]

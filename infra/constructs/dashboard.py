@@ -42,9 +42,12 @@ class Dashboard(Construct):
         page.add_widgets(
             _tokens(ours),
             _dollars(ours),
-            _functions({"discovery": watched.discovery, "enrichment": watched.enrichment}),
+            _functions(
+                {"discovery": watched.discovery, "enrichment": watched.enrichment, "feedback": watched.feedback}
+            ),
         )
         page.add_widgets(_exposure(watched.discovery_log), demand_widget(context, watched.discovery_log, width=_HALF))
+        page.add_widgets(_reported(ours))
         page.add_widgets(_outcomes(ours), _queues(watched.queue, watched.dead_letter_queues), _pipes(watched.pipes))
         page.add_widgets(*_index(watched.domain))
 
@@ -160,6 +163,14 @@ def _exposure(log: logs.ILogGroup) -> cloudwatch.LogQueryWidget:
         ],
         view=cloudwatch.LogQueryVisualizationType.BAR,
         width=_HALF,
+    )
+
+
+def _reported(ours: OwnMetrics) -> cloudwatch.GraphWidget:
+    return _graph(
+        "Outcomes that callers report",
+        [ours.feedback(f"Outcomes{event}", label=event.lower()) for event in metrics.EVENTS],
+        stacked=True,
     )
 
 

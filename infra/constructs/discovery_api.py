@@ -9,6 +9,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.constructs.checkov import accept_checkov
+from infra.constructs.feedback import FeedbackFunction
 from infra.constructs.firewall_and_host_name import custom_domain, firewall
 from infra.constructs.foundation import Foundation
 from infra.constructs.function import Function, Limits, common, environment
@@ -28,6 +29,7 @@ TIMEOUT_S = 10
 """Three times the sum of the budgets: the first call after a SnapStart restore may be slow."""
 _MEMORY_MB = 1769
 """From this size Lambda gives a whole core; lexical search and encoding run in parallel."""
+_FEEDBACK = "/feedback"
 CALLS = tuple(
     dict.fromkeys((method, route.path) for route in ROUTES for method in (route.method, *route.refused_methods))
 )
@@ -42,7 +44,7 @@ def wildcard(path: str) -> str:
 class DiscoveryApi(Construct):
     """The function, its alias that starts from a snapshot, and the API in front of it."""
 
-    def __init__(self, scope: Construct, id: str, *, on: Foundation) -> None:
+    def __init__(self, scope: Construct, id: str, *, on: Foundation, feedback: FeedbackFunction) -> None:
         super().__init__(scope, id)
         context, models, tables = on.context, on.models, on.tables
         settings = replace(
@@ -53,6 +55,8 @@ class DiscoveryApi(Construct):
             trust_prior=context.trust_prior,
             learning=context.learning,
             switches_table=tables.switches.table_name,
+            receipts_table=tables.receipts.table_name,
+            receipt_days=context.receipt_days,
         )
         if context.auth == "iam":
             settings = replace(settings, callers_table=tables.callers.table_name)
@@ -71,12 +75,14 @@ class DiscoveryApi(Construct):
         on.domain.allow(made.role, SEARCH)
         made.allow([*models.reranker_statements(), *models.encoder_statements()])
         tables.switches.grant(made.role, "dynamodb:GetItem")
+        tables.receipts.grant(made.role, "dynamodb:PutItem")
         if context.auth == "iam":
             tables.callers.grant(made.role, "dynamodb:GetItem", "dynamodb:Scan")
         self.alias = lambda_.Alias(self, "Live", alias_name=STAGE, version=made.function.current_version)
         self.api = self._api(context, on.network)
         for method, path in CALLS:
-            self._resource(path).add_method(method, self._integration())
+            integration = feedback.integration if path == _FEEDBACK else self._integration()
+            self._resource(path).add_method(method, integration)
         set_gateway_errors(self.api, signed=context.auth == "iam")
         if context.waf:
             firewall(self, self.api, context)

@@ -10,13 +10,15 @@ from aws_cdk import aws_pipes as pipes
 
 FIVE_MINUTES = Duration.minutes(5)
 MINUTE = Duration.minutes(1)
-STAGES = ("Queue", "Encode", "Lexical", "Neural", "Fetch", "Rerank", "Measure")
+STAGES = ("Queue", "Encode", "Lexical", "Neural", "Fetch", "Rerank", "Measure", "Receipt")
 """Stages of an answer, each with a metric `<Stage>Ms`."""
-PARTS = ("Llm", "Neural", "Lexical", "Bm25", "Audiences")
+PARTS = ("Llm", "Neural", "Lexical", "Bm25", "Audiences", "Receipt")
 """Parts an answer can lack, each with a metric `Degraded<Part>`."""
 VERDICTS = ("Match", "Weak", "None")
 OUTCOMES = ("Indexed", "Unchanged", "Deleted", "Superseded", "Waiting", "Rejected", "Refused", "Postponed")
 """Outcomes of a change, each a metric."""
+EVENTS = ("Selected", "Succeeded", "Failed", "Wrong")
+"""Events that callers report, each with a metric `Outcomes<Event>`."""
 PIPE_RUNNING = "PipeRunning"
 
 
@@ -34,6 +36,10 @@ class OwnMetrics:
     def enrichment(self, name: str, statistic: str = "Sum", **more: str) -> cloudwatch.Metric:
         """A metric of the enrichment function, over five minutes."""
         return self._of("enrichment", name, statistic, **more)
+
+    def feedback(self, name: str, statistic: str = "Sum", **more: str) -> cloudwatch.Metric:
+        """A metric of the feedback function, over five minutes."""
+        return self._of("feedback", name, statistic, **more)
 
     def usd(self) -> dict[str, cloudwatch.Metric]:
         """Dollars spent on models, by function."""

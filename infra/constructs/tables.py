@@ -1,4 +1,4 @@
-"""The DynamoDB tables: Registry, Trust, Profiles, Callers, Switches."""
+"""The DynamoDB tables: Registry, Trust, Profiles, Callers, Switches, Receipts, Outcomes, Tallies."""
 
 from aws_cdk import CfnOutput, RemovalPolicy, Stack
 from aws_cdk import aws_dynamodb as dynamodb
@@ -20,24 +20,26 @@ class MatsTables(Construct):
         self.registry = self._table("Registry", streamed=True)
         self.trust = self._table("Trust", streamed=True)
         self.profiles = self._table("Profiles", expires="expires_at")
-        self.callers = self._table("Callers", key="caller")
-        self.switches = self._table("Switches", key="name")
+        self.callers = self._table("Callers", "caller")
+        self.switches = self._table("Switches", "name")
+        self.receipts = self._table("Receipts", "query_id", expires="expires_at")
+        self.outcomes = self._table("Outcomes", "query_id", "item", streamed=True)
+        self.tallies = self._table("Tallies", "id", "caller")
 
-    def _table(
-        self, name: str, *, key: str | None = None, streamed: bool = False, expires: str | None = None
-    ) -> dynamodb.Table:
-        """A table keyed by namespace and name, or by `key` alone, exported in every context.
+    def _table(self, name: str, *keys: str, streamed: bool = False, expires: str | None = None) -> dynamodb.Table:
+        """A table with one or two keys, namespace and name by default, exported in every context.
 
         CloudFormation refuses to remove an export that a stack uses, so what is exported does not depend on the
         context: every switch can be changed on a live system.
         """
+        partition, sort = (*(keys or ("namespace", "name")), None)[:2]
         production, own_key = self._context.production, customer_key(self, self._context)
         table = dynamodb.Table(
             self,
             name,
             table_name=f"{self._context.name}-{name.lower()}",
-            partition_key=dynamodb.Attribute(name=key or "namespace", type=_TEXT),
-            sort_key=None if key else dynamodb.Attribute(name="name", type=_TEXT),
+            partition_key=dynamodb.Attribute(name=partition or "", type=_TEXT),
+            sort_key=dynamodb.Attribute(name=sort, type=_TEXT) if sort else None,
             billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
             encryption=dynamodb.TableEncryption.CUSTOMER_MANAGED if own_key else dynamodb.TableEncryption.AWS_MANAGED,
             encryption_key=own_key,

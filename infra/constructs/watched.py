@@ -22,6 +22,7 @@ class Watched:
     stage: apigateway.Stage
     discovery: lambda_.IFunction
     enrichment: lambda_.IFunction
+    feedback: lambda_.IFunction
     queue: sqs.IQueue
     dead_letter_queues: Mapping[str, sqs.IQueue]
     """By the hop that gave up."""

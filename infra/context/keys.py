@@ -147,6 +147,7 @@ class Context:
         replaces="the OpenSearch domain, whose index is made again from Profiles",
     )
     versions_days: int = _of_setting("versions_days")
+    receipt_days: int = _of_setting("receipt_days")
     rerank_model: str = _key(Settings().rerank_model, "Bedrock model that reranks candidates, or `none`")
     writer_model: str = _key(Settings().writer_model, "Bedrock model that describes registrations, or `none`")
     inference_profile: str = _key(

@@ -45,7 +45,9 @@ def test_everything_both_functions_do_is_allowed_and_they_do_all_their_roles_are
         "dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "dynamodb:UpdateItem",
         "es:ESHttpPut", "es:ESHttpGet", "es:ESHttpPost", "bedrock:InvokeModel", "events:PutEvents",
     }  # fmt: skip
-    assert _actions(world.online) == {"dynamodb:GetItem", "dynamodb:Scan", "es:ESHttpPost", "bedrock:InvokeModel"}
+    assert _actions(world.online) == {
+        "dynamodb:GetItem", "dynamodb:Scan", "dynamodb:PutItem", "es:ESHttpPost", "bedrock:InvokeModel",
+    }  # fmt: skip
 
 
 def test_first_indexing_makes_the_index_with_its_alias_within_the_role(world: World) -> None:
@@ -68,7 +70,8 @@ def test_models_behind_an_inference_profile_are_invoked_within_the_roles(made: M
     ("action", "of"),
     [
         *((f"dynamodb:{write}", table) for write in ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem")
-          for table in ("Registry", "Trust", "Profiles", "Callers")),
+          for table in ("Registry", "Trust", "Profiles", "Callers", "Outcomes", "Tallies")),
+        *((f"dynamodb:{call}", "Receipts") for call in ("GetItem", "Query", "Scan", "UpdateItem", "DeleteItem")),
         ("dynamodb:GetItem", "Registry"),
         *(("dynamodb:Scan", table) for table in ("Registry", "Trust", "Profiles")),
         ("dynamodb:Query", "Callers"),
@@ -78,6 +81,27 @@ def test_discovery_writes_to_no_table_and_reads_no_other(action: str, of: str) -
     rights, _ = _rights("Discovery")
     assert not iam.allowed(rights, action, _table(of))
     assert iam.allowed(rights, "dynamodb:GetItem", _table("Callers"))
+    assert iam.allowed(rights, "dynamodb:PutItem", _table("Receipts"))
+
+
+@pytest.mark.parametrize(
+    ("action", "of"),
+    [
+        *((f"dynamodb:{call}", table) for call in ("GetItem", "PutItem", "UpdateItem", "DeleteItem", "Scan", "Query")
+          for table in ("Registry", "Trust", "Profiles", "Callers", "Switches")),
+        *((f"dynamodb:{call}", "Receipts") for call in ("PutItem", "UpdateItem", "DeleteItem", "Scan", "Query")),
+        *((f"dynamodb:{call}", "Outcomes") for call in ("DeleteItem", "Scan", "BatchWriteItem")),
+        *((f"dynamodb:{call}", "Tallies") for call in ("GetItem", "PutItem", "DeleteItem", "Scan", "Query")),
+    ],
+)  # fmt: skip
+def test_feedback_reads_receipts_and_writes_outcomes(action: str, of: str) -> None:
+    rights, domain = _rights("Feedback")
+    assert not iam.allowed(rights, action, _table(of))
+    assert not domain
+    for allowed, table in (("GetItem", "Receipts"), ("PutItem", "Outcomes"), ("UpdateItem", "Tallies")):
+        assert iam.allowed(rights, f"dynamodb:{allowed}", _table(table))
+    for service in ("es:ESHttpPost", "bedrock:InvokeModel", "events:PutEvents"):
+        assert not iam.allowed(rights, service, "arn:aws:anything:::there")
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,8 @@ class World:
             ]
             self.online = self._environment(entered, "Discovery", "discovery", {})
             self.repair = self._environment(entered, "Maintenance", "maintenance", self._limits)
-            self.routes = set(_routes(self.deployment))
+            self.feedback = self._environment(entered, "Feedback", "feedback", {})
+            self.routes = dict(_routes(self.deployment))
             self._inside = entered.pop_all()
         return self
 
@@ -166,7 +167,7 @@ class World:
     @property
     def environments(self) -> list[Environment]:
         """Those of every function."""
-        return [*self.offline, self.online, self.repair]
+        return [*self.offline, self.online, self.repair, self.feedback]
 
     @property
     def calls(self) -> list[Call]:
@@ -370,7 +371,8 @@ class World:
             "body": None if content is None else json.dumps(content),
             "isBase64Encoded": False,
         }  # fmt: skip
-        invocation = self.online.function.invoke(event)
+        answering = {"Discovery": self.online, "Feedback": self.feedback}[self.routes[method, route]]
+        invocation = answering.function.invoke(event)
         if invocation.error is not None:
             return Reply(502, {}, {"message": "Internal server error", "error": dict(invocation.error)})
         response = invocation.response
@@ -399,19 +401,21 @@ def _route(path: str) -> str:
     return next((f"{start}{rest}" for start, rest in below.items() if path.startswith(start)), path)
 
 
-def _routes(deployment: Deployment) -> Iterable[tuple[str, str]]:
-    """Method and path of everything the REST API answers through an alias of the discovery function."""
+def _routes(deployment: Deployment) -> Iterable[tuple[tuple[str, str], str]]:
+    """Method and path of everything the REST API answers, with the function behind it: discovery by its alias."""
     resources = {resource.id: resource for resource in deployment.all("AWS::ApiGateway::Resource")}
+    discovery = deployment.one("AWS::Lambda::Function", "Discovery").ref
     aliases = {alias.ref: alias["FunctionName"] for alias in deployment.all("AWS::Lambda::Alias")}
-    discovery = deployment.one("AWS::Lambda::Function", "Discovery")
+    behind = {alias: "Discovery" for alias, function in aliases.items() if function == discovery}
+    behind[deployment.one("AWS::Lambda::Function", "Feedback").arn] = "Feedback"
     for method in deployment.all("AWS::ApiGateway::Method"):
         invoked = str(method["Integration"]["Uri"]).partition("/functions/")[2].partition("/invocations")[0]
-        if aliases.get(invoked) != discovery.ref:
-            raise Misconfigured(f"{method.id}: {invoked} is no alias of {discovery.ref}")
         path, at = "", method.raw["ResourceId"]
         while "Ref" in at:
             path, at = f"/{resources[at['Ref']].raw['PathPart']}{path}", resources[at["Ref"]].raw["ParentId"]
-        yield method.raw["HttpMethod"], path
+        if behind.get(invoked) != ("Feedback" if path == "/feedback" else "Discovery"):
+            raise Misconfigured(f"{method.id}: {invoked} does not answer {path}")
+        yield (method.raw["HttpMethod"], path), behind[invoked]
 
 
 def item(name: str, description: str, **more: Any) -> Item:

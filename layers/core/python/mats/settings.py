@@ -102,6 +102,7 @@ class Settings:
     )
     receipts_table: str = _setting("MATS_RECEIPTS_TABLE", "", "DynamoDB table of receipts; empty: answers leave none")
     outcomes_table: str = _setting("MATS_OUTCOMES_TABLE", "", "DynamoDB table of the outcomes that callers report")
+    tallies_table: str = _setting("MATS_TALLIES_TABLE", "", "DynamoDB table of the sums of outcomes")
     discovery_function: str = _setting(
         "MATS_DISCOVERY_FUNCTION", "", "Lambda function whose old versions are deleted; set by the stacks"
     )

@@ -25,7 +25,10 @@ from mats.settings import Settings, SettingsInvalid
 if TYPE_CHECKING:
     from boto3.session import Session
 
+    from mats.adapters.background_receipts import BackgroundReceipts
+    from mats.adapters.dynamodb.outcomes import DynamoOutcomes
     from mats.adapters.dynamodb.profiles import DynamoProfiles
+    from mats.adapters.dynamodb.receipts import DynamoReceipts
     from mats.adapters.eventbridge import EventBus
     from mats.adapters.opensearch.generations import OpenSearchGenerations
     from mats.usecases.spread_change import SpreadChange
@@ -51,10 +54,6 @@ def cloud_system(settings: Settings, *, encoder: Encoder | None = None) -> "Clou
 
 class CloudStores:
     """Tables of DynamoDB and a domain of OpenSearch. Discovery uses the index, callers, switches and receipts."""
-
-    receipts = None
-    early_receipts = None
-    outcomes = None
 
     def __init__(self, settings: Settings, models: ConfiguredModels, session: "Session") -> None:
         self._settings, self._models, self._session = settings, models, session
@@ -137,13 +136,41 @@ class CloudStores:
         return DynamoModelSwitch(self._online, table) if table else None
 
     @cached_property
+    def early_receipts(self) -> "DynamoReceipts | None":
+        settings = self._settings
+        if not (settings.receipts_table and settings.receipt_days):
+            return None
+        from mats.adapters.dynamodb.receipts import DynamoReceipts  # noqa: PLC0415 - not for enrichment
+
+        return DynamoReceipts(self._online, settings.receipts_table, Retention(settings.receipt_days))
+
+    @cached_property
+    def receipts(self) -> "BackgroundReceipts | None":
+        if self.early_receipts is None:
+            return None
+        from mats.adapters.background_receipts import BackgroundReceipts  # noqa: PLC0415 - not for enrichment
+
+        return BackgroundReceipts(self.early_receipts)
+
+    @cached_property
+    def outcomes(self) -> "DynamoOutcomes | None":
+        settings = self._settings
+        if not (settings.outcomes_table and settings.tallies_table):
+            return None
+        from mats.adapters.dynamodb.outcomes import DynamoOutcomes  # noqa: PLC0415 - not for discovery
+
+        return DynamoOutcomes(self._tables, settings.outcomes_table, settings.tallies_table)
+
+    @cached_property
     def _bus(self) -> "EventBus":
         from mats.adapters.eventbridge import EventBus  # noqa: PLC0415 - not for discovery
 
         return EventBus(self._settings.event_bus, region=self._settings.region, session=self._session)
 
     def openers(self) -> Sequence[Callable[[], object]]:
-        online = [self._online.open_connection] if self._settings.callers_table or self._settings.switches_table else []
+        settings = self._settings
+        used = settings.callers_table or settings.switches_table or settings.receipts_table
+        online = [self._online.open_connection] if used else []
         return [*online, lambda: self.index.lexical(["connect"], Filter(), depth=1)]
 
     def announce_rejections(self, rejected: Sequence[Profile]) -> None:

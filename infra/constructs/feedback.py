@@ -1,0 +1,51 @@
+"""Feedback: the function that records what callers report."""
+
+from aws_cdk import CfnOutput, Duration
+from aws_cdk import aws_apigateway as apigateway
+from constructs import Construct
+
+from infra.constructs.foundation import Foundation
+from infra.constructs.function import Function, Limits, environment
+from infra.layers import core_layer, vendor_layer
+from mats.settings import Settings
+
+_TIMEOUT_S = 15
+"""A transaction that meets many others is tried again for a few seconds."""
+
+
+class FeedbackFunction(Construct):
+    """Reads receipts and writes outcomes; it reaches neither the index nor a model."""
+
+    def __init__(self, scope: Construct, id: str, *, on: Foundation) -> None:
+        super().__init__(scope, id)
+        context, tables = on.context, on.tables
+        settings = Settings(
+            metrics=context.name,
+            log_queries=context.log_queries,
+            receipt_days=context.receipt_days,
+            receipts_table=tables.receipts.table_name,
+            outcomes_table=tables.outcomes.table_name,
+            tallies_table=tables.tallies.table_name,
+        )
+        made = Function(
+            self,
+            "Feedback",
+            folder="feedback",
+            layers=[core_layer, vendor_layer],
+            context=context,
+            environment=environment(settings),
+            limits=Limits(memory_mb=1024, timeout_s=_TIMEOUT_S),
+            network=on.network,
+        )
+        self.function, self.log = made.function, made.log
+        tables.receipts.grant(made.role, "dynamodb:GetItem")
+        tables.outcomes.grant(made.role, "dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem")
+        tables.tallies.grant(made.role, "dynamodb:UpdateItem")
+        CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("FeedbackFunction")
+
+    @property
+    def integration(self) -> apigateway.LambdaIntegration:
+        """For the API's method."""
+        return apigateway.LambdaIntegration(
+            self.function, allow_test_invoke=False, timeout=Duration.seconds(_TIMEOUT_S + 1)
+        )

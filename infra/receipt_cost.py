@@ -1,0 +1,26 @@
+"""Estimated cost of receipts and feedback."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from infra.traffic import Assumptions, Traffic
+
+if TYPE_CHECKING:
+    from infra.cost import Line, PriceList
+
+
+def receipt_lines(traffic: Traffic, prices: "PriceList", assumed: Assumptions) -> Iterator["Line"]:
+    """A receipt for each answer, and what callers report about some of them."""
+    queries = traffic.queries
+    written = queries * assumed.receipt_writes * assumed.receipt_kb
+    why = f"{queries:,} receipts × {assumed.receipt_writes} × {assumed.receipt_kb:g} kB"
+    yield prices.line("dynamodb_write", written, why)
+    yield prices.line(
+        "dynamodb_gb", queries * assumed.receipt_kb / 1e6, f"receipts of a month, {assumed.receipt_kb:g} kB"
+    )
+    reports = queries * assumed.reported_share
+    count = f"{assumed.reported_share:.0%} of {queries:,} answers are reported on"
+    yield prices.line("api_call", reports, count)
+    yield prices.line("lambda_request", reports, count)
+    yield prices.line("lambda_gb_s", reports * assumed.feedback_gb_s, f"{count} × {assumed.feedback_gb_s:g} GB s")
+    yield prices.line("dynamodb_write", reports * assumed.report_write_units, f"{count} × {assumed.report_write_units}")

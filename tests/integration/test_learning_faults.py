@@ -1,0 +1,135 @@
+"""10,000 random faults on receipts and feedback, and real kills: no accepted outcome is lost, none counts twice."""
+
+import random
+import shutil
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from mats.adapters.dynamodb.outcomes import DynamoOutcomes
+from mats.adapters.dynamodb.receipts import DynamoReceipts
+from mats.adapters.dynamodb.tables import Tables
+from mats.adapters.retention import Retention
+from mats.adapters.sqlite import database as sqlite_database
+from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.receipts import SqliteOutcomes, SqliteReceipts
+from mats.domain.errors import DependencyFailed
+from mats.domain.outcome import Event
+from mats.domain.reliability import weight_at
+from tests import killed
+from tests.contract.learning import AT, PAY, SHIP, a_feedback, a_receipt
+from tests.fakes import FakeClock
+from tests.integration.test_kill_points import kill
+from tests.learning_faults import Callers, Faults, FaultyDatabase, Killed
+from tests.servers.tables import a_table, credentials
+
+FAULTS, FAULTS_IN_AWS = 10_000, 400
+KEPT = Retention(30, FakeClock())
+
+
+@pytest.fixture
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without waiting for the disk: a kill is not a power cut."""
+    connect = sqlite_database.Database.connect
+
+    def unsynchronised(self: Database):
+        connection = connect(self)
+        connection.execute("PRAGMA synchronous = OFF")
+        return connection
+
+    monkeypatch.setattr(sqlite_database.Database, "connect", unsynchronised)
+
+
+@pytest.mark.usefixtures("fast")
+@pytest.mark.parametrize("seed", range(4))
+def test_random_faults_over_sqlite_lose_and_double_nothing(tmp_path: Path, seed: int):
+    file, faults = tmp_path / "mats.db", Faults(random.Random(seed))
+    opened = [Database(file)]
+
+    def start() -> tuple[SqliteReceipts, SqliteOutcomes]:
+        opened.pop().close()
+        opened.append(Database(file))
+        faulty = FaultyDatabase(opened[0], faults)
+        return SqliteReceipts(faulty, KEPT), SqliteOutcomes(faulty)  # type: ignore[arg-type]
+
+    callers = Callers(*start(), faults, start)
+    callers.run(FAULTS // 4)
+    opened.pop().close()
+    with closing(Database(file)) as database:
+        callers.check(SqliteOutcomes(database))
+
+
+class FaultyTables(Tables):
+    """Tables whose calls fail before or after they are done, or meet another writer."""
+
+    faults: Faults
+
+    def _strike(self, call: Callable[[], object], *, conflict: bool) -> object:
+        kind = self.faults.choose("unsent", "unanswered", "killed", *["conflict"] * conflict)
+        if kind:
+            self.faults.strike()
+        if kind == "unsent":
+            raise DependencyFailed("no connection")
+        if kind == "conflict":
+            return False
+        answer = call()
+        if kind == "unanswered":
+            raise DependencyFailed("no answer")
+        if kind == "killed":
+            raise Killed
+        return answer
+
+    def transact(self, table, actions):
+        return self._strike(lambda: super(FaultyTables, self).transact(table, actions), conflict=True)
+
+    def ask(self, table, operation, **request):
+        def call():
+            return super(FaultyTables, self).ask(table, operation, **request)
+
+        return self._strike(call, conflict=False) if operation == "put_item" else call()
+
+
+@pytest.mark.server
+def test_random_faults_over_dynamodb_lose_and_double_nothing(dynamodb_url: str, monkeypatch: pytest.MonkeyPatch):
+    credentials(monkeypatch, dynamodb=dynamodb_url)
+    sound, faulty = Tables(), FaultyTables()
+    faulty.faults = Faults(random.Random(5))
+    kept = a_table(sound, keys=("query_id",))
+    learned = a_table(sound, keys=("query_id", "item")), a_table(sound, keys=("id", "caller"))
+
+    def start() -> tuple[DynamoReceipts, DynamoOutcomes]:
+        return DynamoReceipts(faulty, kept, KEPT), DynamoOutcomes(faulty, *learned, pause=lambda seconds: None)
+
+    callers = Callers(*start(), faulty.faults, start)
+    callers.run(FAULTS_IN_AWS)
+    callers.check(DynamoOutcomes(sound, *learned))
+
+
+def test_a_kill_at_any_point_of_feedback_records_all_of_it_or_nothing(tmp_path: Path):
+    start = tmp_path / "start"
+    start.mkdir()
+    Database(start / killed.HOME).close()
+    receipt = a_receipt("q1")
+    with closing(Database(start / killed.HOME)) as database:
+        before = a_feedback(receipt, (PAY, Event.SELECTED), (SHIP, Event.SUCCEEDED))
+        SqliteOutcomes(database).record(receipt, before, AT)
+    found = set()
+    for folder in kill("feedback", start):
+        with closing(Database(folder / killed.HOME)) as database:
+            outcomes = SqliteOutcomes(database)
+            answer = outcomes.of("q1")
+            assert answer is not None
+            done = Event.SUCCEEDED in answer.events[PAY]
+            found.add(done)
+            tallies = {id: (t.successes, t.failures) for id, [t] in outcomes.tallies([PAY, SHIP]).items()}
+            one = weight_at(AT)
+            assert tallies == ({PAY: (one, 0.0), SHIP: (0.0, one)} if done else {SHIP: (one, 0.0)})
+            assert (answer.missing == "a stamp") is done
+        killed.OPERATIONS["feedback"](folder)
+        with closing(Database(folder / killed.HOME)) as database:
+            [tally] = SqliteOutcomes(database).tallies([PAY])[PAY]
+            assert tally.successes == weight_at(AT)
+        shutil.rmtree(folder)
+    assert found == {False, True}

@@ -1,0 +1,89 @@
+"""Receipts and feedback in the account on loopback: both functions, the real tables, and the roles between them."""
+
+import json
+import threading
+
+import pytest
+
+from mats.adapters.dynamodb.values import from_row
+from tests.path.world import ACCOUNT, Make, World, item
+from tests.servers.recorder import Call, Refuse
+
+ANN, BOB = (f"arn:aws:sts::{ACCOUNT}:assumed-role/{name}/session" for name in ("Ann", "Bob"))
+REFUND = "Give money back for a card payment"
+
+
+@pytest.fixture
+def found(world: World) -> World:
+    world.put(item("refund_payment", REFUND))
+    world.settle()
+    return world
+
+
+def rows(world: World, table: str) -> list[dict]:
+    scanned = world.dynamodb.scan(TableName=world.table(table), ConsistentRead=True)
+    return [from_row(row) for row in scanned["Items"]]
+
+
+def receipt(world: World, query_id: str, *, complete: bool = True) -> dict:
+    """The receipt of an answer; the complete one replaces the early one in the background."""
+    waiting = threading.Event()
+    for _ in range(200):
+        [row] = [row for row in rows(world, "Receipts") if row["query_id"] == query_id]
+        if "verdict" in row or not complete:
+            break
+        waiting.wait(0.02)
+    return row
+
+
+def test_an_answer_leaves_a_receipt_that_its_caller_can_report_on(found: World) -> None:
+    answer = found.discover("money back", caller=ANN).content
+    assert answer["degraded"] == []
+    kept = receipt(found, answer["query_id"])
+    assert kept["caller"] == f"arn:aws:iam::{ACCOUNT}:role/Ann"
+    assert kept["shown"] == ["com.acme/refund_payment"]
+    assert len(kept["vector"]) == 2 * 1024
+    body = {"query_id": answer["query_id"], "outcomes": [{"id": "com.acme/refund_payment", "event": "succeeded"}]}
+    assert found.ask("POST", "/feedback", body, caller=BOB).status == 404
+    told = found.ask("POST", "/feedback", body, caller=ANN)
+    assert (told.status, told.content["recorded"]) == (202, 1)
+    assert found.ask("POST", "/feedback", body, caller=ANN).content["recorded"] == 0
+    [tally] = rows(found, "Tallies")
+    assert (tally["id"], tally["caller"], tally["failures"]) == ("com.acme/refund_payment", kept["caller"], 0)
+    assert tally["successes"] > 0
+    assert {row["item"] for row in rows(found, "Outcomes")} == {"receipt", "outcome#com.acme/refund_payment"}
+
+
+def test_what_was_not_shown_is_refused(found: World) -> None:
+    answer = found.discover("money back", caller=ANN).content
+    receipt(found, answer["query_id"])
+    body = {"query_id": answer["query_id"], "outcomes": [{"id": "com.acme/other", "event": "wrong"}]}
+    told = found.ask("POST", "/feedback", body, caller=ANN)
+    assert told.status == 422
+    assert "com.acme/other" in json.dumps(told.content)
+
+
+def test_a_table_of_receipts_that_fails_costs_the_receipt_and_nothing_else(found: World) -> None:
+    def receipts_fail(call: Call) -> Refuse | None:
+        named = b"receipts" in call.body.lower()
+        return Refuse(500, "InternalServerError") if call.service == "dynamodb" and named else None
+
+    found.weather(receipts_fail)
+    answer = found.discover("money back", caller=ANN)
+    found.weather(None)
+    assert answer.ids == ["com.acme/refund_payment"]
+    assert answer.content["degraded"] == ["receipt"]
+    body = {"query_id": answer.content["query_id"], "missing": "a stamp"}
+    assert found.ask("POST", "/feedback", body, caller=ANN).status == 404
+
+
+def test_callers_with_tokens_are_known_by_their_subject(made: Make) -> None:
+    world = made(context={"auth": "jwt", "jwt_issuer": "https://issuer.example", "jwt_audience": "mats"})
+    world.put(item("refund_payment", REFUND))
+    world.settle()
+    answer = world.discover("money back", vouched={"principalId": "ann", "audiences": ""}).content
+    assert receipt(world, answer["query_id"])["caller"] == "ann"
+    body = {"query_id": answer["query_id"], "missing": "a stamp"}
+    for subject, status in (("bob", 404), ("ann", 202)):
+        vouched = {"principalId": subject, "audiences": ""}
+        assert world.ask("POST", "/feedback", body, vouched=vouched).status == status
