@@ -47,7 +47,7 @@ class Dashboard(Construct):
             ),
         )
         page.add_widgets(_exposure(watched.discovery_log), demand_widget(context, watched.discovery_log, width=_HALF))
-        page.add_widgets(_reported(ours))
+        page.add_widgets(_feedback(ours))
         page.add_widgets(_outcomes(ours), _queues(watched.queue, watched.dead_letter_queues), _pipes(watched.pipes))
         page.add_widgets(*_index(watched.domain))
 
@@ -166,7 +166,7 @@ def _exposure(log: logs.ILogGroup) -> cloudwatch.LogQueryWidget:
     )
 
 
-def _reported(ours: OwnMetrics) -> cloudwatch.GraphWidget:
+def _feedback(ours: OwnMetrics) -> cloudwatch.GraphWidget:
     return _graph(
         "Outcomes that callers report",
         [ours.feedback(f"Outcomes{event}", label=event.lower()) for event in metrics.EVENTS],

@@ -32,7 +32,7 @@ _LIMITS = {
     "caller_limit": (10, 2_000_000_000),
     "spend_per_hour": (1, 1_000_000),
     "versions_days": (1, 3_650),
-    "receipt_days": (1, 365),
+    "receipt_days": (0, 365),
 }
 """Lowest and highest value; 0 is always possible."""
 

@@ -167,7 +167,7 @@ class DynamoOutcomes:
             "counted": {"S": after[0]},
             "weight": {"N": repr(after[1])},
         }
-        condition = _ABSENT if row is None else _unchanged(row)
+        condition = _ABSENT if row is None else _same_events(row)
         put = {"Put": {"TableName": self.outcomes, "Item": item, **condition}}
         if after == before:
             return [put]
@@ -191,7 +191,7 @@ class DynamoOutcomes:
 _ABSENT = {"ConditionExpression": "attribute_not_exists(query_id)"}
 
 
-def _unchanged(row: Row) -> dict[str, Any]:
+def _same_events(row: Row) -> dict[str, Any]:
     return {"ConditionExpression": "events = :events", "ExpressionAttributeValues": {":events": row["events"]}}
 
 
