@@ -21,19 +21,19 @@ _PRICES = Path(__file__).with_name("prices.json")
 
 HOURS = 730
 SECONDS = HOURS * 3600
-METRICS = 43
-"""Custom metrics: 24 of discovery, 11 of enrichment, 6 of feedback, 2 of the Pipes' state; those of refusals apart."""
-ALARM_METRICS = 43
+METRICS = 44
+"""Custom metrics: 24 of discovery, 11 of enrichment, 6 of feedback, 3 of the Pipes' state; those of refusals apart."""
+ALARM_METRICS = 44
 """An alarm on an expression is charged once for each metric in it."""
 NIGHTS = 30
 PIECE_S = 780
 """A piece of maintenance ends two minutes before the function's timeout."""
 TRANSITIONS = 4
 """States that an execution passes through for each piece, at most."""
-TABLES_WITH_STREAM = 2
+TABLES_WITH_STREAM = 3
 INTERFACE_ENDPOINTS = 2
 """Bedrock and EventBridge; DynamoDB's is a gateway, which costs nothing."""
-SQS_POLLS = 5 * SECONDS // 20
+SQS_POLLS = 2 * 5 * SECONDS // 20
 """Lambda asks an empty queue five at a time, each waiting 20 seconds."""
 STREAM_READS = 4 * SECONDS
 """A Pipe reads a shard four times a second; counted as if each were charged."""
@@ -135,7 +135,7 @@ def _standing(traffic: Traffic, prices: PriceList, assumed: Assumptions) -> Iter
         f"{TABLES_WITH_STREAM} streams × 4 a second × {SECONDS:,} s",
         fixed=True,
     )
-    yield prices.line("sqs_request", SQS_POLLS, f"5 pollers × {SECONDS:,} s / 20 s", fixed=True)
+    yield prices.line("sqs_request", SQS_POLLS, f"2 queues × 5 pollers × {SECONDS:,} s / 20 s", fixed=True)
     yield prices.line("workflow_request", SECONDS / 300, f"the Pipes' state, {SECONDS:,} s / 300 s", fixed=True)
     yield prices.line("metric", METRICS, f"{METRICS} metrics", fixed=True)
     yield prices.line("alarm", ALARM_METRICS, f"{ALARM_METRICS} metrics in alarms", fixed=True)

@@ -24,3 +24,10 @@ def receipt_lines(traffic: Traffic, prices: "PriceList", assumed: Assumptions) -
     yield prices.line("lambda_request", reports, count)
     yield prices.line("lambda_gb_s", reports * assumed.feedback_gb_s, f"{count} × {assumed.feedback_gb_s:g} GB s")
     yield prices.line("dynamodb_write", reports * assumed.report_write_units, f"{count} × {assumed.report_write_units}")
+    rows = reports * assumed.report_rows
+    count = f"{count} × {assumed.report_rows} rows"
+    yield prices.line("pipe_request", rows, count)
+    yield prices.line("event", rows, count)
+    yield prices.line("sqs_request", rows * 3, f"{count} × sent, received, deleted")
+    yield prices.line("lambda_request", rows, f"{count}, at most")
+    yield prices.line("lambda_gb_s", rows * assumed.learning_gb_s, f"{count} × {assumed.learning_gb_s:g} GB s")

@@ -16,6 +16,7 @@ from infra.constructs.enrichment import MAX_RECEIVES, VISIBILITY, EnrichmentFunc
 from infra.constructs.event_path import EventPath
 from infra.constructs.feedback import FeedbackFunction
 from infra.constructs.foundation import Foundation
+from infra.constructs.learning import LearningFunction
 from infra.constructs.maintenance import MaintenanceFunction
 from infra.constructs.metrics import OwnMetrics
 from infra.constructs.model_access import ModelAccess
@@ -65,7 +66,8 @@ class SystemStack(Stack):
             max_receives=MAX_RECEIVES,
         )
         self.enrichment = EnrichmentFunction(self, "Offline", on=on, path=self.path)
-        self.feedback = FeedbackFunction(self, "Learning", on=on)
+        self.feedback = FeedbackFunction(self, "Reports", on=on)
+        self.learning = LearningFunction(self, "Learning", on=on, path=self.path)
         self.discovery = DiscoveryApi(self, "Online", on=on, feedback=self.feedback)
         self.maintenance = MaintenanceFunction(self, "Repair", on=on, path=self.path, discovery=self.discovery.function)
         observed = Observability(self, "Observability", context=context, watched=self._watched_parts(on))
@@ -76,6 +78,7 @@ class SystemStack(Stack):
             models=on.models,
             tables=tables,
             path=self.path,
+            reports=self.learning.queue,
             domain=on.domain,
             enrichment=self.enrichment.function,
             maintenance=self.maintenance.machine,
@@ -89,6 +92,7 @@ class SystemStack(Stack):
             discovery=self.discovery.function,
             enrichment=self.enrichment.function,
             feedback=self.feedback.function,
+            learning=self.learning.function,
             queue=self.path.queue,
             dead_letter_queues=self.path.dead_letter_queues,
             pipes=self.path.pipes,

@@ -52,6 +52,9 @@ class Assumptions:
     report_write_units: int = 12
     """Of a transaction: the receipt that stays, an outcome and its tally, twice each."""
     feedback_gb_s: float = 0.03
+    report_rows: int = 2
+    """The receipt that stays, and an outcome; each is an event."""
+    learning_gb_s: float = 0.03
 
 
 ASSUMED = Assumptions()

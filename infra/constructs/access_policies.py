@@ -6,6 +6,7 @@ from aws_cdk import Aws, CfnOutput, Stack
 from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.constructs.discovery_api import CALLS, STAGE, wildcard
@@ -42,6 +43,7 @@ class AccessPolicies(Construct):
         models: ModelAccess,
         tables: MatsTables,
         path: EventPath,
+        reports: sqs.IQueue,
         domain: SearchDomain,
         enrichment: lambda_.IFunction,
         maintenance: MaintenanceMachine,
@@ -55,7 +57,7 @@ class AccessPolicies(Construct):
         ])  # fmt: skip
         self.operators = self._policy("Operators", "Give trust and audiences, redrive, reindex, reconcile", [
             *self._tables_access(),
-            *_repairs(path, domain),
+            *_repairs(path, [path.queue.queue_arn, reports.queue_arn], domain),
             *_replays(path),
             *maintenance.statements(),
             # the commands of `mats` read its settings
@@ -125,14 +127,14 @@ def _namespaces() -> list[str]:
     return [f"${{aws:PrincipalTag/{tag}, '{_NONE}'}}" for tag in TAGS]
 
 
-def _repairs(path: EventPath, domain: SearchDomain) -> list[iam.PolicyStatement]:
+def _repairs(path: EventPath, queues: Sequence[str], domain: SearchDomain) -> list[iam.PolicyStatement]:
     """Rights for the procedures in docs/runbook.md."""
     dead = [queue.queue_arn for queue in path.dead_letter_queues.values()]
     running = [pipe.attr_arn for pipe in path.pipes.values()]
     return [
-        _sqs(("GetQueueAttributes", "GetQueueUrl", "ListMessageMoveTasks"), [path.queue.queue_arn, *dead]),
+        _sqs(("GetQueueAttributes", "GetQueueUrl", "ListMessageMoveTasks"), [*queues, *dead]),
         _sqs(("ReceiveMessage", "DeleteMessage", "PurgeQueue", "StartMessageMoveTask", "CancelMessageMoveTask"), dead),
-        _sqs(("SendMessage",), [path.queue.queue_arn]),
+        _sqs(("SendMessage",), queues),
         iam.PolicyStatement(actions=["pipes:DescribePipe", "pipes:StartPipe", "pipes:StopPipe"], resources=running),
         iam.PolicyStatement(actions=["events:PutEvents"], resources=[path.bus.event_bus_arn]),
         *(

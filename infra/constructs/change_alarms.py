@@ -36,6 +36,14 @@ def add_change_alarms(alarms: Alarms, watched: Watched) -> None:
         section="Enrichment fails",
     )
     alarms.add(
+        "LearningFailing",
+        watched.learning.metric_errors(period=metrics.FIVE_MINUTES),
+        over=0,
+        periods=(3, 3),
+        means="The learning function crashes or times out: what callers report does not change answers.",
+        section="Learning fails",
+    )
+    alarms.add(
         "EnrichmentThrottled",
         watched.enrichment.metric_throttles(period=metrics.FIVE_MINUTES),
         over=0,

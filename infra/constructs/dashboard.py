@@ -43,7 +43,12 @@ class Dashboard(Construct):
             _tokens(ours),
             _dollars(ours),
             _functions(
-                {"discovery": watched.discovery, "enrichment": watched.enrichment, "feedback": watched.feedback}
+                {
+                    "discovery": watched.discovery,
+                    "enrichment": watched.enrichment,
+                    "feedback": watched.feedback,
+                    "learning": watched.learning,
+                }
             ),
         )
         page.add_widgets(_exposure(watched.discovery_log), demand_widget(context, watched.discovery_log, width=_HALF))

@@ -21,6 +21,9 @@ SOURCE = "mats.registry"
 RESENT = "mats.maintenance"
 """Source of changes that maintenance sends again; the archive does not keep them."""
 CHANGED = "CapabilityChanged"
+REPORTS = "mats.outcomes"
+"""Source of the keys of what callers report; the archive does not keep them."""
+REPORTED = "OutcomeReported"
 _TRIES = 50
 """With the backoff of a Pipe, long enough for a bus that is unavailable for some hours."""
 _PUT_EVENTS = 10
@@ -73,13 +76,31 @@ class EventPath(Construct):
         )
         self.pipes = {name: self._pipe(name, table) for name, table in tables.items()}
 
-    def _queue(self, name: str, visibility: Duration, max_receives: int) -> sqs.Queue:
+    def add_reports(self, outcomes: dynamodb.ITable, *, visibility: Duration, max_receives: int) -> sqs.Queue:
+        """The queue of what is written into the table of outcomes."""
+        queue = self._queue(f"{self._context.name}-reports", visibility, max_receives, id="Reports", hop="Learning")
+        self.dead_letter_queues["ReportRule"] = self._dead("ReportRule")
+        events.Rule(
+            self,
+            "Reported",
+            event_bus=self.bus,
+            description="Reported outcomes go to learning",
+            event_pattern=events.EventPattern(source=[REPORTS], detail_type=[REPORTED]),
+            targets=[targets.SqsQueue(queue, dead_letter_queue=self.dead_letter_queues["ReportRule"])],
+        )
+        self.pipes["Outcomes"] = self._pipe("Outcomes", outcomes, source=REPORTS, detail_type=REPORTED)
+        return queue
+
+    def _queue(
+        self, name: str, visibility: Duration, max_receives: int, *, id: str = "Changes", hop: str = "Enrichment"
+    ) -> sqs.Queue:
         by_name = f"arn:{Aws.PARTITION}:sqs:{Aws.REGION}:{Aws.ACCOUNT_ID}:{name}"
-        given_up = self._dead("Enrichment", of=sqs.Queue.from_queue_arn(self, "QueueByName", by_name))
-        self.dead_letter_queues["Enrichment"] = given_up
+        prefix = "" if id == "Changes" else id
+        given_up = self._dead(hop, of=sqs.Queue.from_queue_arn(self, f"{prefix}QueueByName", by_name))
+        self.dead_letter_queues[hop] = given_up
         queue = sqs.Queue(
             self,
-            "Changes",
+            id,
             queue_name=name,
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
@@ -90,7 +111,9 @@ class EventPath(Construct):
         accept_checkov(queue, **_ENCRYPTED_BY_SQS)
         return queue
 
-    def _pipe(self, name: str, table: dynamodb.ITable) -> pipes.CfnPipe:
+    def _pipe(
+        self, name: str, table: dynamodb.ITable, *, source: str = SOURCE, detail_type: str = CHANGED
+    ) -> pipes.CfnPipe:
         dead = self.dead_letter_queues[name] = self._dead(name)
         stream = table.table_stream_arn
         assert stream is not None  # noqa: S101 - only tables with a stream are given
@@ -115,7 +138,7 @@ class EventPath(Construct):
             target=self.bus.event_bus_arn,
             target_parameters=pipes.CfnPipe.PipeTargetParametersProperty(
                 event_bridge_event_bus_parameters=pipes.CfnPipe.PipeTargetEventBridgeEventBusParametersProperty(
-                    source=SOURCE, detail_type=CHANGED
+                    source=source, detail_type=detail_type
                 ),
                 input_template=_detail(name),
             ),

@@ -31,6 +31,16 @@ INDEX_DENIED: Calls = {"es:ESHttpPost": ["capabilities-*/*/*"], "es:ESHttpPut": 
 """Calls to deny, because the wildcards of INDEX would allow them: `_doc/x-write/_bulk`, `_settings`, `_alias/x`."""
 
 
+LEARN: Calls = {
+    "es:ESHttpPost": ["memory-*-write/_bulk"],
+    "es:ESHttpPut": ["memory-*"],
+    "es:ESHttpGet": ["_alias/memory"],
+}
+"""Calls of learning: write remembered requests, and create their first index with its alias."""
+LEARN_DENIED: Calls = {"es:ESHttpPost": ["memory-*/*/*"], "es:ESHttpPut": ["memory-*/*"]}
+"""As INDEX_DENIED."""
+
+
 def _name(context: Context) -> str:
     """Another one wherever the domain has to be replaced, because CloudFormation creates the new before it deletes."""
     fixed = context.vpc_id + context.kms_key_arn

@@ -23,6 +23,7 @@ class Watched:
     discovery: lambda_.IFunction
     enrichment: lambda_.IFunction
     feedback: lambda_.IFunction
+    learning: lambda_.IFunction
     queue: sqs.IQueue
     dead_letter_queues: Mapping[str, sqs.IQueue]
     """By the hop that gave up."""

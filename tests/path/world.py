@@ -144,6 +144,7 @@ class World:
             self.online = self._environment(entered, "Discovery", "discovery", {})
             self.repair = self._environment(entered, "Maintenance", "maintenance", self._limits)
             self.feedback = self._environment(entered, "Feedback", "feedback", {})
+            self.learning = self._environment(entered, "Learner", "learning", {})
             self.routes = dict(_routes(self.deployment))
             self._inside = entered.pop_all()
         return self
@@ -167,7 +168,7 @@ class World:
     @property
     def environments(self) -> list[Environment]:
         """Those of every function."""
-        return [*self.offline, self.online, self.repair, self.feedback]
+        return [*self.offline, self.online, self.repair, self.feedback, self.learning]
 
     @property
     def calls(self) -> list[Call]:
@@ -252,7 +253,9 @@ class World:
     # --- what happens by itself ---
 
     def enrich(self, event: Event, *, environment: int = 0) -> Invocation:
-        """The queue hands a batch to the enrichment function; what that tells the bus goes there."""
+        """A queue hands a batch to its function; what enrichment tells the bus goes there."""
+        if event["Records"][0]["eventSourceARN"].endswith("-reports"):
+            return self.learning.function.invoke(event)
         chosen = self.offline[environment]
         invocation = chosen.function.invoke(event)
         self.path.put_events(chosen.recorder.take_entries())

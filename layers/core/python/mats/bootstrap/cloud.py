@@ -159,7 +159,8 @@ class CloudStores:
             return None
         from mats.adapters.dynamodb.outcomes import DynamoOutcomes  # noqa: PLC0415 - not for discovery
 
-        return DynamoOutcomes(self._tables, settings.outcomes_table, settings.tallies_table)
+        tables = Tables(region=settings.region, session=self._session)
+        return DynamoOutcomes(tables, settings.outcomes_table, settings.tallies_table)
 
     @cached_property
     def _bus(self) -> "EventBus":

@@ -1,0 +1,25 @@
+"""The learning function: SQS batches of reported outcomes to the memory."""
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from mats.bootstrap.learner import open_learner
+from mats.edge.learning import Learner, process_reports
+from mats.settings import function_settings, on_lambda
+
+
+def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:
+    """What AWS calls."""
+    return process_reports(event, _learner())
+
+
+@cache
+def _learner() -> Learner:
+    """Built once per execution environment."""
+    return open_learner(function_settings(os.environ))
+
+
+if on_lambda(os.environ):
+    _learner()  # during Lambda's init phase

@@ -1,0 +1,55 @@
+"""Learning: the function that turns reported outcomes into the memory of the index."""
+
+from dataclasses import replace
+
+from aws_cdk import CfnOutput, Duration
+from aws_cdk import aws_lambda_event_sources as sources
+from constructs import Construct
+
+from infra.constructs.event_path import EventPath
+from infra.constructs.foundation import Foundation
+from infra.constructs.function import Function, Limits, common, environment
+from infra.constructs.search_domain import LEARN, LEARN_DENIED
+from infra.layers import core_layer, vendor_layer
+
+_TIMEOUT_S = 60
+_VISIBILITY = Duration.seconds(6 * _TIMEOUT_S)
+_MAX_RECEIVES = 12
+_BATCH = 50
+
+
+class LearningFunction(Construct):
+    """The function that consumes the queue of reports, with its rights. It calls no model: receipts have vectors."""
+
+    def __init__(self, scope: Construct, id: str, *, on: Foundation, path: EventPath) -> None:
+        super().__init__(scope, id)
+        context, tables = on.context, on.tables
+        self.queue = path.add_reports(tables.outcomes, visibility=_VISIBILITY, max_receives=_MAX_RECEIVES)
+        settings = replace(
+            common(context, on.models),
+            outcomes_table=tables.outcomes.table_name,
+            tallies_table=tables.tallies.table_name,
+        )
+        made = Function(
+            self,
+            "Learner",
+            folder="learning",
+            layers=[core_layer, vendor_layer],
+            context=context,
+            environment=environment(settings, endpoint=on.domain.domain.domain_endpoint),
+            limits=Limits(memory_mb=512, timeout_s=_TIMEOUT_S),
+            network=on.network,
+        )
+        self.function, self.log = made.function, made.log
+        tables.outcomes.grant(made.role, "dynamodb:Query")
+        on.domain.allow(made.role, LEARN, denied=LEARN_DENIED)
+        made.function.add_event_source(
+            sources.SqsEventSource(
+                self.queue,
+                batch_size=_BATCH,
+                max_batching_window=Duration.seconds(1),
+                max_concurrency=2,
+                report_batch_item_failures=True,
+            )
+        )
+        CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("LearningFunction")
