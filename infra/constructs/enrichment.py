@@ -34,6 +34,8 @@ class EnrichmentFunction(Construct):
             trust_table=tables.trust.table_name,
             profiles_table=tables.profiles.table_name,
             switches_table=tables.switches.table_name,
+            outcomes_table=tables.outcomes.table_name,  # these two for `mats erase`, which reads its settings here
+            tallies_table=tables.tallies.table_name,
             event_bus=path.bus.event_bus_name,
             writer_calls=_BATCH,
             versions_days=context.versions_days,

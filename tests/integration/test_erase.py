@@ -1,6 +1,8 @@
 """`mats erase`: a dry run first, then nothing is left, here and in AWS."""
 
 import re
+import sqlite3
+from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
@@ -27,6 +29,7 @@ def test_on_one_machine_a_capability_is_shown_then_erased(mats: Mats):
     dry = mats("erase", ID, "--json")
     assert dry.json == {
         "id": ID, "erased": False, "registration": True, "trust": True, "profile": "active", "versions": 2,
+        "outcomes": False,
     }  # fmt: skip
     assert "repeat the command with --yes" in dry.err
     assert [each["id"] for each in mats("search", "--json", "zanzibar").json["results"]] == [ID]
@@ -45,6 +48,30 @@ def test_on_one_machine_a_capability_is_shown_then_erased(mats: Mats):
 
     _add(mats, "keeps the zanzibar books")
     assert [each["id"] for each in mats("search", "--json", "zanzibar").json["results"]] == [ID]
+
+
+def test_outcomes_go_with_the_capability(mats: Mats):
+    _add(mats, "keeps the zanzibar books")
+    answer = mats("search", "--json", "zanzibar").json
+    assert mats("feedback", answer["query_id"], "--succeeded", ID).code == 0
+    assert mats("erase", ID, "--json").json["outcomes"] is True
+    assert mats("erase", ID, "--yes").code == 0
+    assert mats("erase", ID).code == 1
+    with closing(sqlite3.connect(mats.home / "mats.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM outcomes").fetchone() == (0,)
+        assert connection.execute("SELECT count(*) FROM tallies").fetchone() == (0,)
+
+
+def test_outcomes_of_a_removed_capability_are_gone_and_those_of_a_changed_one_stay(mats: Mats):
+    _add(mats, "keeps the zanzibar books")
+    answer = mats("search", "--json", "zanzibar").json
+    mats("feedback", answer["query_id"], "--succeeded", ID)
+    _add(mats, "keeps the zanzibar books twice")
+    with closing(sqlite3.connect(mats.home / "mats.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM tallies").fetchone() == (1,)
+        assert mats("remove", ID).code == 0
+        assert connection.execute("SELECT count(*) FROM tallies").fetchone() == (0,)
+        assert connection.execute("SELECT count(*) FROM outcomes").fetchone() == (0,)
 
 
 def test_what_is_not_there_cannot_be_erased(mats: Mats):

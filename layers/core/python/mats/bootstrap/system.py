@@ -235,6 +235,7 @@ class System(Generic[S_co]):
             registry=stores.registry,
             trust=stores.trust,
             profiles=stores.profiles,
+            outcomes=stores.outcomes,
             clock=self.clock,
             ids=fresh_id,
             settle=settle,

@@ -8,7 +8,7 @@ from mats.domain.assignment import NOTHING_ASSIGNED
 from mats.domain.capability import Id, parts
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile import Cause, Profile, Status
-from mats.ports import Clock, Ids, ProfileStore, Registry, Stored, TrustBook
+from mats.ports import Clock, Ids, Outcomes, ProfileStore, Registry, Stored, TrustBook
 
 
 class Traces(NamedTuple):
@@ -19,11 +19,14 @@ class Traces(NamedTuple):
     profile: Status | None
     versions: int
     """Number of earlier revisions of the profile."""
+    outcomes: bool = False
+    """Whether callers have reported success or failure."""
 
     @property
     def is_gone(self) -> bool:
         """Whether there is nothing but, perhaps, a tombstone."""
-        return not (self.registration or self.trust or self.versions) and self.profile in (None, Status.DELETED)
+        left = self.registration or self.trust or self.versions or self.outcomes
+        return not left and self.profile in (None, Status.DELETED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,7 @@ class Erase:
     profiles: ProfileStore
     clock: Clock
     ids: Ids
+    outcomes: Outcomes | None = None
     settle: Callable[[Id], None]
     """Takes a removed capability down the offline path, and returns when profile and index have its tombstone."""
 
@@ -54,6 +58,7 @@ class Erase:
             trust=id in self.trust.rows([id]),
             profile=kept.profile.status if kept else None,
             versions=len(self.profiles.versions(id)),
+            outcomes=bool(self.outcomes and self.outcomes.tallies([id])),
         )
 
     def __call__(self, id: Id) -> int:
@@ -70,6 +75,8 @@ class Erase:
         kept = self.profiles.get([id]).get(id)
         if kept and (kept.profile.status is not Status.DELETED or kept.profile.indexed_rev != kept.profile.rev):
             raise DependencyFailed(f"{id} is still being removed from the index, or was registered again; run it again")
+        if self.outcomes:
+            self.outcomes.forget(id)
         return self.profiles.erase(id)
 
     def _guard(self, id: Id) -> Stored:

@@ -98,3 +98,6 @@ CREATE TRIGGER IF NOT EXISTS memory_confirmed AFTER UPDATE OF confirmed ON repor
 BEGIN INSERT OR REPLACE INTO memory (query_id) VALUES (new.query_id); END;
 CREATE TRIGGER IF NOT EXISTS memory_deleted AFTER DELETE ON reports
 BEGIN INSERT OR REPLACE INTO memory (query_id) VALUES (old.query_id); END;
+-- What callers reported on a capability goes with its registration.
+CREATE TRIGGER IF NOT EXISTS outcomes_removed AFTER DELETE ON registry
+BEGIN DELETE FROM outcomes WHERE id = old.id; DELETE FROM tallies WHERE id = old.id; END;

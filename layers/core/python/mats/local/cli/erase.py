@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
 _WAIT_S, _POLL_S = 600, 2.0
 _LEFT_HERE = (
-    f"the id alone, as a tombstone, for {GUARD_DAYS} days; names of providers among the latest 1,000 answers; "
+    f"the id alone, as a tombstone, for {GUARD_DAYS} days; the id in receipts of answers, for 30 days; names of "
+    "providers among the latest 1,000 answers; "
     "freed pages of mats.db until they are used again, and your copies of the file"
 )
 _LEFT_IN_AWS = (
-    f"the id alone, as a tombstone, for {GUARD_DAYS} days; the id in the bus's archive for 30 days; backups of the "
-    "tables for 35 days and snapshots of the domain for 14; logs for as long as they are kept"
+    f"the id alone, as a tombstone, for {GUARD_DAYS} days; the id in the bus's archive and in receipts for 30 days; "
+    "backups of the tables for 35 days and snapshots of the domain for 14; logs for as long as they are kept"
 )
 """Data that cannot be erased: docs/runbook.md."""
 
@@ -36,7 +37,7 @@ def erase(
     yes: Annotated[bool, typer.Option("--yes", help="Erase it; without it, only show what there is.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Erase every trace of a capability, here or in AWS: registration, trust, profile, earlier versions, index entries.
+    """Erase every trace of a capability, here or in AWS: registration, trust, profile, versions, entries, outcomes.
 
     Erased data does not come back with a late event. The owner may register it again.
     """
@@ -50,7 +51,8 @@ def erase(
     text = (
         f"{id}: {'erased' if yes else 'would be erased'}: {'a' if traces.registration else 'no'} registration, "
         f"{'its' if traces.trust else 'no'} trust, "
-        f"{f'a profile ({traces.profile})' if traces.profile else 'no profile'}, {traces.versions:,} earlier versions"
+        f"{f'a profile ({traces.profile})' if traces.profile else 'no profile'}, {traces.versions:,} earlier versions, "
+        f"{'its' if traces.outcomes else 'no'} outcomes"
     )
     print_result({"id": id, "erased": yes, **traces._asdict()}, text, as_json=as_json)
     note(f"What stays: {_LEFT_HERE if as_local(system) else _LEFT_IN_AWS}.")
