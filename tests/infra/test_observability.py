@@ -41,8 +41,8 @@ from mats.usecases.prune_versions import PruneVersions  # noqa: E402
 from tests.builders import a_profile  # noqa: E402
 from tests.unit.usecases.test_discover import discover_over, indexed  # noqa: E402
 
-HOPS = ("Registry", "Trust", "Rule", "Enrichment")
-TABLES = ("Registry", "Trust")
+HOPS = ("Registry", "Trust", "Rule", "Enrichment", "Outcomes", "ReportRule", "Learning")
+TABLES = ("Registry", "Trust", "Outcomes")
 STREAM = "arn:aws:dynamodb:eu-west-1:123456789012:table/{}/stream/2026-01-01T00:00:00.000"
 MAINTENANCE = "arn:aws:states:eu-west-1:123456789012:stateMachine:mats-maintenance"
 
@@ -69,6 +69,8 @@ def observed(stack: Any, **context: str) -> Observability:
             stage=api.deployment_stage,
             discovery=function,
             enrichment=function,
+            feedback=function,
+            learning=function,
             queue=sqs.Queue(stack, "Changes"),
             dead_letter_queues={hop: sqs.Queue(stack, f"Dead{hop}") for hop in HOPS},
             pipes={
@@ -209,7 +211,7 @@ def test_the_watch_describes_each_pipe_and_writes_the_metric_its_alarm_reads(tem
         watched[describe["Arguments"]["Name"]] = written
         assert measure["Arguments"]["Namespace"] == "mats"
         assert written["Value"] == "{% $states.input.CurrentState = 'RUNNING' ? 1 : 0 %}"
-    assert sorted(watched) == ["${PipeRegistry}", "${PipeTrust}"]
+    assert sorted(watched) == ["${PipeOutcomes}", "${PipeRegistry}", "${PipeTrust}"]
     for table in TABLES:
         written, alarm = watched["${Pipe" + table + "}"], alarms[f"PipeStopped{table}"]
         assert (written["MetricName"], written["Dimensions"]) == (alarm["MetricName"], alarm["Dimensions"])

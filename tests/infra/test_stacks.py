@@ -74,7 +74,8 @@ CONTEXTS = {
 }
 OF_THE_CDK = "Custom"
 """How the ids of functions begin that the CDK brings and runs at deployment only."""
-FUNCTIONS = ("discovery", "enrichment", "maintenance")
+FUNCTIONS = ("discovery", "enrichment", "maintenance", "learner")
+"""Those that reach the index."""
 
 
 @pytest.fixture(params=CONTEXTS.values(), ids=CONTEXTS)
@@ -125,13 +126,45 @@ def domain_path(deployed: Deployment, path: str) -> str:
 def test_discovery_reads_but_cannot_write(any_deployment: Deployment):
     allowed = allows(any_deployment, "discovery")
     assert actions(allowed, "es") == {"es:ESHttpPost"}
-    assert actions(allowed, "dynamodb") <= {"dynamodb:GetItem", "dynamodb:Scan"}
+    assert actions(allowed, "dynamodb") <= {"dynamodb:GetItem", "dynamodb:Scan", "dynamodb:PutItem"}
+    tables = any_deployment.all("AWS::DynamoDB::Table")
+    written = [table.id for table in tables if iam.allowed(allowed, "dynamodb:PutItem", table.arn)]
+    assert written == [any_deployment.one("AWS::DynamoDB::Table", "Receipts").id]
     assert {a.split(":")[0] for one in allowed for a in texts(one["Action"])} <= {
         "es", "dynamodb", "bedrock", "logs", "ec2", "kms", "xray",
     }  # fmt: skip
     queries = [arn for one in allowed if actions([one], "es") for arn in texts(one["Resource"])]
     calls = ("capabilities/_search", "capabilities/_mget", "memory/_search")
     assert queries == [domain_path(any_deployment, call) for call in calls]
+
+
+def test_feedback_reads_receipts_and_writes_outcomes_and_nothing_else(any_deployment: Deployment):
+    allowed = allows(any_deployment, "feedback")
+    assert actions(allowed, "es") == actions(allowed, "bedrock") == set()
+    may = {"Receipts": {"GetItem"}, "Outcomes": {"Query", "PutItem", "UpdateItem"}, "Tallies": {"UpdateItem"}}
+    for table in any_deployment.all("AWS::DynamoDB::Table"):
+        expected = next((calls for name, calls in may.items() if name in table.id), set())
+        calls = {"GetItem", "BatchGetItem", "Query", "Scan", *WRITES}
+        assert {call for call in calls if iam.allowed(allowed, f"dynamodb:{call}", table.arn)} == expected
+
+
+def test_learning_reads_outcomes_and_writes_the_memory_and_nothing_else(any_deployment: Deployment):
+    allowed = allows(any_deployment, "learner")
+    assert actions(allowed, "dynamodb") == {"dynamodb:Query"}
+    assert actions(allowed, "bedrock") == set()
+    for action, path, may in (
+        ("Post", "memory-1024-write/_bulk", True),
+        ("Put", "memory-1024", True),
+        ("Get", "_alias/memory", True),
+        ("Post", "_aliases", False),
+        ("Post", "memory-1024/_delete_by_query", False),
+        ("Post", "memory-1024-write/_doc/x-write/_bulk", False),
+        ("Put", "memory-1024/_settings", False),
+        ("Post", "capabilities-1-write/_bulk", False),
+        ("Put", "capabilities-1", False),
+        ("Delete", "memory-1024", False),
+    ):
+        assert iam.allowed(allowed, f"es:ESHttp{action}", domain_path(any_deployment, path)) is may, (action, path)
 
 
 def test_enrichment_may_write_and_make_an_index_and_nothing_else(trial: Deployment):
@@ -203,7 +236,10 @@ def test_the_functions_know_each_table_by_its_name(trial: Deployment):
     tables = {each.id: each["TableName"] for each in trial.all("AWS::DynamoDB::Table")}
     named = {enriching.registry_table, enriching.trust_table, enriching.profiles_table}
     asking = Settings.from_env(function(trial, "discovery")["Environment"]["Variables"])
-    assert named | {asking.callers_table} | {asking.switches_table} == set(tables.values())
+    learned = {asking.receipts_table, enriching.outcomes_table, enriching.tallies_table}
+    assert named | learned | {asking.callers_table} | {asking.switches_table} == set(tables.values())
+    reported = Settings.from_env(function(trial, "feedback")["Environment"]["Variables"])
+    assert {reported.receipts_table, reported.outcomes_table, reported.tallies_table} == learned
     assert asking.switches_table == enriching.switches_table
     assert enriching.event_bus == "mats"
     assert enriching.callers_table == asking.registry_table == ""
@@ -211,7 +247,7 @@ def test_the_functions_know_each_table_by_its_name(trial: Deployment):
 
 def test_functions_run_what_the_layers_are_built_for(any_deployment: Deployment):
     ours = [each for each in any_deployment.all("AWS::Lambda::Function") if not each.id.startswith(OF_THE_CDK)]
-    assert len(ours) in (4, 5)
+    assert len(ours) in (6, 7)
     for each in ours:
         assert (each["Runtime"], each["Architectures"], each["Handler"]) == ("python3.13", ["arm64"], "handler.handle")
         assert each["LoggingConfig"]["LogFormat"] == "JSON"
@@ -302,7 +338,7 @@ def test_operators_start_watch_and_stop_maintenance(any_deployment: Deployment):
 
 def test_every_table_is_encrypted_recoverable_and_kept(any_deployment: Deployment):
     tables = any_deployment.all("AWS::DynamoDB::Table")
-    assert len(tables) == 5
+    assert len(tables) == 8
     for table in tables:
         assert table["SSESpecification"]["SSEEnabled"]
         assert table["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"]
@@ -324,8 +360,13 @@ def test_tables_can_be_deleted_only_where_a_first_creation_has_to_be_undone():
 def test_streams_carry_keys_only(trial: Deployment):
     streams = {each["TableName"]: each.get("StreamSpecification") for each in trial.all("AWS::DynamoDB::Table")}
     keys = {"StreamViewType": "KEYS_ONLY"}
-    silent = dict.fromkeys(("mats-profiles", "mats-callers", "mats-switches"))
-    assert streams == {"mats-registry": keys, "mats-trust": keys, **silent}
+    silent = dict.fromkeys(("mats-profiles", "mats-callers", "mats-switches", "mats-receipts", "mats-tallies"))
+    assert streams == {"mats-registry": keys, "mats-trust": keys, "mats-outcomes": keys, **silent}
+
+
+def test_receipts_expire_and_outcomes_stay(trial: Deployment):
+    expiring = {each["TableName"] for each in trial.all("AWS::DynamoDB::Table") if each.get("TimeToLiveSpecification")}
+    assert expiring == {"mats-profiles", "mats-receipts"}
 
 
 @pytest.mark.parametrize("table", ["trust", "callers", "switches"])
@@ -431,10 +472,11 @@ def test_a_dead_letter_queue_is_at_every_hop(any_deployment: Deployment):
     dead = {each.arn for name, each in queues.items() if name.endswith("-dead")}
     pipes = any_deployment.all("AWS::Pipes::Pipe")
     given_up = [one["SourceParameters"]["DynamoDBStreamParameters"]["DeadLetterConfig"]["Arn"] for one in pipes]
-    rule = any_deployment.one("AWS::Events::Rule", "Changed")
-    given_up += [target["DeadLetterConfig"]["Arn"] for target in rule["Targets"]]
-    given_up += [any_deployment.one("AWS::SQS::Queue", "Changes")["RedrivePolicy"]["deadLetterTargetArn"]]
-    assert len(pipes) == 2
+    for rule, queue in (("Changed", "PathChanges"), ("Reported", "PathReports")):
+        targets = any_deployment.one("AWS::Events::Rule", rule)["Targets"]
+        given_up += [target["DeadLetterConfig"]["Arn"] for target in targets]
+        given_up += [any_deployment.one("AWS::SQS::Queue", queue)["RedrivePolicy"]["deadLetterTargetArn"]]
+    assert len(pipes) == 3
     assert sorted(given_up) == sorted(dead)
 
 
@@ -445,15 +487,14 @@ def test_each_hop_may_put_what_it_gives_up_into_its_queue(trial: Deployment):
         assert iam.allowed(allowed, "sqs:SendMessage", source["DeadLetterConfig"]["Arn"])
         assert iam.allowed(allowed, "events:PutEvents", pipe["Target"])
         assert iam.allowed(allowed, "dynamodb:GetRecords", pipe["Source"])
-    rule = trial.one("AWS::Events::Rule", "Changed")
     open_to_rule = {
         each["PolicyDocument"]["Statement"][i]["Resource"]
         for each in trial.all("AWS::SQS::QueuePolicy")
         for i, one in enumerate(each["PolicyDocument"]["Statement"])
         if one["Effect"] == "Allow" and one["Principal"] == {"Service": "events.amazonaws.com"}
     }
-    (target,) = rule["Targets"]
-    assert open_to_rule == {target["Arn"], target["DeadLetterConfig"]["Arn"]}
+    targets = [t for rule in ("Changed", "Reported") for t in trial.one("AWS::Events::Rule", rule)["Targets"]]
+    assert open_to_rule == {arn for target in targets for arn in (target["Arn"], target["DeadLetterConfig"]["Arn"])}
 
 
 def test_queues_are_encrypted_and_spoken_to_only_over_tls(any_deployment: Deployment):
@@ -470,7 +511,7 @@ def test_queues_are_encrypted_and_spoken_to_only_over_tls(any_deployment: Deploy
 
 def test_a_message_stays_hidden_for_longer_than_enrichment_may_take_and_not_for_much_longer(trial: Deployment):
     hidden, limit = (
-        trial.one("AWS::SQS::Queue", "Changes")["VisibilityTimeout"],
+        trial.one("AWS::SQS::Queue", "PathChanges")["VisibilityTimeout"],
         function(trial, "enrichment")["Timeout"],
     )
     assert limit < hidden <= limit + 120  # what fails waits this long
@@ -482,10 +523,13 @@ def test_earlier_versions_of_discovery_stay_to_go_back_to():
 
 
 def test_a_batch_is_answered_message_by_message_and_few_run_at_once(any_deployment: Deployment):
-    mapping = any_deployment.one("AWS::Lambda::EventSourceMapping")
-    assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
-    assert 2 <= mapping["ScalingConfig"]["MaximumConcurrency"] <= (50 if "emea" in mapping["EventSourceArn"] else 10)
-    assert mapping["EventSourceArn"] == any_deployment.one("AWS::SQS::Queue", "Changes").arn
+    mappings = any_deployment.all("AWS::Lambda::EventSourceMapping")
+    for mapping in mappings:
+        assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+        most = 50 if "emea" in mapping["EventSourceArn"] else 10
+        assert 2 <= mapping["ScalingConfig"]["MaximumConcurrency"] <= most
+    queues = {any_deployment.one("AWS::SQS::Queue", name).arn for name in ("PathChanges", "PathReports")}
+    assert {mapping["EventSourceArn"] for mapping in mappings} == queues
 
 
 def test_only_changes_go_to_enrichment_so_that_it_does_not_hear_itself(trial: Deployment):
@@ -493,7 +537,12 @@ def test_only_changes_go_to_enrichment_so_that_it_does_not_hear_itself(trial: De
     assert pattern == {"source": ["mats.registry", "mats.maintenance"], "detail-type": ["CapabilityChanged"]}
     for pipe in trial.all("AWS::Pipes::Pipe"):
         said = pipe["TargetParameters"]["EventBridgeEventBusParameters"]
-        assert said == {"Source": "mats.registry", "DetailType": "CapabilityChanged"}
+        if pipe["Name"] == "mats-outcomes":
+            assert said == {"Source": "mats.outcomes", "DetailType": "OutcomeReported"}
+        else:
+            assert said == {"Source": "mats.registry", "DetailType": "CapabilityChanged"}
+    reported = trial.one("AWS::Events::Rule", "Reported")["EventPattern"]
+    assert reported == {"source": ["mats.outcomes"], "detail-type": ["OutcomeReported"]}
 
 
 # --- the index ---
@@ -575,7 +624,8 @@ def test_agentic_resource_discovery_is_routed_and_its_well_known_document_is_at_
 def test_calls_go_to_the_alias_that_starts_from_a_snapshot(trial: Deployment):
     alias = trial.one("AWS::Lambda::Alias").ref
     assert function(trial, "discovery")["SnapStart"] == {"ApplyOn": "PublishedVersions"}
-    assert all(alias in one["Integration"]["Uri"] for one in methods(trial))
+    others = [one for one in methods(trial) if alias not in one["Integration"]["Uri"]]
+    assert [function(trial, "feedback").arn in one["Integration"]["Uri"] for one in others] == [True]
 
 
 def test_calls_are_counted_logged_and_limited(any_deployment: Deployment):
