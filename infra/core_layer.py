@@ -7,7 +7,6 @@ from infra.vendor import ROOT
 
 SOURCE = ROOT / "layers" / "core"
 LEFT_OUT = (
-    "adapters/background_receipts.py",
     "adapters/encoder",
     "adapters/grouping.py",
     "adapters/sqlite",
