@@ -70,11 +70,10 @@ def test_a_table_of_receipts_that_fails_costs_the_receipt_and_nothing_else(found
 
     found.weather(receipts_fail)
     answer = found.discover("money back", caller=ANN)
-    found.weather(None)
     assert answer.ids == ["com.acme/refund_payment"]
     assert answer.content["degraded"] == ["receipt"]
     body = {"query_id": answer.content["query_id"], "missing": "a stamp"}
-    assert found.ask("POST", "/feedback", body, caller=ANN).status == 404
+    assert found.ask("POST", "/feedback", body, caller=ANN).status == 503
 
 
 def test_callers_with_tokens_are_known_by_their_subject(made: Make) -> None:
@@ -87,3 +86,16 @@ def test_callers_with_tokens_are_known_by_their_subject(made: Make) -> None:
     for subject, status in (("bob", 404), ("ann", 202)):
         vouched = {"principalId": subject, "audiences": ""}
         assert world.ask("POST", "/feedback", body, vouched=vouched).status == status
+
+
+def test_what_callers_report_reaches_the_memory_and_changes_answers(found: World) -> None:
+    query = {}
+    for caller in (ANN, BOB):
+        answer = found.discover("settle the matter of the broken vase", caller=caller, min_relevance=0).content
+        receipt(found, answer["query_id"])
+        body = {"query_id": answer["query_id"], "outcomes": [{"id": "com.acme/refund_payment", "event": "succeeded"}]}
+        assert found.ask("POST", "/feedback", body, caller=caller).status == 202
+        query[caller] = answer["query_id"]
+    found.settle()
+    assert {document["query_id"] for document in found.memory()} == set(query.values())
+    assert not [name for name in found.path.waiting() if name.endswith("-dead")]

@@ -335,6 +335,12 @@ class World:
         answer = self._opensearch("POST", f"/{ALIAS}/_search", body)
         return [hit["_source"] for hit in answer["hits"]["hits"]]
 
+    def memory(self) -> list[Item]:
+        """All remembered requests."""
+        self._opensearch("POST", "/memory/_refresh")
+        answer = self._opensearch("POST", "/memory/_search", {"size": 1_000, "query": {"match_all": {}}})
+        return [hit["_source"] for hit in answer["hits"]["hits"]]
+
     def discover(
         self, query: str, *, caller: str = NOBODY, vouched: Mapping[str, str] | None = None, **more: Any
     ) -> Reply:
@@ -383,7 +389,7 @@ class World:
 
     def drop_indices(self) -> None:
         """Delete every index of ours."""
-        there = self._opensearch("GET", f"/_cat/indices/{ALIAS}-*?format=json&expand_wildcards=all")
+        there = self._opensearch("GET", f"/_cat/indices/{ALIAS}-*,memory-*?format=json&expand_wildcards=all")
         for each in there:
             self._opensearch("DELETE", f"/{each['index']}")
 
