@@ -21,7 +21,6 @@ from mats.domain.reliability import weight_at
 from tests import killed
 from tests.contract.learning import AT, PAY, SHIP, a_feedback, a_receipt
 from tests.fakes import FakeClock
-from tests.integration.test_kill_points import kill
 from tests.learning_faults import Callers, Faults, FaultyDatabase, Killed
 from tests.servers.tables import a_table, credentials
 
@@ -116,7 +115,7 @@ def test_a_kill_at_any_point_of_feedback_records_all_of_it_or_nothing(tmp_path: 
         before = a_feedback(receipt, (PAY, Event.SELECTED), (SHIP, Event.SUCCEEDED))
         SqliteOutcomes(database).record(receipt, before, AT)
     found = set()
-    for folder in kill("feedback", start):
+    for folder in killed.kill("feedback", start):
         with closing(Database(folder / killed.HOME)) as database:
             outcomes = SqliteOutcomes(database)
             answer = outcomes.of("q1")
