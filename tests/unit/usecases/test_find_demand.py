@@ -1,0 +1,109 @@
+"""Demand over fakes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from mats.adapters.grouping import group_by_similarity
+from mats.domain.outcome import Event, Feedback, Outcome
+from mats.domain.ranking import Verdict
+from mats.domain.receipt import Receipt, pack_vector
+from mats.ports import Stored
+from mats.usecases.find_demand import Demand, FindDemand
+from tests.builders import a_profile
+from tests.fakes import MemoryIndex
+from tests.learning import MemoryOutcomes
+
+REFUND = a_profile(name="refund", description="give money back to a customer")
+EAST, NORTH = (1.0, 0.0), (0.0, 1.0)
+
+
+@dataclass
+class Log:
+    """Receipts in a list, the latest last."""
+
+    receipts: list[Receipt] = field(default_factory=list)
+
+    def since(self, at: str, *, most: int) -> Sequence[Receipt]:
+        return [receipt for receipt in reversed(self.receipts) if receipt.at >= at][:most]
+
+    def add(self, text: str, vector: tuple[float, ...] | None, verdict: Verdict = Verdict.NONE) -> Receipt:
+        number = len(self.receipts)
+        receipt = Receipt(
+            query_id=f"q{number}",
+            text=text,
+            caller=f"caller {number % 2}",
+            audiences=frozenset(),
+            at=f"2026-01-{number + 1:02}",
+            shown=(REFUND.id,),
+            verdict=verdict,
+            nearest=REFUND.id,
+            relevance=0.2,
+            encoder="e" if vector else "",
+            vector=pack_vector(vector) if vector else None,
+        )
+        self.receipts.append(receipt)
+        return receipt
+
+
+def demand_of(log: Log, outcomes: MemoryOutcomes | None = None, since: str = "") -> Demand:
+    index = MemoryIndex()
+    index.put([Stored(REFUND.model_copy(update={"rev": 1}), None)])
+    find = FindDemand(receipts=log, outcomes=outcomes or MemoryOutcomes(), index=index, group=group_by_similarity)
+    return find(since)
+
+
+def told(receipt: Receipt, event: Event, outcomes: MemoryOutcomes) -> None:
+    feedback = Feedback(query_id=receipt.query_id, caller=receipt.caller, outcomes=(Outcome(REFUND.id, event),))
+    outcomes.record(receipt, feedback, receipt.at)
+
+
+def test_requests_are_grouped_by_their_vectors_whatever_their_words():
+    log = Log()
+    for text, vector in [("a poem", EAST), ("verses", EAST), ("the weather", NORTH), ("rain today", NORTH)]:
+        log.add(text, vector)
+    found = demand_of(log)
+    assert [set(gap.examples) for gap in found.gaps] == [{"a poem", "verses"}, {"the weather", "rain today"}]
+    assert [gap.callers for gap in found.gaps] == [2, 2]
+    assert (found.requests, found.unmet, found.ungrouped) == (4, 4, 0)
+
+
+def test_hashed_queries_are_grouped_by_vectors_without_examples():
+    log = Log()
+    for _ in range(2):
+        log.add("", EAST)
+    [gap] = demand_of(log).gaps
+    assert (gap.requests, gap.examples, gap.name) == (2, (), "")
+    assert gap.nearest is not None
+
+
+def test_without_vectors_words_group():
+    log = Log()
+    for text in ("translate a poem", "translate the poem, please", "weather in Rome"):
+        log.add(text, None)
+    assert [gap.requests for gap in demand_of(log).gaps] == [2]
+
+
+def test_what_callers_report_counts_for_and_against():
+    log, outcomes = Log(), MemoryOutcomes()
+    told(log.add("a poem", EAST, Verdict.MATCH), Event.WRONG, outcomes)
+    told(log.add("verses", EAST, Verdict.MATCH), Event.WRONG, outcomes)
+    assert [gap.reported for gap in demand_of(log, outcomes).gaps] == [2]
+    for _ in range(2):
+        told(log.add("poetry", EAST), Event.SUCCEEDED, outcomes)
+    assert demand_of(log, outcomes).gaps == []
+
+
+def test_only_requests_since_a_time_are_read():
+    log = Log()
+    for text in ("a poem", "verses", "poetry"):
+        log.add(text, EAST)
+    assert demand_of(log, since="2026-01-03").requests == 1
+
+
+def test_the_nearest_says_what_its_text_lacks():
+    log = Log()
+    for _ in range(2):
+        log.add("give a stamp to a customer", EAST)
+    [gap] = demand_of(log).gaps
+    assert gap.nearest is not None
+    assert gap.nearest.lacks == ("stamp",)
