@@ -15,6 +15,10 @@ SEVERAL = {
         "convert 100 euros to dollars",
         "send the result to my accountant",
     ),
+    "refund a card payment, and then turn a street address into coordinates": (
+        "refund a card payment",
+        "turn a street address into coordinates",
+    ),
     "Find a flight to Rome, book a hotel near the station, and rent a car.": (
         "Find a flight to Rome",
         "book a hotel near the station",

@@ -40,7 +40,8 @@ _AMBIGUOUS = frozenset(
         "book play score track rank sort test mark pick sign search update open filter split return change move use "
         "help start stop present plot draw estimate transfer deposit exchange format export import print register run "
         "show set cut build design match process contact address copy transcript answer file view visit select average "
-        "count sum factor look trade charge purchase request"
+        "count sum factor look trade charge purchase request refund reply forward block quote ship fix repair label "
+        "stream scale push pull alert archive train"
     ).split()
 )
 """Verbs of requests that are nouns as well."""
@@ -55,7 +56,8 @@ _VERBS = frozenset(
         "visualise describe define validate include assist guide navigate locate choose edit rename merge join combine "
         "replace insert mention ensure exclude parse decode encode encrypt decrypt shorten compile install deploy "
         "configure connect backup restore investigate assess examine ask highlight let allow take bring deliver "
-        "simulate rent subscribe unsubscribe lock unlock mute crop resize rotate compress"
+        "simulate rent subscribe unsubscribe lock unlock mute crop resize rotate compress attach approve reject assign "
+        "warn transcribe annotate scrape crawl render sync restart upgrade"
     ).split()
 )
 _OBJECTS = frozenset(
