@@ -47,6 +47,22 @@ def test_the_command_reports_on_an_answer_of_the_command(mats):
     assert tallies(mats)[first] == (1, 0)
 
 
+def test_an_operator_confirms_what_a_caller_reported(mats):
+    answer = mats("search", "--json", "a bill for the card").json
+    query_id, first = answer["query_id"], answer["results"][0]["id"]
+    assert mats("confirm", query_id).code == 1
+    assert mats("feedback", query_id, "--succeeded", first).code == 0
+    assert mats("confirm", query_id, "--json").json == {"query_id": query_id, "confirmed": True}
+    assert confirmed(mats) == {query_id}
+    assert mats("confirm", query_id, "--withdraw").out == f"{query_id}: no longer confirmed\n"
+    assert confirmed(mats) == set()
+
+
+def confirmed(mats: Mats) -> set[str]:
+    with closing(sqlite3.connect(mats.home / "mats.db")) as connection:
+        return {query_id for (query_id,) in connection.execute("SELECT query_id FROM reports WHERE confirmed")}
+
+
 def test_the_command_says_how_to_report(mats):
     text = mats("search", "money back").out
     assert "Report what happened: mats feedback " in text

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from mats.domain.capability import Id
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.explain import explain
-from mats.domain.judging import judge
+from mats.domain.presentation import present
 from mats.domain.query import ANYWHERE, Filter, Query, Scope
 from mats.domain.ranking import VerdictThresholds
 from mats.domain.reliability import Counts, Tally, count
@@ -87,11 +87,11 @@ class Discover:
         counts = self._count(reading, caller, trace)
         ranked = _with_reasons(rank(candidates, reranked.scores, reranked.intent, self.scoring, counts), query)
         thresholds = self.thresholds.of(reranked=bool(reranked.scores), neural=found.neural)
-        judged = judge(ranked, thresholds, steps, limit=limit, min_relevance=query.min_relevance, unread=trace.unread)
+        shown = present(ranked, thresholds, steps, limit=limit, min_relevance=query.min_relevance, unread=trace.unread)
         trace.took_ms["total"] = stages.clock.elapsed_ms() - began
         shortlist = Shortlist(
-            query_id=query_id, query=query, verdict=judged.verdict, intent=reranked.intent, ranked=judged.ranked,
-            shown=judged.shown, parts=judged.parts if query.asks_for_parts else (), trace=trace,
+            query_id=query_id, query=query, verdict=shown.verdict, intent=reranked.intent, ranked=shown.ranked,
+            shown=shown.count, parts=shown.parts if query.asks_for_parts else (), trace=trace,
         )  # fmt: skip
         return receipt.complete(shortlist) if receipt else shortlist
 

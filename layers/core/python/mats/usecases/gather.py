@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from mats.domain.capability import Id
 from mats.domain.echoes import find_echoes
 from mats.domain.errors import DependencyFailed
-from mats.domain.judging import Steps
 from mats.domain.near_duplicates import limit_near_duplicates
 from mats.domain.parts import take_in_turn
+from mats.domain.presentation import Steps
 from mats.domain.profile import Profile
 from mats.domain.query import Filter
 from mats.domain.ranking import Scale, Scores

@@ -10,6 +10,7 @@ import typer
 
 from mats import __version__
 from mats.local.cli import dataset, source
+from mats.local.cli.confirm import confirm
 from mats.local.cli.demand import demand
 from mats.local.cli.enrich import enrich
 from mats.local.cli.erase import erase
@@ -61,8 +62,8 @@ def _common(
 
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
-    serve, search, feedback, list_, mcp, add, remove, trust, import_, sync, preview, export, backup, restore, reconcile,
-    reindex, backfill, switch, enrich, erase, show, stats, demand, replay, evaluate, experiment, gate, report,
+    serve, search, feedback, confirm, list_, mcp, add, remove, trust, import_, sync, preview, export, backup, restore,
+    reconcile, reindex, backfill, switch, enrich, erase, show, stats, demand, replay, evaluate, experiment, gate, report,
 )  # fmt: skip
 for command in _COMMANDS:
     app.command(command.__name__.removesuffix("_"))(command)

@@ -1,4 +1,4 @@
-"""What is shown of a ranking: the verdicts on a request and its parts, and the results for the caller."""
+"""Presentation of a ranking: the verdicts on a request and its parts, and the results that its caller is shown."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,16 +23,16 @@ class Steps:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """The verdict; the results, those that are shown first; the number of these; the parts."""
+class Presented:
+    """The verdict, the results with the shown ones first, the number of these, and the parts."""
 
     verdict: Verdict
     ranked: tuple[Result, ...]
-    shown: int
+    count: int
     parts: tuple[Part, ...]
 
 
-def judge(
+def present(
     ranked: Sequence[Result],
     thresholds: Thresholds,
     steps: Steps,
@@ -40,7 +40,7 @@ def judge(
     limit: int,
     min_relevance: MinRelevance | None,
     unread: bool,
-) -> Judged:
+) -> Presented:
     """Apply the thresholds, and choose what is shown; parts take turns in that.
 
     Args:
@@ -70,7 +70,7 @@ def judge(
         )
         for number, text in enumerate(steps.texts)
     )
-    return Judged(verdict_on(ranked), (*shown, *rest, *cut), len(shown), parts)
+    return Presented(verdict_on(ranked), (*shown, *rest, *cut), len(shown), parts)
 
 
 def _in_turn(ranked: Sequence[Result], steps: Steps) -> list[Id]:
