@@ -10,9 +10,9 @@ from aws_cdk import aws_pipes as pipes
 
 FIVE_MINUTES = Duration.minutes(5)
 MINUTE = Duration.minutes(1)
-STAGES = ("Queue", "Encode", "Lexical", "Neural", "Fetch", "Rerank", "Measure", "Receipt")
+STAGES = ("Queue", "Encode", "Lexical", "Neural", "Memory", "Fetch", "Rerank", "Measure", "Receipt")
 """Stages of an answer, each with a metric `<Stage>Ms`."""
-PARTS = ("Llm", "Neural", "Lexical", "Bm25", "Audiences", "Receipt")
+PARTS = ("Llm", "Neural", "Lexical", "Bm25", "Audiences", "Memory", "Receipt", "Reliability")
 """Parts an answer can lack, each with a metric `Degraded<Part>`."""
 VERDICTS = ("Match", "Weak", "None")
 OUTCOMES = ("Indexed", "Unchanged", "Deleted", "Superseded", "Waiting", "Rejected", "Refused", "Postponed")

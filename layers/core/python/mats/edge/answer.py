@@ -114,7 +114,8 @@ class Answer(_ResponseModel):
     verdict: Verdict
     intent: str | None = Field(description="The capability type inferred from the query.")
     degraded: list[str] = Field(
-        description="Parts that failed or were late: llm, neural, lexical, bm25, audiences, reliability."
+        description="Parts that failed or were late: llm, neural, lexical, bm25, audiences, memory, "
+        "receipt, reliability."
     )
     without: list[str] = Field(default=[], description="Parts that are not configured or switched off: llm, neural.")
     notes: list[str] = Field(

@@ -13,7 +13,7 @@ from mats.ports import NO_DIMENSIONS, Measure, Metrics
 
 FAILED: Mapping[str, Measure] = {"Failed": Measure(1, "Count")}
 """One request that failed on our side."""
-_PARTS = ("llm", "neural", "lexical", "bm25", "audiences", "receipt")
+_PARTS = ("llm", "neural", "lexical", "bm25", "audiences", "memory", "receipt", "reliability")
 
 
 def answer_metrics(shortlist: Shortlist) -> dict[str, Measure]:
