@@ -16,6 +16,7 @@ from mats.adapters.dynamodb.targets import DynamoTargets
 from mats.adapters.opensearch.domain import Domain, Missing
 from mats.adapters.opensearch.generations import OpenSearchGenerations
 from mats.adapters.opensearch.index import ALIAS, OpenSearchIndex
+from mats.adapters.opensearch.memory import OpenSearchMemory
 from mats.domain.errors import DependencyFailed, NotPermitted, OutOfTime
 from mats.domain.profile import Status
 from mats.domain.query import Filter
@@ -44,6 +45,10 @@ def an_index(domain: Domain) -> OpenSearchIndex:
     return OpenSearchIndex(domain, lambda: [TARGET], encoder=ENCODER.name, refresh="true")
 
 
+def a_memory(domain: Domain) -> OpenSearchMemory:
+    return OpenSearchMemory(domain=domain, encoder=ENCODER.name, dimension=ENCODER.dimension)
+
+
 Asking = Callable[[OpenSearchIndex], object]
 SEARCHES: dict[str, Asking] = {
     "lexical": lambda index: index.lexical([SECRET], Filter(), depth=5),
@@ -52,6 +57,8 @@ SEARCHES: dict[str, Asking] = {
     "cosine_of": lambda index: index.cosine_of(VECTOR, [PAY]),
     "fetch": lambda index: index.fetch([PAY]),
     "revisions": lambda index: list(index.revisions()),
+    "nearest": lambda index: a_memory(index.domain).nearest(VECTOR, depth=5),
+    "with_outcomes": lambda index: a_memory(index.domain).with_outcomes([PAY], "a"),
 }
 ASKED: dict[str, Asking] = {
     **SEARCHES,

@@ -85,12 +85,24 @@ class Domain:
             Missing: there is no such index.
             DependencyFailed: the domain did not answer, or not for all of the index.
         """
-        return list(self.response(index, body, timeout_s=timeout_s)["hits"]["hits"])
+        return self.search_for(_hits, index, body, timeout_s=timeout_s)
 
-    def response(self, index: str, body: Mapping[str, Any], *, timeout_s: float | None = None) -> dict[str, Any]:
-        """The whole response of one search, with hits and aggregations. Raises as `search` does."""
+    def search_for(
+        self,
+        parse: Callable[[Mapping[str, Any]], T],
+        index: str,
+        body: Mapping[str, Any],
+        *,
+        timeout_s: float | None = None,
+    ) -> T:
+        """What `parse` makes of the whole response of one search.
+
+        Raises:
+            Missing: there is no such index.
+            DependencyFailed: as `search`, or `parse` met a response of another shape.
+        """
         params = {"request_timeout": _timeout(timeout_s or self._read_s), "allow_partial_search_results": "false"}
-        return self._call(lambda: dict(self._client.search(index=index, body=body, params=params)))
+        return self._call(lambda: parse(self._client.search(index=index, body=body, params=params)))
 
     def documents(self, index: str, keys: Sequence[str], *, fields: str) -> list[dict[str, Any]]:
         """The existing documents with these keys, with these fields, as last written (real-time read).
@@ -184,6 +196,10 @@ class Domain:
             raise DependencyFailed(
                 f"OpenSearch's response cannot be parsed ({type(error).__name__}); check proxies and the address"
             ) from error
+
+
+def _hits(response: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return list(response["hits"]["hits"])
 
 
 def _timeout(seconds: float) -> Timeout:

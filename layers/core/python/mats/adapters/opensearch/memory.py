@@ -3,9 +3,9 @@
 import contextlib
 import json
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from mats.adapters.opensearch.domain import Domain, Missing
 from mats.adapters.opensearch.mapping import cosine, key, write_alias
@@ -22,7 +22,8 @@ _TEXT = 300
 _FIELDS = ("query_id", "text", "caller", "audiences", "at", "used", "passed_over", "confirmed")
 _CONFLICT, _GONE = 409, 404
 _BULK = 100
-_NOTHING: Mapping[str, Any] = {"hits": {"hits": []}}
+
+T = TypeVar("T")
 
 
 def memory_body(dimension: int, *, aliases: Collection[str], replicas: str, refresh: str) -> dict[str, Any]:
@@ -80,8 +81,8 @@ class OpenSearchMemory:
         if without:
             clauses["must_not"] = [{"terms": {"caller": sorted(without)}}]
         knn = {"vector": {"vector": vector.tolist(), "k": depth, "filter": {"bool": clauses}}}
-        found = self._search({"query": {"knn": knn}, "size": depth, "_source": list(_FIELDS)})
-        near = [Near(cosine(hit["_score"]), _memory_of(hit["_source"])) for hit in found["hits"]["hits"]]
+        body = {"query": {"knn": knn}, "size": depth, "_source": list(_FIELDS)}
+        near: Sequence[Near] = self._search(_near, body, nothing=[])
         return sorted(near, key=lambda each: (-each.similarity, each.memory.query_id))[:depth]
 
     def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Collection[Id]:
@@ -94,11 +95,8 @@ class OpenSearchMemory:
         aggregations = {"callers": callers, "sure": {"filter": sure}}
         by_id = {"terms": {"field": "used", "include": wanted, "size": len(wanted)}, "aggs": aggregations}
         filters = [{"terms": {"used": wanted}}, {"term": {"encoder": self.encoder}}]
-        found = self._search({"query": {"bool": {"filter": filters}}, "size": 0, "aggs": {"by_id": by_id}})
-        buckets = found["aggregations"]["by_id"]["buckets"] if "aggregations" in found else []
-        return {
-            Id(each["key"]) for each in buckets if each["callers"]["count"]["value"] > 1 or each["sure"]["doc_count"]
-        }
+        body = {"query": {"bool": {"filter": filters}}, "size": 0, "aggs": {"by_id": by_id}}
+        return self._search(_ids_that_count, body, nothing=set())
 
     def version(self) -> int:
         """Milliseconds since 1970."""
@@ -119,15 +117,15 @@ class OpenSearchMemory:
         with contextlib.suppress(Missing):
             self._write([_action("delete", query_id, version) for query_id in query_ids])
 
-    def _search(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The response; one without hits if the index is missing, or for vectors of another dimension."""
+    def _search(self, parse: Callable[[Mapping[str, Any]], T], body: Mapping[str, Any], *, nothing: T) -> T:
+        """What `parse` makes of the response; `nothing` if there is no index, or of another dimension."""
         try:
-            return self.domain.response(self.alias, body)
+            return self.domain.search_for(parse, self.alias, body)
         except Missing:
-            return _NOTHING
+            return nothing
         except DependencyFailed as error:
             if "invalid dimension" in str(getattr(error.__cause__, "info", "")):
-                return _NOTHING
+                return nothing
             raise
 
     @property
@@ -179,6 +177,16 @@ def _document(memory: Remembered) -> dict[str, Any]:
         "encoder": memory.encoder,
         "vector": unpack_vector(memory.vector),
     }
+
+
+def _near(response: Mapping[str, Any]) -> Sequence[Near]:
+    return [Near(cosine(hit["_score"]), _memory_of(hit["_source"])) for hit in response["hits"]["hits"]]
+
+
+def _ids_that_count(response: Mapping[str, Any]) -> set[Id]:
+    """The capabilities with outcomes of the asking caller, of an operator, or of two callers."""
+    buckets = response["aggregations"]["by_id"]["buckets"]
+    return {Id(each["key"]) for each in buckets if each["callers"]["count"]["value"] > 1 or each["sure"]["doc_count"]}
 
 
 def _memory_of(source: Mapping[str, Any]) -> Remembered:

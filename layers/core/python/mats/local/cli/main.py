@@ -63,7 +63,8 @@ def _common(
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
     serve, search, feedback, confirm, list_, mcp, add, remove, trust, import_, sync, preview, export, backup, restore,
-    reconcile, reindex, backfill, switch, enrich, erase, show, stats, demand, replay, evaluate, experiment, gate, report,
+    reconcile, reindex, backfill, switch, enrich, erase, show, stats, demand, replay, evaluate, experiment, gate,
+    report,
 )  # fmt: skip
 for command in _COMMANDS:
     app.command(command.__name__.removesuffix("_"))(command)
