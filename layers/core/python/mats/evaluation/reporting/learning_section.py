@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
+from math import sqrt
 
 from matplotlib.figure import Figure as Canvas
 
@@ -10,6 +11,8 @@ from mats.evaluation.reporting.results import Json, measured_only, not_run_notes
 from mats.evaluation.reporting.style import legend_below, look_of, panels
 
 _MEASURES = ("match@1", "match@15", "complete@5")
+_STANDARD = 1_000
+_TICKS = (0, 100, 500, 1_000, 4_000)
 _SLICES = {"familiar": "known", "new": "new"}
 _CHANGED = {"standard": "standard", "false": "false outcomes", "shown": "shown only"}
 
@@ -56,16 +59,31 @@ def _rows(name: str, one: Json) -> Iterator[tuple[str, ...]]:
             yield name, shown, _CHANGED.get(label, label), number(row["queries"]), *measures(row, _MEASURES)
 
 
+def _after(one: Json) -> list[tuple[int, Json]]:
+    """The numbers of past requests, ascending, with what was measured; a short history is the last of them."""
+    counts = {int(label): measured for label, measured in one["after"].items() if label.isdigit()}
+    return sorted({min(one["history"], _STANDARD): one["after"]["standard"], **counts}.items())
+
+
 def _curves(sets: Json) -> Canvas:
     figure, grid = panels(1, 2, height=5.2, sharey=True)
     for panel, (slice_, title) in zip(grid, _SLICES.items(), strict=True):
         for name, look in look_of(list(sets)).items():
-            points = {int(label): one[slice_] for label, one in sets[name]["after"].items() if label.isdigit()}
-            known = {count: 100 * one["match@1"]["mean"] for count, one in points.items() if one["match@1"]}
-            panel.plot(list(known), list(known.values()), label=name, markersize=6, **look)
-        panel.set(title=f"{title} requests", xlabel="past requests", ylim=(0, 103))
-        panel.set_xscale("symlog", linthresh=100)
-        panel.set_xticks([0, 100, 500, 1_000, 4_000], ["0", "100", "500", "1,000", "4,000"])
+            points = {
+                count: 100 * one[slice_]["match@1"]["mean"]
+                for count, one in _after(sets[name])
+                if one[slice_]["match@1"]
+            }
+            panel.plot(
+                [sqrt(count) for count in points],
+                list(points.values()),
+                label=name,
+                markersize=6,
+                clip_on=False,
+                **look,
+            )
+        panel.set(title=f"{title} requests", xlabel="past requests (square root scale)", ylim=(0, 103))
+        panel.set_xticks([sqrt(count) for count in _TICKS], [number(count) for count in _TICKS])
         panel.minorticks_off()
         panel.grid(visible=True)
     grid[0].set_ylabel("queries, %")
