@@ -111,7 +111,7 @@ def test_a_fault_in_a_folded_field_unfolds_it(writing):
 
 
 def test_the_preview_appears_for_a_valid_registration(writing, desk):
-    put(desk, an_item(name="pays_out", description="Pays money out to a card that a customer names."))
+    put(desk, an_item(name="pays_out", description="Pays money out to one card that customers name."))
     page = writing.open("#/edit")
     expect(preview(page)).to_contain_text("For a valid registration")
     fill(page, Namespace="com.acme.pay", Name="pays_in", Description="Pays money out to a card that customers name.")

@@ -149,7 +149,8 @@ class DynamoOutcomes:
         if not missing or row.get("missing", {}).get("S") == missing:
             return []
         update = {
-            "UpdateExpression": "SET missing = :missing",
+            "UpdateExpression": "SET #missing = :missing",
+            "ExpressionAttributeNames": {"#missing": "missing"},
             "ExpressionAttributeValues": {":missing": {"S": missing}},
         }
         return [{"Update": {"TableName": self.outcomes, "Key": _key(receipt.query_id, _RECEIPT), **update}}]
