@@ -79,10 +79,10 @@ def _curves(sets: Json) -> Canvas:
                 list(points.values()),
                 label=name,
                 markersize=6,
-                clip_on=False,
                 **look,
             )
         panel.set(title=f"{title} requests", xlabel="past requests (square root scale)", ylim=(0, 103))
+        panel.set_xlim(-1, sqrt(_TICKS[-1]) + 1)
         panel.set_xticks([sqrt(count) for count in _TICKS], [number(count) for count in _TICKS])
         panel.minorticks_off()
         panel.grid(visible=True)
