@@ -29,6 +29,15 @@ def test_blank_lines_are_skipped_and_counted():
     assert read(b"1\n\n  \n2") == [(1, 1), (4, 2)]
 
 
+def test_blank_lines_between_others_do_not_outlast_the_limit(monkeypatch):
+    monkeypatch.setattr(lines, "_MOST_BLANK", 10)
+    assert [line for line, _ in read(b"1\n\n" * 100)] == list(range(1, 200, 2))
+    *found, (line, last) = read((b"1\n" + b"\n" * 9) * 100)
+    assert (len(found), line) == (2, 15)
+    assert isinstance(last, MappedValue)
+    assert "blank lines" in last.faults[0].message
+
+
 def test_overlong_line_is_rejected_and_the_next_one_is_read(monkeypatch):
     monkeypatch.setattr(lines, "MAX_LINE_BYTES", 10)
     assert read(b"1" * 35 + b"\n" + b"2\n") == [(1, None), (2, 2)]

@@ -26,6 +26,11 @@ def raw_path(request: Request) -> str:
     return raw.decode("latin-1")
 
 
+def header_fields(headers: Headers) -> dict[str, str]:
+    """Values by lower-case name; of several with one name, the first. `dict(headers)` takes quadratic time."""
+    return dict(reversed(headers.items()))
+
+
 async def read_body(request: Request, limit: int) -> bytes:
     """At most `limit` bytes of the body; the rest is read and dropped."""
     content = bytearray()

@@ -21,7 +21,7 @@ from mats.edge.app import Application
 from mats.edge.caller import Caller, local_caller
 from mats.edge.dispatch import respond
 from mats.local.access import THIS_MACHINE, Access
-from mats.local.asgi import METHODS, TokenGuard, origin_problem, raw_path, read_body, to_starlette
+from mats.local.asgi import METHODS, TokenGuard, header_fields, origin_problem, raw_path, read_body, to_starlette
 from mats.local.console import api, files
 from mats.local.console.capability_list import RefreshThread
 from mats.local.console.registry_service import RegistryService
@@ -84,7 +84,7 @@ def _endpoint(app: Application, caller: Caller, access: Access) -> Callable[[Req
 
     async def answer(request: Request) -> Response:
         body = await read_body(request, _MAX_BODY_BYTES)
-        headers = dict(request.headers)
+        headers = header_fields(request.headers)
         if access.tokens or request.url.path != _MCP:
             if refused := origin_problem(request.url.scheme, request.headers, access):
                 return _to_starlette(request, refused)

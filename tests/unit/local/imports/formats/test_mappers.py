@@ -12,7 +12,7 @@ from mats.domain.invocation import invocation_of
 from mats.domain.profile import profile_of
 from mats.domain.registration import Registration
 from mats.edge.ard.entries import AGENT_CARD, SERVER_CARD, media_type
-from mats.local.imports.formats import FORMATS, MappedValue, Source, detect_format, map_value
+from mats.local.imports.formats import FORMATS, MappedValue, Source, detect_format, map_value, openapi, swagger
 from mats.local.imports.formats.decoding import decode
 from mats.local.imports.formats.references import References
 from tests.unit.local.imports.formats import documents as d
@@ -321,6 +321,76 @@ def test_schema_of_many_operations_is_expanded_once(monkeypatch):
         assert len({json.dumps(m.registration.input_schema) for m in found if m.registration}) == 1
         assert all("too large" in m.notes[0].message for m in found)
         assert expanded < 4_000
+
+
+class Looked(dict[str, Any]):
+    """A document that counts how often it is looked into."""
+
+    looks = 0
+
+    def __getitem__(self, key: str) -> Any:
+        self.looks += 1
+        return super().__getitem__(key)
+
+
+def test_a_reference_is_looked_up_once():
+    document = Looked(schemas={f"S{n}": {"items": {"$ref": f"#/schemas/S{n + 1}"}} for n in range(10)} | {"S10": {}})
+    references = References(document)
+    for text in range(50):
+        references.expand({"$ref": "#/schemas/S0", "description": str(text)})
+    assert document.looks == 11
+
+
+def shares(**content: Any) -> dict[str, Any]:
+    """A document whose 2,000 paths lead to one, which holds this."""
+    paths = {f"/{n}": {"$ref": "#/components/pathItems/P"} for n in range(2_000)}
+    components = {"pathItems": {"P": {"post": {"summary": "Pay", **content}}}}
+    return {"openapi": "3.1.0", "info": {"title": "t"}, "paths": paths, "components": components}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        shares(responses={str(code): {"description": "x"} for code in range(2_000)}),
+        shares(description="Pays. " * 10_000),
+        shares(parameters=[{"name": "p", "in": "query"}] * 2_000),
+        {**shares(), "security": [{f"key{n}": []} for n in range(2_000)]},
+    ],
+    ids=["responses", "text", "parameters", "security"],
+)
+def test_what_operations_share_is_counted_for_each(document: dict[str, Any], monkeypatch):
+    monkeypatch.setattr(openapi, "_MOST_WORK", 2_500_000)
+    *found, last = map_value(document, Source("x", namespace="a"))
+    assert len(found) < 50
+    assert "too much of what they share" in last.faults[0].message
+
+
+def test_a_parameter_that_operations_of_swagger_share_is_converted_once(monkeypatch):
+    converted: list[Any] = []
+    schema = swagger._schema
+    monkeypatch.setattr(swagger, "_schema", lambda *given, **how: converted.append(given) or schema(*given, **how))
+    asks = {"parameters": [{"$ref": "#/parameters/Query"}, {"$ref": "#/parameters/Form"}]}
+    document = {
+        "swagger": "2.0",
+        "paths": {f"/{n}": {"post": asks} for n in range(50)},
+        "parameters": {
+            "Query": {"name": "q", "in": "query", "type": "string"},
+            "Form": {"name": "f", "in": "formData", "type": "string"},
+        },
+    }
+    found = list(map_value(document, Source("x", namespace="a")))
+    assert len(converted) == 2
+    assert {tuple(m.registration.input_schema["properties"]) for m in found if m.registration} == {("q", "body")}
+
+
+def test_thousands_of_media_types_are_not_repeated_by_each_operation():
+    asks = {"parameters": [{"name": "b", "in": "body", "schema": {}}]}
+    types = [f"application/{n}" for n in range(5_000)]
+    document = {"swagger": "2.0", "consumes": types, "paths": {"/": {"post": asks}}}
+    (found,) = map_value(document, Source("x", namespace="a"))
+    assert found.registration
+    assert found.registration.descriptor
+    assert len(found.registration.descriptor["requestMediaTypes"]) == 50
 
 
 def test_empty_document_is_noted():

@@ -16,7 +16,7 @@ MAX_LINE_BYTES = 4_000_000
 
 _CHUNK = 1 << 16
 _MOST_BLANK = 1_000_000
-"""Blank lines in a row: an archive holds hundreds of millions in a few hundred kilobytes."""
+"""Blank lines beyond one for each other line: an archive holds hundreds of millions in a few hundred kilobytes."""
 _PROBED_LINES = 200
 """A file is one of lines if a whole JSON object is among this many."""
 
@@ -110,9 +110,9 @@ def read_lines(name: str, stream: IO[bytes]) -> Iterator[tuple[Location, Json | 
     number = blank = 0
     while line := stream.readline(MAX_LINE_BYTES):
         number += 1
-        blank = 0 if line.strip() else blank + 1
+        blank += -1 if line.strip() else 1
         if blank > _MOST_BLANK:
-            fault = Fault("", f"more than {_MOST_BLANK:,} blank lines follow each other; the rest is not read")
+            fault = Fault("", f"has over {_MOST_BLANK:,} more blank lines than others; the rest is not read")
             yield Location(name, number), MappedValue("", faults=(fault,))
             return
         overlong = False

@@ -77,7 +77,8 @@ class ItemDraft:
     item: dict[str, Any]
     rest: dict[str, Any]
     """The part of the value that no attribute holds; becomes the descriptor."""
-    notes: list[Fault] = field(default_factory=list)
+    notes: dict[Fault, None] = field(default_factory=dict)
+    """Each once, in order."""
 
     @classmethod
     def create(cls, where: str, kind: str, namespace: str, value: Mapping[str, Any], *, format: str) -> "ItemDraft":
@@ -139,9 +140,7 @@ class ItemDraft:
 
     def add_note(self, attribute: str, message: str) -> None:
         """Add a note, once."""
-        note = Fault(attribute, message)
-        if note not in self.notes:
-            self.notes.append(note)
+        self.notes[Fault(attribute, message)] = None
 
     def finish(self) -> MappedValue:
         """The registration, or all faults at once."""

@@ -13,15 +13,22 @@ from mats.local.imports.formats import naming, swagger
 from mats.local.imports.formats.mapping import MAX_ENDPOINT, ItemDraft, MappedValue, Source, rejection
 from mats.local.imports.formats.references import References, Unresolved
 from mats.local.imports.formats.repetition import SharedSentences
-from mats.local.imports.formats.values import Json, objects, text_at, value_at
+from mats.local.imports.formats.values import Json, objects, text_at, value_at, weight
 
 NAME = "openapi"
 
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _MOST_OPERATIONS = 20_000
+_MOST_WORK = 400_000_000
+"""Weight of all operations, what they share counted for each: operations times shared parts grow as a square."""
 _HTTP_HEADERS = frozenset(("accept", "content-type", "authorization"))
 """Headers that OpenAPI excludes from the parameters."""
 _HOW_TO_SEND = ("name", "in", "style", "explode", "allowReserved")
+_OF_PARAMETER = (*_HOW_TO_SEND, "description", "required", "schema", "content")
+
+
+class _TooMuch(Exception):
+    """The operations share so much that they hold far more than the document."""
 
 
 def detect(value: Json) -> bool:
@@ -47,17 +54,19 @@ def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
         yield rejection("paths", "must be an object of paths")
         return
     api = _Api(value, source)
-    count = 0
-    for path, methods in paths.items():
-        if path.startswith("x-"):
-            continue
-        for mapped_one in api.path(path, methods):
-            count += 1
-            if count > _MOST_OPERATIONS:
-                problem = f"the document has more than {_MOST_OPERATIONS:,} operations; split it"
-                yield rejection(f"paths.{path}", problem)
-                return
-            yield mapped_one
+    count, path = 0, ""
+    try:
+        for path, methods in paths.items():
+            for mapped_one in api.path(path, methods) if not path.startswith("x-") else ():
+                count += 1
+                if count > _MOST_OPERATIONS:
+                    problem = f"the document has more than {_MOST_OPERATIONS:,} operations; split it"
+                    yield rejection(f"paths.{path}", problem)
+                    return
+                yield mapped_one
+    except _TooMuch:
+        yield rejection(f"paths.{path}", "the operations up to here repeat too much of what they share; split it")
+        return
     if not count:
         yield MappedValue("paths", notes=(Fault("paths", "holds no operation"),))
 
@@ -67,6 +76,7 @@ class _Api:
 
     def __init__(self, document: Mapping[str, Any], source: Source) -> None:
         self.references = References(document)
+        self._work_left = _MOST_WORK
         self.title, self.version = text_at(document, "info", "title"), text_at(document, "info", "version")
         self.security = document.get("security")
         self.schemes = value_at(document, "components", "securitySchemes")
@@ -87,6 +97,8 @@ class _Api:
         except Unresolved as error:
             yield rejection(where, str(error))
             return
+        if methods is not item:
+            self._charge(methods)
         if not isinstance(methods, Mapping):
             yield rejection(where, "must be an object of operations")
             return
@@ -118,7 +130,14 @@ class _Api:
         first = {"format": draft.rest.pop("format"), "method": method.upper(), "path": path}
         draft.rest = {**first, **extensions, **draft.rest}
         self._secure(draft)
+        self._charge([draft.item, draft.rest])
         return draft.finish()
+
+    def _charge(self, value: Json) -> None:
+        """Deduct the weight of what an operation holds or repeats; raises `_TooMuch`."""
+        self._work_left -= weight(value, self._work_left)
+        if self._work_left < 0:
+            raise _TooMuch
 
     def _secure(self, draft: ItemDraft) -> None:
         """Keep the security requirements of the operation or the document, and the schemes they name."""
@@ -196,7 +215,8 @@ class _Api:
                 if not name or not place:
                     draft.add_note("input_schema", "a parameter without name or place is left out")
                 elif not (place == "header" and name.lower() in _HTTP_HEADERS):
-                    found[name, place] = {**parameter, "name": name, "in": place}
+                    kept = {key: parameter[key] for key in _OF_PARAMETER if key in parameter}
+                    found[name, place] = {**kept, "name": name, "in": place}
         return list(found.values())
 
     def _schema(self, media: Json, owner: Json) -> dict[str, Any]:

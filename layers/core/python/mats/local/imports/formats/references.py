@@ -39,6 +39,8 @@ class References:
     _left_in_document: int = _PER_DOCUMENT
     _expanded: dict[tuple[str, int], _Expansion] = field(default_factory=dict)
     """By reference and budget: many operations refer to the same schema."""
+    _targets: dict[str, Json] = field(default_factory=dict)
+    """By reference."""
 
     def follow(self, value: Json) -> Json:
         """The value that a reference leads to, over further references; any other value itself."""
@@ -51,6 +53,11 @@ class References:
         raise Unresolved(f"{str(reference)[:100]!r} leads in a circle")
 
     def _resolve(self, reference: str) -> Json:
+        if reference not in self._targets:
+            self._targets[reference] = self._look_up(reference)
+        return self._targets[reference]
+
+    def _look_up(self, reference: str) -> Json:
         if not reference.startswith("#"):
             raise Unresolved(f"{reference[:100]!r} lies outside the document; nothing is fetched")
         found: Json = self.document
