@@ -1,4 +1,4 @@
-"""Estimated cost of receipts and feedback."""
+"""Estimated cost of receipts, feedback, and what answers read of it."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -10,13 +10,16 @@ if TYPE_CHECKING:
 
 
 def receipt_lines(traffic: Traffic, prices: "PriceList", assumed: Assumptions) -> Iterator["Line"]:
-    """A receipt for each answer, and what callers report about some of them."""
+    """A receipt for each answer, what callers report about some of them, and the tallies of candidates."""
     queries = traffic.queries
     written = queries * assumed.receipt_writes * assumed.receipt_kb
     why = f"{queries:,} receipts × {assumed.receipt_writes} × {assumed.receipt_kb:g} kB"
     yield prices.line("dynamodb_write", written, why)
     yield prices.line(
         "dynamodb_gb", queries * assumed.receipt_kb / 1e6, f"receipts of a month, {assumed.receipt_kb:g} kB"
+    )
+    yield prices.line(
+        "dynamodb_read", queries * assumed.tally_read_units, f"{queries:,} queries × {assumed.tally_read_units:g}"
     )
     reports = queries * assumed.reported_share
     count = f"{assumed.reported_share:.0%} of {queries:,} answers are reported on"

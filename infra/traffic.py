@@ -47,6 +47,8 @@ class Assumptions:
     """Of a query's vector, its text and the ids shown; a write unit for each kB."""
     receipt_writes: int = 2
     """Before and after the ranking."""
+    tally_read_units: float = 7.5
+    """Of 15 candidates, each reported on by up to 30 callers; half a unit for 4 kB."""
     reported_share: float = 0.2
     """Answers that callers report on."""
     report_write_units: int = 12

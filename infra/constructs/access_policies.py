@@ -115,7 +115,7 @@ class AccessPolicies(Construct):
         tables = self._tables
         learned = (tables.receipts, tables.outcomes, tables.tallies)
         kept = [table.table_arn for table in (tables.trust, tables.callers, tables.profiles, tables.switches, *learned)]
-        calls = [f"dynamodb:{call}" for call in (*_READ, "Scan", "DescribeTable")]
+        calls = [f"dynamodb:{call}" for call in (*_READ, "Scan", "PartiQLSelect", "DescribeTable")]
         return [
             iam.PolicyStatement(actions=calls, resources=[tables.registry.table_arn, *kept]),
             iam.PolicyStatement(actions=[f"dynamodb:{call}" for call in _WRITE], resources=kept),

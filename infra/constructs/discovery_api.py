@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from aws_cdk import CfnOutput, Duration, RemovalPolicy
 from aws_cdk import aws_apigateway as apigateway
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
@@ -56,6 +57,7 @@ class DiscoveryApi(Construct):
             learning=context.learning,
             switches_table=tables.switches.table_name,
             receipts_table=tables.receipts.table_name,
+            tallies_table=tables.tallies.table_name,
             receipt_days=context.receipt_days,
         )
         if context.auth == "iam":
@@ -76,6 +78,7 @@ class DiscoveryApi(Construct):
         made.allow([*models.reranker_statements(), *models.encoder_statements()])
         tables.switches.grant(made.role, "dynamodb:GetItem")
         tables.receipts.grant(made.role, "dynamodb:PutItem")
+        made.allow(_read_by_key(tables.tallies.table_arn))
         if context.auth == "iam":
             tables.callers.grant(made.role, "dynamodb:GetItem", "dynamodb:Scan")
         self.alias = lambda_.Alias(self, "Live", alias_name=STAGE, version=made.function.current_version)
@@ -168,6 +171,15 @@ class DiscoveryApi(Construct):
                     "API Gateway has one role for the logs of all APIs of an account; AWS keeps what it needs"
                 )
             })  # fmt: skip
+
+
+def _read_by_key(table: str) -> list[iam.PolicyStatement]:
+    """The right to read the rows of keys that a statement names, and no others."""
+    select, whole = ["dynamodb:PartiQLSelect"], {"Bool": {"dynamodb:FullTableScan": "true"}}
+    return [
+        iam.PolicyStatement(actions=select, resources=[table]),
+        iam.PolicyStatement(effect=iam.Effect.DENY, actions=select, resources=[table], conditions=whole),
+    ]
 
 
 _ACCESS = (

@@ -10,7 +10,7 @@ from aws_cdk import aws_pipes as pipes
 
 FIVE_MINUTES = Duration.minutes(5)
 MINUTE = Duration.minutes(1)
-STAGES = ("Queue", "Encode", "Lexical", "Neural", "Memory", "Fetch", "Rerank", "Measure", "Receipt")
+STAGES = ("Queue", "Encode", "Lexical", "Neural", "Memory", "Fetch", "Rerank", "Measure", "Reliability", "Receipt")
 """Stages of an answer, each with a metric `<Stage>Ms`."""
 PARTS = ("Llm", "Neural", "Lexical", "Bm25", "Audiences", "Memory", "Receipt", "Reliability")
 """Parts an answer can lack, each with a metric `Degraded<Part>`."""

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from mats.domain.capability import Id
 from mats.domain.outcome import Event, Outcome
 from mats.domain.reliability import weight_at
 from mats.ports import Outcomes
@@ -93,6 +94,18 @@ def test_callers_and_answers_have_tallies_of_their_own(outcomes: Outcomes):
     assert tally(outcomes, PAY) == [("ann", 2.0, 0.0), ("bob", 1.0, 0.0)]
     assert tally(outcomes, SHIP) == [("ann", 0.0, 2.0), ("bob", 0.0, 1.0)]
     assert set(outcomes.tallies([PAY, SHIP, WRAP])) == {PAY, SHIP}
+
+
+def test_tallies_of_many_capabilities_are_read_at_once(outcomes: Outcomes):
+    shown = tuple(Id(f"com.acme/tool '{number}' \"?\"") for number in range(60))
+    for caller in ("bob", "ann"):
+        receipt = a_receipt(f"of {caller}", caller=caller, shown=shown)
+        for start in (0, 30):
+            outcomes.record(receipt, a_feedback(receipt, *((id, FAILED) for id in shown[start : start + 30])), AT)
+    found = outcomes.tallies([*shown, *shown, PAY])
+    assert set(found) == set(shown)
+    assert all([each.caller for each in tallies] == ["ann", "bob"] for tallies in found.values())
+    assert outcomes.tallies([]) == {}
 
 
 def test_the_same_report_at_the_same_time_counts_once(outcomes: Outcomes):

@@ -126,7 +126,9 @@ def domain_path(deployed: Deployment, path: str) -> str:
 def test_discovery_reads_but_cannot_write(any_deployment: Deployment):
     allowed = allows(any_deployment, "discovery")
     assert actions(allowed, "es") == {"es:ESHttpPost"}
-    assert actions(allowed, "dynamodb") <= {"dynamodb:GetItem", "dynamodb:Scan", "dynamodb:PutItem"}
+    assert actions(allowed, "dynamodb") <= {
+        f"dynamodb:{call}" for call in ("GetItem", "Scan", "PutItem", "PartiQLSelect")
+    }
     tables = any_deployment.all("AWS::DynamoDB::Table")
     written = [table.id for table in tables if iam.allowed(allowed, "dynamodb:PutItem", table.arn)]
     assert written == [any_deployment.one("AWS::DynamoDB::Table", "Receipts").id]
@@ -136,6 +138,16 @@ def test_discovery_reads_but_cannot_write(any_deployment: Deployment):
     queries = [arn for one in allowed if actions([one], "es") for arn in texts(one["Resource"])]
     calls = ("capabilities/_search", "capabilities/_mget", "memory/_search")
     assert queries == [domain_path(any_deployment, call) for call in calls]
+
+
+def test_discovery_reads_tallies_by_their_keys_and_nothing_else(any_deployment: Deployment):
+    allowed = allows(any_deployment, "discovery")
+    for table in any_deployment.all("AWS::DynamoDB::Table"):
+        read, scan = (
+            iam.allowed(allowed, "dynamodb:PartiQLSelect", table.arn, {"dynamodb:FullTableScan": whole})
+            for whole in ("false", "true")
+        )
+        assert (read, scan) == (table.id.startswith("TablesTallies"), False), table.id
 
 
 def test_feedback_reads_receipts_and_writes_outcomes_and_nothing_else(any_deployment: Deployment):
@@ -239,6 +251,7 @@ def test_the_functions_know_each_table_by_its_name(trial: Deployment):
     learned = {asking.receipts_table, enriching.outcomes_table, enriching.tallies_table}
     assert named | learned | {asking.callers_table} | {asking.switches_table} == set(tables.values())
     reported = Settings.from_env(function(trial, "feedback")["Environment"]["Variables"])
+    assert asking.tallies_table == enriching.tallies_table
     assert {reported.receipts_table, reported.outcomes_table, reported.tallies_table} == learned
     assert asking.switches_table == enriching.switches_table
     assert enriching.event_bus == "mats"

@@ -7,7 +7,7 @@ import pytest
 
 from mats.adapters.dynamodb.values import from_row
 from tests.path.world import ACCOUNT, Make, World, item
-from tests.servers.recorder import Call, Refuse
+from tests.servers.recorder import Call, Refuse, every
 
 ANN, BOB = (f"arn:aws:sts::{ACCOUNT}:assumed-role/{name}/session" for name in ("Ann", "Bob"))
 REFUND = "Give money back for a card payment"
@@ -86,6 +86,31 @@ def test_callers_with_tokens_are_known_by_their_subject(made: Make) -> None:
     for subject, status in (("bob", 404), ("ann", 202)):
         vouched = {"principalId": subject, "audiences": ""}
         assert world.ask("POST", "/feedback", body, vouched=vouched).status == status
+
+
+def test_a_capability_that_keeps_failing_sinks_for_those_who_never_reported_on_it(found: World) -> None:
+    found.put(item("reimburse_payment", "Give the money back for a card payment"))
+    found.settle()
+    best, other = found.discover(REFUND, caller=ANN).ids
+    for number in range(8):
+        caller = f"arn:aws:sts::{ACCOUNT}:assumed-role/Agent{number}/session"
+        for _ in range(3):
+            answer = found.discover(REFUND, caller=caller).content
+            receipt(found, answer["query_id"])
+            body = {"query_id": answer["query_id"], "outcomes": [{"id": best, "event": "failed"}]}
+            assert found.ask("POST", "/feedback", body, caller=caller).status == 202
+    answer = found.discover(REFUND, caller=ANN)
+    assert answer.ids == [other, best]
+    assert answer.content["degraded"] == []
+    reliability = found.look_up(best, caller=ANN).content["reliability"]
+    assert reliability["failures"] > 20
+
+
+def test_tallies_that_cannot_be_read_leave_the_order_of_trust(found: World) -> None:
+    found.weather(every(Refuse(500, "InternalServerError"), service="dynamodb", operation="ExecuteStatement"))
+    answer = found.discover("money back", caller=ANN)
+    assert answer.ids == ["com.acme/refund_payment"]
+    assert answer.content["degraded"] == ["reliability"]
 
 
 def test_what_callers_report_reaches_the_memory_and_changes_answers(found: World) -> None:

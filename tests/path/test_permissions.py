@@ -46,7 +46,8 @@ def test_everything_both_functions_do_is_allowed_and_they_do_all_their_roles_are
         "es:ESHttpPut", "es:ESHttpGet", "es:ESHttpPost", "bedrock:InvokeModel", "events:PutEvents",
     }  # fmt: skip
     assert _actions(world.online) == {
-        "dynamodb:GetItem", "dynamodb:Scan", "dynamodb:PutItem", "es:ESHttpPost", "bedrock:InvokeModel",
+        "dynamodb:GetItem", "dynamodb:Scan", "dynamodb:PutItem", "dynamodb:PartiQLSelect", "es:ESHttpPost",
+        "bedrock:InvokeModel",
     }  # fmt: skip
 
 
@@ -72,6 +73,9 @@ def test_models_behind_an_inference_profile_are_invoked_within_the_roles(made: M
         *((f"dynamodb:{write}", table) for write in ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem")
           for table in ("Registry", "Trust", "Profiles", "Callers", "Outcomes", "Tallies")),
         *((f"dynamodb:{call}", "Receipts") for call in ("GetItem", "Query", "Scan", "UpdateItem", "DeleteItem")),
+        *((f"dynamodb:{call}", "Tallies") for call in ("GetItem", "BatchGetItem", "Query", "Scan")),
+        *((f"dynamodb:PartiQL{call}", "Tallies") for call in ("Insert", "Update", "Delete")),
+        ("dynamodb:PartiQLSelect", "Outcomes"),
         ("dynamodb:GetItem", "Registry"),
         *(("dynamodb:Scan", table) for table in ("Registry", "Trust", "Profiles")),
         ("dynamodb:Query", "Callers"),

@@ -82,12 +82,12 @@ def _holds(conditions: Mapping[str, Mapping[str, Any]], context: Mapping[str, st
                 return False
             continue
         operator = operator.removeprefix("ForAllValues:")  # noqa: PLW2901 - every key of ours here has one value
-        if operator not in {"StringEquals", "StringLike", "ArnEquals", "ArnLike"}:
+        if operator not in {"StringEquals", "StringLike", "ArnEquals", "ArnLike", "Bool"}:
             raise CannotDecide(f"the condition {operator}")
         for key, wanted in keys.items():
             if key not in context:
                 raise CannotDecide(f"the condition key {key}: say in `context` what it is")
-            exact = operator == "StringEquals"
+            exact = operator in {"StringEquals", "Bool"}
             if not (context[key] in texts(wanted) if exact else _any(wanted, context[key])):
                 return False
     return True

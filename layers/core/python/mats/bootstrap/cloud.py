@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mats.adapters.dynamodb.outcomes import DynamoOutcomes
     from mats.adapters.dynamodb.profiles import DynamoProfiles
     from mats.adapters.dynamodb.receipts import DynamoReceipts
+    from mats.adapters.dynamodb.tallies import DynamoTallies
     from mats.adapters.eventbridge import EventBus
     from mats.adapters.opensearch.generations import OpenSearchGenerations
     from mats.usecases.spread_change import SpreadChange
@@ -53,7 +54,7 @@ def cloud_system(settings: Settings, *, encoder: Encoder | None = None) -> "Clou
 
 
 class CloudStores:
-    """Tables of DynamoDB and a domain of OpenSearch. Discovery uses the index, callers, switches and receipts."""
+    """Tables of DynamoDB and a domain of OpenSearch. Discovery uses index, callers, switches, receipts and tallies."""
 
     def __init__(self, settings: Settings, models: ConfiguredModels, session: "Session") -> None:
         self._settings, self._models, self._session = settings, models, session
@@ -161,6 +162,14 @@ class CloudStores:
 
         tables = Tables(region=settings.region, session=self._session)
         return DynamoOutcomes(tables, settings.outcomes_table, settings.tallies_table)
+
+    @cached_property
+    def tallied(self) -> "DynamoTallies | None":
+        if not self._settings.tallies_table:
+            return None
+        from mats.adapters.dynamodb.tallies import DynamoTallies  # noqa: PLC0415 - not for enrichment
+
+        return DynamoTallies(self._online, self._settings.tallies_table)
 
     @cached_property
     def _bus(self) -> "EventBus":

@@ -13,6 +13,7 @@ from mats.ports import (
     Receipts,
     Registry,
     SearchIndex,
+    Tallied,
     TrustBook,
 )
 
@@ -76,6 +77,11 @@ class Stores(Protocol):
     @property
     def outcomes(self) -> Outcomes | None:
         """What callers reported; None where feedback has a function of its own."""
+        ...
+
+    @property
+    def tallied(self) -> Tallied | None:
+        """The sums of what callers reported, for those who answer; None where there are none."""
         ...
 
     @property

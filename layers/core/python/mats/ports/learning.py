@@ -45,8 +45,15 @@ class Grouping(Protocol):
         """Each vector in one group; all are packed as in receipts. Deterministic."""
 
 
-class Outcomes(Protocol):
-    """What callers have reported, and its sums by capability and caller."""
+class Tallied(Protocol):
+    """The sums of what callers have reported, by capability and caller."""
+
+    def tallies(self, ids: Collection[Id]) -> Mapping[Id, Sequence[Tally]]:
+        """The tallies of each of these that has any, in order of caller."""
+
+
+class Outcomes(Tallied, Protocol):
+    """What callers have reported, and its sums."""
 
     def record(self, receipt: Receipt, feedback: Feedback, at: str) -> Sequence[Outcome]:
         """Store what is new in feedback on the receipt's answer; returns its new outcomes.
@@ -64,9 +71,6 @@ class Outcomes(Protocol):
 
     def query_ids(self, *, after: str = "") -> Iterator[str]:
         """The id of every answer with feedback once, in an order that lasts; with `after`, those that follow it."""
-
-    def tallies(self, ids: Collection[Id]) -> Mapping[Id, Sequence[Tally]]:
-        """The tallies of each of these that has any, in order of caller."""
 
     def forget(self, id: Id) -> int:
         """Delete the outcomes and tallies of a capability; the number of outcomes deleted."""

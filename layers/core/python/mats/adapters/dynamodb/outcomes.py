@@ -15,6 +15,7 @@ from botocore.exceptions import ClientError
 
 from mats.adapters.dynamodb.receipts import receipt_of, receipt_row
 from mats.adapters.dynamodb.tables import CONDITION_FAILED, Tables
+from mats.adapters.dynamodb.tallies import DynamoTallies
 from mats.adapters.dynamodb.values import Row
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
@@ -90,9 +91,7 @@ class DynamoOutcomes:
         yield from (row["query_id"]["S"] for row in rows)
 
     def tallies(self, ids: Collection[Id]) -> Mapping[Id, Sequence[Tally]]:
-        distinct = list(dict.fromkeys(ids))
-        found = zip(distinct, self.tables.map(self._tallies, distinct), strict=True)
-        return {id: tallies for id, tallies in found if tallies}
+        return DynamoTallies(self.tables, self.tallied).tallies(ids)
 
     def forget(self, id: Id) -> int:
         """Scans the whole table."""
@@ -118,12 +117,6 @@ class DynamoOutcomes:
             self.tallied, "query", ConsistentRead=True, KeyConditionExpression="id = :id",
             ExpressionAttributeValues={":id": {"S": id}},
         )  # fmt: skip
-
-    def _tallies(self, id: Id) -> Sequence[Tally]:
-        return [
-            Tally(caller=row["caller"]["S"], **{name: float(row.get(name, {"N": "0"})["N"]) for name in _SUMS.values()})
-            for row in self._tally_rows(id)
-        ]
 
     def _actions(
         self, before: Mapping[str, Row], receipt: Receipt, feedback: Feedback, weight: float
