@@ -297,7 +297,11 @@ def test_one_silent_call_to_a_table_is_asked_again_in_the_same_run(world: World)
 @pytest.mark.parametrize("act", [Refuse(500, "InternalServerError"), Stall(60), Cut()], ids=["fails", "silent", "cut"])
 @pytest.mark.parametrize(
     ("service", "status", "degraded"),
-    [("bedrock", 200, ["llm", "neural"]), ("dynamodb", 200, ["audiences", "receipt"]), ("opensearch", 503, None)],
+    [
+        ("bedrock", 200, ["llm", "neural"]),
+        ("dynamodb", 200, ["audiences", "receipt", "reliability"]),
+        ("opensearch", 503, None),
+    ],
 )
 def test_an_answer_says_what_it_lacks_and_only_without_the_index_there_is_none(
     world: World, service: Service, status: int, degraded: list[str] | None, act: Act

@@ -164,7 +164,7 @@ class CloudStores:
         return DynamoOutcomes(tables, settings.outcomes_table, settings.tallies_table)
 
     @cached_property
-    def tallied(self) -> "DynamoTallies | None":
+    def tally_book(self) -> "DynamoTallies | None":
         if not self._settings.tallies_table:
             return None
         from mats.adapters.dynamodb.tallies import DynamoTallies  # noqa: PLC0415 - not for enrichment

@@ -46,7 +46,7 @@ def follow_outcomes(outcomes: Outcomes, writer: MemoryWriter) -> "Learn":
 
 def tallies_reader(stores: Stores, settings: Settings) -> Callable[[Collection[Id]], Tallies] | None:
     """Reads what callers reported; None where nothing is learned from it."""
-    return stores.tallied.tallies if stores.tallied and settings.learning == "on" else None
+    return stores.tally_book.tallies if stores.tally_book and settings.learning == "on" else None
 
 
 def read_reliability(stores: Stores, settings: Settings, trust: TrustRule, clock: Clock) -> ReadReliability | None:

@@ -110,7 +110,7 @@ class LocalStores:
         self.exposure = SqliteExposure(watch, SystemClock())
         self.receipt_log = SqliteReceipts(watch, Retention(receipt_days))
         self.receipts = BackgroundReceipts(self.receipt_log) if receipt_days else None
-        self.outcomes = self.tallied = SqliteOutcomes(database)
+        self.outcomes = self.tally_book = SqliteOutcomes(database)
 
     @cached_property
     def index(self) -> CandidateIndex:

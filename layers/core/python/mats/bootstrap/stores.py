@@ -13,7 +13,7 @@ from mats.ports import (
     Receipts,
     Registry,
     SearchIndex,
-    Tallied,
+    TallyBook,
     TrustBook,
 )
 
@@ -80,7 +80,7 @@ class Stores(Protocol):
         ...
 
     @property
-    def tallied(self) -> Tallied | None:
+    def tally_book(self) -> TallyBook | None:
         """The sums of what callers reported, for those who answer; None where there are none."""
         ...
 

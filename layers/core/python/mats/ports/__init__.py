@@ -1,6 +1,6 @@
 """Interfaces of the use cases to stores, index, models and clock, in domain terms. No implementation."""
 
-from mats.ports.learning import Grouped, Grouping, Memory, MemoryWriter, Outcomes, ReceiptLog, Receipts, Tallied
+from mats.ports.learning import Grouped, Grouping, Memory, MemoryWriter, Outcomes, ReceiptLog, Receipts, TallyBook
 from mats.ports.models import (
     NO_LABELS,
     OFF,
@@ -96,7 +96,7 @@ __all__ = [
     "SwitchedRole",
     "SyncTarget",
     "TaggedItem",
-    "Tallied",
+    "TallyBook",
     "Target",
     "TrustBook",
     "Vector",

@@ -45,14 +45,14 @@ class Grouping(Protocol):
         """Each vector in one group; all are packed as in receipts. Deterministic."""
 
 
-class Tallied(Protocol):
+class TallyBook(Protocol):
     """The sums of what callers have reported, by capability and caller."""
 
     def tallies(self, ids: Collection[Id]) -> Mapping[Id, Sequence[Tally]]:
         """The tallies of each of these that has any, in order of caller."""
 
 
-class Outcomes(Tallied, Protocol):
+class Outcomes(TallyBook, Protocol):
     """What callers have reported, and its sums."""
 
     def record(self, receipt: Receipt, feedback: Feedback, at: str) -> Sequence[Outcome]:

@@ -16,7 +16,7 @@ _MOST = 50
 
 @dataclass(frozen=True, slots=True)
 class DynamoTallies:
-    """The port `Tallied`. One request for up to 50 capabilities: a Query for each would open as many connections."""
+    """The port `TallyBook`. One request for up to 50 capabilities: a Query for each would open as many connections."""
 
     tables: Tables
     table: str
