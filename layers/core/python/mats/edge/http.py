@@ -31,8 +31,9 @@ MAX_BODY_BYTES = 65_536
 
 _TITLES = {
     400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
-    409: "Conflict", 412: "Precondition Failed", 413: "Content Too Large", 415: "Unsupported Media Type",
-    422: "Unprocessable Content", 500: "Internal Server Error", 503: "Service Unavailable",
+    408: "Request Timeout", 409: "Conflict", 412: "Precondition Failed", 413: "Content Too Large",
+    415: "Unsupported Media Type", 422: "Unprocessable Content", 431: "Request Header Fields Too Large",
+    500: "Internal Server Error", 503: "Service Unavailable",
 }  # fmt: skip
 """As in RFC 9110; `http.HTTPStatus` has older phrases for 413 and 422 before Python 3.13."""
 _UNAVAILABLE = "discovery cannot answer now; try again"

@@ -82,7 +82,13 @@ def _listener(host: str, port: int) -> socket.socket:
 def _run(local: LocalSystem, listener: socket.socket, access: Access) -> None:
     import uvicorn  # noqa: PLC0415 - only this command serves
 
+    from mats.local.http_protocol import BoundedProtocol, Capacity  # noqa: PLC0415 - as above
     from mats.local.service import application  # noqa: PLC0415
+
+    capacity = Capacity.of_process()
+
+    class Protocol(BoundedProtocol):
+        most_connections = capacity.connections
 
     app = application(local, access)
 
@@ -95,7 +101,16 @@ def _run(local: LocalSystem, listener: socket.socket, access: Access) -> None:
                 err.print(Text(warning, style="yellow"), soft_wrap=True)
             out.print(greeting, soft_wrap=True)
 
-    config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=3, lifespan="on")
+    config = uvicorn.Config(
+        app,
+        http=Protocol,
+        ws="none",
+        backlog=capacity.backlog,
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=3,
+        lifespan="on",
+    )
     with suppress(KeyboardInterrupt):
         Server(config).run(sockets=[listener])
 
