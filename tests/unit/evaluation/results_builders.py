@@ -237,13 +237,24 @@ def learning(judged: bool = True) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def demand(judged: bool = True) -> dict[str, Any]:
+    registries = {
+        name: {
+            "rows": [{"capabilities": size, "gaps": 30, "named": 24, "false": 3} for size in (count, count + 1)],
+            "mean": [{"reporting": share, "named": 0.8, "false": 0.1} for share in (0.0, 0.5, 1.0)],
+        }
+        for name, count in {"large": 10_000, "small": 1_000}.items()
+    }
+    return {"families": 30, "others": 1_000, "mistaken_reports": 0.05, "registries": registries}
+
+
 ALL = {
     "main": main, "scale": scale, "decomposition": decomposition, "enrichment": enrichment, "signals": signals,
     "blends": blends,
     "first-stage": first_stage, "field-weights": field_weights, "length-bias": length_bias,
     "parts": parts, "learning": learning,
     "efficiency": efficiency, "kinds": kinds,
-    "abstention": abstention,
+    "abstention": abstention, "demand": demand,
 }  # fmt: skip
 
 

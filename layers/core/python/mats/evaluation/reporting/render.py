@@ -16,6 +16,7 @@ from mats.evaluation.reporting.component_sections import (
     first_stage,
     signals,
 )
+from mats.evaluation.reporting.demand_section import demand
 from mats.evaluation.reporting.learning_section import learning
 from mats.evaluation.reporting.length_bias_section import length_bias
 from mats.evaluation.reporting.operation_sections import abstention, efficiency, kinds
@@ -40,6 +41,7 @@ SECTIONS: Mapping[str, Callable[[Json, Json], Section]] = {
     "efficiency": efficiency,
     "kinds": kinds,
     "abstention": abstention,
+    "demand": demand,
 }
 """By experiment, in the order of the report."""
 
