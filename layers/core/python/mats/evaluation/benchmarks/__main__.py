@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from mats.evaluation.benchmarks import mcp, pipeline, reranker
+from mats.evaluation.benchmarks import mcp, memory, pipeline, reranker
 from mats.evaluation.benchmarks.attacks.benchmark import attacks
 from mats.evaluation.reporting.results import write_results
 from mats.settings import Settings
@@ -26,6 +26,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "answer": pipeline.answer,
     "rerank": reranker.rerank,
     "mcp": mcp.mcp,
+    "memory": memory.memory,
     "attacks": attacks,
 }
 
