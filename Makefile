@@ -100,7 +100,7 @@ lock: setup ## Pin the newest versions that pyproject.toml allows
 
 # --- layers, cost, smoke ---
 
-.PHONY: vendor lock-layers cost smoke maintain
+.PHONY: vendor lock-layers cost simulate smoke maintain
 
 vendor: setup ## Build the layers of wheels into build/ and say how big they are
 	@$(PIP) uv
@@ -115,6 +115,9 @@ lock-layers: setup ## Pin the layers' packages as requirements/lock.txt has them
 
 cost: setup ## Estimate a month in AWS (COST="--queries 1e6 --size production", `COST=--help` for all)
 	@$(BIN)/python -m infra.cost $(COST)
+
+simulate: setup ## Simulate the event path under a load of changes (SIMULATE="--rate 1000 --scenarios", `SIMULATE=--help` for all)
+	@$(BIN)/python -m infra.event_path_simulation $(SIMULATE)
 
 smoke: setup ## Put an item, wait for its profile, find it through the API at URL, remove it (SMOKE=--help)
 	@$(BIN)/python -m infra.smoke $(if $(URL),--url $(URL)) $(SMOKE)

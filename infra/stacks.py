@@ -12,7 +12,7 @@ from infra.constructs.access_policies import AccessPolicies
 from infra.constructs.audit import Audit
 from infra.constructs.console import Console
 from infra.constructs.discovery_api import DiscoveryApi
-from infra.constructs.enrichment import MAX_RECEIVES, VISIBILITY, EnrichmentFunction
+from infra.constructs.enrichment import VISIBILITY, EnrichmentFunction
 from infra.constructs.event_path import EventPath
 from infra.constructs.feedback import FeedbackFunction
 from infra.constructs.foundation import Foundation
@@ -28,6 +28,7 @@ from infra.constructs.search_domain import SearchDomain
 from infra.constructs.tables import MatsTables
 from infra.constructs.watched import Watched
 from infra.context import Context
+from infra.traffic import MAX_RECEIVES
 from mats.adapters.opensearch import mapping
 from mats.bootstrap.calibration import load_calibration
 

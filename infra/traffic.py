@@ -5,6 +5,16 @@ from typing import Any, Self
 
 from mats.settings import Settings
 
+ENRICHED_AT_ONCE = 10
+"""Changes in a batch. All its descriptions are written in parallel, so it takes as long as its slowest."""
+ENRICHMENT_TIMEOUT_S = 300
+"""Two attempts of the slowest writer call and of its repair, 60 s each, and the writes after them."""
+VISIBILITY_S = ENRICHMENT_TIMEOUT_S + 60
+"""Delay of a retry. AWS's rule of six times the timeout is for throttled batches; the event source's maximum
+concurrency prevents them."""
+MAX_RECEIVES = 12
+"""Of a change, before it becomes a dead letter."""
+
 
 class CannotEstimate(ValueError):
     """The traffic or the deployment cannot be priced; the message says why."""

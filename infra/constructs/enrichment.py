@@ -11,15 +11,9 @@ from infra.constructs.foundation import Foundation
 from infra.constructs.function import Function, Limits, common, environment
 from infra.constructs.search_domain import INDEX, INDEX_DENIED
 from infra.layers import core_layer, vendor_layer
+from infra.traffic import ENRICHED_AT_ONCE, ENRICHMENT_TIMEOUT_S, VISIBILITY_S
 
-TIMEOUT_S = 300
-"""Two attempts of the slowest writer call and of its repair, 60 s each, and the writes after them."""
-VISIBILITY = Duration.seconds(TIMEOUT_S + 60)
-"""Delay of a retry. AWS's rule of six times the timeout is for throttled batches; the event source's maximum
-concurrency prevents them."""
-MAX_RECEIVES = 12
-_BATCH = 10
-"""All descriptions of a batch are written in parallel, so a batch takes as long as its slowest."""
+VISIBILITY = Duration.seconds(VISIBILITY_S)
 
 
 class EnrichmentFunction(Construct):
@@ -37,7 +31,7 @@ class EnrichmentFunction(Construct):
             outcomes_table=tables.outcomes.table_name,  # these two for `mats erase`, which reads its settings here
             tallies_table=tables.tallies.table_name,
             event_bus=path.bus.event_bus_name,
-            writer_calls=_BATCH,
+            writer_calls=ENRICHED_AT_ONCE,
             versions_days=context.versions_days,
         )
         made = Function(
@@ -47,7 +41,7 @@ class EnrichmentFunction(Construct):
             layers=[core_layer, vendor_layer],
             context=context,
             environment=environment(settings, endpoint=on.domain.domain.domain_endpoint),
-            limits=Limits(memory_mb=1024, timeout_s=TIMEOUT_S),
+            limits=Limits(memory_mb=1024, timeout_s=ENRICHMENT_TIMEOUT_S),
             network=on.network,
         )
         self.function, self.log = made.function, made.log
@@ -64,7 +58,7 @@ class EnrichmentFunction(Construct):
         made.function.add_event_source(
             sources.SqsEventSource(
                 path.queue,
-                batch_size=_BATCH,
+                batch_size=ENRICHED_AT_ONCE,
                 max_batching_window=Duration.seconds(1),
                 max_concurrency=context.capacity.enrichment_concurrency,
                 report_batch_item_failures=True,

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from infra.event_path_simulation import Load, scenarios, simulate
 from mats.adapters.opensearch.index import OpenSearchIndex
 from mats.bootstrap.cloud import cloud_system
 from mats.domain.errors import DependencyFailed
@@ -211,7 +212,18 @@ def cold(data: Path, settings: Settings) -> dict[str, Any]:
             return cold_start.cold(replace(deployed, region=""))
 
 
-BENCHMARKS = {"parity": parity, "length-bias": length_bias.length_bias, "cold": cold, "answer": answer}
+def event_path(data: Path, settings: Settings) -> dict[str, Any]:
+    """A minute of 1,000 changes a second in four configurations, simulated; data and settings play no part."""
+    return {name: simulate(load) for name, load in scenarios(Load(seconds=60)).items()}
+
+
+BENCHMARKS = {
+    "parity": parity,
+    "length-bias": length_bias.length_bias,
+    "cold": cold,
+    "answer": answer,
+    "event-path": event_path,
+}
 
 
 def main() -> None:
