@@ -99,7 +99,7 @@ def simulate(load: Load) -> dict[str, Any]:
     draw = np.random.default_rng(load.seed)
     made = list(_changes(load, draw))
     enrichment = _Enrichment(load, made, draw)
-    times = enrichment.run(_queued(load, made))
+    times = enrichment.run(_queue_times(load, made))
     return {
         "load": asdict(load),
         "changes": len(made),
@@ -132,7 +132,7 @@ def _changes(load: Load, draw: np.random.Generator) -> Iterator[float]:
         at += draw.exponential(1 / load.rate)
 
 
-def _queued(load: Load, made: Sequence[float]) -> list[float]:
+def _queue_times(load: Load, made: Sequence[float]) -> list[float]:
     """When each change reaches the queue: a shard's batches are carried one after the other."""
     queued = [0.0] * len(made)
     for shard in range(load.shards):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from infra import scale_page
 from infra.event_path_simulation import Load, Quota, bounds, main, simulate
 
 CALM = Load(rate=5, seconds=20, shards=2)
@@ -84,3 +85,9 @@ def test_the_command_prints_json_for_four_scenarios(capsys):
     results = json.loads(capsys.readouterr().out)
     assert len(results) == 4
     assert all(one["changes"] > 0 for one in results.values())
+
+
+def test_the_page_shows_the_results_and_prices_that_are_there():
+    page = scale_page.PAGE.read_text(encoding="utf-8")
+    assert scale_page.render(page) == page
+    assert "| production | 10 |" in page
