@@ -74,7 +74,7 @@ def _set(function: str, variable: str, wrong: str) -> Change:
 
 
 def _unreported(resources: Resources) -> None:
-    del _of(resources, "AWS::Lambda::EventSourceMapping")["FunctionResponseTypes"]
+    del _of(resources, "AWS::Lambda::EventSourceMapping", "Enrichment")["FunctionResponseTypes"]
 
 
 @pytest.mark.parametrize(

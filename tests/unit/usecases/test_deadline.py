@@ -1,7 +1,6 @@
 """The deadline of a run, and that no path of a batch passes it."""
 
 import math
-import re
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from infra.traffic import ENRICHED_AT_ONCE, ENRICHMENT_TIMEOUT_S
 from mats.adapters import aws, eventbridge
 from mats.adapters.dynamodb import tables
 from mats.adapters.opensearch import domain
@@ -22,12 +22,10 @@ from mats.domain.profile import Cause
 from mats.ports import Change, Written
 from mats.usecases.deadline import FULL_S, NO_DEADLINE, READ_S, SAVE_S, Deadline
 from tests.builders import a_registration
-from tests.conftest import ROOT
 from tests.fakes import FakeClock, FakeEncoder, ScriptedWriter
 from tests.unit.usecases.test_enrich import FIVE, World
 
-FUNCTION_S = int(re.search(r"^TIMEOUT_S = (\d+)$", (ROOT / "infra/constructs/enrichment.py").read_text(), re.M)[1])
-BATCH = 10
+FUNCTION_S, BATCH = ENRICHMENT_TIMEOUT_S, ENRICHED_AT_ONCE
 
 
 def test_a_step_starts_only_if_it_fits():
