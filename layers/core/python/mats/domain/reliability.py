@@ -78,8 +78,7 @@ def count(tallies: Collection[Tally], *, asking: str, now: str) -> Counts:
     """The outcomes that count for the caller who asks, from one tally of each caller.
 
     Its own count in full. Of the others, each has at most `MOST_PER_CALLER` successes and as many failures, and the
-    caller with most of either is struck out. So no caller alone changes anything for others, and none moves a
-    capability by more than one place.
+    caller with most of either is struck out. So no caller alone changes anything for others.
     """
     weight = weight_at(now)
     successes = {tally.caller: max(0.0, tally.successes / weight) for tally in tallies}
