@@ -118,6 +118,7 @@ class AccessPolicies(Construct):
         calls = [f"dynamodb:{call}" for call in (*_READ, "Scan", "PartiQLSelect", "DescribeTable")]
         return [
             iam.PolicyStatement(actions=calls, resources=[tables.registry.table_arn, *kept]),
+            iam.PolicyStatement(actions=["dynamodb:Query"], resources=[tables.outcomes_by_id]),
             iam.PolicyStatement(actions=[f"dynamodb:{call}" for call in _WRITE], resources=kept),
             iam.PolicyStatement(actions=["dynamodb:DeleteItem"], resources=[tables.registry.table_arn]),  # `mats erase`
         ]

@@ -77,17 +77,22 @@ class EventPath(Construct):
         self.pipes = {name: self._pipe(name, table) for name, table in tables.items()}
 
     def add_reports(self, outcomes: dynamodb.ITable, *, visibility: Duration, max_receives: int) -> sqs.Queue:
-        """The queue of what is written into the table of outcomes."""
+        """The queue of what is written into the table of outcomes, and of removed registrations."""
         queue = self._queue(f"{self._context.name}-reports", visibility, max_receives, id="Reports", hop="Learning")
         self.dead_letter_queues["ReportRule"] = self._dead("ReportRule")
-        events.Rule(
-            self,
-            "Reported",
-            event_bus=self.bus,
-            description="Reported outcomes go to learning",
-            event_pattern=events.EventPattern(source=[REPORTS], detail_type=[REPORTED]),
-            targets=[targets.SqsQueue(queue, dead_letter_queue=self.dead_letter_queues["ReportRule"])],
-        )
+        removals = {"table": ["Registry"], "change": ["REMOVE"]}
+        for id, description, pattern in (
+            ("Reported", "Reported outcomes", events.EventPattern(source=[REPORTS], detail_type=[REPORTED])),
+            ("Removed", "Removals", events.EventPattern(source=[SOURCE], detail_type=[CHANGED], detail=removals)),
+        ):
+            events.Rule(
+                self,
+                id,
+                event_bus=self.bus,
+                description=f"{description} go to learning",
+                event_pattern=pattern,
+                targets=[targets.SqsQueue(queue, dead_letter_queue=self.dead_letter_queues["ReportRule"])],
+            )
         self.pipes["Outcomes"] = self._pipe("Outcomes", outcomes, source=REPORTS, detail_type=REPORTED)
         return queue
 

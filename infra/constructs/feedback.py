@@ -2,6 +2,7 @@
 
 from aws_cdk import CfnOutput, Duration
 from aws_cdk import aws_apigateway as apigateway
+from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from infra.constructs.foundation import Foundation
@@ -39,7 +40,8 @@ class FeedbackFunction(Construct):
         )
         self.function, self.log = made.function, made.log
         tables.receipts.grant(made.role, "dynamodb:GetItem")
-        tables.outcomes.grant(made.role, "dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem")
+        calls = [f"dynamodb:{call}" for call in ("Query", "PutItem", "UpdateItem")]
+        made.allow([iam.PolicyStatement(actions=calls, resources=[tables.outcomes.table_arn])])
         tables.tallies.grant(made.role, "dynamodb:UpdateItem")
         CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("FeedbackFunction")
 

@@ -1,8 +1,9 @@
-"""Learning: the function that turns reported outcomes into the memory of the index."""
+"""Learning: the function that turns reported outcomes into the memory, and forgets those of removed capabilities."""
 
 from dataclasses import replace
 
 from aws_cdk import CfnOutput, Duration
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda_event_sources as sources
 from constructs import Construct
 
@@ -27,6 +28,9 @@ class LearningFunction(Construct):
         self.queue = path.add_reports(tables.outcomes, visibility=_VISIBILITY, max_receives=_MAX_RECEIVES)
         settings = replace(
             common(context, on.models),
+            registry_table=tables.registry.table_name,
+            trust_table=tables.trust.table_name,  # this and the next only because settings take all three or none
+            profiles_table=tables.profiles.table_name,
             outcomes_table=tables.outcomes.table_name,
             tallies_table=tables.tallies.table_name,
         )
@@ -41,7 +45,12 @@ class LearningFunction(Construct):
             network=on.network,
         )
         self.function, self.log = made.function, made.log
-        tables.outcomes.grant(made.role, "dynamodb:Query")
+        tables.registry.grant(made.role, "dynamodb:BatchGetItem")
+        learned = [tables.outcomes.table_arn, tables.tallies.table_arn]
+        made.allow([
+            iam.PolicyStatement(actions=["dynamodb:Query"], resources=[*learned, tables.outcomes_by_id]),
+            iam.PolicyStatement(actions=["dynamodb:DeleteItem"], resources=learned),
+        ])  # fmt: skip
         on.domain.allow(made.role, LEARN, denied=LEARN_DENIED)
         made.function.add_event_source(
             sources.SqsEventSource(

@@ -8,6 +8,8 @@ from infra.constructs.checkov import accept_checkov
 from infra.constructs.log_group import customer_key
 from infra.context import Context
 
+BY_ID = "by-id"
+"""The index that `mats.adapters.dynamodb.outcomes` reads; that module needs boto3, which is not installed here."""
 _TEXT = dynamodb.AttributeType.STRING
 
 
@@ -24,6 +26,14 @@ class MatsTables(Construct):
         self.switches = self._table("Switches", "name")
         self.receipts = self._table("Receipts", "query_id", expires="expires_at")
         self.outcomes = self._table("Outcomes", "query_id", "item", streamed=True)
+        self.outcomes.add_global_secondary_index(  # which lacks receipts: they have no `id`
+            index_name=BY_ID,
+            partition_key=dynamodb.Attribute(name="id", type=_TEXT),
+            sort_key=dynamodb.Attribute(name="query_id", type=_TEXT),
+            projection_type=dynamodb.ProjectionType.KEYS_ONLY,
+        )
+        self.outcomes_by_id = f"{self.outcomes.table_arn}/index/{BY_ID}"
+        """The ARN of the index; `Table.grant` would name all indices."""
         self.tallies = self._table("Tallies", "id", "caller")
 
     def _table(self, name: str, *keys: str, streamed: bool = False, expires: str | None = None) -> dynamodb.Table:

@@ -68,7 +68,7 @@ from tests.fakes import (
     MemoryTrust,
 )
 from tests.learning import MemoryOutcomes, MemoryReceipts
-from tests.servers.tables import a_table, credentials
+from tests.servers.tables import a_table, an_outcomes_table, credentials
 
 _numbers = itertools.count(1)
 
@@ -205,7 +205,7 @@ def expiring(make: Making, request: pytest.FixtureRequest) -> Expiring:
 def outcomes(make: Making, request: pytest.FixtureRequest) -> Outcomes:
     def in_aws() -> Outcomes:
         tables = request.getfixturevalue("tables")
-        keys = a_table(tables, keys=("query_id", "item")), a_table(tables, keys=("id", "caller"))
+        keys = an_outcomes_table(tables), a_table(tables, keys=("id", "caller"))
         return DynamoOutcomes(tables, *keys)
 
     return make(MemoryOutcomes, SqliteOutcomes, in_aws)

@@ -162,7 +162,11 @@ def test_feedback_reads_receipts_and_writes_outcomes_and_nothing_else(any_deploy
 
 def test_learning_reads_outcomes_and_writes_the_memory_and_nothing_else(any_deployment: Deployment):
     allowed = allows(any_deployment, "learner")
-    assert actions(allowed, "dynamodb") == {"dynamodb:Query"}
+    tables = {"Registry": {"BatchGetItem"}, "Outcomes": {"Query", "DeleteItem"}, "Tallies": {"Query", "DeleteItem"}}
+    for table in any_deployment.all("AWS::DynamoDB::Table"):
+        expected = next((calls for name, calls in tables.items() if name in table.id), set())
+        calls = {"GetItem", "BatchGetItem", "Query", "Scan", "PartiQLSelect", *WRITES}
+        assert {call for call in calls if iam.allowed(allowed, f"dynamodb:{call}", table.arn)} == expected
     assert actions(allowed, "bedrock") == set()
     for action, path, may in (
         ("Post", "memory-1024-write/_bulk", True),
@@ -485,12 +489,12 @@ def test_a_dead_letter_queue_is_at_every_hop(any_deployment: Deployment):
     dead = {each.arn for name, each in queues.items() if name.endswith("-dead")}
     pipes = any_deployment.all("AWS::Pipes::Pipe")
     given_up = [one["SourceParameters"]["DynamoDBStreamParameters"]["DeadLetterConfig"]["Arn"] for one in pipes]
-    for rule, queue in (("Changed", "PathChanges"), ("Reported", "PathReports")):
+    for rule, queue in (("Changed", "PathChanges"), ("Reported", "PathReports"), ("Removed", "PathReports")):
         targets = any_deployment.one("AWS::Events::Rule", rule)["Targets"]
         given_up += [target["DeadLetterConfig"]["Arn"] for target in targets]
         given_up += [any_deployment.one("AWS::SQS::Queue", queue)["RedrivePolicy"]["deadLetterTargetArn"]]
     assert len(pipes) == 3
-    assert sorted(given_up) == sorted(dead)
+    assert set(given_up) == dead
 
 
 def test_each_hop_may_put_what_it_gives_up_into_its_queue(trial: Deployment):
@@ -506,7 +510,9 @@ def test_each_hop_may_put_what_it_gives_up_into_its_queue(trial: Deployment):
         for i, one in enumerate(each["PolicyDocument"]["Statement"])
         if one["Effect"] == "Allow" and one["Principal"] == {"Service": "events.amazonaws.com"}
     }
-    targets = [t for rule in ("Changed", "Reported") for t in trial.one("AWS::Events::Rule", rule)["Targets"]]
+    targets = [
+        t for rule in ("Changed", "Reported", "Removed") for t in trial.one("AWS::Events::Rule", rule)["Targets"]
+    ]
     assert open_to_rule == {arn for target in targets for arn in (target["Arn"], target["DeadLetterConfig"]["Arn"])}
 
 
@@ -556,6 +562,12 @@ def test_only_changes_go_to_enrichment_so_that_it_does_not_hear_itself(trial: De
             assert said == {"Source": "mats.registry", "DetailType": "CapabilityChanged"}
     reported = trial.one("AWS::Events::Rule", "Reported")["EventPattern"]
     assert reported == {"source": ["mats.outcomes"], "detail-type": ["OutcomeReported"]}
+    removed = trial.one("AWS::Events::Rule", "Removed")["EventPattern"]
+    assert removed == {
+        "source": ["mats.registry"],
+        "detail-type": ["CapabilityChanged"],
+        "detail": {"table": ["Registry"], "change": ["REMOVE"]},
+    }
 
 
 # --- the index ---

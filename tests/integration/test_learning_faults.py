@@ -22,7 +22,7 @@ from tests import killed
 from tests.contract.learning import AT, PAY, SHIP, a_feedback, a_receipt
 from tests.fakes import FakeClock
 from tests.learning_faults import Callers, Faults, FaultyDatabase, Killed
-from tests.servers.tables import a_table, credentials
+from tests.servers.tables import a_table, an_outcomes_table, credentials
 
 FAULTS, FAULTS_IN_AWS = 10_000, 400
 KEPT = Retention(30, FakeClock())
@@ -96,7 +96,7 @@ def test_random_faults_over_dynamodb_lose_and_double_nothing(dynamodb_url: str, 
     sound, faulty = Tables(), FaultyTables()
     faulty.faults = Faults(random.Random(5))
     kept = a_table(sound, keys=("query_id",))
-    learned = a_table(sound, keys=("query_id", "item")), a_table(sound, keys=("id", "caller"))
+    learned = an_outcomes_table(sound), a_table(sound, keys=("id", "caller"))
 
     def start() -> tuple[DynamoReceipts, DynamoOutcomes]:
         return DynamoReceipts(faulty, kept, KEPT), DynamoOutcomes(faulty, *learned, pause=lambda seconds: None)

@@ -113,6 +113,25 @@ def test_tallies_that_cannot_be_read_leave_the_order_of_trust(found: World) -> N
     assert answer.content["degraded"] == ["reliability"]
 
 
+def test_what_was_reported_goes_with_a_removed_capability_and_stays_with_one_that_is_back(found: World) -> None:
+    other = found.put(item("refund_status", "Shows how far a refund is"))
+    found.settle()
+    answer = found.discover(REFUND, caller=ANN, min_relevance=0).content
+    receipt(found, answer["query_id"])
+    outcomes = [{"id": id, "event": "succeeded"} for id in ("com.acme/refund_payment", other)]
+    body = {"query_id": answer["query_id"], "outcomes": outcomes, "missing": "a stamp"}
+    assert found.ask("POST", "/feedback", body, caller=ANN).status == 202
+    found.settle()
+    assert [sorted(document["used"]) for document in found.memory()] == [["com.acme/refund_payment", other]]
+    found.remove(other)
+    found.remove("com.acme/refund_payment")
+    found.put(item("refund_payment", REFUND))
+    found.settle()
+    assert {row["item"] for row in rows(found, "Outcomes")} == {"receipt", "outcome#com.acme/refund_payment"}
+    assert [row["id"] for row in rows(found, "Tallies")] == ["com.acme/refund_payment"]
+    assert [document["used"] for document in found.memory()] == [["com.acme/refund_payment"]]
+
+
 def test_what_callers_report_reaches_the_memory_and_changes_answers(found: World) -> None:
     query = {}
     for caller in (ANN, BOB):

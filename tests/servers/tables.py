@@ -1,9 +1,11 @@
 """Empty tables in DynamoDB Local, and the environment in which clients of AWS find their stand-ins."""
 
 import itertools
+from typing import Any
 
 import pytest
 
+from mats.adapters.dynamodb.outcomes import BY_ID
 from mats.adapters.dynamodb.tables import Tables
 
 _numbers = itertools.count(1)
@@ -26,15 +28,37 @@ def credentials(monkeypatch: pytest.MonkeyPatch, **endpoints: str) -> None:
         monkeypatch.setenv(name, value)
 
 
-def a_table(tables: Tables, *, keys: tuple[str, ...] = ("namespace", "name"), stream: bool = False) -> str:
-    """The name of a new table with these string keys."""
+def a_table(
+    tables: Tables,
+    *,
+    keys: tuple[str, ...] = ("namespace", "name"),
+    stream: bool = False,
+    index: tuple[str, tuple[str, ...]] | None = None,
+) -> str:
+    """The name of a new table with these string keys; `index` is the name and the keys of an index of keys."""
     name = f"table-{next(_numbers)}"
     tables.ask(
         name,
         "create_table",
-        AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
-        KeySchema=[{"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)],
+        AttributeDefinitions=[
+            {"AttributeName": key, "AttributeType": "S"} for key in {*keys, *(index[1] if index else ())}
+        ],
+        KeySchema=_schema(keys),
         BillingMode="PAY_PER_REQUEST",
+        **({"GlobalSecondaryIndexes": [_index(*index)]} if index else {}),
         **({"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}} if stream else {}),
     )
     return name
+
+
+def an_outcomes_table(tables: Tables) -> str:
+    """The name of a new table of outcomes, with its index."""
+    return a_table(tables, keys=("query_id", "item"), index=(BY_ID, ("id", "query_id")))
+
+
+def _schema(keys: tuple[str, ...]) -> list[dict[str, str]]:
+    return [{"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)]
+
+
+def _index(name: str, keys: tuple[str, ...]) -> dict[str, Any]:
+    return {"IndexName": name, "KeySchema": _schema(keys), "Projection": {"ProjectionType": "KEYS_ONLY"}}

@@ -1,7 +1,8 @@
 """What callers report, in two tables.
 
 Outcomes, with the keys `query_id` and `item`: the item `receipt` has the answer's receipt, `missing` and `confirmed`;
-the item `outcome#<id>` has a result's `events`, and what they have added to its tally: `counted` and `weight`.
+the item `outcome#<id>` has a result's `id` and `events`, and what they have added to its tally: `counted` and `weight`.
+Its index `by-id` has the keys of the outcomes of each capability.
 Tallies, with the keys `id` and `caller`: sums of weights.
 """
 
@@ -23,6 +24,7 @@ from mats.domain.outcome import Event, Feedback, Outcome, ReportedAnswer, effect
 from mats.domain.receipt import Receipt
 from mats.domain.reliability import Tally, weight_at
 
+BY_ID = "by-id"
 _RECEIPT, _OUTCOME = "receipt", "outcome#"
 _ATTEMPTS = 12
 """For transactions that meet others on the same rows, with exponential backoff."""
@@ -94,13 +96,13 @@ class DynamoOutcomes:
         return DynamoTallies(self.tables, self.tallied).tallies(ids)
 
     def forget(self, id: Id) -> int:
-        """Scans the whole table."""
+        """What was reported within the last second may stay: the index follows the table."""
         rows = self.tables.all_rows(
-            self.outcomes, "scan", ConsistentRead=True, FilterExpression="#item = :item",
-            ProjectionExpression="query_id, #item", ExpressionAttributeNames={"#item": "item"},
-            ExpressionAttributeValues={":item": {"S": f"{_OUTCOME}{id}"}},
+            self.outcomes, "query", IndexName=BY_ID, KeyConditionExpression="id = :id",
+            ExpressionAttributeValues={":id": {"S": id}},
         )  # fmt: skip
-        deleted = self.tables.map(lambda row: self.tables.ask(self.outcomes, "delete_item", Key=row), rows)
+        keys = [_key(row["query_id"]["S"], row["item"]["S"]) for row in rows]
+        deleted = self.tables.map(lambda key: self.tables.ask(self.outcomes, "delete_item", Key=key), keys)
         for tally in self._tally_rows(id):
             key = {"id": tally["id"], "caller": tally["caller"]}
             self.tables.ask(self.tallied, "delete_item", Key=key)
@@ -157,6 +159,7 @@ class DynamoOutcomes:
         after = before if before and before[0] is effective else (effective, weight)
         item = {
             **_key(receipt.query_id, f"{_OUTCOME}{id}"),
+            "id": {"S": id},
             "events": {"SS": sorted(events)},
             "counted": {"S": after[0]},
             "weight": {"N": repr(after[1])},
