@@ -61,8 +61,8 @@ class Assumptions:
     """Of 15 candidates, each reported on by up to 30 callers; half a unit for 4 kB."""
     reported_share: float = 0.2
     """Answers that callers report on."""
-    report_write_units: int = 12
-    """Of a transaction: the receipt that stays, an outcome and its tally, twice each."""
+    report_write_units: int = 13
+    """Of a transaction: the receipt that stays, an outcome and its tally, twice each; and a place in the index."""
     feedback_gb_s: float = 0.03
     report_rows: int = 2
     """The receipt that stays, and an outcome; each is an event."""

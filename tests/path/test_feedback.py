@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from mats.adapters.dynamodb.values import from_row
+from mats.adapters.dynamodb.values import from_row, to_row
 from tests.path.world import ACCOUNT, Make, World, item
 from tests.servers.recorder import Call, Refuse, every
 
@@ -91,14 +91,15 @@ def test_callers_with_tokens_are_known_by_their_subject(made: Make) -> None:
 def test_a_capability_that_keeps_failing_sinks_for_those_who_never_reported_on_it(found: World) -> None:
     found.put(item("reimburse_payment", "Give the money back for a card payment"))
     found.settle()
-    best, other = found.discover(REFUND, caller=ANN).ids
-    for number in range(8):
-        caller = f"arn:aws:sts::{ACCOUNT}:assumed-role/Agent{number}/session"
-        for _ in range(3):
-            answer = found.discover(REFUND, caller=caller).content
-            receipt(found, answer["query_id"])
-            body = {"query_id": answer["query_id"], "outcomes": [{"id": best, "event": "failed"}]}
-            assert found.ask("POST", "/feedback", body, caller=caller).status == 202
+    answer = found.discover(REFUND, caller=BOB)
+    best, other = answer.ids
+    receipt(found, answer.content["query_id"])
+    body = {"query_id": answer.content["query_id"], "outcomes": [{"id": best, "event": "failed"}]}
+    assert found.ask("POST", "/feedback", body, caller=BOB).status == 202
+    [reported] = rows(found, "Tallies")
+    for number in range(8):  # as if so many others had said the same three times each
+        tally = {**reported, "caller": f"{reported['caller']}-{number}", "failures": 3 * reported["failures"]}
+        found.dynamodb.put_item(TableName=found.table("Tallies"), Item=to_row(tally))
     answer = found.discover(REFUND, caller=ANN)
     assert answer.ids == [other, best]
     assert answer.content["degraded"] == []
