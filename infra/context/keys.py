@@ -11,7 +11,8 @@ from infra.context.rules import RULES
 from infra.inference_profiles import InferenceProfile
 from infra.model_choice import ENCODER, model_faults, region_faults
 from infra.traffic import SIZES, Size
-from mats.settings import Settings, parse_value
+from mats.setting_values import parse_value
+from mats.settings import Settings
 
 
 class ContextInvalid(ValueError):

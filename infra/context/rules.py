@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from mats.settings import is_prior
+from mats.setting_values import is_prior
 
 if TYPE_CHECKING:
     from infra.context.keys import Context

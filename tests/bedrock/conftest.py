@@ -12,12 +12,13 @@ from botocore.exceptions import BotoCoreError
 
 from mats import bootstrap
 from mats.adapters.bedrock import factory
-from mats.adapters.bedrock.client import BedrockClient, Meter
-from mats.adapters.bedrock.converse import ConverseReply
+from mats.adapters.bedrock.client import BedrockClient
 from mats.adapters.bedrock.factory import Bedrock
-from mats.adapters.bedrock.reranker import BedrockReranker
 from mats.adapters.bedrock.titan import TitanEncoder
-from mats.adapters.bedrock.writer import BedrockWriter
+from mats.adapters.llm.meter import Meter
+from mats.adapters.llm.question import ModelReply
+from mats.adapters.llm.reranker import LlmReranker
+from mats.adapters.llm.writer import LlmWriter
 from mats.domain.errors import NotPermitted
 from mats.settings import TITAN, Settings
 from tests.servers.bedrock import BedrockServer
@@ -34,8 +35,8 @@ _calls: list[str] = []
 class Models:
     """The three models and what they have spent."""
 
-    reranker: BedrockReranker
-    writer: BedrockWriter
+    reranker: LlmReranker
+    writer: LlmWriter
     encoder: TitanEncoder
     meter: Meter
 
@@ -81,7 +82,7 @@ class CappedClient(BedrockClient):
         if not any(meter is known for known in _meters):
             _meters.append(meter)
 
-    def converse(self, request: Mapping[str, Any]) -> ConverseReply:
+    def converse(self, request: Mapping[str, Any]) -> ModelReply:
         with self._count(request["modelId"]):
             return super().converse(request)
 

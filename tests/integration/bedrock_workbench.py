@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from mats import bootstrap
-from mats.adapters.bedrock.client import BedrockClient, Meter
-from mats.adapters.bedrock.reranker import BedrockReranker
+from mats.adapters.bedrock.client import BedrockClient
+from mats.adapters.bedrock.converse import ask_through
 from mats.adapters.bedrock.titan import TitanEncoder
-from mats.adapters.bedrock.writer import BedrockWriter
+from mats.adapters.llm.meter import Meter
+from mats.adapters.llm.reranker import LlmReranker
+from mats.adapters.llm.writer import LlmWriter
 from mats.domain.change_result import ChangeResult
 from mats.domain.errors import CapabilityError, DependencyFailed, ModelRefused, ReplyUnusable
 from mats.domain.profile import Cause
@@ -68,8 +70,8 @@ class Bench:
     def __init__(self, server: BedrockServer, *, patience_s: float = PATIENCE_S) -> None:
         with aws_settings(server.client_environment()):
             client = BedrockClient(Meter(Prices({})), timeout_s=patience_s)
-        self.reranker = BedrockReranker(converse=client.converse, name=MICRO, text=bootstrap.prompt("rerank"))
-        self.writer = BedrockWriter(converse=client.converse, name=LITE, text=bootstrap.prompt("enrich"))
+        self.reranker = LlmReranker(ask=ask_through(client.converse), name=MICRO, text=bootstrap.prompt("rerank"))
+        self.writer = LlmWriter(ask=ask_through(client.converse), name=LITE, text=bootstrap.prompt("enrich"))
         self.encoder = TitanEncoder(model=TITAN, dimension=DIMENSION, online=client, offline=client, concurrency=2)
 
     def rerank(self) -> RerankResult | CapabilityError:

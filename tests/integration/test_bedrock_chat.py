@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mats import bootstrap
-from mats.adapters.bedrock.converse import ToolCall
+from mats.adapters.llm.question import ToolCall
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.evaluation.systems.cached_converse import RecordedConverse, ReplyCache
 from mats.evaluation.systems.chat_model import ANY, FREE, ChatModel, ModelTurn, UserMessage

@@ -79,54 +79,6 @@ def test_usage_has_the_services_tokens_at_listed_prices(server, models):
     assert usage.usd == pytest.approx(0.06 + 0.24 / 2)
 
 
-UNUSABLE = {
-    "cut off": (tool_reply("describe", FIVE, stop="max_tokens"), "it was cut off"),
-    "out of context": (tool_reply("describe", FIVE, stop="model_context_window_exceeded"), "it was cut off"),
-    "malformed output": (converse_reply([{"text": '{"summa'}], stop="malformed_model_output"), "breaks the form"),
-    "malformed tool use": (tool_reply("describe", "{sum", stop="malformed_tool_use"), "breaks the form"),
-    "refused": (converse_reply([{"text": "Sorry."}], stop="content_filtered"), "refused (content_filtered)"),
-    "guarded": (tool_reply("describe", FIVE, stop="guardrail_intervened"), "refused (guardrail_intervened)"),
-    "wrong tool": (tool_reply("search", FIVE), "it calls another tool"),
-    "no content": (converse_reply([], stop="end_turn"), "not an object"),
-    "empty fields": (tool_reply("describe", {k: type(v)() for k, v in FIVE.items()}), "all five fields are empty"),
-    "far too long": (tool_reply("describe", FIVE | {"summary": "word " * 500}), "summary is far too long"),
-    "far too many": (tool_reply("describe", FIVE | {"keywords": [str(n) for n in range(50)]}), "far too many"),
-    "missing field": (tool_reply("describe", {k: FIVE[k] for k in list(FIVE)[1:]}), "it lacks summary"),
-    "wrong type": (tool_reply("describe", FIVE | {"keywords": {"a": 1}}), "keywords is not a list"),
-    "words": (converse_reply([{"text": "It gives money back, I think."}], stop="end_turn"), "not an object"),
-}
-
-
-@pytest.mark.parametrize(("reply", "error"), UNUSABLE.values(), ids=list(UNUSABLE))
-def test_an_unusable_reply_gets_one_retry_that_names_the_error(server, models, reply, error):
-    server.play = one_after_another(reply, tool_reply("describe", FIVE))
-    written = models.writer.describe(a_registration())
-    first, second = server.exchanges
-    assert written.enrichment.summary == FIVE["summary"]
-    assert [error in note for note in written.notes] == [True]
-    assert written.usage.input_tokens == 200
-    (request,), (again, repair) = texts_of(first), texts_of(second)
-    assert again == request
-    assert error in repair
-    said = json.dumps(reply["output"]["message"]["content"])
-    assert not any(text in repair for text in ("Sorry", "I think", "word word", "money back", "{sum") if text in said)
-
-
-@pytest.mark.parametrize(("reply", "error"), UNUSABLE.values(), ids=list(UNUSABLE))
-def test_two_unusable_replies_are_one_error_with_both_faults(server, models, reply, error):
-    server.play = one_after_another(reply, tool_reply("other", FIVE))
-    with pytest.raises(ReplyUnusable) as caught:
-        models.writer.describe(a_registration())
-    assert error in str(caught.value)
-    assert "it calls another tool" in str(caught.value)
-    assert len(server.exchanges) == 2
-
-
-def test_a_json_object_in_text_counts_like_a_tool_call(server, models):
-    server.play = lambda exchange: Answer(converse_reply([{"text": f"```json\n{json.dumps(FIVE)}\n```"}]))
-    assert models.writer.describe(a_registration()).enrichment.summary == FIVE["summary"]
-
-
 @pytest.mark.parametrize("k", [1, 15, 25])
 def test_the_reranker_scores_all_candidates_in_one_call_by_position(server, models, k):
     server.play = lambda exchange: Answer(tool_reply(exchange, {"t": "tool", "s": [4 * n for n in range(k)]}))
@@ -138,15 +90,6 @@ def test_the_reranker_scores_all_candidates_in_one_call_by_position(server, mode
     assert (result.intent, result.clipped, result.cut_off, result.void) == ("tool", 0, False, "")
     assert result.usage.usd == pytest.approx((100 * 0.035 + 20 * 0.14) / 1e6)
     assert all(f"\n{n + 1} tool tool-{n} | " in texts_of(asked)[0] for n in range(k))
-
-
-def test_the_intent_is_a_kind_or_a_tag_of_the_candidates(server, models):
-    shown = [*several(2), a_profile(name="pay", type_tags=["Payment-Refund"])]
-    for said, meant in {
-        "Agent": "agent", "payment-refund": "Payment-Refund", "payment": None, "": None, "\ud800": None, 7: None,
-    }.items():  # fmt: skip
-        server.play = one_after_another(tool_reply("judge", {"t": said, "s": [1, 2, 3]}))
-        assert models.reranker.rerank("x", shown).intent == meant
 
 
 def test_the_type_is_asked_for_only_if_a_candidate_has_type_tags(server, models):
@@ -165,47 +108,6 @@ def test_the_type_is_asked_for_only_if_a_candidate_has_type_tags(server, models)
 def forced_properties(body: dict[str, Any]) -> dict[str, Any]:
     [tool] = body["toolConfig"]["tools"]
     return dict(tool["toolSpec"]["inputSchema"]["json"]["properties"])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "why"),
-    [
-        ({"t": "tool", "s": [1, 2]}, "2 scores for 3 candidates"),
-        ({"t": "tool", "s": [1, 2, 3, 4]}, "4 scores for 3 candidates"),
-        ({"t": "tool", "s": [1, "two", 3]}, "no list of scores"),
-        ({"t": "tool", "s": [1, None, 3]}, "no list of scores"),
-        ({"t": "tool", "s": [True, False, True]}, "no list of scores"),
-        ({"t": "tool"}, "no list of scores"),
-        ({}, "no list of scores"),
-        ([50, 60, 70], "no scores"),
-        ("I would take the first", "no scores"),
-    ],
-)
-def test_scores_without_a_clear_candidate_are_void(server, models, arguments, why):
-    server.play = one_after_another(tool_reply("judge", arguments))
-    result = models.reranker.rerank("x", several(3))
-    assert why in result.void
-    assert (result.scores, result.usage.input_tokens) == ((), 100)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        [{"text": '{"t": "tool", "s": [90, 40, 7'}],
-        [{"toolUse": {"toolUseId": "t", "name": "judge", "input": {"t": "tool", "s": [90, 40]}}}],
-        [{"toolUse": {"toolUseId": "t", "name": "judge", "input": '{"t": "tool", "s": [90, 40, 7'}}],
-    ],
-)
-def test_complete_scores_of_a_truncated_reply_count(server, models, content):
-    server.play = one_after_another(converse_reply(content, stop="max_tokens"))
-    result = models.reranker.rerank("x", several(3))
-    assert (result.scores, result.cut_off, result.intent) == ((0.9, 0.4), True, "tool")
-
-
-def test_scores_out_of_range_are_clamped_and_counted(server, models):
-    server.play = one_after_another(tool_reply("judge", {"t": "tool", "s": [-5, 50, 10**30]}))
-    result = models.reranker.rerank("x", several(3))
-    assert (result.scores, result.clipped) == ((0.0, 0.5, 1.0), 2)
 
 
 DIALECTS = {

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mats import bootstrap
-from mats.adapters.bedrock.reranker import BedrockReranker
-from mats.adapters.bedrock.writer import BedrockWriter
+from mats.adapters.llm.reranker import LlmReranker
+from mats.adapters.llm.writer import LlmWriter
 from mats.domain.errors import ReplyUnusable
 from mats.domain.fence import find_hidden, is_hidden, size
 from mats.domain.profile import Enrichment, Profile
@@ -125,20 +125,20 @@ def bedrock() -> Iterator[BedrockServer]:
 
 
 @pytest.fixture(scope="module")
-def reranker(bedrock: BedrockServer) -> BedrockReranker:
+def reranker(bedrock: BedrockServer) -> LlmReranker:
     made = bootstrap.bedrock(Settings(bedrock=True, region="us-east-1"))
     assert made
     return made.reranker("amazon.nova-micro-v1:0", bootstrap.prompt("rerank"))
 
 
 @pytest.fixture(scope="module")
-def writer(bedrock: BedrockServer) -> BedrockWriter:
+def writer(bedrock: BedrockServer) -> LlmWriter:
     made = bootstrap.bedrock(Settings(bedrock=True, region="us-east-1"))
     assert made
     return made.writer("amazon.nova-lite-v1:0", bootstrap.prompt("enrich"))
 
 
-def asked(bedrock: BedrockServer, reranker: BedrockReranker, candidates: list[Profile]) -> dict[str, Any]:
+def asked(bedrock: BedrockServer, reranker: LlmReranker, candidates: list[Profile]) -> dict[str, Any]:
     """The one request that judging these candidates sends."""
     before = len(bedrock.exchanges)
     reranker.rerank("refund a customer", candidates)

@@ -11,9 +11,10 @@ import pytest
 
 from mats import bootstrap
 from mats.adapters import connections
-from mats.adapters.bedrock.client import BedrockClient, Meter
+from mats.adapters.bedrock.client import BedrockClient
 from mats.adapters.connections import IDLE_S, Moment
 from mats.adapters.dynamodb.tables import Tables
+from mats.adapters.llm.meter import Meter
 from mats.adapters.opensearch.domain import Domain
 from mats.domain.errors import DependencyFailed
 from mats.domain.query import Filter

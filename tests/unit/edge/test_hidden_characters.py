@@ -10,9 +10,10 @@ from urllib.parse import quote
 
 import pytest
 
-from mats.adapters.bedrock.converse import ConverseReply
-from mats.adapters.bedrock.reranker import BedrockReranker
-from mats.adapters.bedrock.writer import BedrockWriter
+from mats.adapters.bedrock.converse import ask_through
+from mats.adapters.llm.question import ModelReply
+from mats.adapters.llm.reranker import LlmReranker
+from mats.adapters.llm.writer import LlmWriter
 from mats.bootstrap.models import prompt
 from mats.domain.errors import ReplyUnusable
 from mats.domain.fence import is_hidden, spell_out
@@ -120,14 +121,14 @@ class _Recorder:
     def __init__(self) -> None:
         self.requests: list[Any] = []
 
-    def __call__(self, request: Any) -> ConverseReply:
+    def __call__(self, request: Any) -> ModelReply:
         self.requests.append(request)
-        return ConverseReply(stop="end_turn", calls=(), text="", usage=Usage())
+        return ModelReply(stop="end_turn", calls=(), text="", usage=Usage())
 
 
 def rerank_request(profile: Profile) -> str:
     sent = _Recorder()
-    BedrockReranker(converse=sent, name="m", text=prompt("rerank")).rerank("refund", [profile])
+    LlmReranker(ask=ask_through(sent), name="m", text=prompt("rerank")).rerank("refund", [profile])
     return json.dumps(sent.requests, ensure_ascii=False)
 
 
@@ -186,7 +187,7 @@ def test_nothing_hidden_is_dropped_in_silence(output, hidden):
 @pytest.mark.parametrize("hidden", HIDDEN.values(), ids=HIDDEN.keys())
 def test_no_hidden_character_reaches_the_writer(hidden):
     sent = _Recorder()
-    writer = BedrockWriter(converse=sent, name="m", text=prompt("enrich"))
+    writer = LlmWriter(ask=ask_through(sent), name="m", text=prompt("enrich"))
     with pytest.raises(ReplyUnusable):
         writer.describe(a_registration(**attributes(hidden)))
     assert "refund" in str(sent.requests)

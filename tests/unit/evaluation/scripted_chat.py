@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mats.adapters.bedrock.converse import ToolCall
+from mats.adapters.llm.question import ToolCall
 from mats.domain.capability import Id
 from mats.domain.registration import Registration
 from mats.domain.usage import Usage

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mats.adapters.bedrock.converse import ConverseReply, ToolCall
+from mats.adapters.llm.question import ModelReply, ToolCall
 from mats.domain.errors import DependencyFailed, StorageUnusable
 from mats.domain.usage import Prices, Usage
 from mats.evaluation.systems.cached_converse import CachedConverse, CachedResponse, ReplyCache
@@ -143,7 +143,7 @@ def test_the_file_is_in_the_cache_folder_of_the_settings(tmp_path: Path):
 
 NUMBERS = count()
 REPLIES = st.builds(
-    ConverseReply,
+    ModelReply,
     stop=st.sampled_from(["", "end_turn", "tool_use", "max_tokens"]),
     calls=st.lists(st.builds(ToolCall, st.text(), st.text(), JSON), max_size=3).map(tuple),
     text=st.text(),
@@ -162,7 +162,7 @@ def test_a_cached_reply_equals_the_original_with_its_duration(shared, reply):
 
 
 def test_a_failed_call_is_not_stored(path):
-    def fail(request: object) -> ConverseReply:
+    def fail(request: object) -> ModelReply:
         raise DependencyFailed("down")
 
     cache = ReplyCache(path)

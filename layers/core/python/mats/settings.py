@@ -1,11 +1,11 @@
 """Every setting: its environment variable, its default and its meaning. Nothing else reads the environment."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import urlsplit
+
+from mats.setting_values import is_address, is_base_address, is_prior, is_version, parse_value, to_text
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 """Its weights come with the installation; the calibration is fitted to it."""
@@ -13,6 +13,10 @@ MAX_K = 25
 """The most candidates of one rerank call."""
 WEIGHTS = ("paper", "with-retrieval")
 """The sets of weights of the signals."""
+_BEDROCK_DEFAULTS = ("amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0")
+"""Reranker and writer."""
+LLM_OUTPUTS = ("auto", "tool", "schema", "json", "text")
+"""The ways in which a model by address returns JSON."""
 TITAN = "amazon.titan-embed-text-v2"
 """Prefix of the id of the one encoder on Bedrock."""
 
@@ -39,10 +43,10 @@ class Settings:
     bedrock: bool = _setting("MATS_BEDROCK", False, "1: use models on Amazon Bedrock; needs AWS credentials")
     region: str = _setting("AWS_REGION", "", "AWS region; default: the region of the AWS configuration")
     rerank_model: str = _setting(
-        "MATS_RERANK_MODEL", "amazon.nova-micro-v1:0", "Converse model id or ARN of the reranker, or `none`"
+        "MATS_RERANK_MODEL", _BEDROCK_DEFAULTS[0], "Converse model id or ARN of the reranker, or `none`"
     )
     writer_model: str = _setting(
-        "MATS_WRITER_MODEL", "amazon.nova-lite-v1:0", "Converse model id or ARN of the writer, or `none`"
+        "MATS_WRITER_MODEL", _BEDROCK_DEFAULTS[1], "Converse model id or ARN of the writer, or `none`"
     )
     writer_calls: int = _setting("MATS_WRITER_CALLS", 4, "concurrent calls of the writer, 1 to 64")
     candidate_order: str = _setting(
@@ -51,6 +55,23 @@ class Settings:
         "order of candidates in the prompt: `retrieval` or `shuffled`",
         choices=("retrieval", "shuffled"),
     )
+    rerank_ms: int = _setting(
+        "MATS_RERANK_MS", 2_500, "milliseconds that an answer waits for the reranker, 100 to 120000"
+    )
+    llm_url: str = _setting(
+        "MATS_LLM_URL",
+        "",
+        "address of a server that speaks OpenAI's chat completions, such as http://127.0.0.1:8080/v1",
+    )
+    llm_model: str = _setting("MATS_LLM_MODEL", "", "writer and reranker by MATS_LLM_URL, where no other is named")
+    llm_key: str = _setting("MATS_LLM_KEY", "", "key of the server of MATS_LLM_URL; empty: none is sent", secret=True)
+    llm_output: str = _setting(
+        "MATS_LLM_OUTPUT",
+        "auto",
+        "how these models return JSON: `tool`, `schema`, `json`, `text`, or `auto`: the first that the server takes",
+        choices=LLM_OUTPUTS,
+    )
+    llm_http: bool = _setting("MATS_LLM_HTTP", False, "1: MATS_LLM_URL may be plain http to another machine")
     encoder: str = _setting(
         "MATS_ENCODER",
         DEFAULT_ENCODER,
@@ -145,11 +166,12 @@ class Settings:
             faults.append(f"MATS_TRUST_PRIOR must be from 0 to 100, or none, not {self.trust_prior!r}")
         if self.encoder.startswith(TITAN) and not self.bedrock:
             faults.append(f"MATS_ENCODER={self.encoder} is on Bedrock, so MATS_BEDROCK must be 1")
-        if self.index_endpoint and not _is_address(self.index_endpoint):
+        faults += self._llm_faults()
+        if self.index_endpoint and not is_address(self.index_endpoint):
             faults.append(
                 f"MATS_INDEX_ENDPOINT must be an https address (http on loopback only), not {self.index_endpoint!r}"
             )
-        if not re.fullmatch(r"\d+\.\d+", self.index_engine):
+        if not is_version(self.index_engine):
             faults.append(f"MATS_INDEX_ENGINE must be a version such as 2.19, not {self.index_engine!r}")
         tables = (self.registry_table, self.trust_table, self.profiles_table)
         if any(tables) and not (all(tables) and self.index_endpoint):
@@ -158,6 +180,28 @@ class Settings:
             )
         if faults:
             raise SettingsInvalid("; ".join(faults))
+
+    def _llm_faults(self) -> list[str]:
+        """What is wrong with the settings of language models by address."""
+        faults = []
+        if not 100 <= self.rerank_ms <= 120_000:
+            faults.append(f"MATS_RERANK_MS must be from 100 to 120000, not {self.rerank_ms}")
+        if self.llm_url and not is_base_address(self.llm_url, plain_http=self.llm_http):
+            faults.append(
+                "MATS_LLM_URL must be an https address without user, query or fragment (http on loopback, elsewhere "
+                "only with MATS_LLM_HTTP=1)"
+            )
+        if self.llm_url and self.bedrock:
+            faults.append("MATS_LLM_URL and MATS_BEDROCK exclude each other: unset one")
+        if self.llm_url and not self.llm_model:
+            faults.append("MATS_LLM_URL needs MATS_LLM_MODEL, the name of the model on that server")
+        if not (self.llm_key.isascii() and self.llm_key.isprintable() and " " not in self.llm_key):
+            faults.append("MATS_LLM_KEY must be one word of ASCII")
+        return faults
+
+    def llm_for(self, configured: str) -> str:
+        """The model of a role by address: the one configured for it, if it is not Bedrock's default."""
+        return self.llm_model if configured in _BEDROCK_DEFAULTS else configured
 
     @property
     def in_aws(self) -> bool:
@@ -192,7 +236,7 @@ class Settings:
     def to_env(self) -> dict[str, str]:
         """The environment of these settings, without defaults."""
         changed = [s for s in fields(self) if getattr(self, s.name) != s.default]
-        return {s.metadata["variable"]: _to_text(getattr(self, s.name)) for s in changed}
+        return {s.metadata["variable"]: to_text(getattr(self, s.name)) for s in changed}
 
 
 def variable_of(setting: str) -> str:
@@ -216,46 +260,3 @@ def function_settings(environment: Mapping[str, str]) -> Settings:
     if on_lambda(environment) and not settings.in_aws:
         raise SettingsInvalid("MATS_INDEX_ENDPOINT must be set: in Lambda there is no local registry")
     return settings
-
-
-def is_prior(text: str) -> bool:
-    """Whether a text is a trust prior: 0 to 100, or `none`."""
-    return text == "none" or bool(re.fullmatch(r"\d{1,2}|100", text))
-
-
-def _is_address(text: str) -> bool:
-    try:
-        address = urlsplit(text)
-        host, _ = address.hostname, address.port
-    except ValueError:
-        return False
-    loopback = host in ("127.0.0.1", "::1", "localhost")
-    return bool(host) and (address.scheme == "https" or (address.scheme == "http" and loopback))
-
-
-_FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}
-
-
-def parse_value(text: str, default: object) -> object:
-    """Parse the text of a setting to the type of its default.
-
-    Raises:
-        ValueError: the message is the expected form.
-    """
-    if isinstance(default, bool):
-        if text.lower() not in _FLAGS:
-            raise ValueError("true or false")
-        return _FLAGS[text.lower()]
-    if isinstance(default, int):
-        if not text.strip().lstrip("+-").isdecimal():
-            raise ValueError("a whole number")
-        return int(text)
-    if isinstance(default, tuple):
-        return tuple(part.strip() for part in text.split(",") if part.strip())
-    return text if isinstance(default, str) else Path(text)
-
-
-def _to_text(value: object) -> str:
-    if isinstance(value, bool):
-        return str(int(value))
-    return ",".join(value) if isinstance(value, tuple) else str(value)

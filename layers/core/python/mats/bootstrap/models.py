@@ -1,12 +1,12 @@
-"""The models that settings name: on Bedrock, or an encoder on this machine. Each is built at first use."""
+"""The models that settings name: on Bedrock, behind an address, or an encoder on this machine; built at first use."""
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mats.domain.errors import DependencyFailed
 from mats.domain.prompt import Prompt
@@ -26,27 +26,51 @@ BATCH_BUDGETS = Budgets(encode_ms=60_000, retrieve_ms=60_000, rerank_ms=120_000)
 _BATCH_ATTEMPTS = 8
 
 
+class _Meter(Protocol):
+    def totals(self) -> Mapping[str, Usage]: ...
+
+
+class ModelService(Protocol):
+    """A service that runs language models."""
+
+    @property
+    def meter(self) -> _Meter:
+        """The usage of all its models."""
+
+    def warning(self) -> str:
+        """What keeps the models from answering, as far as it is known without asking one; empty if nothing is."""
+
+    def openers(self) -> Sequence[Callable[[], None]]:
+        """Functions that open the connections that answers need; none asks a model."""
+
+    def writer(self, model: str, prompt: Prompt) -> Writer:
+        """The writer of a model id."""
+
+    def reranker(self, model: str, prompt: Prompt) -> Reranker:
+        """The reranker of a model id."""
+
+
 @dataclass(frozen=True)
 class ConfiguredModels:
     """The models of a system; None for a model that is not configured or cannot be loaded."""
 
-    load_bedrock: Callable[[], "Bedrock | None"]
+    load_service: Callable[[], ModelService | None]
     load_encoder: Callable[[], Encoder | None]
     load_writer: Callable[[], Writer | None]
     load_reranker: Callable[[], Reranker | None]
     make_writer: Callable[[str], Writer | None]
-    """The writer of a model id; None without Bedrock."""
+    """The writer of a model id; None without a service."""
     make_reranker: Callable[[str], Reranker | None]
-    """The reranker of a model id; None without Bedrock."""
+    """The reranker of a model id; None without a service."""
 
     @cached_property
-    def bedrock(self) -> "Bedrock | None":
-        """The models on Bedrock, if the settings turn them on.
+    def service(self) -> ModelService | None:
+        """What runs the language models, if the settings name it.
 
         Raises:
             NotPermitted: AWS's own settings cannot be used.
         """
-        return self.load_bedrock()
+        return self.load_service()
 
     @cached_property
     def _encoder_or_reason(self) -> tuple[Encoder | None, str]:
@@ -83,11 +107,11 @@ class ConfiguredModels:
 
     def openers(self) -> Sequence[Callable[[], object]]:
         """Functions that open connections to the models that answers need."""
-        return self.bedrock.openers() if self.bedrock else ()
+        return self.service.openers() if self.service else ()
 
     def spending(self) -> dict[str, Usage]:
         """Tokens and dollars of this process, by model."""
-        return self.bedrock.meter.totals() if self.bedrock else {}
+        return dict(self.service.meter.totals()) if self.service else {}
 
 
 def configured_models(
@@ -100,24 +124,62 @@ def configured_models(
     """The models that settings name; a model given as an argument replaces the named one."""
 
     @cache
-    def runtime() -> "Bedrock | None":
+    def on_bedrock() -> "Bedrock | None":
         return bedrock(settings, session)
 
+    @cache
+    def service() -> ModelService | None:
+        return _by_address(settings) if settings.llm_url else on_bedrock()
+
     def make_writer(model: str) -> Writer | None:
-        named = model != "none" and runtime()
-        return named.writer(model, prompt("enrich")) if named else None
+        named = model != "none" and service()
+        return named.writer(_name(settings, model), prompt("enrich")) if named else None
 
     def make_reranker(model: str) -> Reranker | None:
-        named = model != "none" and runtime()
-        return named.reranker(model, prompt("rerank")) if named else None
+        named = model != "none" and service()
+        return named.reranker(_name(settings, model), prompt("rerank")) if named else None
 
     return ConfiguredModels(
-        load_bedrock=runtime,
-        load_encoder=lambda: encoder or load_encoder(settings, runtime()),
+        load_service=service,
+        load_encoder=lambda: encoder or load_encoder(settings, on_bedrock()),
         load_writer=lambda: writer or make_writer(settings.writer_model),
         load_reranker=lambda: make_reranker(settings.rerank_model),
         make_writer=make_writer,
         make_reranker=make_reranker,
+    )
+
+
+def _name(settings: Settings, model: str) -> str:
+    return settings.llm_for(model) if settings.llm_url and model != "none" else model
+
+
+def model_names(settings: Settings) -> dict[str, str]:
+    """The language model of each role, or `none`; makes no model."""
+    configured = {"reranker": settings.rerank_model, "writer": settings.writer_model}
+    enabled = settings.bedrock or settings.llm_url
+    return {role: _name(settings, model) if enabled else "none" for role, model in configured.items()}
+
+
+def budgets_of(settings: Settings) -> Budgets:
+    """The timeouts of an answer's stages."""
+    return replace(BUDGETS, rerank_ms=settings.rerank_ms)
+
+
+def _by_address(settings: Settings) -> ModelService:
+    try:
+        from mats.adapters.chat_completions.factory import ChatCompletions  # noqa: PLC0415 - urllib3
+        from mats.adapters.chat_completions.form import Output  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise DependencyFailed(
+            f"MATS_LLM_URL needs {error.name}, which is not installed: pip install 'mats[local]'"
+        ) from error
+    return ChatCompletions(
+        prices(),
+        url=settings.llm_url,
+        key=settings.llm_key,
+        output=None if settings.llm_output == "auto" else Output(settings.llm_output),
+        rerank_ms=settings.rerank_ms,
+        concurrency=settings.writer_calls,
     )
 
 
@@ -127,7 +189,7 @@ def bedrock(settings: Settings, session: "Session | None" = None) -> "Bedrock | 
     Raises:
         DependencyFailed: boto3 is not installed.
     """
-    return _bedrock(settings, BUDGETS, session=session) if settings.bedrock else None
+    return _bedrock(settings, budgets_of(settings), session=session) if settings.bedrock else None
 
 
 def batch_bedrock(settings: Settings) -> "Bedrock":

@@ -15,7 +15,7 @@ from mats.adapters.clock import SystemClock, fresh_id
 from mats.adapters.threads import DaemonThreads
 from mats.bootstrap.calibration import RERANKED, load_calibration
 from mats.bootstrap.learning import feedback_service, leave_receipt, read_reliability, tallies_reader
-from mats.bootstrap.models import BUDGETS, ConfiguredModels
+from mats.bootstrap.models import ConfiguredModels, budgets_of
 from mats.bootstrap.stores import Stores
 from mats.domain.capability import Id
 from mats.domain.errors import CapabilityError, DependencyFailed, ModelRefused
@@ -95,7 +95,7 @@ class System(Generic[S_co]):
                 clock=self.clock,
                 executor=ThreadPoolExecutor(_STAGE_THREADS, thread_name_prefix="stage"),
                 models=DaemonThreads(_STAGE_THREADS, "model"),
-                budgets=BUDGETS,
+                budgets=budgets_of(self.settings),
             ),
             scoring=Scoring(scale=calibration.scale, weights=WEIGHT_SETS[self.settings.weights], trust=trust),
             thresholds=VerdictThresholds(

@@ -14,7 +14,10 @@ from mats.ports import NO_LABELS, Encoder, Labels, Stored, Vector, Writer, Writt
 from mats.usecases.model_switch import SwitchedModel
 from mats.usecases.refusals import ProbedEncoder, ProbedWriter
 
-NO_WRITER = "there is no writer: set MATS_BEDROCK=1 and AWS credentials, and MATS_WRITER_MODEL to a model"
+NO_WRITER = (
+    "there is no writer: set MATS_LLM_URL and MATS_LLM_MODEL, or MATS_BEDROCK=1 and AWS credentials; and "
+    "MATS_WRITER_MODEL to a model"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,6 @@
 """A metered client of `bedrock-runtime`: Converse and InvokeModel."""
 
 import json
-import threading
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
@@ -10,34 +8,14 @@ from typing import Any, TypeVar
 from boto3.session import Session
 
 from mats.adapters.aws import call, client, open_connection
-from mats.adapters.bedrock.converse import ConverseReply, at_path, parse_response, to_count, token_counts
+from mats.adapters.bedrock.converse import parse_response, token_counts
 from mats.adapters.bedrock.deadline import DeadlineSession
 from mats.adapters.bedrock.refusals import refusal
+from mats.adapters.llm.meter import Meter
+from mats.adapters.llm.question import ModelReply, at_path
 from mats.domain.errors import DependencyFailed
-from mats.domain.usage import Prices, Usage
 
 T = TypeVar("T")
-
-
-class Meter:
-    """Usage of this process by model; safe to use from several threads."""
-
-    def __init__(self, prices: Prices) -> None:
-        self._prices = prices
-        self._totals: dict[str, Usage] = defaultdict(Usage)
-        self._lock = threading.Lock()
-
-    def add(self, model: str, input_tokens: object, output_tokens: object = 0) -> Usage:
-        """Count one call; a value that is not a number of tokens counts as 0."""
-        usage = self._prices.usage(model, to_count(input_tokens), to_count(output_tokens))
-        with self._lock:
-            self._totals[model] = self._totals[model].plus(usage)
-        return usage
-
-    def totals(self) -> dict[str, Usage]:
-        """The usage of every model that was called."""
-        with self._lock:
-            return dict(self._totals)
 
 
 class BedrockClient:
@@ -92,7 +70,7 @@ class BedrockClient:
         """
         open_connection(self._client)
 
-    def converse(self, request: Mapping[str, Any]) -> ConverseReply:
+    def converse(self, request: Mapping[str, Any]) -> ModelReply:
         """The reply to a Converse request.
 
         Raises:

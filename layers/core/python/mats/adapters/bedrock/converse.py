@@ -5,80 +5,35 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from mats.domain.prompt import Prompt
+from mats.adapters.llm.meter import to_count
+from mats.adapters.llm.question import AskModel, ModelReply, Question, ToolCall, at_path
 from mats.domain.usage import Usage
-from mats.ports import NO_LABELS, Labels
+from mats.ports import Labels
 
-CUT_OFF = ("max_tokens", "model_context_window_exceeded")
-"""Stop reasons of a reply that reached a token limit."""
-MALFORMED = "malformed_"
-"""How the stop reasons begin by which the service itself reports malformed model output."""
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """One tool call as the model made it: the tool need not exist, and `arguments` may be any JSON."""
-
-    id: str
-    tool: str
-    arguments: object
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConverseReply:
-    """A model's reply: tool calls, text, both or neither."""
-
-    stop: str
-    calls: tuple[ToolCall, ...]
-    text: str
-    usage: Usage
-
-    @property
-    def tool(self) -> str:
-        """The tool of the first call; empty without a call."""
-        return self.calls[0].tool if self.calls else ""
-
-    @property
-    def arguments(self) -> object:
-        """The arguments of the first call, any JSON."""
-        return self.calls[0].arguments if self.calls else None
-
-    @property
-    def is_refusal(self) -> bool:
-        """Whether the model or a guardrail declined."""
-        return self.stop in ("content_filtered", "guardrail_intervened")
-
-    @property
-    def is_malformed(self) -> bool:
-        """Whether the service itself reports malformed model output."""
-        return self.stop.startswith(MALFORMED)
-
-    @property
-    def is_cut_off(self) -> bool:
-        """Whether the model reached a token limit."""
-        return self.stop in CUT_OFF
-
-
-Converse: TypeAlias = Callable[[Mapping[str, Any]], ConverseReply]
+Converse: TypeAlias = Callable[[Mapping[str, Any]], ModelReply]
 """Sends a Converse request, as boto3 takes it, and parses the response.
 
 Raises DependencyFailed if the model did not answer, NotPermitted if an operator has to act.
 """
 
 
-def prompt_request(
-    model: str, prompt: Prompt, *texts: str, max_tokens: int, labels: Labels = NO_LABELS
-) -> dict[str, Any]:
-    """The texts as one user message at temperature 0, to be answered through the prompt's tool."""
+def ask_through(converse: Converse) -> AskModel:
+    """Asks by Converse requests."""
+    return lambda question: converse(prompt_request(question))
+
+
+def prompt_request(question: Question) -> dict[str, Any]:
+    """The Converse request of a question, in the dialect of its model."""
+    prompt = question.prompt
     request: dict[str, Any] = {
-        "modelId": model,
+        "modelId": question.model,
         "system": [{"text": prompt.system}],
-        "messages": [{"role": "user", "content": [{"text": text} for text in texts]}],
-        "inferenceConfig": {"maxTokens": max_tokens, "temperature": 0.0},
+        "messages": [{"role": "user", "content": [{"text": text} for text in question.texts]}],
+        "inferenceConfig": {"maxTokens": question.max_tokens, "temperature": 0.0},
     }
-    if metadata := request_metadata(labels):
+    if metadata := request_metadata(question.labels):
         request["requestMetadata"] = metadata
-    dialect = dialect_of(model)
+    dialect = dialect_of(question.model)
     if dialect.choice is None:
         request["system"].append({"text": prompt.parts["plain"]})
         return request
@@ -129,16 +84,11 @@ def token_counts(answer: object) -> tuple[int, int]:
     return to_count(at_path(usage, "inputTokens")), to_count(at_path(usage, "outputTokens"))
 
 
-def to_count(tokens: object) -> int:
-    """A number of tokens; 0 for anything but a positive integer."""
-    return tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens > 0 else 0
-
-
-def parse_response(answer: object, usage: Usage) -> ConverseReply:
+def parse_response(answer: object, usage: Usage) -> ModelReply:
     """The reply in a response of any shape; parts of an unexpected shape are skipped."""
     blocks = _blocks(answer)
     uses = [block["toolUse"] for block in blocks if "toolUse" in block]
-    return ConverseReply(
+    return ModelReply(
         stop=str(at_path(answer, "stopReason") or ""),
         calls=tuple(
             ToolCall(str(at_path(use, "toolUseId") or ""), str(at_path(use, "name") or ""), at_path(use, "input"))
@@ -152,10 +102,3 @@ def parse_response(answer: object, usage: Usage) -> ConverseReply:
 def _blocks(answer: object) -> list[dict[str, Any]]:
     content = at_path(answer, "output", "message", "content")
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-
-
-def at_path(value: object, *path: str) -> Any:
-    """The value under nested keys; None if a key is missing."""
-    for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value

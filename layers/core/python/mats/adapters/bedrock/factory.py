@@ -8,14 +8,16 @@ from boto3.session import Session
 from botocore.exceptions import BotoCoreError
 
 from mats.adapters import aws
-from mats.adapters.bedrock.client import BedrockClient, Meter
-from mats.adapters.bedrock.reranker import BedrockReranker
+from mats.adapters.bedrock.client import BedrockClient
+from mats.adapters.bedrock.converse import ask_through
 from mats.adapters.bedrock.titan import TitanEncoder
+from mats.adapters.llm.meter import Meter
+from mats.adapters.llm.reranker import LlmReranker
 from mats.domain.prompt import Prompt
 from mats.domain.usage import Prices
 
 if TYPE_CHECKING:
-    from mats.adapters.bedrock.writer import BedrockWriter
+    from mats.adapters.llm.writer import LlmWriter
 
 _CONNECTIONS = 256
 """The number of concurrent requests of the service."""
@@ -54,12 +56,13 @@ class Bedrock:
         self._region = region
         self._rerank_ms, self._encode_ms, self._concurrency = rerank_ms, encode_ms, concurrency
 
-    def has_credentials(self) -> bool:
-        """Whether the AWS configuration has credentials; only a call can tell whether they are valid."""
+    def warning(self) -> str:
+        """What keeps the models from answering, as far as that is known without a call; empty if nothing is known."""
         try:
-            return Session().get_credentials() is not None
+            known = Session().get_credentials() is not None
         except BotoCoreError:
-            return False
+            known = False
+        return "" if known else "No AWS credentials: answers come without an LLM until you configure them"
 
     @cached_property
     def _session(self) -> Session:
@@ -83,15 +86,15 @@ class Bedrock:
         """Functions that open the connections of the models that answers need; none calls a model."""
         return [client.open_connection for client in (self.online, *self._query_clients)]
 
-    def writer(self, model: str, prompt: Prompt) -> "BedrockWriter":
+    def writer(self, model: str, prompt: Prompt) -> "LlmWriter":
         """The enrichment LLM."""
-        from mats.adapters.bedrock.writer import BedrockWriter  # noqa: PLC0415 - keeps the cold start of discovery short
+        from mats.adapters.llm.writer import LlmWriter  # noqa: PLC0415 - keeps the cold start of discovery short
 
-        return BedrockWriter(converse=self.offline.converse, name=model, text=prompt)
+        return LlmWriter(ask=ask_through(self.offline.converse), name=model, text=prompt)
 
-    def reranker(self, model: str, prompt: Prompt) -> BedrockReranker:
+    def reranker(self, model: str, prompt: Prompt) -> LlmReranker:
         """The discovery LLM."""
-        return BedrockReranker(converse=self.online.converse, name=model, text=prompt)
+        return LlmReranker(ask=ask_through(self.online.converse), name=model, text=prompt)
 
     def encoder(self, model: str, *, dimension: int = 1024) -> TitanEncoder:
         """Titan, with the timeout of the encoder for queries and the offline client for documents."""

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from mats import bootstrap
-from mats.adapters.bedrock.converse import Converse, ConverseReply, parse_response, token_counts
+from mats.adapters.bedrock.converse import Converse, parse_response, token_counts
+from mats.adapters.llm.question import ModelReply
 from mats.domain.errors import NotPermitted, StorageUnusable
 from mats.domain.usage import Prices
 from mats.settings import Settings
@@ -80,7 +81,7 @@ def _key(request: Mapping[str, Any]) -> bytes:
 class TimedReply:
     """A reply, the milliseconds of its original call, and whether it came from the cache."""
 
-    reply: ConverseReply
+    reply: ModelReply
     took_ms: float
     cached: bool
 
@@ -93,7 +94,7 @@ class CachedConverse:
     cache: ReplyCache
     prices: Prices
 
-    def __call__(self, request: Mapping[str, Any]) -> ConverseReply:
+    def __call__(self, request: Mapping[str, Any]) -> ModelReply:
         return self.send(request).reply
 
     def send(self, request: Mapping[str, Any]) -> TimedReply:
@@ -112,7 +113,7 @@ class CachedConverse:
         return TimedReply(reply, took_ms, cached=False)
 
 
-def _to_response(reply: ConverseReply) -> dict[str, Any]:
+def _to_response(reply: ModelReply) -> dict[str, Any]:
     """A response as JSON that parses to the same reply."""
     uses = [{"toolUse": {"toolUseId": c.id, "name": c.tool, "input": c.arguments}} for c in reply.calls]
     return {
@@ -130,7 +131,7 @@ class RecordedConverse:
     calls: list[TimedReply] = field(default_factory=list)
     denied: NotPermitted | None = None
 
-    def __call__(self, request: Mapping[str, Any]) -> ConverseReply:
+    def __call__(self, request: Mapping[str, Any]) -> ModelReply:
         try:
             call = self.converse.send(request)
         except NotPermitted as error:

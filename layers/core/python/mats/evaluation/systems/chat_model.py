@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from mats.adapters.bedrock.converse import CUT_OFF, MALFORMED, ToolCall, dialect_of
+from mats.adapters.bedrock.converse import dialect_of
+from mats.adapters.llm.question import CUT_OFF, MALFORMED, ToolCall
 from mats.domain.usage import Usage
 from mats.evaluation.systems.cached_converse import CachedConverse
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mats import bootstrap
-from mats.adapters.bedrock.converse import ConverseReply
+from mats.adapters.bedrock.converse import ask_through
+from mats.adapters.llm.question import ModelReply
 from mats.domain.errors import ReplyUnusable
 from mats.domain.fence import size
 from mats.domain.registration import Registration
@@ -76,10 +77,10 @@ def bound_writing_cost(
     settings: Settings, registrations: Sequence[Registration], *, what: str = "enrichment"
 ) -> CostBound:
     """Of describing registrations, each with the writer's retries."""
-    from mats.adapters.bedrock.writer import BedrockWriter  # noqa: PLC0415 - as in models.py
+    from mats.adapters.llm.writer import LlmWriter  # noqa: PLC0415 - as in models.py
 
     requests = _Requests()
-    writer = BedrockWriter(converse=requests, name=settings.writer_model, text=bootstrap.prompt("enrich"))
+    writer = LlmWriter(ask=ask_through(requests), name=settings.writer_model, text=bootstrap.prompt("enrich"))
     for registration in registrations:
         try:
             writer.describe(registration)
@@ -99,9 +100,9 @@ class _Requests:
 
     made: list[Mapping[str, Any]] = field(default_factory=list)
 
-    def __call__(self, request: Mapping[str, Any]) -> ConverseReply:
+    def __call__(self, request: Mapping[str, Any]) -> ModelReply:
         self.made.append(request)
-        return ConverseReply(stop="", calls=(), text="", usage=Usage())
+        return ModelReply(stop="", calls=(), text="", usage=Usage())
 
 
 def _of_request(request: Mapping[str, Any]) -> _Tokens:
@@ -118,10 +119,10 @@ def _size_of_json(value: Any) -> int:
 
 def _pipeline(dataset: Dataset, settings: Settings) -> _Tokens:
     """One rerank call a query, with k cards of the greatest size."""
-    from mats.adapters.bedrock.reranker import BedrockReranker  # noqa: PLC0415 - as in models.py
+    from mats.adapters.llm.reranker import LlmReranker  # noqa: PLC0415 - as in models.py
 
     requests = _Requests()
-    reranker = BedrockReranker(converse=requests, name=settings.rerank_model, text=bootstrap.prompt("rerank"))
+    reranker = LlmReranker(ask=ask_through(requests), name=settings.rerank_model, text=bootstrap.prompt("rerank"))
     tagged = next((r for r in dataset.registrations if r.type_tags), dataset.registrations[0])
     candidate = ProfileMaker(encoder=None, writer=None).raw(tagged)  # with type tags, more is asked
     reranker.rerank("", [candidate] * settings.k)

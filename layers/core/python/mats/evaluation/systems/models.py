@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from mats import bootstrap
-from mats.adapters.bedrock.converse import Converse
+from mats.adapters.bedrock.converse import Converse, ask_through
 from mats.evaluation.systems.cached_converse import CachedConverse, ReplyCache
 from mats.evaluation.systems.chat_model import ChatModel
 from mats.ports import Encoder, Reranker, Vector, Writer
@@ -142,19 +142,19 @@ class Models:
 
     def reranker(self, model: str, converse: Converse | None = None) -> Reranker:
         """The production reranker with any Converse model, through `converse` if given."""
-        from mats.adapters.bedrock.reranker import BedrockReranker  # noqa: PLC0415 - boto3, if Bedrock is enabled
+        from mats.adapters.llm.reranker import LlmReranker  # noqa: PLC0415 - boto3, if Bedrock is enabled
 
-        return BedrockReranker(converse=converse or self.converse, name=model, text=bootstrap.prompt("rerank"))
+        return LlmReranker(ask=ask_through(converse or self.converse), name=model, text=bootstrap.prompt("rerank"))
 
     def chat(self, model: str) -> ChatModel:
         return ChatModel(converse=self.converse, model=model)
 
     @cached_property
     def writer(self) -> Writer:
-        from mats.adapters.bedrock.writer import BedrockWriter  # noqa: PLC0415 - boto3, if Bedrock is enabled
+        from mats.adapters.llm.writer import LlmWriter  # noqa: PLC0415 - boto3, if Bedrock is enabled
 
         converse = CachedConverse(self._bedrock.offline.converse, self._cache, bootstrap.prices())
-        return BedrockWriter(converse=converse, name=self.settings.writer_model, text=bootstrap.prompt("enrich"))
+        return LlmWriter(ask=ask_through(converse), name=self.settings.writer_model, text=bootstrap.prompt("enrich"))
 
     def lacking(self, needs: Collection[str]) -> str:
         """The reason why a system with these needs cannot run, with what to do; empty if it can."""

@@ -31,7 +31,7 @@ def enrich(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Enrich capabilities whose profile the writer has not written yet. Needs MATS_BEDROCK=1 and AWS credentials.
+    """Enrich capabilities whose profile the writer has not written yet. Needs MATS_LLM_URL, or MATS_BEDROCK=1.
 
     Calls no model for the others, so you can interrupt it and run it again.
     """

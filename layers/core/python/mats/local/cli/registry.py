@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from mats.bootstrap.local import DATABASE, LocalSystem, local_system
+from mats.bootstrap.models import model_names
 from mats.domain.capability import Id, Kind
 from mats.domain.errors import (
     CapabilityNotFound,
@@ -264,6 +265,7 @@ def counts(local: LocalSystem) -> dict[str, Any]:
         "given_up": [f"{id}: {reason}" for id, reason in stores.queue.dead_letters()],
         "bytes": sum(file.stat().st_size for file in stores.database.path.parent.glob(f"{DATABASE}*")),
         "encoder": models.encoder_name or f"none: {models.without_encoder}",
+        **model_names(local.settings),
     }
 
 

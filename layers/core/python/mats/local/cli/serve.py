@@ -138,15 +138,15 @@ def _greeting(local: LocalSystem, url: str, access: Access) -> Text:
 
 
 def _warnings(local: LocalSystem) -> Iterator[str]:
-    """Missing vectors or credentials."""
+    """Missing vectors or credentials, a model server that does not answer."""
     models = local.models
     if models.without_encoder:
         yield f"Searching by words only: {models.without_encoder}"
     elif unencoded := without_vector(local):
         problem = f"{unencoded:,} capabilities have no vector of this encoder and are found by words only"
         yield f"{problem}: run mats reconcile"
-    if models.bedrock and not models.bedrock.has_credentials():
-        yield "No AWS credentials: answers come without an LLM until you configure them"
+    if models.service and (warning := models.service.warning()):
+        yield warning
 
 
 def _load_sample(local: LocalSystem) -> None:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def usage_json(system: AnySystem) -> dict[str, Any]:
-    """Tokens and dollars by model; empty without Bedrock."""
-    if system.models.bedrock is None:
+    """Tokens and dollars by model; empty without language models."""
+    if system.models.service is None:
         return {}
     return {"spent": {model: asdict(usage) for model, usage in system.models.spending().items()}}
 

@@ -1,8 +1,8 @@
-"""The writer on Bedrock."""
+"""The writer."""
 
 from dataclasses import dataclass
 
-from mats.adapters.bedrock.converse import Converse, ConverseReply, prompt_request
+from mats.adapters.llm.question import AskModel, ModelReply, Question
 from mats.domain.describing import ParsedReply, brief, parse_reply
 from mats.domain.errors import ReplyUnusable
 from mats.domain.prompt import Prompt, fill_template
@@ -15,10 +15,10 @@ _MAX_TOKENS = 1_200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BedrockWriter:
-    """Describes a registration in one Converse call, or in two if the first reply is unusable."""
+class LlmWriter:
+    """Describes a registration in one call, or in two if the first reply is unusable."""
 
-    converse: Converse
+    ask: AskModel
     name: str
     text: Prompt
 
@@ -30,12 +30,12 @@ class BedrockWriter:
     def describe(self, registration: Registration, labels: Labels = NO_LABELS) -> Written:
         """Retry once after an unusable reply, with its fault added to the request."""
         request = fill_template(self.text.request, {"registration": brief(registration)})
-        first = self._ask(request, labels=labels)
+        first = self._send(request, labels=labels)
         try:
             parsed = self._parse(first)
         except ReplyUnusable as error:
             repair = fill_template(self.text.parts["repair"], {"error": str(error)})
-            second = self._ask(request, repair, labels=labels)
+            second = self._send(request, repair, labels=labels)
             try:
                 parsed = self._parse(second)
             except ReplyUnusable as again:
@@ -45,10 +45,10 @@ class BedrockWriter:
             return Written(enrichment=parsed.enrichment, notes=(note, *parsed.notes), usage=usage)
         return Written(enrichment=parsed.enrichment, notes=parsed.notes, usage=first.usage)
 
-    def _ask(self, *texts: str, labels: Labels) -> ConverseReply:
-        return self.converse(prompt_request(self.name, self.text, *texts, max_tokens=_MAX_TOKENS, labels=labels))
+    def _send(self, *texts: str, labels: Labels) -> ModelReply:
+        return self.ask(Question(model=self.name, prompt=self.text, texts=texts, max_tokens=_MAX_TOKENS, labels=labels))
 
-    def _parse(self, reply: ConverseReply) -> ParsedReply:
+    def _parse(self, reply: ModelReply) -> ParsedReply:
         if reply.is_refusal:
             raise ReplyUnusable(f"it was refused ({reply.stop})")
         if reply.is_cut_off:

@@ -1,10 +1,10 @@
-"""The reranker on Bedrock."""
+"""The reranker."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mats.adapters.bedrock.converse import Converse, ConverseReply, prompt_request
+from mats.adapters.llm.question import AskModel, ModelReply, Question
 from mats.domain.fence import encode_json, visible
 from mats.domain.profile import Profile
 from mats.domain.prompt import Prompt, fill_template
@@ -17,10 +17,10 @@ _TOKENS_AROUND, _TOKENS_PER_SCORE = 80, 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BedrockReranker:
-    """Scores all candidates of a query in one Converse call; asks for the type only if a candidate has type tags."""
+class LlmReranker:
+    """Scores all candidates of a query in one call; asks for the type only if a candidate has type tags."""
 
-    converse: Converse
+    ask: AskModel
     name: str
     text: Prompt
 
@@ -35,8 +35,15 @@ class BedrockReranker:
         )
         has_types = any(profile.type_tags for profile in candidates)
         prompt = self.text.variant("with_type") if has_types else self.text
-        max_tokens = _TOKENS_AROUND + _TOKENS_PER_SCORE * len(candidates)
-        reply = self.converse(prompt_request(self.name, prompt, request, max_tokens=max_tokens, labels=labels))
+        question = Question(
+            model=self.name,
+            prompt=prompt,
+            texts=(request,),
+            max_tokens=_TOKENS_AROUND + _TOKENS_PER_SCORE * len(candidates),
+            lengths={"s": len(candidates)},
+            labels=labels,
+        )
+        reply = self.ask(question)
         if reply.is_refusal:
             return RerankResult(void=f"the model refused ({reply.stop})", usage=reply.usage)
         found = parse_reply(_text_of(reply), len(candidates), ended_early=reply.is_cut_off)
@@ -50,7 +57,7 @@ class BedrockReranker:
         )
 
 
-def _text_of(reply: ConverseReply) -> str:
+def _text_of(reply: ModelReply) -> str:
     """The tool's arguments as JSON, or its text; arguments may themselves be text."""
     if not reply.tool:
         return reply.text

@@ -1,0 +1,1 @@
+"""Writer and reranker over any service that runs language models."""

@@ -1,0 +1,307 @@
+"""Models behind an address of chat completions: the forms servers take, their errors, and the whole pipeline."""
+
+import json
+import math
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from mats import bootstrap
+from mats.adapters.chat_completions.factory import ChatCompletions
+from mats.adapters.chat_completions.form import Output
+from mats.bootstrap.local import local_system
+from mats.domain.change_result import ChangeResult
+from mats.domain.errors import DependencyFailed, ModelRefused, NotPermitted
+from mats.domain.query import Query
+from mats.domain.usage import Prices
+from mats.ports import Change, RerankResult
+from mats.settings import Settings, SettingsInvalid
+from tests.builders import a_registration
+from tests.integration.bedrock_workbench import (
+    HASTE_S,
+    PATIENCE_S,
+    QUERY,
+    REFUND,
+    SHOWN,
+    assert_the_answer_comes_without,
+    assert_the_raw_profile_stays,
+    outcome_of,
+)
+from tests.integration.conftest import Mats
+from tests.integration.test_bedrock_models import CAUSE
+from tests.integration.test_cli import rows, tool
+from tests.servers.bedrock import tool_reply
+from tests.servers.chat_completions import MODEL, WAYS, ChatServer, chat_reply, text_reply, way_of
+from tests.servers.model_server import Act, Answer, Cut, Raw, Refuse, Stall
+
+KEY = "sk-local-0123456789"
+JUDGED = chat_reply(tool_reply("judge", {"s": [90, 5, 40]}))
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer() as running:
+        yield running
+
+
+def models(server: ChatServer, *, key: str = "", output: Output | None = None, patience_s: float = PATIENCE_S) -> Any:
+    return ChatCompletions(
+        Prices({}), url=server.address, key=key, output=output, rerank_ms=patience_s * 1000, concurrency=2
+    )
+
+
+def rerank(made: ChatCompletions, model: str = MODEL) -> Any:
+    reranker = made.reranker(model, bootstrap.prompt("rerank"))
+    return outcome_of(lambda: reranker.rerank(QUERY.query, SHOWN))
+
+
+def describe(made: ChatCompletions, model: str = MODEL) -> Any:
+    writer = made.writer(model, bootstrap.prompt("enrich"))
+    return outcome_of(lambda: writer.describe(REFUND))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_a_server_takes_is_found_out_once_and_shared_by_both_roles(way):
+    with ChatServer(takes=WAYS[WAYS.index(way) :]) as server:
+        made = models(server)
+        assert len(rerank(made).scores) == 3
+        tried = len(server.rejected)
+        assert tried == WAYS.index(way)
+        assert describe(made).enrichment.summary
+        assert len(rerank(made).scores) == 3
+        assert len(server.rejected) == tried
+        assert {way_of(exchange.body) for exchange in server.exchanges} == {way}
+
+
+def test_a_server_that_answers_a_forced_tool_with_text_is_asked_by_schema_from_then_on(server):
+    server.play = lambda exchange: Answer(text_reply('{"s": [1, 2, 3]}')) if "tools" in exchange.body else None
+    made = models(server)
+    assert rerank(made).scores == (0.01, 0.02, 0.03)
+    assert len(rerank(made).scores) == 3
+    assert [way_of(exchange.body) for exchange in server.exchanges] == ["tool", "schema"]
+
+
+def test_one_text_among_tool_calls_changes_nothing(server):
+    made = models(server)
+    rerank(made)
+    server.play = lambda exchange: Answer(text_reply("no"))
+    rerank(made)
+    server.play = None
+    rerank(made)
+    assert {way_of(exchange.body) for exchange in server.exchanges} == {"tool"}
+
+
+def test_a_fixed_output_is_the_only_one_tried():
+    with ChatServer(takes=["tool", "text"]) as server:
+        failed = rerank(models(server, output=Output.SCHEMA))
+        assert type(failed) is ModelRefused
+        assert "MATS_LLM_OUTPUT" in str(failed)
+        assert len(server.rejected) == 1
+        assert len(rerank(models(server, output=Output.TOOL)).scores) == 3
+
+
+def test_newer_names_of_parameters_are_used_where_a_server_asks_for_them():
+    seen: list[dict[str, Any]] = []
+
+    class Newer(ChatServer):
+        def read(self, method: str, path: str, headers: Any, content: bytes) -> Any:
+            body = json.loads(content)
+            seen.append(body)
+            if "max_tokens" in body:
+                body = {
+                    "refused": "'max_tokens' is not supported here. Use 'max_completion_tokens' instead."
+                }
+            elif "temperature" in body:
+                body = {"refused": "'temperature' does not support 0 with this model."}
+            return "chat.completions", MODEL, body
+
+    def play(exchange: Any) -> Act:
+        said = exchange.body.get("refused")
+        return Refuse("unsupported_parameter", said) if said else Answer(JUDGED)
+
+    with Newer(play) as server:
+        made = models(server)
+        assert rerank(made).scores == (0.9, 0.05, 0.4)
+        assert rerank(made).scores
+    assert len(seen) == 4
+    assert seen[-1].keys() & {"max_tokens", "max_completion_tokens", "temperature"} == {"max_completion_tokens"}
+
+
+def test_the_schema_names_the_exact_number_of_scores(server):
+    rerank(models(server, output=Output.SCHEMA))
+    schema = server.exchanges[0].body["response_format"]["json_schema"]["schema"]
+    assert (schema["properties"]["s"]["minItems"], schema["properties"]["s"]["maxItems"]) == (3, 3)
+
+
+def test_untrusted_text_is_fenced_in_the_same_words_as_on_bedrock(server):
+    rerank(models(server))
+    system, user = server.exchanges[0].body["messages"]
+    assert system == {"role": "system", "content": bootstrap.prompt("rerank").system}
+    assert user["content"].startswith("<request>")
+    assert user["content"].endswith("</candidates>")
+
+
+ERRORS = {
+    "refused key": (Refuse("invalid_api_key", "no", 401), NotPermitted, "MATS_LLM_KEY"),
+    "payment": (Refuse("insufficient_quota", "no credit", 402), NotPermitted, "credit"),
+    "forbidden": (Refuse("forbidden", "not yours", 403), NotPermitted, "MATS_LLM_KEY"),
+    "wrong path": (Raw(b"<html>Not Found</html>", 404), NotPermitted, "MATS_LLM_URL"),
+    "unknown model": (Refuse("model_not_found", "The model `x` does not exist", 404), ModelRefused, "MATS_LLM_MODEL"),
+    "unknown model of Ollama": (Raw(b'{"error": "model \'x\' not found"}', 404), ModelRefused, "MATS_LLM_MODEL"),
+    "redirect": (Raw(b"", 307, headers={"Location": "https://elsewhere.example/"}), NotPermitted, "final address"),
+    "too long": (
+        Refuse("exceed_context_size_error", "request (9000 tokens) exceeds the available context size (4096)", 400),
+        DependencyFailed,
+        "longer context",
+    ),
+    "busy": (Refuse("rate_limit_exceeded", "slow down", 429), DependencyFailed, "busy"),
+    "loading": (Refuse("unavailable_error", "Loading model", 503), DependencyFailed, "Loading model"),
+    "error in the body": (
+        Raw(b'{"error": {"message": "upstream is down", "code": 502}}'),
+        DependencyFailed,
+        "upstream",
+    ),
+    "page under 200": (Raw(b"<html>Sign in</html>"), DependencyFailed, "not one of chat completions"),
+    "other JSON": (Raw(b'{"a": 1}'), DependencyFailed, "not one of chat completions"),
+    "no choices": (Raw(b'{"choices": []}'), DependencyFailed, "not one of chat completions"),
+    "nested": (Raw(b"[" * 5_000 + b"]" * 5_000), DependencyFailed, "not one of chat completions"),
+    "empty": (Raw(b""), DependencyFailed, "not one of chat completions"),
+    "truncated": (Cut(b'{"choices": [{"message"', 10), DependencyFailed, "did not answer"),
+    "reset": (Cut(b'{"choices"', 4, "reset"), DependencyFailed, "did not answer"),
+    "empty 500": (Raw(b"", 500), DependencyFailed, "did not answer"),
+}
+
+
+@pytest.mark.parametrize(("act", "kind", "part"), ERRORS.values(), ids=list(ERRORS))
+def test_every_error_says_what_to_do_and_drops_only_this_signal(server, act, kind, part):
+    server.play = lambda exchange: act
+    made = models(server, key=KEY)
+    for failed in (rerank(made), describe(made)):
+        assert type(failed) is kind
+        assert part in str(failed)
+        assert server.address in str(failed)
+        assert KEY not in str(failed)
+    assert len(server.exchanges) == 2
+    assert_the_answer_comes_without(made.reranker(MODEL, bootstrap.prompt("rerank")))
+    assert_the_raw_profile_stays(made.writer(MODEL, bootstrap.prompt("enrich")), describe(made))
+
+
+@pytest.mark.parametrize("act", [Stall(math.inf, before_headers=True), Stall(math.inf), Stall(math.inf, b'{"ch')])
+def test_a_reply_that_stalls_leaves_the_other_signals(server, act):
+    server.play = lambda exchange: act
+    made = models(server, patience_s=HASTE_S)
+    assert isinstance(rerank(made), DependencyFailed)
+    assert_the_answer_comes_without(made.reranker(MODEL, bootstrap.prompt("rerank")))
+
+
+def test_a_server_that_is_gone_is_an_error_that_names_its_setting_and_it_is_used_again_when_it_is_back():
+    with ChatServer() as server:
+        made = models(server)
+        assert len(rerank(made).scores) == 3
+    failed = rerank(made)
+    assert "start the model server or correct MATS_LLM_URL" in str(failed)
+    assert server.address in made.warning()
+    with server:
+        assert len(rerank(made).scores) == 3
+        assert made.warning() == ""
+
+
+def test_the_key_is_sent_to_the_server_only_and_no_error_repeats_it():
+    with ChatServer(key=KEY) as server:
+        assert isinstance(rerank(models(server, key=KEY)), RerankResult)
+        for wrong, part in (("sk-wrong-key", "refuses the key"), ("", "asks for a key")):
+            failed = rerank(models(server, key=wrong))
+            assert type(failed) is NotPermitted
+            assert part in str(failed)
+            assert not wrong or wrong not in str(failed)
+
+
+def test_a_redirect_gets_no_request_with_the_key(server):
+    with ChatServer(key=KEY) as elsewhere:
+        server.play = lambda exchange: Raw(b"", 307, headers={"Location": f"{elsewhere.address}/chat/completions"})
+        assert isinstance(rerank(models(server, key=KEY)), NotPermitted)
+        assert elsewhere.paths == []
+
+
+def test_usage_has_the_servers_tokens_without_a_price(server):
+    made = models(server)
+    usage = rerank(made).usage
+    assert usage.input_tokens > 0
+    assert usage.usd is None
+    assert made.meter.totals()[MODEL].input_tokens == usage.input_tokens
+
+
+@pytest.mark.parametrize("said", [None, "many", -1, True, {"prompt_tokens": "x"}, []])
+def test_an_invalid_usage_counts_as_zero_and_keeps_the_scores(server, said):
+    server.play = lambda exchange: Answer(JUDGED | {"usage": said}, loose=True)
+    result = rerank(models(server))
+    assert (len(result.scores), result.usage.input_tokens) == (3, 0)
+
+
+@pytest.mark.parametrize("thought", ["<think>They ask for [1, 2, 3] {\n</think>\n", ""])
+def test_thoughts_before_the_reply_are_left_out(server, thought):
+    server.play = lambda exchange: Answer(text_reply(thought + '{"s": [90, 5, 40]}'))
+    assert rerank(models(server)).scores == (0.9, 0.05, 0.4)
+
+
+def test_the_whole_pipeline_runs_on_a_model_server(server, tmp_path):
+    settings = Settings(home=tmp_path, encoder="none", llm_url=server.address, llm_model=MODEL)
+    refund = a_registration()
+    with closing(local_system(settings)) as local:
+        local.stores.registry.put([refund, a_registration(name="geocode", description="finds an address on a map")])
+        assert local.enrich([Change(refund.id, CAUSE)]) == {refund.id: ChangeResult.INDEXED}
+        profile = local.stores.profiles.get([refund.id])[refund.id].profile
+        assert profile.enriched
+        answer = local.discover(Query(query="money back"))
+        assert (answer.degraded, answer.without) == ((), ("neural",))
+        assert answer.trace.reranker == MODEL
+        assert set(local.models.spending()) == {MODEL}
+
+
+def test_each_role_may_have_a_model_of_its_own(tmp_path):
+    settings = Settings(
+        home=tmp_path, encoder="none", llm_url="http://127.0.0.1:1/v1", llm_model="small", writer_model="large"
+    )
+    with closing(local_system(settings)) as local:
+        assert local.models.reranker is not None
+        assert local.models.writer is not None
+        assert (local.models.reranker.name, local.models.writer.name) == ("small", "large")
+
+
+def test_commands_name_the_model_and_print_its_tokens(mats: Mats, server):
+    environment = server.client_environment()
+    ran = mats("import", "-", "--json", stdin=rows(tool("refund", description="Gives money back.")), **environment)
+    assert ran.code == 0, ran.err
+    assert set(ran.json["spent"]) == {MODEL}
+    stats = mats("stats", "--json", **environment).json
+    assert (stats["reranker"], stats["writer"]) == (MODEL, MODEL)
+    assert mats("stats", "--json").json["reranker"] == "none"
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [
+        ({"llm_url": "http://10.0.0.5:8080/v1"}, "MATS_LLM_HTTP"),
+        ({"llm_url": "https://user:pw@models.example/v1"}, "without user"),
+        ({"llm_url": "https://models.example/v1?x=1"}, "query"),
+        ({"llm_url": "ftp://models.example"}, "https"),
+        ({"llm_model": ""}, "MATS_LLM_MODEL"),
+        ({"bedrock": True}, "exclude"),
+        ({"llm_key": "two words"}, "MATS_LLM_KEY"),
+        ({"llm_output": "xml"}, "MATS_LLM_OUTPUT"),
+        ({"rerank_ms": 5}, "MATS_RERANK_MS"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_named(changes, part):
+    with pytest.raises(SettingsInvalid, match=part):
+        Settings(**{"llm_url": "https://models.example/v1", "llm_model": "m", **changes})
+
+
+def test_plain_http_to_another_machine_is_a_choice():
+    assert Settings(llm_url="http://10.0.0.5:8080/v1", llm_model="m", llm_http=True).llm_http
+
+
+def test_no_representation_of_settings_has_the_key():
+    assert KEY not in repr(Settings(llm_key=KEY))

@@ -1,0 +1,211 @@
+"""What writer and reranker make of replies, whichever service runs the model: the same for every one of them.
+
+Replies are written as Converse replies, and sent in the shape of each service.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from mats import bootstrap
+from mats.adapters.chat_completions.factory import ChatCompletions
+from mats.adapters.llm.reranker import LlmReranker
+from mats.adapters.llm.writer import LlmWriter
+from mats.domain.errors import ReplyUnusable
+from mats.domain.profile import Profile
+from mats.domain.usage import Prices
+from mats.settings import Settings
+from tests.bedrock.conftest import aws_settings, models_of
+from tests.builders import a_profile, a_registration
+from tests.servers.bedrock import BedrockServer, converse_reply, tool_reply
+from tests.servers.chat_completions import MODEL, ChatServer, chat_reply, way_of
+from tests.servers.model_server import Answer, ModelServer
+
+FIVE = {
+    "summary": "Gives money back.",
+    "action": "Refunds a card payment.",
+    "keywords": ["refund", "card"],
+    "positive_examples": ["pay the customer back"],
+    "negative_examples": ["list past payments: a reporting tool"],
+}
+SERVICES = ["bedrock", "tool", "schema", "json", "text"]
+"""Bedrock, and chat completions by each way to JSON."""
+
+
+@dataclass(frozen=True)
+class Llm:
+    """Both roles on one stand-in."""
+
+    server: ModelServer
+    writer: LlmWriter
+    reranker: LlmReranker
+
+    @property
+    def is_bedrock(self) -> bool:
+        return isinstance(self.server, BedrockServer)
+
+    @property
+    def calls_tools(self) -> bool:
+        return self.is_bedrock or "tool" in getattr(self.server, "takes", ())
+
+    def replies(self, *replies: Any) -> None:
+        """The model's next replies, one after another."""
+        waiting = iter(replies)
+
+        def play(exchange: Any) -> Answer:
+            reply = next(waiting)
+            return Answer(reply if self.is_bedrock else chat_reply(reply, way_of(exchange.body)))
+
+        self.server.play = play
+
+    def text_of(self, exchange: Any) -> str:
+        """What the user's message says."""
+        [message] = [message for message in exchange.body["messages"] if message["role"] == "user"]
+        content = message["content"]
+        return content if isinstance(content, str) else "\n\n".join(block["text"] for block in content)
+
+
+@pytest.fixture(scope="module", params=SERVICES)
+def running(request: pytest.FixtureRequest) -> Iterator[Llm]:
+    if request.param == "bedrock":
+        with BedrockServer() as server, aws_settings(server.client_environment()):
+            models = models_of(Settings(bedrock=True))
+            yield Llm(server, models.writer, models.reranker)
+        return
+    with ChatServer(takes=[request.param, "text"]) as server:
+        made = ChatCompletions(Prices({}), url=server.address, key="", output=None, rerank_ms=5_000, concurrency=2)
+        llm = Llm(
+            server, made.writer(MODEL, bootstrap.prompt("enrich")), made.reranker(MODEL, bootstrap.prompt("rerank"))
+        )
+        assert llm.reranker.rerank("x", several(3)).scores  # finds out what the server takes
+        yield llm
+
+
+@pytest.fixture
+def llm(running: Llm) -> Llm:
+    running.server.play = None
+    running.server.exchanges.clear()
+    running.server.rejected.clear()
+    return running
+
+
+def several(count: int) -> list[Profile]:
+    return [a_profile(name=f"tool-{n}", description=f"does word{n}") for n in range(count)]
+
+
+UNUSABLE = {
+    "cut off": (tool_reply("describe", FIVE, stop="max_tokens"), "it was cut off"),
+    "out of context": (tool_reply("describe", FIVE, stop="model_context_window_exceeded"), "it was cut off"),
+    "malformed output": (converse_reply([{"text": '{"summa'}], stop="malformed_model_output"), "breaks the form"),
+    "malformed tool use": (tool_reply("describe", "{sum", stop="malformed_tool_use"), "breaks the form"),
+    "refused": (converse_reply([{"text": "Sorry."}], stop="content_filtered"), "refused (content_filtered)"),
+    "guarded": (tool_reply("describe", FIVE, stop="guardrail_intervened"), "refused (guardrail_intervened)"),
+    "wrong tool": (tool_reply("search", FIVE), "it calls another tool"),
+    "no content": (converse_reply([], stop="end_turn"), "not an object"),
+    "empty fields": (tool_reply("describe", {k: type(v)() for k, v in FIVE.items()}), "all five fields are empty"),
+    "far too long": (tool_reply("describe", FIVE | {"summary": "word " * 500}), "summary is far too long"),
+    "far too many": (tool_reply("describe", FIVE | {"keywords": [str(n) for n in range(50)]}), "far too many"),
+    "missing field": (tool_reply("describe", {k: FIVE[k] for k in list(FIVE)[1:]}), "it lacks summary"),
+    "wrong type": (tool_reply("describe", FIVE | {"keywords": {"a": 1}}), "keywords is not a list"),
+    "words": (converse_reply([{"text": "It gives money back, I think."}], stop="end_turn"), "not an object"),
+}
+
+
+ONLY_BEDROCK = {"malformed output", "malformed tool use", "guarded"}
+ONLY_TOOLS = {"wrong tool"}
+SAYABLE = pytest.mark.parametrize(
+    ("running", "reply", "error"),
+    [
+        pytest.param(service, *UNUSABLE[name], id=f"{service}-{name}")
+        for service in SERVICES
+        for name in UNUSABLE
+        if service == "bedrock" or name not in ONLY_BEDROCK | (set() if service == "tool" else ONLY_TOOLS)
+    ],
+    indirect=["running"],
+)
+"""What each service can say."""
+
+
+@SAYABLE
+def test_an_unusable_reply_gets_one_retry_that_names_the_error(llm, reply, error):
+    llm.replies(reply, tool_reply("describe", FIVE))
+    written = llm.writer.describe(a_registration())
+    first, second = llm.server.exchanges
+    assert written.enrichment.summary == FIVE["summary"]
+    assert [error in note for note in written.notes] == [True]
+    assert written.usage.input_tokens == 200
+    request, repeated = llm.text_of(first), llm.text_of(second)
+    assert repeated.startswith(request)
+    repair = repeated.removeprefix(request)
+    assert error in repair
+    said = json.dumps(reply["output"]["message"]["content"])
+    assert not any(text in repair for text in ("Sorry", "I think", "word word", "money back", "{sum") if text in said)
+
+
+@SAYABLE
+def test_two_unusable_replies_are_one_error_with_both_faults(llm, reply, error):
+    repeated = "it calls another tool" if llm.calls_tools else "not an object"
+    llm.replies(reply, tool_reply("other", FIVE) if llm.calls_tools else converse_reply([{"text": "No."}]))
+    with pytest.raises(ReplyUnusable) as caught:
+        llm.writer.describe(a_registration())
+    assert error in str(caught.value)
+    assert repeated in str(caught.value)
+    assert len(llm.server.exchanges) == 2
+
+
+def test_a_json_object_in_text_counts_like_a_tool_call(llm):
+    llm.replies(converse_reply([{"text": f"```json\n{json.dumps(FIVE)}\n```"}]))
+    assert llm.writer.describe(a_registration()).enrichment.summary == FIVE["summary"]
+
+
+def test_the_intent_is_a_kind_or_a_tag_of_the_candidates(llm):
+    shown = [*several(2), a_profile(name="pay", type_tags=["Payment-Refund"])]
+    for said, meant in {
+        "Agent": "agent", "payment-refund": "Payment-Refund", "payment": None, "": None, "\ud800": None, 7: None,
+    }.items():  # fmt: skip
+        llm.replies(tool_reply("judge", {"t": said, "s": [1, 2, 3]}))
+        assert llm.reranker.rerank("x", shown).intent == meant
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({"t": "tool", "s": [1, 2]}, "2 scores for 3 candidates"),
+        ({"t": "tool", "s": [1, 2, 3, 4]}, "4 scores for 3 candidates"),
+        ({"t": "tool", "s": [1, "two", 3]}, "no list of scores"),
+        ({"t": "tool", "s": [1, None, 3]}, "no list of scores"),
+        ({"t": "tool", "s": [True, False, True]}, "no list of scores"),
+        ({"t": "tool"}, "no list of scores"),
+        ({}, "no list of scores"),
+        ([50, 60, 70], "no scores"),
+        ("I would take the first", "no scores"),
+    ],
+)
+def test_scores_without_a_clear_candidate_are_void(llm, arguments, why):
+    llm.replies(tool_reply("judge", arguments))
+    result = llm.reranker.rerank("x", several(3))
+    assert why in result.void
+    assert (result.scores, result.usage.input_tokens) == ((), 100)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"text": '{"t": "tool", "s": [90, 40, 7'}],
+        [{"toolUse": {"toolUseId": "t", "name": "judge", "input": {"t": "tool", "s": [90, 40]}}}],
+        [{"toolUse": {"toolUseId": "t", "name": "judge", "input": '{"t": "tool", "s": [90, 40, 7'}}],
+    ],
+)
+def test_complete_scores_of_a_truncated_reply_count(llm, content):
+    llm.replies(converse_reply(content, stop="max_tokens"))
+    result = llm.reranker.rerank("x", several(3))
+    assert (result.scores, result.cut_off, result.intent) == ((0.9, 0.4), True, "tool")
+
+
+def test_scores_out_of_range_are_clamped_and_counted(llm):
+    llm.replies(tool_reply("judge", {"t": "tool", "s": [-5, 50, 10**30]}))
+    result = llm.reranker.rerank("x", several(3))
+    assert (result.scores, result.clipped) == ((0.0, 0.5, 1.0), 2)

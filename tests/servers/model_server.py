@@ -1,0 +1,287 @@
+"""Model servers on loopback: as strict as the services that they stand for, and they play whatever a test needs."""
+
+import itertools
+import json
+import os
+import select
+import socket
+import struct
+import sys
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from email.message import Message
+from http.client import responses
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
+from types import TracebackType
+from typing import Any, Literal, Self, TypeAlias
+
+from tests.servers.bedrock_model import Exchange
+from tests.servers.bedrock_rules import Refused
+
+
+@dataclass(frozen=True)
+class Answer:
+    """This JSON. A wrong shape is a mistake of the test unless it is `loose`."""
+
+    body: Any
+    delay_s: float = 0.0
+    loose: bool = False
+
+
+@dataclass(frozen=True)
+class Raw:
+    """These bytes, whatever they are, under their true length."""
+
+    content: bytes
+    status: int = 200
+    delay_s: float = 0.0
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Refuse:
+    """A service error; its HTTP status is the one the service gives this code."""
+
+    code: str
+    message: str = "The service refused."
+    status: int | None = None
+    delay_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The first `at` bytes under the length of all, then the end of the connection: in order, or by a TCP reset."""
+
+    content: bytes
+    at: int
+    how: Literal["close", "reset"] = "close"
+
+
+@dataclass(frozen=True)
+class Stall:
+    """Headers and `sent` (nothing at all if `before_headers`), then silence, then the end of the connection."""
+
+    seconds: float
+    sent: bytes = b""
+    before_headers: bool = False
+
+
+@dataclass(frozen=True)
+class Drip:
+    """The whole body, a byte at a time."""
+
+    content: bytes
+    every_s: float
+
+
+Act: TypeAlias = Answer | Raw | Refuse | Cut | Stall | Drip
+Play: TypeAlias = Callable[[Exchange], Act | None]
+"""The outcome of a request; None leaves it to the model. Called from many threads at once."""
+
+
+class ModelServer(ABC):
+    """Serves while it is entered; entered again, it is back on the same port.
+
+    `delay_s` is how long the model takes for an answer of its own; acts have their own delays.
+    What goes wrong in a play is answered with a 500 and kept in `mistakes`; leaving raises the first of them.
+    """
+
+    fault = "InternalServerException"
+    """The code of a mistake in a play."""
+
+    def __init__(self, play: Play | None = None, *, delay_s: float = 0.0, port: int = 0, record: bool = True) -> None:
+        self.play = play
+        self.exchanges: list[Exchange] = []
+        self.rejected: list[str] = []
+        self.mistakes: list[BaseException] = []
+        self._delay_s, self._port, self._record = delay_s, port, record
+        self._numbers, self._lock = itertools.count(1), threading.Lock()
+
+    @abstractmethod
+    def read(self, method: str, path: str, headers: Message, content: bytes) -> tuple[str, str, dict[str, Any]]:
+        """Operation, model and JSON body of a request.
+
+        Raises:
+            Refused: the service would not take it.
+        """
+
+    @abstractmethod
+    def own_answer(self, exchange: Exchange) -> Answer:
+        """What the model answers where a test has nothing to play."""
+
+    @abstractmethod
+    def complaint_about(self, exchange: Exchange, body: Any) -> str:
+        """What the service could not say in a reply; empty if it could."""
+
+    @abstractmethod
+    def refusal(self, act: Refuse) -> Raw:
+        """An error as the service sends it."""
+
+    @property
+    def url(self) -> str:
+        """Where it listens, once it has been entered."""
+        return f"http://127.0.0.1:{self._port}"
+
+    def __enter__(self) -> Self:
+        self._listener = _Listener(("127.0.0.1", self._port), self)
+        self._port = self._listener.server_address[1]
+        self._loop = threading.Thread(target=self._listener.serve_forever, args=(0.02,), daemon=True)
+        self._loop.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._listener.shutdown()
+        self._loop.join()
+        self._listener.server_close()
+        self._listener.hang_up()
+        if self.mistakes and kind is None:
+            raise self.mistakes[0]
+
+    def decide(self, method: str, path: str, headers: Message, content: bytes) -> Act:
+        """The outcome of a request."""
+        try:
+            exchange = self._arrived(*self.read(method, path, headers, content))
+            play = self.play
+            return self._checked(play(exchange) if play else None, exchange)
+        except Refused as refused:
+            self.rejected.append(str(refused))
+            return Refuse(refused.code, str(refused))
+        except Exception as mistake:
+            self.mistakes.append(mistake)
+            return Refuse(self.fault, f"the stand-in failed: {mistake!r}")
+
+    def _arrived(self, operation: str, model: str, body: dict[str, Any]) -> Exchange:
+        with self._lock:
+            exchange = Exchange(operation, model, body, next(self._numbers))
+            if self._record:
+                self.exchanges.append(exchange)
+        return exchange
+
+    def _checked(self, act: Act | None, exchange: Exchange) -> Act:
+        act = self.own_answer(exchange) if act is None else act
+        assert isinstance(act, Act), f"{act!r} is no act"
+        if isinstance(act, Answer) and not act.loose:
+            complaint = self.complaint_about(exchange, act.body)
+            assert not complaint, complaint
+        return act
+
+
+class _Listener(ThreadingHTTPServer):
+    """Knows its connections, so that none outlives it."""
+
+    request_queue_size = 512
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], owner: ModelServer) -> None:
+        self.owner = owner
+        self._open: dict[threading.Thread, socket.socket] = {}
+        super().__init__(address, _Handler)
+
+    def server_bind(self) -> None:
+        """Bind without asking a name server who we are."""
+        TCPServer.server_bind(self)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection in a thread of its own."""
+        thread = threading.Thread(target=self._serve, args=(request, client_address), daemon=True)
+        self._open[thread] = request
+        thread.start()
+
+    def _serve(self, request: socket.socket, client_address: Any) -> None:
+        self.process_request_thread(request, client_address)
+        self._open.pop(threading.current_thread())
+
+    def hang_up(self) -> None:
+        """End every connection, whatever is going on in it."""
+        left = dict(self._open)
+        for connection in left.values():
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        for thread in left:
+            thread.join(5)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client may leave at any time; anything else is a mistake."""
+        error = sys.exception()
+        if error and not isinstance(error, ConnectionError):
+            self.owner.mistakes.append(error)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: _Listener
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+    def do_POST(self) -> None:
+        """Read the request and do what the server decides."""
+        content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        act = self.server.owner.decide(self.command, self.path, self.headers, content)
+        if self._waited(getattr(act, "delay_s", 0.0)):
+            self._perform(act)
+
+    def do_GET(self) -> None:
+        """No less than a POST."""
+        self.do_POST()
+
+    def _perform(self, act: Act) -> None:
+        match act:
+            case Answer(body):
+                self._send(json.dumps(body).encode())
+            case Raw(content, status, _, headers):
+                self._send(content, status=status, headers=headers)
+            case Refuse():
+                self._perform(self.server.owner.refusal(act))
+            case Cut(content, at, how):
+                self._send(content[:at], promised=len(content))
+                self._end(reset=how == "reset")
+            case Stall(seconds, sent, before_headers):
+                if not before_headers:
+                    self._send(sent, promised=len(sent) + 1)
+                self._waited(seconds)
+                self._end()
+            case Drip(content, every_s):
+                self._send(b"", promised=len(content))
+                for i in range(len(content)):
+                    if self._waited(every_s):
+                        self.wfile.write(content[i : i + 1])
+
+    def _send(
+        self,
+        content: bytes,
+        *,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        promised: int | None = None,
+    ) -> None:
+        """Head and content in one packet."""
+        length = len(content) if promised is None else promised
+        fields = {"Content-Type": "application/json", "x-amzn-RequestId": "local", "Content-Length": length}
+        lines = (f"{name}: {value}\r\n" for name, value in {**fields, **(headers or {})}.items())
+        head = f"HTTP/1.1 {status} {responses.get(status, '')}\r\n{''.join(lines)}\r\n"
+        self.wfile.write(head.encode("latin-1") + content)
+
+    def _waited(self, seconds: float) -> bool:
+        """Wait; False as soon as the connection is over, by the client or by the server's end."""
+        if seconds <= 0:
+            return True
+        end = select.poll()
+        end.register(self.connection, select.POLLIN)
+        self.close_connection |= bool(end.poll(min(seconds * 1000, 2**31 - 1)))
+        return not self.close_connection
+
+    def _end(self, *, reset: bool = False) -> None:
+        self.close_connection = True
+        if reset:
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            os.close(self.connection.detach())
