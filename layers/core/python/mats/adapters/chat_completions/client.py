@@ -143,14 +143,14 @@ class ChatClient:
                 timeout=Timeout(connect=min(timeout_s, _CONNECT_S), read=timeout_s),
             )  # fmt: skip
             with response:
-                return response.status, self._read(response, deadline)
+                return response.status, self._body_of(response, deadline)
         except (HTTPError, LocationParseError, OSError, ValueError) as error:
             raise DependencyFailed(
                 f"{self._url} did not answer ({type(error).__name__}: {clip(str(error), 200)}); start the model server "
                 "or correct MATS_LLM_URL"
             ) from error
 
-    def _read(self, response: Any, deadline: float) -> bytes:
+    def _body_of(self, response: Any, deadline: float) -> bytes:
         """The body, within its deadline and maximum size."""
         body = bytearray()
         while chunk := response.read1(_CHUNK):

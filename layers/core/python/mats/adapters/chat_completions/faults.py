@@ -28,13 +28,13 @@ def message_of(content: bytes, key: str = "") -> str:
         body = json.loads(text)
     except (ValueError, RecursionError):
         body = None
-    said = _said(body) if isinstance(body, Mapping) else text
+    said = _error_text(body) if isinstance(body, Mapping) else text
     if key:
         said = said.replace(key, "…")
     return clip(" ".join("".join(c if c.isprintable() else " " for c in said[:2_000]).split()), _MOST)
 
 
-def _said(body: Mapping[str, object]) -> str:
+def _error_text(body: Mapping[str, object]) -> str:
     error = body.get("error") or body.get("message") or body.get("detail")
     if not isinstance(error, Mapping):
         return str(error or "")
