@@ -110,9 +110,7 @@ def test_newer_names_of_parameters_are_used_where_a_server_asks_for_them():
             body = json.loads(content)
             seen.append(body)
             if "max_tokens" in body:
-                body = {
-                    "refused": "'max_tokens' is not supported here. Use 'max_completion_tokens' instead."
-                }
+                body = {"refused": "'max_tokens' is not supported here. Use 'max_completion_tokens' instead."}
             elif "temperature" in body:
                 body = {"refused": "'temperature' does not support 0 with this model."}
             return "chat.completions", MODEL, body
