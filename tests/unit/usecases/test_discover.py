@@ -9,11 +9,13 @@ from mats.domain.errors import DependencyFailed, NotPermitted, RequestInvalid, S
 from mats.domain.profile import Profile
 from mats.domain.query import Query
 from mats.domain.ranking import Signal, Verdict
+from mats.domain.shortlist import Shortlist
 from mats.domain.trace import RerankStats
 from mats.domain.usage import Usage
 from mats.ports import RerankResult, Stored
 from mats.usecases.circuit_breaker import CircuitBreaker
 from mats.usecases.discover import Discover
+from mats.usecases.query_vectors import QueryVectors
 from mats.usecases.stages import Budgets
 from tests.builders import a_discover, a_profile
 from tests.fakes import FakeClock, FakeEncoder, MemoryIndex, Never, ScriptedReranker
@@ -326,6 +328,21 @@ def test_a_broken_encoder_costs_the_neural_side_only():
     shortlist = discover_over(indexed(*THREE), encoder=FakeEncoder(broken=True))(Query(query="address coordinates"))
     assert ids(shortlist) == ["geocode"]
     assert "neural" in shortlist.degraded
+
+
+def test_a_query_is_encoded_once_and_a_failure_is_not_kept():
+    vectors = QueryVectors()
+
+    def answer(encoder: FakeEncoder) -> Shortlist:
+        discover = discover_over(indexed(*THREE), encoder=encoder)
+        return replace(discover, retrieve=replace(discover.retrieve, vectors=vectors))(Query(query="coordinates"))
+
+    assert "neural" in answer(FakeEncoder(broken=True)).degraded
+    first = answer(ENCODER)
+    assert "neural" not in first.degraded
+    again = answer(FakeEncoder(broken=True))
+    assert (again.degraded, again.trace.took_ms["encode"]) == (first.degraded, 0.0)
+    assert [r.candidate for r in again.results] == [r.candidate for r in first.results]
 
 
 class WithoutWords(MemoryIndex):

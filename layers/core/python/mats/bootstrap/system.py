@@ -28,6 +28,7 @@ from mats.settings import TITAN, Settings
 from mats.usecases.discover import Discover
 from mats.usecases.look_up import LookUp
 from mats.usecases.model_switch import CurrentChoice, SwitchedModel
+from mats.usecases.query_vectors import QueryVectors
 from mats.usecases.read_reliability import ReadReliability
 from mats.usecases.recall import Recall
 from mats.usecases.rerank import Rerank
@@ -85,6 +86,7 @@ class System(Generic[S_co]):
                 unrated=trust.unrated_trust,
                 reads=encoder.reads if isinstance(encoder, LanguageBound) else reads_all,
                 recall=Recall(memory=memory, scale=calibration.scale) if memory else None,
+                vectors=QueryVectors(),
             ),
             rerank=Rerank(
                 reranker=self.models.reranker,

@@ -19,6 +19,7 @@ from mats.domain.trace import Trace
 from mats.domain.voting import Votes, fuse_votes
 from mats.ports import Encoder, Hit, SearchIndex, Vector
 from mats.usecases.circuit_breaker import CircuitBreaker
+from mats.usecases.query_vectors import QueryVectors
 from mats.usecases.recall import Recall
 from mats.usecases.stages import Stages, finish
 
@@ -75,7 +76,8 @@ class Retrieve:
 
     Of near-duplicates and of echoes of the request only some are kept; the next best of the first `window` hits replace
     the others. `unrated` is the trust of an unrated profile beside these, 0 to 100. `reads` tells whether the encoder
-    reads the language of a text. `recall` reads the memory; None: there is none.
+    reads the language of a text. `recall` reads the memory; None: there is none. `vectors` are those of earlier
+    queries; None: each query is encoded.
     """
 
     index: SearchIndex
@@ -88,6 +90,7 @@ class Retrieve:
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
     reads: Callable[[str], bool] = reads_all
     recall: Recall | None = None
+    vectors: QueryVectors | None = None
 
     def __call__(
         self,
@@ -178,7 +181,13 @@ class Retrieve:
         if not self.reads(text):
             trace.unread = True
             trace.notes.append(_UNREAD.format(encoder.name))
-        return stages.call_model("encode", lambda: encoder.encode_query(text), self.breaker, trace)
+        if self.vectors and (known := self.vectors.get(encoder.name, text)) is not None:
+            trace.took_ms["encode"] = 0.0
+            return known
+        vector = stages.call_model("encode", lambda: encoder.encode_query(text), self.breaker, trace)
+        if self.vectors and vector is not None:
+            self.vectors.put(encoder.name, text, vector)
+        return vector
 
     def measure(self, found: Retrieved) -> tuple[Scores, Scores]:
         """BM25 and cosine of every candidate, including those that only the other side found.

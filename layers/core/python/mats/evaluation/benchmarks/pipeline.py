@@ -61,7 +61,8 @@ def scale(data: Path, settings: Settings) -> dict[str, Any]:
 
 
 def latencies(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
-    """Percentiles of the latency of queries, one at a time, after a warm-up."""
+    """Percentiles of the latency of queries, one at a time, after a warm-up; each is encoded."""
+    discover = replace(discover, retrieve=replace(discover.retrieve, vectors=None))
     for text in texts[:_WARM_UP]:
         discover(Query(query=text[:LONGEST_QUERY]))
     totals: list[float] = []
