@@ -16,8 +16,10 @@ from mats.ports import Grouped, Grouping, Outcomes, ReceiptLog, SearchIndex
 
 MOST = 10_000
 """Requests that are read, the latest."""
-LEAST_COSINE = 0.4
-"""Of two requests with one meaning: docs/decisions/0050."""
+LEAST_COSINE = 0.5
+"""Of the vectors of two requests with one meaning: docs/decisions/0050."""
+_LEAST_COSINE_OF_WORDS = 0.4
+"""The same of requests that have no vector."""
 _WORD_BUCKETS = 512
 
 
@@ -53,8 +55,8 @@ class FindDemand:
         grouped = {each.receipt.query_id for each in by_vector}
         by_words = [each for each in known if each.receipt.query_id not in grouped and each.text]
         found = [
-            *self._groups(by_vector, [each.receipt.vector or b"" for each in by_vector]),
-            *self._groups(by_words, [_word_vector(each.text) for each in by_words]),
+            *self._groups(by_vector, [each.receipt.vector or b"" for each in by_vector], LEAST_COSINE),
+            *self._groups(by_words, [_word_vector(each.text) for each in by_words], _LEAST_COSINE_OF_WORDS),
         ]
         said = self._stems_in([each.receipt.nearest for members, _ in found for each in members])
         gaps = [gap_of(members, met, said) for members, met in found]
@@ -78,14 +80,16 @@ class FindDemand:
             asked[query_id] = Asked(receipt=receipt, events=events, missing=answer.missing)
         return sorted(asked.values(), key=lambda each: (each.receipt.at, each.receipt.query_id), reverse=True)[:MOST]
 
-    def _groups(self, known: Sequence[Asked], vectors: Sequence[bytes]) -> list[tuple[list[Asked], float]]:
+    def _groups(
+        self, known: Sequence[Asked], vectors: Sequence[bytes], least_cosine: float
+    ) -> list[tuple[list[Asked], float]]:
         """The groups of unmet requests that are demand, each with the weight of like requests that were served."""
         unmet = [position for position, each in enumerate(known) if each.unmet > 0]
         met = [position for position, each in enumerate(known) if each.unmet < 0]
         groups: Sequence[Grouped] = self.group(
             [vectors[position] for position in unmet],
             [vectors[position] for position in met],
-            least_cosine=LEAST_COSINE,
+            least_cosine=least_cosine,
         )
         found = [
             ([known[unmet[one]] for one in group.members], -sum(known[met[one]].unmet for one in group.beside))
