@@ -14,6 +14,7 @@ from mats.domain.text import (
     clean,
     clip,
     first_sentence,
+    index_terms,
     pairs,
     query_terms,
     read_parameters,
@@ -90,6 +91,24 @@ def test_a_query_is_searched_by_its_content_words(text, terms):
 queries = st.text().filter(lambda text: not {"'", "’"} & set(text)) | st.lists(
     st.sampled_from([*sorted(STOP_WORDS)[:20], "refund", "refunds", "Payment", "payments", "card", "e-mail"])
 ).map(" ".join)
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("Refunds refunded REFUND", ["refund"] * 3),
+        ("technology technological", ["technolog"] * 2),
+        ("possibly possible", ["possibl"] * 2),
+        ("is it JS or s", ["is", "it", "js", "or", "s"]),
+        ("Café cafe\u0301 CAFÉ", ["cafe"] * 3),
+        ("hỗ trợ", ["ho", "tro"]),
+        ("читай", ["читай"]),
+        ("が天气预报", ["が天", "天气", "气预", "预报"]),
+        ("get_user-v2", ["get", "user", "v2"]),
+    ],
+)
+def test_an_index_compares_stems_without_accents(text, terms):
+    assert index_terms(text) == terms
 
 
 @given(queries)

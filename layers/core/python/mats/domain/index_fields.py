@@ -12,8 +12,8 @@ FIELD_WEIGHTS: Mapping[str, float] = {
 }  # fmt: skip
 """The lexical fields of every index in column order, and the weight of a word in each: docs/decisions/0003, 0034."""
 
-TEXTS = 2
-"""Version of the texts in the fields; an index that was written with another one writes them again, or is reindexed."""
+TEXTS = 3
+"""Version of the fields and their terms; an index of another one writes them again, or is reindexed."""
 
 _REPEATED = 0.8
 """Share of an action's content words in the summary from which on it is a repetition."""

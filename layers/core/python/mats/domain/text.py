@@ -38,6 +38,7 @@ _CJK = re.compile(
     "\U00020000-\U0003ffff]+"
 )
 """Runs of letters of Chinese, Japanese and Korean, which are written without spaces or with endings attached."""
+_ACCENTS = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+")
 _CONTRACTED = re.compile(r"(?<=\w)['’](?:s|t|d|m|ll|re|ve)\b", re.IGNORECASE)
 """Contracted function words: without it, `I'm` would search for the letter m."""
 
@@ -194,14 +195,31 @@ def spelled_words(text: str) -> list[str]:
 
 
 _stemmers = threading.local()
+_MEASURE = re.compile("[aeiouy][^aeiouy]")
+"""Vowel and consonant: what Porter's rules ask of the letters before an ending."""
 
 
 @functools.lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """The Porter stem, as the index has it."""
+    """The Porter stem, as every index has it: with Porter's later rules for -bly and -logy, and short words whole."""
+    if len(word) < 3:
+        return word
     if not hasattr(_stemmers, "porter"):
         _stemmers.porter = snowballstemmer.stemmer("porter")  # not safe to share between threads
-    return str(_stemmers.porter.stemWord(word))
+    found = str(_stemmers.porter.stemWord(word))
+    later = any(found.endswith(end) and _MEASURE.search(found, 0, len(found) - len(end)) for end in ("bli", "logi"))
+    return found[:-1] if later else found
+
+
+def index_terms(text: str) -> list[str]:
+    """The terms that an index compares, in order: stems of every word, Latin letters without their accents."""
+    return [stem(word) for word in words(_without_accents(text))]
+
+
+def _without_accents(text: str) -> str:
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
 
 
 def query_terms(text: str) -> tuple[str, ...]:

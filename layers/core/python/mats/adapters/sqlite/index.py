@@ -1,6 +1,5 @@
-"""The search index over SQLite: FTS5 for BM25, a matrix in memory for exact cosine."""
+"""The search index over SQLite: what is searched is in memory, postings for BM25 and a matrix for exact cosine."""
 
-import itertools
 import json
 import sqlite3
 import threading
@@ -13,53 +12,53 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from mats.adapters.sqlite.database import Database, Readable, Transaction
+from mats.adapters.sqlite.database import Database, Readable
 from mats.adapters.sqlite.matrix import Mask, Matrix
+from mats.adapters.sqlite.postings import Document, Postings, pack
 from mats.adapters.sqlite.profiles import to_blob
 from mats.adapters.sqlite.registry import IN, as_json
+from mats.domain.bm25 import count_terms
 from mats.domain.capability import Id, Kind
 from mats.domain.index_fields import FIELD_WEIGHTS, TEXTS, lexical_fields
 from mats.domain.profile import Profile
 from mats.domain.query import Filter
 from mats.ports import Hit, SearchIndex, Stored, Vector
 
-_COLUMNS = ", ".join(FIELD_WEIGHTS)
-_INSERT_TEXT = f"INSERT INTO lexical (rowid, {_COLUMNS}) VALUES (?, {', '.join('?' * len(FIELD_WEIGHTS))})"
 _CHANGED = (
-    "SELECT change, row, id, findable, kind, namespace, tags, visible_to, encoder, vector FROM entries "
-    "WHERE change > ? ORDER BY change"
+    "SELECT change, row, length, terms, id, findable, kind, namespace, tags, visible_to, encoder, vector "
+    "FROM entries LEFT JOIN lexical USING (row) WHERE change > ? ORDER BY change"
 )
+_FINDABLE = "SELECT row, profile FROM entries WHERE findable"
+_INSERT_TERMS = "INSERT INTO lexical (row, length, terms) VALUES (?, ?, ?)"
 
 
 class SqliteIndex:
     """The search index port over SQLite. Safe to share between threads; sees what other processes write."""
 
     name = "sqlite-fts5-1"
-    """Engine and version of its tables in schema.sql; the key of its calibration."""
+    """The key of its calibration. BM25 has the scale of SQLite's FTS5, which it once was: docs/decisions/0052."""
 
-    def __init__(self, database: Database, *, encoder: str = "", weights: Mapping[str, float] = FIELD_WEIGHTS) -> None:
-        """Load the vectors of one encoder, by its name; those of any other are not comparable and are left out.
-
-        `weights` are of a word in each lexical field, by the names of `FIELD_WEIGHTS`.
-        """
+    def __init__(self, database: Database, *, encoder: str = "") -> None:
+        """Load the vectors of one encoder, by its name; those of any other are not comparable and are left out."""
         threadpool_limits(1, user_api="blas")  # BLAS threads spin between products and starve other queries
         self._database = database
         self._encoder = encoder
-        self._score = f"-bm25(lexical, {', '.join(str(float(weights[name])) for name in FIELD_WEIGHTS)})"
-        self._matrix = Matrix()
+        self._matrix, self._postings = Matrix(), Postings()
         self._lock = threading.RLock()
-        _renew_texts(database)
+        _renew_terms(database)
         self._source: Readable = database
         self._data_version = database.watch().version
-        self._filter_names: Iterator[str] = itertools.repeat("admitted")
         self._version = -1
         self._change = 0
         self._purge = 0
         self._catch_up()
 
     def weighing(self, weights: Mapping[str, float]) -> "SqliteIndex":
-        """The same index with other weights of the lexical fields."""
-        return SqliteIndex(self._database, encoder=self._encoder, weights=weights)
+        """This index as it is now with other weights of the lexical fields, by the names of `FIELD_WEIGHTS`."""
+        fork = self._fork(self._database)
+        fork._postings = Postings()
+        fork._postings.put([_document(row, profile, weights) for row, profile in self._database.rows(_FINDABLE)])
+        return fork
 
     def put(self, entries: Sequence[Stored]) -> None:
         """In one transaction."""
@@ -77,51 +76,34 @@ class SqliteIndex:
                 write(connection, replace(entry, profile=entry.profile.model_copy(update={"rev": rev})))
             yield self._fork(transaction)
 
-    def _fork(self, transaction: Transaction) -> "SqliteIndex":
-        """The same index over an open transaction, with its writes in the matrix."""
+    def _fork(self, source: Readable) -> "SqliteIndex":
+        """The same index as `source` has it now; later writes are not followed."""
         fork = copy(self)
         fork._lock = threading.RLock()
         with self._lock:
             self._catch_up()
-            fork._matrix = self._matrix.copy()
+            fork._matrix, fork._postings = self._matrix.copy(), self._postings.copy()
             fork._change, fork._purge = self._change, self._purge
-        fork._source, fork._data_version, fork._version = transaction, lambda: 0, -1
-        # FTS5 keeps a statement active in a transaction, which prevents replacing a function: use a new name each time
-        fork._filter_names = map("admitted{}".format, itertools.count())
+        fork._source, fork._data_version, fork._version = source, lambda: 0, -1
         fork._catch_up()
         return fork
 
     def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
-        """Ties at the cut are broken by age."""
-        if not terms:
-            return []
-        mask, everything = self._mask(admitted)
-        with self._source.reading() as connection:
-            only = "" if everything else f"AND {self._filter(connection, mask)}(rowid)"
-            query = (
-                f"SELECT rowid, {self._score} AS score FROM lexical WHERE lexical MATCH ? {only} "
-                "ORDER BY score DESC, rowid LIMIT ?"
-            )
-            rows = connection.execute(query, (_any_of(terms), depth)).fetchall()
         with self._lock:
-            hits = [Hit(id, score) for row, score in rows if (id := self._matrix.id_of(row)) is not None]
-        return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+            mask = self._mask(admitted)
+            scores = self._postings.scores(terms)[: len(mask)]
+            return [Hit(id, score) for id, score in self._matrix.best(scores, mask & (scores > 0), depth)]
 
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
         with self._lock:
-            mask, _ = self._mask(admitted)
+            mask = self._mask(admitted)
             return [Hit(id, cosine) for id, cosine in self._matrix.nearest(np.asarray(vector), mask, depth)]
 
     def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:
         with self._lock:
             self._catch_up()
-            rows = self._matrix.rows(ids)
-        scores = dict.fromkeys(rows.values(), 0.0)
-        if terms and rows:
-            query = f"SELECT rowid, {self._score} FROM lexical WHERE lexical MATCH ? AND rowid IN {IN}"
-            found = self._source.rows(query, (_any_of(terms), json.dumps(list(rows))))
-            scores |= {rows[row]: score for row, score in found}
-        return scores
+            scores = self._postings.scores(terms)
+            return {id: float(scores[row]) for row, id in self._matrix.rows(ids).items()}
 
     def cosine_of(self, vector: Vector, ids: Collection[Id]) -> Mapping[Id, float]:
         with self._lock:
@@ -135,13 +117,14 @@ class SqliteIndex:
 
     def namespaces(self, words: Collection[str], admitted: Filter) -> Collection[str]:
         with self._lock:
-            mask, _ = self._mask(admitted)
+            mask = self._mask(admitted)
             return self._matrix.namespaces(words, mask)
 
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
-        mask, _ = self._mask(admitted)
+        mask = self._mask(admitted)
         with self._source.reading() as connection:
-            query = f"SELECT id FROM entries WHERE id > ? AND {self._filter(connection, mask)}(row) ORDER BY id LIMIT ?"
+            connection.create_function("admitted", 1, _reader(mask))
+            query = "SELECT id FROM entries WHERE id > ? AND admitted(row) ORDER BY id LIMIT ?"
             rows = connection.execute(query, (after or "", limit)).fetchall()
         return [Id(id) for (id,) in rows]
 
@@ -155,21 +138,14 @@ class SqliteIndex:
             if connection.execute(query, (as_json(ids),)).rowcount:
                 connection.execute("UPDATE counter SET purge = purge + 1")
 
-    def _filter(self, connection: sqlite3.Connection, mask: Mask) -> str:
-        """Register the mask as an SQL function of a row; returns its name."""
-        name = next(self._filter_names)
-        connection.create_function(name, 1, _reader(mask))
-        return name
-
-    def _mask(self, wanted: Filter) -> tuple[Mask, bool]:
-        """Mask of the rows that pass the filter, and whether it covers every findable row."""
+    def _mask(self, wanted: Filter) -> Mask:
+        """The rows that pass the filter."""
         with self._lock:
             self._catch_up()
-            mask = self._matrix.mask(wanted)
-            return mask, int(mask.sum()) == self._matrix.findable
+            return self._matrix.mask(wanted)
 
     def _catch_up(self) -> None:
-        """Apply writes since the last call, by any process, to the matrix; cheap if there are none."""
+        """Apply writes since the last call, by any process, to the arrays; cheap if there are none."""
         with self._lock:
             version = self._data_version()
             if version == self._version:
@@ -177,14 +153,17 @@ class SqliteIndex:
             with self._source.reading() as connection:
                 purge = connection.execute("SELECT purge FROM counter").fetchone()[0]
                 if purge != self._purge:
-                    self._matrix, self._change, self._purge = Matrix(), 0, purge
-                for entry in connection.execute(_CHANGED, (self._change,)):
-                    self._take_over(entry)
-            self._version = version
+                    self._matrix, self._postings, self._change, self._purge = Matrix(), Postings(), 0, purge
+                added, change = [], self._change
+                for change, *entry in connection.execute(_CHANGED, (self._change,)):  # noqa: B007 - the last one counts
+                    if document := self._take_over(entry):
+                        added.append(document)
+                self._postings.put(added)
+            self._version, self._change = version, change
 
-    def _take_over(self, entry: Sequence[Any]) -> None:
-        """Update one row of the matrix, from a row of `_CHANGED`."""
-        change, row, id, findable, kind, namespace, tags, visible_to, encoder, blob = entry
+    def _take_over(self, entry: Sequence[Any]) -> Document | None:
+        """Update one row of the matrix, from a row of `_CHANGED` after its change; what to add to the postings."""
+        row, length, terms, id, findable, kind, namespace, tags, visible_to, encoder, blob = entry
         if findable and kind:
             self._matrix.put(
                 row,
@@ -195,9 +174,10 @@ class SqliteIndex:
                 visible_to=None if visible_to is None else frozenset(json.loads(visible_to)),
                 vector=np.frombuffer(blob, np.float32) if blob and encoder == self._encoder else None,
             )
-        else:
-            self._matrix.drop(row, id)
-        self._change = change
+            return Document(row, length, terms)
+        self._matrix.drop(row, id)
+        self._postings.drop(row)
+        return None
 
 
 def write(connection: sqlite3.Connection, entry: Stored, *, again: bool = False) -> None:
@@ -226,36 +206,30 @@ def write(connection: sqlite3.Connection, entry: Stored, *, again: bool = False)
         values,
     ).lastrowid
     if before and before[2]:
-        connection.execute("DELETE FROM lexical WHERE rowid = ?", (row,))
+        connection.execute("DELETE FROM lexical WHERE row = ?", (row,))
     if profile.findable and row is not None:
-        _write_texts(connection, row, profile)
+        connection.execute(_INSERT_TERMS, pack(row, count_terms(lexical_fields(profile), FIELD_WEIGHTS)))
 
 
-def _write_texts(connection: sqlite3.Connection, row: int, profile: Profile) -> None:
-    fields = lexical_fields(profile)
-    connection.execute(_INSERT_TEXT, (row, *(fields[name] for name in FIELD_WEIGHTS)))
+def _document(row: int, profile: str, weights: Mapping[str, float] = FIELD_WEIGHTS) -> Document:
+    return pack(row, count_terms(lexical_fields(Profile.model_validate_json(profile)), weights))
 
 
-def _renew_texts(database: Database) -> None:
-    """Write all lexical fields again if another release wrote them in another form; searches see the old until then."""
+def _renew_terms(database: Database) -> None:
+    """Write the terms of every entry again if another release wrote them, or nobody."""
     current = "SELECT texts FROM counter"
     if database.rows(current)[0][0] == TEXTS:
         return
     with database.writing() as connection:
         if connection.execute(current).fetchone()[0] != TEXTS:  # else another process has done it in the meantime
             connection.execute("DELETE FROM lexical")
-            for row, profile in connection.execute("SELECT row, profile FROM entries WHERE findable").fetchall():
-                _write_texts(connection, row, Profile.model_validate_json(profile))
+            for row, profile in connection.execute(_FINDABLE).fetchall():
+                connection.execute(_INSERT_TERMS, _document(row, profile))
             connection.execute("UPDATE counter SET texts = ?", (TEXTS,))
 
 
-def _any_of(terms: Sequence[str]) -> str:
-    """An FTS5 query: any of these words, each quoted, so that none is an operator."""
-    return " OR ".join(f'"{term}"' for term in terms)
-
-
 def _reader(mask: Mask) -> Callable[[int], int]:
-    """Row number to 0 or 1. Called for every matching row, including rows added after the mask, so it must be fast."""
+    """Row number to 0 or 1; 0 for rows added after the mask."""
     flags = mask.tobytes()
     size = len(flags)
     return lambda row: flags[row] if row < size else 0

@@ -13,7 +13,7 @@ V = TypeVar("V", bound=Hashable)
 Mask = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float32]
 
-_FIRST_ROOM = 1_024
+FIRST_ROOM = 1_024
 
 
 class Column(Generic[V]):
@@ -21,10 +21,10 @@ class Column(Generic[V]):
 
     def __init__(self) -> None:
         self._codes: dict[V, int] = {}
-        self._rows = np.zeros(_FIRST_ROOM, np.int32)
+        self._rows = np.zeros(FIRST_ROOM, np.int32)
 
     def __setitem__(self, row: int, value: V) -> None:
-        self._rows = _with_room(self._rows, row)
+        self._rows = with_room(self._rows, row)
         self._rows[row] = self._codes.setdefault(value, len(self._codes))
 
     def copy(self) -> "Column[V]":
@@ -51,8 +51,8 @@ class Matrix:
         self._id_of: dict[int, Id] = {}
         self._size = 0
         self._vectors: Floats = np.zeros((0, 0), np.float32)
-        self._findable: Mask = np.zeros(_FIRST_ROOM, np.bool_)
-        self._encoded: Mask = np.zeros(_FIRST_ROOM, np.bool_)
+        self._findable: Mask = np.zeros(FIRST_ROOM, np.bool_)
+        self._encoded: Mask = np.zeros(FIRST_ROOM, np.bool_)
         self._kinds: Column[Kind | None] = Column()
         self._namespaces: Column[str] = Column()
         self._tags: Column[frozenset[str]] = Column()
@@ -72,13 +72,13 @@ class Matrix:
         """Add a findable row, or replace it."""
         self._row_of[id], self._id_of[row] = row, id
         self._size = max(self._size, row + 1)
-        self._findable, self._encoded = _with_room(self._findable, row), _with_room(self._encoded, row)
+        self._findable, self._encoded = with_room(self._findable, row), with_room(self._encoded, row)
         self._kinds[row], self._namespaces[row] = kind, namespace
         self._tags[row], self._audiences[row] = tags, visible_to
         if vector is not None:
             if not self._vectors.size:
-                self._vectors = np.zeros((_FIRST_ROOM, len(vector)), np.float32)
-            self._vectors = _with_room(self._vectors, row)
+                self._vectors = np.zeros((FIRST_ROOM, len(vector)), np.float32)
+            self._vectors = with_room(self._vectors, row)
             self._vectors[row] = vector
         self._encoded[row], self._findable[row] = vector is not None, True
 
@@ -123,22 +123,23 @@ class Matrix:
             return []
         size = min(self._size, len(self._vectors))
         reachable = mask[:size] & self._encoded[:size]
-        cosines = np.where(reachable, self._vectors[:size] @ vector, -np.inf)
-        found = int(reachable.sum())
-        if found > depth:
-            last = np.partition(cosines, size - depth)[size - depth]
-            rows = np.flatnonzero(cosines >= last)
-        else:
-            rows = np.flatnonzero(reachable)
-        hits = [(self._id_of[int(row)], _cosine(cosines[row])) for row in rows]
+        return self.best(np.clip(self._vectors[:size] @ vector, -1.0, 1.0), reachable, depth)
+
+    def best(self, scores: npt.NDArray[np.floating], among: Mask, depth: int) -> list[tuple[Id, float]]:
+        """At most `depth` of the mask's rows by score, best first, ties by id."""
+        rows = np.flatnonzero(among)
+        if len(rows) > depth:
+            found = scores[rows]
+            rows = rows[found >= np.partition(found, -depth)[-depth]]
+        hits = [(self._id_of[int(row)], float(scores[row])) for row in rows]
         return sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:depth]
 
     def cosines(self, vector: Floats, ids: Collection[Id]) -> Mapping[Id, float]:
         """The cosine of each of these that has a vector."""
         if vector.shape != self._vectors.shape[1:]:
             return {}
-        rows = {id: self._row_of[id] for id in ids if id in self._row_of}
-        return {id: _cosine(self._vectors[row] @ vector) for id, row in rows.items() if self._encoded[row]}
+        rows = {row: id for row, id in self.rows(ids).items() if self._encoded[row]}
+        return {id: float(np.clip(self._vectors[row] @ vector, -1.0, 1.0)) for row, id in rows.items()}
 
     @property
     def findable(self) -> int:
@@ -149,19 +150,11 @@ class Matrix:
         """The findable ones of these, by row number."""
         return {self._row_of[id]: id for id in ids if id in self._row_of}
 
-    def id_of(self, row: int) -> Id | None:
-        """The id of a findable row."""
-        return self._id_of.get(row)
-
-
-def _cosine(value: np.float32) -> float:
-    return float(np.clip(value, -1.0, 1.0))
-
 
 A = TypeVar("A", Floats, Mask, npt.NDArray[np.int32])
 
 
-def _with_room(values: A, row: int) -> A:
+def with_room(values: A, row: int) -> A:
     """The same array, at least doubled if the row is beyond its end."""
     if row < len(values):
         return values

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import resources
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 """Of schema.sql, stored in the file as its `user_version`."""
 FIRST_VERSION = 1
 """The schema of the first release."""
@@ -19,10 +19,8 @@ _STEPS: Mapping[int, tuple[str, ...]] = {
         "DROP TABLE trust",
         "ALTER TABLE assigned RENAME TO trust",
     ),
-    7: (  # SqliteIndex writes the texts again
-        "ALTER TABLE counter ADD COLUMN texts INTEGER NOT NULL DEFAULT 0",
-        "DROP TABLE lexical",
-    ),
+    7: ("ALTER TABLE counter ADD COLUMN texts INTEGER NOT NULL DEFAULT 0",),
+    9: ("DROP TABLE lexical",),  # a table of FTS5; SqliteIndex writes the terms of every entry
 }
 """The step to a version from the one before, where schema.sql, which runs afterwards, is not enough."""
 

@@ -38,13 +38,12 @@ CREATE TABLE IF NOT EXISTS entries (
 );
 CREATE TABLE IF NOT EXISTS counter (
     change INTEGER NOT NULL, purge INTEGER NOT NULL,
-    texts INTEGER NOT NULL DEFAULT 0  -- since version 7: of the texts in `lexical` (index_fields.py)
+    texts INTEGER NOT NULL DEFAULT 0  -- since version 7: of the terms in `lexical` (index_fields.py)
 );
 INSERT INTO counter (change, purge) SELECT 0, 0 WHERE NOT EXISTS (SELECT * FROM counter);
 CREATE INDEX IF NOT EXISTS entries_change ON entries (change);
-CREATE VIRTUAL TABLE IF NOT EXISTS lexical USING fts5 (
-    name, title, summary, action, keywords, description, examples, parameters, other, tokenize = 'porter unicode61'
-);
+-- Since version 9: the terms of findable entries by row, as postings.py packs them, and how many there are.
+CREATE TABLE IF NOT EXISTS lexical (row INTEGER PRIMARY KEY, length INTEGER NOT NULL, terms BLOB NOT NULL);
 
 -- The latest answers (since version 2): the provider of each candidate, best first, as a JSON list.
 CREATE TABLE IF NOT EXISTS answers (
