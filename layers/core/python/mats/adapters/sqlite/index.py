@@ -154,7 +154,8 @@ class SqliteIndex:
                 purge = connection.execute("SELECT purge FROM counter").fetchone()[0]
                 if purge != self._purge:
                     self._matrix, self._postings, self._change, self._purge = Matrix(), Postings(), 0, purge
-                added, change = [], self._change
+                added: list[Document] = []
+                change = self._change
                 for change, *entry in connection.execute(_CHANGED, (self._change,)):  # noqa: B007 - the last one counts
                     if document := self._take_over(entry):
                         added.append(document)

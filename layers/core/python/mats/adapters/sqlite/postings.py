@@ -57,8 +57,9 @@ class _Segment:
     def of(cls, number: int, terms: npt.NDArray[np.int64], rows: Integers, frequencies: Frequencies) -> "_Segment":
         """Of postings in any order."""
         order = np.argsort(terms, kind="stable")
-        distinct, starts = np.unique(terms[order], return_index=True)
-        return cls(number, distinct, np.append(starts, len(terms)), rows[order], frequencies[order])
+        terms = terms[order]
+        starts = np.flatnonzero(np.append(True, terms[1:] != terms[:-1]))[: len(terms)]
+        return cls(number, terms[starts], np.append(starts, len(terms)), rows[order], frequencies[order])
 
     def slice_of(self, term: int) -> slice:
         place = int(np.searchsorted(self.terms, term))
