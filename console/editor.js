@@ -167,7 +167,7 @@ function heading() {
 
 function blank(faults = []) {
   fill(report, heading(), faults.map((fault) => h("p", { class: "notice bad" }, fault)),
-    h("p", { class: "hint" }, "For a valid registration, this shows its profile, its rank for queries, what outranks it and why, near-duplicates, and advice."));
+    h("p", { class: "hint" }, "For a valid registration, this shows its profile, its rank for queries, what outranks it and why, near-duplicates, and suggestions."));
 }
 
 async function put(event) {

@@ -74,8 +74,8 @@ function parts(id, capability, words) {
     profile && fiveFields(profile, words, capability.reliability ?? profile.reliability),
     registration && registrationSection(registration),
     profile && !registration && !isLocal && publicSection(profile, words),
-    profile && origin(profile),
     versions.length > 0 && history(versions),
+    profile && origin(profile),
   ];
 }
 
@@ -87,8 +87,8 @@ function fiveFields(profile, words, reliability) {
       ["summary", summary && markWords(summary, words)],
       ["action", action && markWords(action, words)],
       ["keywords", keywords?.length && h("ul", { class: "tags" }, keywords.map((word) => h("li", {}, markWords(word, words))))],
-      ["positive examples", list(yes, words)],
-      ["negative examples", list(no)],
+      ["example requests", list(yes, words)],
+      ["don't use for", list(no)],
       ["trust", profile.trust === null || profile.trust === undefined ? "none given" : `${profile.trust} of 100`],
       ["reliability", reliability && reliabilityOf(reliability)],
     ]));

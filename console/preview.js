@@ -10,7 +10,7 @@ export function previewReport(report) {
   const { profile, queries, near_duplicates: duplicates, advice, without } = report;
   return [
     h("h2", { id: "preview-title" }, "Preview of this registration"),
-    h("h3", {}, advice.length ? "Advice" : "No advice"),
+    h("h3", {}, advice.length ? "Suggestions" : "No suggestions"),
     advice.length > 0 && h("ul", { class: "advice" }, advice.map(({ flag, weight, what: problem, fix }) => h("li", {}, h("span", { class: `flag ${WEIGHTS[weight] ?? ""}` }, `${weight}: ${flag}`), " ", withCode(problem), "; ", withCode(fix), "."))),
     h("h3", {}, "Queries that should find it"),
     queries.length ? h("ul", { class: "prospects" }, queries.map(queryReport)) : h("p", { class: "hint" }, "No query to try: it has no examples, and its text is too short to derive one."),
@@ -21,8 +21,8 @@ export function previewReport(report) {
       ["summary", profile.summary],
       ["action", profile.action],
       ["keywords", profile.keywords.join(", ")],
-      ["positive examples", profile.positive_examples.length > 0 && h("ul", {}, profile.positive_examples.map((text) => h("li", {}, text)))],
-      ["negative examples", profile.negative_examples.length > 0 && h("ul", {}, profile.negative_examples.map((text) => h("li", {}, text)))],
+      ["example requests", profile.positive_examples.length > 0 && h("ul", {}, profile.positive_examples.map((text) => h("li", {}, text)))],
+      ["don't use for", profile.negative_examples.length > 0 && h("ul", {}, profile.negative_examples.map((text) => h("li", {}, text)))],
       ["trust", profile.trust === null ? "none given" : `${profile.trust} of 100`],
     ]),
     h("details", {}, h("summary", {}, "Text for the encoder"), h("p", {}, profile.encoded_text)),

@@ -1,11 +1,12 @@
 // The search page: a query, the shortlist, and the reasons of each result.
 
-import { h, fill, markWords, plural, say, score } from "./dom.js";
+import { h, fill, plural, say } from "./dom.js";
 import { moveKeys } from "./keys.js";
 import * as panel from "./panel.js";
 import { KINDS, answerTo, clearAnswer, isCached, linkTo, questionOf } from "./query.js";
-import { list, signalsOf, stack } from "./signals.js";
-import { summary } from "./verdict.js";
+import { row } from "./result.js";
+import { signalsOf } from "./signals.js";
+import { nextSteps, summary } from "./verdict.js";
 
 let params, form, answerBox, side, running;
 let picked = [];
@@ -69,7 +70,7 @@ function queryForm() {
   return h(
     "form",
     { class: "ask", role: "search", onsubmit: submit },
-    h("label", { class: "query" }, h("span", {}, "What do you want to do?"),
+    h("label", { class: "query" }, h("span", {}, "What do you need to do?"),
       h("input", { type: "search", name: "q", maxlength: 2000, autocomplete: "off", placeholder: "refund a customer's card payment", enterkeyhint: "search" })),
     h("button", { class: "main" }, "Find"),
     h("div", { class: "filters" }, kinds,
@@ -131,16 +132,28 @@ function wordsOf(answer, id) {
 }
 
 function show(question, answer) {
-  const around = { signals: signalsOf(answer.results, answer.base), weights: answer.base, mixed: answer.results.some(({ enriched }) => enriched) };
+  const { results, thresholds, verdict, degraded } = answer;
+  const around = { signals: signalsOf(results, answer.base), weights: answer.base, mixed: results.some(({ enriched }) => enriched), link, pick: pickBox };
+  const places = new Map(results.map((result, i) => [result, i + 1]));
+  const rows = (some) => h("ol", { class: "shortlist" }, some.map((result) => row(result, places.get(result), around)));
+  const [relevant, others] = split(results, thresholds?.weak ?? 0, verdict);
   answerBox.dataset.shown = JSON.stringify(question);
   fill(
     answerBox,
     summary(answer),
     partList(answer),
-    answer.results.length > 0 && h("ol", { class: "shortlist" }, answer.results.map((result, i) => card(result, i + 1, around))),
-    compareLink(),
+    relevant.length > 0 && rows(relevant),
+    verdict === "none" && nextSteps(params),
+    others.length > 0 && h("details", { class: "others" }, h("summary", {}, `${others.length} less relevant`), rows(others)),
+    results.length > 0 && compareLink(),
   );
-  say(`${answer.verdict}: ${plural(answer.results.length, "result")}${answer.degraded.length ? `, without ${answer.degraded.join(", ")}` : ""}`);
+  say(`${verdict}: ${plural(relevant.length, "result")}${others.length ? `, ${others.length} less relevant` : ""}${degraded.length ? `, without ${degraded.join(", ")}` : ""}`);
+}
+
+/** The results of at least this relevance, and the others; all are shown if the verdict doubts the threshold. */
+function split(results, weak, verdict) {
+  const relevant = results.filter(({ relevance }) => relevance >= weak);
+  return relevant.length > 0 || verdict === "none" ? [relevant, results.filter(({ relevance }) => relevance < weak)] : [results, []];
 }
 
 /** The parts of a request for several things, each with its verdict and the results that serve it. */
@@ -152,37 +165,12 @@ function partList({ parts, results }) {
     h("li", {}, h("q", {}, part.text), " ", h("span", { class: `verdict ${part.verdict ?? "none"}` }, h("strong", {}, part.verdict ?? "not searched")), " ", part.results.map(serving))));
 }
 
-function card(result, place, { signals, weights, mixed }) {
-  const words = new Set(result.why?.spelled ?? []);
-  return h(
-    "li",
-    { class: "card" },
-    h("div", { class: "head" },
-      h("span", { class: "place", "aria-hidden": "true" }, place),
-      h("h2", {}, h("a", { class: "name", href: linkTo("search", params, { open: result.id }), "data-id": result.id, onclick: openHere }, markWords(result.name, words))),
-      stack(result, signals)),
-    h("p", { class: "about" }, h("span", { class: `kind ${result.kind}` }, result.kind), h("span", { class: "where" }, markWords(result.namespace, words)),
-      result.provider && h("span", {}, "by ", markWords(result.provider, words)), result.version && h("span", {}, `version ${result.version}`), flags(result, mixed)),
-    result.summary ? h("p", { class: "summary" }, markWords(result.summary, words)) : h("p", { class: "summary none" }, "No description."),
-    h("p", { class: "why" }, matchedWords(result.why)),
-    list(result, signals, weights),
-    h("label", { class: "pick" }, h("input", { type: "checkbox", "data-pick": result.id, checked: picked.includes(result.id), onchange: (event) => pick(result.id, event.target.checked) }), "Compare", h("span", { class: "unseen" }, ` ${result.name}`)),
-  );
+function link({ id }) {
+  return { href: linkTo("search", params, { open: id }), "data-id": id, onclick: openHere };
 }
 
-/** Warnings: deprecated, not enriched, suspicious. */
-function flags(result, mixed) {
-  return [
-    result.lifecycle === "deprecated" && h("span", { class: "flag" }, "deprecated"),
-    mixed && !result.enriched && h("span", { class: "flag quiet", title: "Not enriched by an LLM: shown as registered." }, "as registered"),
-    result.suspicious.map((reason) => h("span", { class: "flag bad" }, `suspicious: its text ${reason}`)),
-  ];
-}
-
-function matchedWords(why) {
-  if (!why?.matched.length) return "No matching words: found by meaning alone.";
-  const fields = why.fields.map((field) => field.replaceAll("_", " ")).join(", ");
-  return ["Matched ", why.matched.map((word, i) => [i > 0 && ", ", h("mark", {}, word)]), ` in ${fields}.`];
+function pickBox({ id }) {
+  return { "data-pick": id, checked: picked.includes(id), onchange: (event) => pick(id, event.target.checked) };
 }
 
 /** Update a result's link before it is followed: it opens the panel without changing the other parameters. */
@@ -195,7 +183,13 @@ function closePanel() {
 }
 
 function names() {
-  return [...answerBox.querySelectorAll("a.name")];
+  return [...answerBox.querySelectorAll("a.name")].filter((name) => name.checkVisibility());
+}
+
+/** The ids of all results, best first. */
+function places() {
+  const rows = [...answerBox.querySelectorAll("li.result")].sort((one, other) => one.value - other.value);
+  return rows.map((one) => one.querySelector("a.name").dataset.id);
 }
 
 function pickFocused() {
@@ -214,7 +208,7 @@ function pick(id, isPicked) {
 
 function compareLink() {
   if (picked.length < 2) return h("p", { class: "comparing hint" }, picked.length ? "Pick one more to compare." : "Pick two to see why one ranks above the other.");
-  const order = names().map((name) => name.dataset.id);
+  const order = places();
   const [a, b] = [...picked].sort((one, other) => order.indexOf(one) - order.indexOf(other));
   return h("p", { class: "comparing" }, h("a", { class: "button main", href: linkTo("compare", params, { a, b, open: undefined }) }, `Why is ${order.indexOf(a) + 1} above ${order.indexOf(b) + 1}?`));
 }

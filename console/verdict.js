@@ -1,31 +1,55 @@
 // The head of a shortlist: verdict, degradations, time and cost.
 
 import { h, count, plural } from "./dom.js";
+import { linkTo } from "./query.js";
 
 const VERDICTS = {
   match: ["Match", "The registry has this."],
   weak: ["Weak", "No clear match: check before you use one."],
   none: ["None", "No capability matches."],
 };
-const WITHOUT = {
-  llm: "Without the reranker, words and meaning take its weight.",
-  neural: "Searched by words only.",
-  lexical: "Searched by meaning only.",
-  audiences: "Your audiences could not be looked up: only public capabilities are shown.",
+const PARTS = {
+  llm: ["language model", "Words and meaning take its weight."],
+  neural: ["encoder", "Searched by words only."],
+  lexical: ["word search", "Searched by meaning only."],
+  bm25: ["scoring of words", "Ranked without it."],
+  audiences: ["lookup of your audiences", "Only public capabilities are shown."],
+  memory: ["memory of earlier requests", "Ranked without it."],
+  reliability: ["lookup of reported outcomes", "Ranked without them."],
+  receipt: ["receipt", "Outcomes of this answer cannot be reported."],
 };
 const STAGES = ["queue", "encode", "lexical", "neural", "fetch", "measure", "rerank"];
 
-/** The head of an answer. */
+/** The head of an answer: what failed is an alarm, what is not configured is a line of text. */
 export function summary(answer) {
   const [name, sentence] = VERDICTS[answer.verdict] ?? [answer.verdict, ""];
   return h(
     "div",
     { class: "summary-box" },
     h("p", { class: `verdict ${answer.verdict}` }, h("strong", {}, name), " ", sentence, answer.intent && [" It looks for: ", h("code", {}, answer.intent), "."]),
-    answer.degraded.map((stage) => h("p", { class: "notice" }, h("strong", {}, `Degraded: ${stage}. `), WITHOUT[stage] ?? "This part was not available.")),
-    (answer.notes ?? []).map((note) => h("p", { class: "notice" }, h("strong", {}, "Note: "), note)),
-    (answer.without ?? []).map((stage) => h("p", { class: "notice" }, h("strong", {}, `Not configured: ${stage}. `), WITHOUT[stage] ?? "")),
+    answer.degraded.map((part) => h("p", { class: "notice" }, h("strong", {}, `${failure(part)} `), PARTS[part]?.[1] ?? "The answer goes without it.")),
+    (answer.notes ?? []).map((note) => h("p", { class: "notice calm" }, h("strong", {}, "Note: "), note)),
+    (answer.without ?? []).map((part) => h("p", { class: "hint" }, `No ${PARTS[part]?.[0] ?? part} configured. ${PARTS[part]?.[1] ?? ""}`)),
     timing(answer),
+  );
+}
+
+function failure(part) {
+  return part in PARTS ? `The ${PARTS[part][0]} failed or was late.` : `Degraded: ${part}.`;
+}
+
+/** What to do when nothing serves a request. */
+export function nextSteps(params) {
+  const isNarrowed = params.has("kind") || params.has("ns");
+  return h(
+    "div",
+    { class: "next" },
+    h("h2", {}, "What to do next"),
+    h("ul", {},
+      isNarrowed && h("li", {}, h("a", { href: linkTo("search", params, { kind: [], ns: [], open: undefined }) }, "Search all kinds and namespaces"), "."),
+      h("li", {}, "Say what is to be done, and to what, in other words."),
+      h("li", {}, h("a", { href: "#/registry" }, "See what is registered"), ", or ", h("a", { href: "#/edit" }, "register what serves this"), "."),
+    ),
   );
 }
 
@@ -49,6 +73,6 @@ function timing({ took_ms: ms, cost, versions, query_id: id, results }) {
 
 function price({ usd, input_tokens: tokens }) {
   if (usd === null) return "at an unknown price";
-  if (!usd) return tokens ? "free" : "no model called";
+  if (!usd) return tokens ? "free" : "no model cost";
   return `${usd < 0.01 ? usd.toFixed(6) : usd.toFixed(4)} USD`;
 }

@@ -55,9 +55,11 @@ class Looks:
     scheme: str = "light"
     still: bool = False
     """Whether they asked for less motion."""
+    forced: bool = False
+    """Whether their system sets the colours, as with high contrast."""
 
     def __str__(self) -> str:
-        return f"{self.width}-{self.scheme}{'-still' if self.still else ''}"
+        return f"{self.width}-{self.scheme}{'-still' if self.still else ''}{'-forced' if self.forced else ''}"
 
     def options(self) -> dict[str, Any]:
         """The options of a browser's context."""
@@ -65,15 +67,23 @@ class Looks:
             "viewport": {"width": self.width, "height": self.height},
             "color_scheme": self.scheme,
             "reduced_motion": "reduce" if self.still else "no-preference",
+            "forced_colors": "active" if self.forced else "none",
         }
 
 
 LOOKS = [
-    Looks(width=width, height=height, scheme=scheme)
-    for width, height in ((1280, 800), (360, 740))
-    for scheme in ("light", "dark")
+    Looks(),
+    Looks(forced=True),
+    *(
+        Looks(width=width, height=height, scheme=scheme)
+        for width, height, scheme in (
+            (1280, 800, "dark"),
+            (360, 740, "light"),
+            (360, 740, "dark"),
+        )
+    ),
 ]
-"""Wide and narrow, light and dark."""
+"""Wide and narrow, light and dark, and in the colours of the system."""
 
 
 @dataclass

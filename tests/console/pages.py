@@ -45,7 +45,7 @@ def put(service: Service, item: dict[str, Any]) -> dict[str, Any]:
 
 def box(page: Page) -> Locator:
     """Where one asks."""
-    return page.get_by_role("searchbox", name="What do you want to do?")
+    return page.get_by_role("searchbox", name="What do you need to do?")
 
 
 def find(page: Page, query: str) -> None:
@@ -56,7 +56,7 @@ def find(page: Page, query: str) -> None:
     expect(page.get_by_role("main")).to_have_attribute("data-shown", re.compile(rf"[?&]{re.escape(asked)}(&|$)"))
     expect(box(page)).to_have_value(query)
     expect(shortlist(page)).not_to_have_attribute("aria-busy", "true")
-    expect(cards(page).first).to_be_visible()
+    expect(cards(page).first).to_be_attached()
 
 
 def shortlist(page: Page) -> Locator:
@@ -65,18 +65,32 @@ def shortlist(page: Page) -> Locator:
 
 
 def cards(page: Page) -> Locator:
-    """The results, best first."""
-    return shortlist(page).get_by_role("listitem").filter(has=page.get_by_role("heading", level=2))
+    """The results as they are listed, also those that are folded away."""
+    heading = page.get_by_role("heading", level=2, include_hidden=True)
+    return shortlist(page).get_by_role("listitem", include_hidden=True).filter(has=heading)
+
+
+def unfold(page: Page) -> None:
+    """Show the less relevant results, too."""
+    for folded in shortlist(page).get_by_text(re.compile(r"^\d+ less relevant$")).all():
+        folded.click()
+
+
+def reasons(card: Locator) -> Locator:
+    """Unfold the reasons of a result; they are returned."""
+    card.locator("summary").click()
+    return card.locator("details")
 
 
 def names(page: Page) -> Locator:
     """The links that open the results."""
-    return cards(page).get_by_role("heading").get_by_role("link")
+    return cards(page).get_by_role("heading", include_hidden=True).get_by_role("link", include_hidden=True)
 
 
 def signals(card: Locator) -> Locator:
-    """The signals of a result."""
-    return card.get_by_role("list", name=re.compile("^Signals of ")).get_by_role("listitem")
+    """The signals of a result, also while they are folded."""
+    signals = card.get_by_role("list", name=re.compile("^Signals of "), include_hidden=True)
+    return signals.get_by_role("listitem", include_hidden=True)
 
 
 def panel(page: Page) -> Locator:

@@ -19,8 +19,10 @@ from tests.console.pages import (
     names,
     panel,
     ready,
+    reasons,
     shortlist,
     too_wide,
+    unfold,
 )  # fmt: skip
 
 pytestmark = pytest.mark.server
@@ -55,10 +57,28 @@ def test_the_search_page(console):
 @everywhere
 def test_a_judged_answer_with_flags(console):
     page = console.open()
-    fulfil(page, {**ANSWER, "verdict": "none", "degraded": ["neural"]})
+    fulfil(page, {**ANSWER, "verdict": "none", "degraded": ["neural"], "thresholds": {"match": 0.9, "weak": 0.5}})
     page.goto(f"{console.url}/{at('search', q=ASKED)}")
     expect(cards(page)).to_have_count(2)
     fine(page)
+    unfold(page)
+    for card in cards(page).all():
+        reasons(card)
+    fine(page)
+
+
+@pytest.mark.parametrize("looks", [Looks(width=width) for width in (360, 480, 640, 768, 960, 1440, 1920)], ids=str)
+def test_no_width_is_too_narrow_for_an_answer_and_its_panel(console):
+    page = console.open(at("search", q=REFUND))
+    expect(cards(page).first).to_be_attached()
+    unfold(page)
+    for card in cards(page).all()[:3]:
+        reasons(card)
+    ready(page)
+    assert too_wide(page) == 0
+    page.goto(f"{console.url}/{at('search', q=REFUND, open=STRIPE)}")
+    ready(page)
+    assert too_wide(page) == 0
 
 
 @everywhere

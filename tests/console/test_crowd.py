@@ -63,7 +63,7 @@ def test_a_question_is_answered_and_its_results_opened_and_compared(many, crowd)
     box(page).press("Enter")
     results = answered(crowd, query)["results"]
     expect(names(page)).to_have_text([one["name"] for one in results])
-    expect(shortlist(page).get_by_text("Not configured: neural.")).to_be_visible()
+    expect(shortlist(page).get_by_text("No encoder configured.")).to_be_visible()
     names(page).first.click()
     expect(panel(page).get_by_text(results[0]["id"], exact=True)).to_be_visible()
     page.goto(f"{many.url}/{at('compare', q=query, a=results[0]['id'], b=results[1]['id'])}")

@@ -117,7 +117,7 @@ def test_the_preview_appears_for_a_valid_registration(writing, desk):
     fill(page, Namespace="com.acme.pay", Name="pays_in", Description="Pays money out to a card that customers name.")
     expect(preview(page)).to_contain_text("For a valid registration")
     field(page, "Kind").select_option("tool")
-    fill(page, Examples="pay money to a customer's card")
+    fill(page, Example_requests="pay money to a customer's card")
     expect(preview(page).get_by_role("heading", name="Queries that should find it")).to_be_visible()
     expect(preview(page)).to_contain_text("pay money to a customer's card")
     expect(preview(page).get_by_role("link", name="com.acme.pay/pays_out").first).to_be_visible()
@@ -131,7 +131,7 @@ def test_the_preview_appears_for_a_valid_registration(writing, desk):
 def test_what_is_registered_is_found(writing, desk):
     page = writing.open("#/edit")
     started(page, "rents_boat", Description="Rents a rowing boat by the hour.", Tags="boats, water")
-    fill(page, Examples="rent a rowing boat\nhire a skiff for an hour")
+    fill(page, Example_requests="rent a rowing boat\nhire a skiff for an hour")
     page.get_by_role("button", name="Register").press("Enter")
     expect(page).to_have_url(re.compile(r"#/registry\?open=com\.acme\.pay%2Frents_boat"))
     expect(panel(page).get_by_text("com.acme.pay/rents_boat", exact=True)).to_be_visible()

@@ -10,7 +10,7 @@ from mats.domain.fence import is_hidden
 from tests.console.browser import LOOKS
 from tests.console.homes import REJECTED
 from tests.console.hostile import ENDPOINTS, NAMES, PAYLOADS, hostile_items, hostile_routes
-from tests.console.pages import answered, at, cards, find, fulfil, names, panel, ready, shortlist, too_wide
+from tests.console.pages import answered, at, cards, find, fulfil, names, panel, ready, shortlist, too_wide, unfold
 
 pytestmark = [pytest.mark.server, pytest.mark.hostile]
 
@@ -108,6 +108,8 @@ def test_hostile_results_are_text(attacked, hostile):
         find(page, line)
         harmless(page)
     go(attacked, at("search", q=REFUND))
+    expect(cards(page).first).to_be_attached()
+    unfold(page)
     for place, result in enumerate(answered(hostile, REFUND)["results"]):
         expect(names(page).nth(place)).to_have_text(seen(result["name"]))
         cards(page).nth(place).get_by_role("checkbox").check()

@@ -60,9 +60,9 @@ def test_the_panel_shows_the_fields_it_is_found_by_with_what_matched(console, sa
     expect(value(page, "How it is found", "summary")).to_have_text(fields["summary"])
     expect(value(page, "How it is found", "summary").get_by_role("mark")).to_have_text(["payment"])
     expect(value(page, "How it is found", "keywords").get_by_role("listitem")).to_have_text(fields["keywords"])
-    asked_for = value(page, "How it is found", "positive examples")
+    asked_for = value(page, "How it is found", "example requests")
     expect(asked_for.get_by_role("listitem")).to_have_text(fields["positive_examples"])
-    expect(value(page, "How it is found", "negative examples")).to_contain_text(fields["negative_examples"][0])
+    expect(value(page, "How it is found", "don't use for")).to_contain_text(fields["negative_examples"][0])
     expect(value(page, "How it is found", "trust")).to_have_text("88 of 100")
 
 

@@ -142,7 +142,7 @@ def test_pending_filter_does_not_return_to_a_page_that_was_left(console):
     page = console.open("#/registry")
     page.get_by_role("searchbox", name="Filter").fill("stripe")
     page.get_by_role("link", name="Search", exact=True).click()
-    expect(page.get_by_role("searchbox", name="What do you want to do?")).to_be_focused()
+    expect(page.get_by_role("searchbox", name="What do you need to do?")).to_be_focused()
     page.clock.run_for(10_000)
     expect(page).to_have_url(re.compile("#/search"))
 

@@ -21,6 +21,7 @@ from tests.console.pages import (
     ready,
     shortlist,
     signals,
+    unfold,
 )  # fmt: skip
 
 pytestmark = pytest.mark.server
@@ -122,9 +123,10 @@ def test_the_same_question_again_is_asked_anew(console):
 def test_verdict_and_degradations_are_above_the_list(console, sample):
     page = console.open(at("search", q=REFUND))
     expect(shortlist(page).get_by_text("Match The registry has this.")).to_be_visible()
-    expect(shortlist(page).get_by_text("Not configured: llm. Without the reranker")).to_be_visible()
     for stage in answered(sample, REFUND)["without"]:
-        expect(shortlist(page).get_by_text(f"Not configured: {stage}.")).to_be_visible()
+        named = {"llm": "No language model configured.", "neural": "No encoder configured."}[stage]
+        expect(shortlist(page).get_by_text(named)).to_be_visible()
+    expect(shortlist(page).locator(".notice")).to_have_count(0)
 
 
 def test_each_signal_shows_value_configured_and_effective_weight(console, sample):
@@ -156,12 +158,14 @@ def test_words_are_marked_where_the_capability_has_them_and_nothing_else_is(cons
     expect(cards(page)).to_have_count(len(results))
     for card, result in zip(cards(page).all(), results, strict=True):
         spelled = set(result["why"]["spelled"] if result["why"] else [])
-        shown = [text for part in ("heading", "paragraph") for text in card.get_by_role(part).all_text_contents()]
-        marked = [one.lower() for one in card.get_by_role("mark").all_text_contents()]
+        shown = card.text_content()
+        marked = [one.lower() for one in card.get_by_role("mark", include_hidden=True).all_text_contents()]
         why = result["why"]["matched"] if result["why"] else []
+        telling = card.locator("p.summary").text_content()
+        folded = result["summary"] if result["summary"] != telling else ""
         about = [
             word
-            for text in (result["name"], result["namespace"], result["provider"], result["summary"])
+            for text in (result["name"], result["namespace"], result["provider"], telling, folded)
             for word in words(text)
         ]
         assert sorted(marked) == sorted([word for word in about if word in spelled] + why), shown
@@ -180,7 +184,7 @@ def test_a_word_inside_a_name_is_marked_and_its_neighbours_are_not(console):
 
 def test_time_and_cost_expand_to_stages_tokens_and_models(console):
     page = console.open(at("search", q=REFUND))
-    line = shortlist(page).get_by_text(re.compile(r"^\d+ results in \d+ ms, no model called$"))
+    line = shortlist(page).get_by_text(re.compile(r"^\d+ results in \d+ ms, no model cost$"))
     expect(line).to_be_visible()
     expect(shortlist(page).get_by_text("0 in, 0 out")).to_be_hidden()
     line.click()
@@ -193,6 +197,8 @@ def test_keys_walk_through_the_list_open_pick_and_close(console, sample):
     page = console.open(at("search", q=REFUND))
     ids = [one["id"] for one in answered(sample, REFUND)["results"]]
     expect(cards(page)).to_have_count(len(ids))
+    unfold(page)
+    page.evaluate("document.activeElement.blur()")
     press = page.keyboard.press
     for key, place in (("j", 0), ("j", 1), ("ArrowDown", 2), ("k", 1), ("ArrowUp", 0), ("k", 0)):
         press(key)
@@ -217,6 +223,8 @@ def test_keys_walk_through_the_list_open_pick_and_close(console, sample):
 
 def test_third_pick_replaces_the_first(console):
     page = console.open(at("search", q=REFUND))
+    expect(cards(page).first).to_be_attached()
+    unfold(page)
     picks = cards(page).get_by_role("checkbox")
     for place in (2, 0, 3):
         picks.nth(place).check()

@@ -1,12 +1,14 @@
 """Answers that an LLM judged, and other answers that a registry at hand does not give."""
 
 import copy
+import re
 
 import pytest
 from playwright.sync_api import expect
 
+from tests.console.browser import Looks
 from tests.console.judged import ANSWER, ASKED, FIRST
-from tests.console.pages import at, cards, find, fulfil, names, shortlist, signals
+from tests.console.pages import at, cards, find, fulfil, names, reasons, shortlist, signals, unfold
 
 pytestmark = pytest.mark.server
 
@@ -48,7 +50,7 @@ def test_every_kind_of_price_is_shown(console):
     for tokens, usd, told in (
         (10, None, "at an unknown price"),
         (10, 0.0, "free"),
-        (0, 0.0, "no model called"),
+        (0, 0.0, "no model cost"),
         (9_999, 0.12345, "0.1235 USD"),
     ):
         page = shown(console, cost={"input_tokens": tokens, "output_tokens": 0, "usd": usd})
@@ -57,8 +59,10 @@ def test_every_kind_of_price_is_shown(console):
 
 def test_only_the_spellings_that_were_found_are_marked(console):
     page = shown(console)
-    expect(cards(page).nth(0).get_by_role("mark")).to_have_text(["money", "customers", "customer", "money"])
-    expect(cards(page).nth(0).get_by_text("in description, positive examples.")).to_be_visible()
+    marks = cards(page).nth(0).get_by_role("mark", include_hidden=True)
+    expect(marks).to_have_text(["money", "customers", "customer", "money"])
+    expect(reasons(cards(page).nth(0)).get_by_text("in description, example requests.")).to_be_visible()
+    reasons(cards(page).nth(1))
     expect(cards(page).nth(1).get_by_role("mark")).to_have_count(0)
     found = "No matching words: found by meaning alone."
     expect(cards(page).nth(1).get_by_text(found)).to_be_visible()
@@ -71,6 +75,7 @@ def test_warnings_are_shown_as_words(console):
         expect(second.get_by_text(text, exact=True)).to_be_visible()
     expect(second.get_by_text("No description.")).to_be_visible()
     expect(cards(page).nth(0).get_by_text("as registered")).to_have_count(0)
+    reasons(cards(page).nth(0))
     expect(cards(page).nth(0).get_by_text("by Acme")).to_be_visible()
     expect(cards(page).nth(0).get_by_text("version 2.1")).to_be_visible()
 
@@ -87,15 +92,100 @@ def test_every_verdict_is_shown(console):
 
 def test_every_degradation_is_shown(console):
     missing = {
-        "llm": "Without the reranker, words and meaning take its weight.",
-        "neural": "Searched by words only.",
-        "lexical": "Searched by meaning only.",
-        "audiences": "Your audiences could not be looked up: only public capabilities are shown.",
-        "something-new": "This part was not available.",
+        "llm": "The language model failed or was late. Words and meaning take its weight.",
+        "neural": "The encoder failed or was late. Searched by words only.",
+        "lexical": "The word search failed or was late. Searched by meaning only.",
+        "audiences": "The lookup of your audiences failed or was late. Only public capabilities are shown.",
+        "something-new": "Degraded: something-new. The answer goes without it.",
     }
     page = shown(console, degraded=list(missing))
-    for stage, told in missing.items():
-        expect(shortlist(page).get_by_text(f"Degraded: {stage}. {told}")).to_be_visible()
+    for told in missing.values():
+        expect(shortlist(page).locator(".notice").filter(has_text=told)).to_be_visible()
+
+
+def test_what_is_not_configured_is_no_alarm(console):
+    page = shown(console, without=["llm"])
+    told = "No language model configured. Words and meaning take its weight."
+    expect(shortlist(page).get_by_text(told)).to_be_visible()
+    expect(shortlist(page).locator(".notice")).to_have_count(0)
+
+
+def results(*relevance):
+    return [
+        {**FIRST, "id": f"com.acme/one-{i}", "name": f"one-{i}", "relevance": r} for i, r in enumerate(relevance, 1)
+    ]
+
+
+def test_results_below_weak_are_folded_and_keep_their_places(console):
+    page = shown(console, results=results(0.9, 0.1, 0.5, 0.2), thresholds={"match": 0.6, "weak": 0.3})
+    for place, name in ((1, "one-1"), (3, "one-3")):
+        expect(cards(page).filter(has_text=name).locator(".place")).to_have_text(str(place))
+    expect(page.get_by_role("status")).to_have_text("match: 2 results, 2 less relevant")
+    visible = names(page).locator("visible=true")
+    expect(visible).to_have_text(["one-1", "one-3"])
+    page.evaluate("document.activeElement.blur()")
+    for _ in range(3):
+        page.keyboard.press("j")
+    expect(visible.last).to_be_focused()
+    shortlist(page).get_by_text("2 less relevant").press("Enter")
+    expect(visible).to_have_text(["one-1", "one-3", "one-2", "one-4"])
+    for place in (3, 0):
+        cards(page).nth(place).get_by_role("checkbox").check()
+    expect(page.get_by_role("link", name="Why is 1 above 4?")).to_be_visible()
+
+
+@pytest.mark.parametrize("changes", [{}, {"thresholds": {"match": 0.99, "weak": 0.98}, "verdict": "weak"}])
+def test_nothing_is_folded_without_thresholds_or_where_the_verdict_doubts_them(console, changes):
+    page = shown(console, **changes)
+    expect(names(page).locator("visible=true")).to_have_count(2)
+    expect(shortlist(page).get_by_text("less relevant")).to_have_count(0)
+
+
+def test_at_none_the_page_says_what_to_do_next(console):
+    page = console.open()
+    fulfil(page, {**copy.deepcopy(ANSWER), "verdict": "none", "thresholds": {"match": 0.99, "weak": 0.98}})
+    page.goto(f"{console.url}/{at('search', q=ASKED, ns='com.acme', kind='tool')}")
+    expect(shortlist(page).get_by_role("heading", name="What to do next")).to_be_visible()
+    expect(names(page).first).to_be_hidden()
+    expect(shortlist(page).get_by_role("link", name="See what is registered")).to_be_visible()
+    shortlist(page).get_by_role("link", name="Search all kinds and namespaces").click()
+    expect(page).to_have_url(re.compile(r"#/search\?q=[^&]*$"))
+    expect(shortlist(page).get_by_text("2 less relevant")).to_be_visible()
+    expect(shortlist(page).get_by_role("link", name="Search all kinds and namespaces")).to_have_count(0)
+    unfold(page)
+    expect(names(page).first).to_be_visible()
+
+
+def test_the_most_telling_sentence_stands_in_the_row(console):
+    text = "Part of the Acme suite. Gives money back to customers! Made in 2021."
+    page = shown(console, results=[{**FIRST, "summary": text}])
+    card = cards(page).first
+    expect(card.locator("p.summary")).to_have_text("Gives money back to customers!")
+    expect(card.get_by_text(text)).to_be_hidden()
+    card.locator("summary").press("Enter")
+    expect(card.get_by_text(text)).to_be_visible()
+    expect(signals(card).first).to_be_visible()
+    card.locator("summary").press("Space")
+    expect(signals(card).first).to_be_hidden()
+
+
+@pytest.mark.parametrize("looks", [Looks(height=900)], ids=str)
+def test_eight_results_are_seen_without_scrolling(console):
+    page = shown(console, results=results(*[0.9] * 15), without=["llm"])
+    for place in range(8):
+        expect(cards(page).nth(place)).to_be_in_viewport(ratio=1)
+
+
+def test_a_marked_word_is_as_wide_and_is_copied_as_any_other(console):
+    page = shown(console, results=[{**FIRST, "why": {**FIRST["why"], "spelled": ["refund"]}}])
+    name = names(page).first
+    expect(name.get_by_role("mark")).to_have_text("Refund")
+    assert name.evaluate("(one) => { getSelection().selectAllChildren(one); return String(getSelection()); }") == (
+        "createRefund"
+    )
+    marked = name.bounding_box()["width"]
+    name.evaluate("(one) => { one.textContent = one.textContent; }")
+    assert marked == pytest.approx(name.bounding_box()["width"], abs=0.5)
 
 
 def test_unknown_verdicts_stages_and_signals_are_shown_by_name(console):

@@ -13,7 +13,7 @@ from mats.domain.explain import MatchedWords
 from mats.domain.parts import Part
 from mats.domain.profile import Enrichment, Profile
 from mats.domain.query import Query
-from mats.domain.ranking import Signal, Verdict
+from mats.domain.ranking import Signal, Thresholds, Verdict
 from mats.domain.shortlist import Candidate, Result, Shortlist
 from mats.domain.trace import Trace
 from mats.domain.usage import Usage
@@ -116,6 +116,7 @@ def _shortlist(*ranked: Result, **overrides: Any) -> Shortlist:
         "encoder": "minilm",
         "reranker": "nova",
         "prompt": "p1",
+        "thresholds": Thresholds(match=0.6, weak=0.1),
     }
     values = {"query_id": "q-1", "query": Query(query="refund"), "verdict": Verdict.MATCH, "intent": "tool"}
     values |= {"ranked": ranked, "shown": len(ranked)}

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from mats.domain.errors import StorageUnusable
 from mats.domain.profile import Refusal
+from mats.domain.ranking import Thresholds
 from mats.domain.usage import Usage
 
 
@@ -30,8 +31,9 @@ class Trace:
 
     `degraded` names the parts that failed or were late, `faults` the reasons, `without` the parts that are not
     configured, `notes` what its reader should know about it, `unread` that the encoder does not read the language of
-    the query; `took_ms` has the time of each stage in milliseconds. `usage` is the reranker's. `unusable` is a fault of
-    the storage that an operator must repair; `refused` names models that refuse every request.
+    the query; `thresholds` are those of the verdict; `took_ms` has the time of each stage in milliseconds. `usage` is
+    the reranker's. `unusable` is a fault of the storage that an operator must repair; `refused` names models that
+    refuse every request.
     """
 
     index: str
@@ -39,6 +41,7 @@ class Trace:
     reranker: str | None = None
     prompt: str | None = None
     calibration: CalibrationSource | None = None
+    thresholds: Thresholds | None = None
     took_ms: dict[str, float] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)

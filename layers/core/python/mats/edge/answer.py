@@ -98,6 +98,13 @@ class CalibrationVersion(_ResponseModel):
     )
 
 
+class ThresholdsAnswer(_ResponseModel):
+    """The relevance from which a result counts as a match, or as a weak one, in this answer."""
+
+    match: float
+    weak: float
+
+
 class Versions(_ResponseModel):
     """The index, prompt and models behind this answer."""
 
@@ -121,6 +128,9 @@ class Answer(_ResponseModel):
     notes: list[str] = Field(
         default=[], description="What limits this answer: a query in a language that the encoder does not read."
     )
+    thresholds: ThresholdsAnswer | None = Field(
+        default=None, description="What the verdict compares the relevance of the best result with."
+    )
     results: list[RankedCapability]
     parts: list[PartAnswer] | None = Field(
         default=None, description="The steps of a request that asked for parts, in its order; null for another one."
@@ -141,6 +151,7 @@ class Answer(_ResponseModel):
             degraded=list(shortlist.degraded),
             without=list(shortlist.without),
             notes=list(shortlist.notes),
+            thresholds=ThresholdsAnswer(**asdict(trace.thresholds)) if trace.thresholds else None,
             results=[RankedCapability.of(result) for result in shortlist.results],
             parts=part_answers(shortlist) or None,
             uncovered=list(shortlist.uncovered_parts),

@@ -86,7 +86,7 @@ class Discover:
         candidates, steps = found.candidates(finish(measuring, trace), self.scoring.scale)
         counts = self._count(reading, caller, trace)
         ranked = _with_reasons(rank(candidates, reranked.scores, reranked.intent, self.scoring, counts), query)
-        thresholds = self.thresholds.of(reranked=bool(reranked.scores), neural=found.neural)
+        trace.thresholds = thresholds = self.thresholds.of(reranked=bool(reranked.scores), neural=found.neural)
         shown = present(ranked, thresholds, steps, limit=limit, min_relevance=query.min_relevance, unread=trace.unread)
         trace.took_ms["total"] = stages.clock.elapsed_ms() - began
         shortlist = Shortlist(
