@@ -22,6 +22,7 @@ async function open(main, params) {
   fill(
     main,
     h("h1", {}, report.title),
+    report.findings?.length > 0 && h("ul", { class: "findings" }, report.findings.map((line) => h("li", {}, withCode(line)))),
     report.intro.map((line) => h("p", { class: "hint" }, withCode(line))),
     h("nav", { "aria-label": "Contents", class: "contents" }, h("ol", {}, report.sections.map(({ id, title }) => h("li", {}, h("a", { href: linkTo("evaluation", "", { section: id }) }, title))))),
     report.sections.map(section),

@@ -100,7 +100,7 @@ def test_every_figure_says_what_it_shows(text):
 
 def test_the_contents_name_every_section(text):
     contents = re.search(r"<nav.*?</nav>", text, re.DOTALL).group()
-    assert contents.count("<li>") == len(SECTIONS) + 1
+    assert contents.count("<li>") == len(SECTIONS) + 2
 
 
 def test_the_page_supports_dark_scheme_and_small_screens(text):

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from mats.evaluation.reporting import markdown
 from mats.evaluation.reporting.cells import PaperRow, Section, Table, gained_lost, measure, p_value, percent
+from mats.evaluation.reporting.findings import FINDINGS
 from mats.evaluation.reporting.render import SECTIONS, TITLE, build_report
 from mats.evaluation.reporting.results import RESULTS, ResultsInvalid, not_run_notes, paper
-from tests.unit.evaluation.results_builders import ALL, NO_JUDGE, all_results, nothing_run, written
+from tests.unit.evaluation.results_builders import ALL, NO_JUDGE, PROVENANCE, all_results, nothing_run, written
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def tables(made):
 
 
 def test_every_experiment_has_its_section_in_order(results):
-    assert [section.id for section in build_report(results).sections] == [*SECTIONS, "theirs"]
+    assert [section.id for section in build_report(results).sections] == [*SECTIONS, "theirs", "provenance"]
 
 
 def test_nothing_measured_is_named_and_no_error(tmp_path):
@@ -36,17 +37,59 @@ def test_nothing_measured_is_named_and_no_error(tmp_path):
 @pytest.mark.parametrize("name", SECTIONS)
 def test_one_experiment_makes_a_report_and_the_others_are_named(tmp_path, name):
     made = build_report(written(tmp_path, {name: ALL[name]()}))
-    assert [section.id for section in made.sections] == [name, "theirs"]
+    assert [section.id for section in made.sections] == [name, "theirs", "provenance"]
     missing = next(line for line in made.intro if line.startswith("Not measured yet"))
     assert name not in missing.removeprefix("Not measured yet: ").rstrip(".").split(", ")
 
 
 def test_a_system_not_run_has_its_reason_once(tmp_path):
     table = tables(build_report(written(tmp_path, all_results(judged=False))))["main-match-1"]
-    column = table.head.index("full-ctx")
-    assert {row[column] for row in table.rows if not isinstance(row, PaperRow)} == {"not run"}
+    assert "full-ctx" not in table.head
+    assert "not run" not in {cell for row in table.rows for cell in row}
     assert sum(NO_JUDGE in note for note in table.notes) == 1
     assert "full-ctx" in next(note for note in table.notes if NO_JUDGE in note)
+
+
+def test_the_papers_numbers_of_systems_that_did_not_run_are_kept(tmp_path):
+    made = tables(build_report(written(tmp_path, all_results(judged=False))))["main-not-run"]
+    assert "full-ctx" in made.head
+    row = next(row for row in made.rows if row[0].startswith("paper: Tools"))
+    assert isinstance(row, PaperRow)
+    assert row[made.head.index("full-ctx")] == "16.6"
+    assert "main-not-run" not in tables(build_report(written(tmp_path, all_results())))
+
+
+def test_the_winning_system_is_the_first_column(tmp_path):
+    results = all_results()
+    for one in results["main"]["sets"].values():
+        one["systems"]["lexical"]["metrics"]["match@1"] = {"mean": 0.99, "low": 0.98, "high": 1.0}
+    head = tables(build_report(written(tmp_path, results)))["main-match-1"].head
+    assert head[1] == "lexical"
+    assert len(set(head)) == len(head)
+
+
+def test_the_report_starts_with_what_was_found(results):
+    made = build_report(results)
+    assert [line.split(":")[0] for line in made.findings] == ["Accuracy", "Growth", "Causes", "Cost", "Verdicts"]
+    text = made.markdown()
+    assert text.index(made.findings[0].split("`")[0]) < text.index("Rendered by")
+    assert json.loads(made.json())["findings"] == list(made.findings)
+
+
+def test_what_was_found_is_computed_from_the_results(tmp_path):
+    results = {"sets": {name: {"documents": 1, "queries": 1, "systems": {
+        system: {"metrics": {"match@1": {"mean": mean}}} for system, mean in (("hybrid", ours), ("bm25", plain))
+    }} for name, ours, plain in (("tools", 0.5, 0.4), ("models", 0.2, 0.25))}}  # fmt: skip
+    found = FINDINGS["main"](results)
+    assert "on 1 of 2 sets, by -5.0 to +10.0 points; hardest is `models`, with 20.0 %" in found
+    for name, finding in FINDINGS.items():
+        assert finding(nothing_run(all_results())[name]) == "" or name == "abstention"
+
+
+def test_provenance_is_at_the_end(tmp_path):
+    made = build_report(written(tmp_path, {"main": ALL["main"]()}))
+    assert made.sections[-1].tables[0].rows[0][:2] == ("main", PROVENANCE["commit"])
+    assert not any(PROVENANCE["commit"] in line for line in (*made.findings, *made.intro))
 
 
 def test_without_measured_systems_there_are_tables_and_no_figures(tmp_path):
@@ -141,7 +184,7 @@ def test_the_papers_numbers_are_shares_of_every_row_and_set():
 
 def _one_table(cell: str) -> str:
     table = Table(id="t", caption="c", head=("a", "b"), rows=((cell, "1"),))
-    return markdown.document("t", (), [Section(id="s", title="s", summary="s", tables=(table,))])
+    return markdown.document("t", (), (), [Section(id="s", title="s", summary="s", tables=(table,))])
 
 
 @given(st.text(max_size=60))

@@ -26,7 +26,7 @@ _FACTORS_OF = ("pipeline-bm25", "pipeline-hybrid", "hybrid", "lexical", "bm25")
 """The sweep shows the factors of the first of these that was measured; the paper shows its pipeline over BM25."""
 _NO_TIME = 0.01
 """Milliseconds, the precision of results; a logarithmic axis has no zero."""
-QUERY_CLASSES = {"bereft": "gold removed", "gibberish": "gibberish"}
+QUERY_CLASSES = {"bereft": "capability missing", "gibberish": "gibberish"}
 """Labels of the classes of queries that a results file has."""
 _PER_CENT = "queries, % (95 % interval)"
 
@@ -40,7 +40,16 @@ def sweep(results: Json) -> Figure:
         _line(left, systems[name], "match@1", band, label=name, markersize=6, **look)
     chosen = next((name for name in _FACTORS_OF if name in systems), next(iter(systems)))
     _line(right, systems[chosen], "candidates", 0.15, label="relevant candidate", color=BLUE, marker="o", linestyle="-")
-    _line(right, systems[chosen], "conditional", 0.15, label="then first", color=VERMILION, marker="s", linestyle="--")
+    _line(
+        right,
+        systems[chosen],
+        "conditional",
+        0.15,
+        label="of those, ranked first",
+        color=VERMILION,
+        marker="s",
+        linestyle="--",
+    )
     if size := results["crossover"].get("size"):
         _mark(left, f"crossover {size:,}", (size, 3), xytext=(-5, 0), rotation=90, ha="right", va="bottom")
     left.set(title="Match@1", ylabel=_PER_CENT)
@@ -48,7 +57,7 @@ def sweep(results: Json) -> Figure:
     right.legend(loc="lower left")
     for panel in (left, right):
         _sizes(panel, results["sizes"])
-    legend_below(figure, left, columns=4)
+    legend_below(figure, left, columns=5 if len(systems) <= 5 else 4)
     return figure
 
 
@@ -98,7 +107,7 @@ def factors(sets: Json) -> Figure:
 
 def _pair(panel: Axes, systems: Json) -> None:
     bars(panel, 0, "relevant candidate", [one["candidates"] for one in systems.values()])
-    bars(panel, 1, "then first", [one["conditional"] for one in systems.values()])
+    bars(panel, 1, "of those, ranked first", [one["conditional"] for one in systems.values()])
     at = range(len(systems))
     diamonds(panel, [100 * one["match@1"]["mean"] for one in systems.values()], at, label="both: Match@1")
     panel.set_yticks(at, list(systems))

@@ -18,7 +18,13 @@ _CODE = re.compile(r"`([\w.+/ -]+)`")
 _ID = re.compile(r'( id="|url\(#|href="#)')
 
 
-def document(title: str, intro: Sequence[str], sections: Sequence[Section], drawings: Mapping[str, str]) -> str:
+def document(
+    title: str,
+    findings: Sequence[str],
+    intro: Sequence[str],
+    sections: Sequence[Section],
+    drawings: Mapping[str, str],
+) -> str:
     """The whole page; `drawings` are SVG documents by the id of their figure."""
     css = (_FOLDER / "page.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
@@ -26,6 +32,7 @@ def document(title: str, intro: Sequence[str], sections: Sequence[Section], draw
         title=_text(title),
         policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
         css=css,
+        findings=f"\n<ul>{''.join(f'<li>{_text(line)}</li>' for line in findings)}</ul>" if findings else "",
         intro="".join(f"\n<p>{_text(line)}</p>" for line in intro),
         contents="".join(f'<li><a href="#{escape(s.id)}">{_text(s.title)}</a></li>' for s in sections),
         sections="".join(f"\n{_section(section, drawings)}" for section in sections),

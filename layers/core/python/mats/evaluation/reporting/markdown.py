@@ -1,7 +1,7 @@
 """The report as Markdown."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from mats.evaluation.reporting.cells import Figure, PaperRow, Section, Table
 
@@ -10,9 +10,12 @@ _SPECIAL = re.compile(r"([\\`*_{}<>#|~&]|\[(?!\d)|\](?=[(\[:]))")
 _CODE = re.compile(r"`([\w.+/ -]+)`")
 
 
-def document(title: str, intro: Iterable[str], sections: Iterable[Section]) -> str:
+def document(title: str, findings: Sequence[str], intro: Iterable[str], sections: Iterable[Section]) -> str:
     """The report; its figures are files beside it."""
-    parts = [f"# {_text(title)}", *(_text(line) for line in intro)]
+    parts = [f"# {_text(title)}"]
+    if findings:
+        parts.append("\n".join(f"- {_text(line)}" for line in findings))
+    parts += [_text(line) for line in intro]
     for section in sections:
         parts += [f"## {_text(section.title)}", _text(section.summary)]
         parts += [_figure(figure) for figure in section.figures]

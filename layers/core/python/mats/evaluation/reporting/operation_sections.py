@@ -156,7 +156,8 @@ def abstention(results: Json, paper: Json) -> Section:
         head=("threshold", "false rejects", *(f"false accepts: {QUERY_CLASSES[kind]}" for kind in accepted)),
         rows=rows,
         notes=(
-            "Gold removed: the relevant capabilities of a query are not in the registry. Gibberish: random letters.",
+            "Capability missing: the relevant capabilities of a query are not in the registry. Gibberish: random "
+            "letters.",
             "The paper reports no abstention.",
         ),
     )

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mats.domain.errors import Fault
 from mats.evaluation.reporting import html_page, markdown
@@ -17,6 +17,7 @@ from mats.evaluation.reporting.component_sections import (
     signals,
 )
 from mats.evaluation.reporting.demand_section import demand
+from mats.evaluation.reporting.findings import FINDINGS
 from mats.evaluation.reporting.learning_section import learning
 from mats.evaluation.reporting.length_bias_section import length_bias
 from mats.evaluation.reporting.operation_sections import abstention, efficiency, kinds
@@ -25,6 +26,7 @@ from mats.evaluation.reporting.results import Json, ResultsInvalid, paper, read_
 from mats.evaluation.reporting.style import png, style_context, svg
 from mats.evaluation.reporting.system_sections import decomposition, main, paper_tables, scale
 
+_Made = TypeVar("_Made")
 TITLE = "The paper's experiments, measured"
 SECTIONS: Mapping[str, Callable[[Json, Json], Section]] = {
     "main": main,
@@ -48,6 +50,9 @@ SECTIONS: Mapping[str, Callable[[Json, Json], Section]] = {
 
 @dataclass(frozen=True, slots=True)
 class ExperimentReport:
+    """`findings` are sentences that come before everything else, `intro` says how to read the rest."""
+
+    findings: tuple[str, ...]
     intro: tuple[str, ...]
     sections: tuple[Section, ...]
 
@@ -57,11 +62,12 @@ class ExperimentReport:
 
     def markdown(self) -> str:
         """As Markdown; independent of the library that draws the figures."""
-        return markdown.document(TITLE, self.intro, self.sections)
+        return markdown.document(TITLE, self.findings, self.intro, self.sections)
 
     def json(self) -> str:
         """As JSON for the console; text between backticks is code, and figures are files beside it."""
-        whole = {"title": TITLE, "intro": self.intro, "sections": [_section_json(section) for section in self.sections]}
+        sections = [_section_json(section) for section in self.sections]
+        whole = {"title": TITLE, "findings": self.findings, "intro": self.intro, "sections": sections}
         return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -98,13 +104,15 @@ def build_report(folder: Path) -> ExperimentReport:
     """
     files = {name: folder / f"experiment-{name}.json" for name in SECTIONS}
     results, known = {name: read_results(path) for name, path in files.items() if path.exists()}, paper()
-    sections = tuple(_section(files[name], name, one, known) for name, one in results.items())
-    return ExperimentReport(tuple(_intro(results)), (*sections, paper_tables(known)) if sections else ())
+    sections = tuple(_read(files[name], name, SECTIONS[name], one, known) for name, one in results.items())
+    found = (_read(files[name], name, FINDINGS[name], results[name]) for name in FINDINGS if name in results)
+    last = (paper_tables(known), _provenance(results)) if sections else ()
+    return ExperimentReport(tuple(filter(None, found)), tuple(_intro(results)), (*sections, *last))
 
 
-def _section(path: Path, name: str, results: Json, known: Json) -> Section:
+def _read(path: Path, name: str, reader: Callable[..., _Made], *known: Json) -> _Made:
     try:
-        return SECTIONS[name](results, known)
+        return reader(*known)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         message = f"has another shape than `mats experiment {name}` writes: {error!r}"
         raise ResultsInvalid([Fault(str(path), message)]) from error
@@ -118,21 +126,35 @@ def _intro(results: Mapping[str, Json]) -> list[str]:
     missing = [name for name in SECTIONS if name not in results]
     if missing:
         lines.append(f"Not measured yet: {comma_list(missing)}.")
-    names_by_origin: dict[str, list[str]] = {}
-    for name, one in results.items():
-        if isinstance(one.get("provenance"), Mapping):
-            names_by_origin.setdefault(_origin(one["provenance"]), []).append(name)
-    return [*lines, *(f"{comma_list(names)}: {origin}." for origin, names in names_by_origin.items())]
+    return lines
 
 
-def _origin(source: Mapping[str, Any]) -> str:
+def _provenance(results: Mapping[str, Json]) -> Section:
+    """Where and with which code each experiment was measured."""
+    sources = {name: one["provenance"] for name, one in results.items() if isinstance(one.get("provenance"), Mapping)}
+    table = Table(
+        id="provenance-experiments",
+        caption="Code and machine of each experiment",
+        head=("experiment", "commit", "changed files", "machine", "Python", "seed"),
+        rows=tuple((name, *_origin(source)) for name, source in sources.items()),
+        labels=2,
+    )
+    return Section(
+        id="provenance",
+        title="Provenance",
+        summary="The commit that was measured, with the number of files that differed from it, and the machine.",
+        tables=(table,) if sources else (),
+    )
+
+
+def _origin(source: Mapping[str, Any]) -> tuple[str, ...]:
     machine = source.get("machine", {})
-    changed = source.get("changed_files", 0)
     return (
-        f"measured at commit {source.get('commit', 'unknown')}"
-        f"{f' with changed files: {changed},' if changed else ''} on {machine.get('cores', '?')} cores "
-        f"({machine.get('cpu', 'unknown')}), Python {source.get('python', '?')}, seed "
-        f"{source.get('bootstrap', {}).get('seed', '?')}"
+        str(source.get("commit", "unknown")),
+        str(source.get("changed_files", 0)),
+        f"{machine.get('cores', '?')} cores ({machine.get('cpu', 'unknown')})",
+        str(source.get("python", "?")),
+        str(source.get("bootstrap", {}).get("seed", "?")),
     )
 
 
@@ -148,7 +170,7 @@ def write_report(report: ExperimentReport, out: Path) -> list[Path]:
             (out / f"{figure.id}.png").write_bytes(png(canvas))
         (out / f"{figure.id}.svg").write_text(drawings[figure.id], encoding="utf-8")
         written += [out / f"{figure.id}.svg", out / f"{figure.id}.png"]
-    page = html_page.document(TITLE, report.intro, report.sections, drawings)
+    page = html_page.document(TITLE, report.findings, report.intro, report.sections, drawings)
     for path, text in zip(written, (report.markdown(), page, report.json()), strict=False):
         path.write_text(text, encoding="utf-8", errors="replace")
     return written

@@ -1,6 +1,6 @@
 """Sections about whole systems: main table, size of the registry, causes of misses, and the paper's other tables."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mats.evaluation.reporting.cells import (
     INTERVALS,
@@ -39,28 +39,60 @@ def main(results: Json, paper: Json) -> Section:
         id="main",
         title="Main table",
         summary=f"Every system on every set, {number(results['k'])} candidates per query. {INTERVALS}",
-        tables=(_match_at_1(sets, paper), _others(sets, paper)),
+        tables=(_match_at_1(sets, paper), *_papers_own(sets, paper), _others(sets, paper)),
     )
 
 
 def _match_at_1(sets: Json, paper: Json) -> Table:
     systems = tuple(dict.fromkeys(system for one in sets.values() for system in one["systems"]))
+    shown = _best_first(sets, [system for system in systems if _ran(sets, system)])
     rows: list[tuple[str, ...]] = []
     for name, one in sets.items():
-        cells = (_match(one["systems"][system]) if system in one["systems"] else NONE for system in systems)
+        cells = (_match(one["systems"][system]) if system in one["systems"] else NONE for system in shown)
         rows.append((f"{name} ({one['documents']:,} / {one['queries']:,})", *cells))
         if name in paper["sets"]:
-            row = paper["sets"][name]["row"]
-            known = paper["main"]["rows"][row]
-            cells = (percent(known["match@1"].get(paper["systems"].get(system, ""))) for system in systems)
-            rows.append(PaperRow((f"paper: {row} ({known['registry']:,} / {known['queries']:,})", *cells)))
+            rows.append(_paper_row(paper, name, shown))
     return Table(
         id="main-match-1",
         caption="Match@1 by set and system, % (capabilities / queries)",
-        head=("set", *systems),
+        head=("set", *shown),
         rows=tuple(rows),
         notes=(*_differences(sets, paper), *_not_run(sets), *_missed_notes(sets)),
     )
+
+
+def _ran(sets: Json, system: str) -> bool:
+    return any(system in measured_only(one["systems"]) for one in sets.values())
+
+
+def _best_first(sets: Json, systems: Sequence[str]) -> tuple[str, ...]:
+    """The systems in their order, but the one with the highest mean over the sets first: it is never clipped."""
+
+    def mean(system: str) -> float:
+        known = [measured_only(one["systems"]).get(system) for one in sets.values()]
+        shares: list[float] = [one["metrics"]["match@1"]["mean"] for one in known if one]
+        return sum(shares) / len(shares)
+
+    best = max(systems, key=mean, default="")
+    return tuple(sorted(systems, key=lambda system: system != best))
+
+
+def _paper_row(paper: Json, name: str, systems: Sequence[str]) -> PaperRow:
+    row = paper["sets"][name]["row"]
+    known = paper["main"]["rows"][row]
+    cells = (percent(known["match@1"].get(paper["systems"].get(system, ""))) for system in systems)
+    return PaperRow((f"paper: {row} ({known['registry']:,} / {known['queries']:,})", *cells))
+
+
+def _papers_own(sets: Json, paper: Json) -> tuple[Table, ...]:
+    """The paper's numbers for the systems that were not run here."""
+    named = dict.fromkeys(system for one in sets.values() for system in one["systems"])
+    missing = [system for system in named if not _ran(sets, system) and system in paper["systems"]]
+    rows = tuple(_paper_row(paper, name, missing) for name in sets if name in paper["sets"])
+    if not missing or not rows:
+        return ()
+    caption = "The paper's Match@1 of the systems that were not run here, %"
+    return (Table(id="main-not-run", caption=caption, head=("set", *missing), rows=rows),)
 
 
 def _match(result: Json) -> str:
@@ -203,7 +235,15 @@ def decomposition(results: Json, paper: Json) -> Section:
     table = Table(
         id="decomposition-factors",
         caption="A relevant candidate × first if there is one = Match@1, %; and the causes of misses",
-        head=("set", "system", "candidate", "then first", "Match@1", "misses at retrieval", *_MISSES.values()),
+        head=(
+            "set",
+            "system",
+            "candidate",
+            "of those, ranked first",
+            "Match@1",
+            "misses at retrieval",
+            *_MISSES.values(),
+        ),
         rows=rows,
         labels=2,
         notes=(
