@@ -82,7 +82,7 @@ bench-aws: setup ## Measure what runs in AWS over a real OpenSearch node; needs 
 calibrate: setup ## Fit score constants and verdict thresholds on DATA
 	@$(BIN)/python -m mats.evaluation.calibration --data $(DATA)
 
-readme: setup ## Render the tables of README, docs/security.md and docs/scale.md from evaluation/results
+readme: setup ## Render the parts of README and docs that come from evaluation/results
 	@$(BIN)/python -m mats.evaluation.reporting.readme
 	@$(BIN)/python -m infra.scale_page
 

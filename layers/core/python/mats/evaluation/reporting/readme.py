@@ -1,4 +1,4 @@
-"""Render the answer and the tables of the README, and the tables of docs/security.md, from evaluation/results."""
+"""Render the parts of README and docs that come from evaluation/results."""
 
 import json
 import sys
@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mats.evaluation.reporting.results import RESULTS, Json, read_results
+from mats.evaluation.reporting.results import RESULTS, Json, paper, read_results
 from mats.evaluation.reporting.security import security_tables
 from mats.resources import REPOSITORY
 
 README = REPOSITORY / "README.md"
 SECURITY = REPOSITORY / "docs" / "security.md"
+SCORING = REPOSITORY / "docs" / "scoring.md"
+MEASURED = REPOSITORY / "docs" / "results.md"
 _MARKS = "<!-- {name}: rendered by `make readme` -->", "<!-- end of {name} -->"
 
 
@@ -24,16 +26,31 @@ def main() -> None:
 
 
 def render_readme(readme: str) -> str:
+    parts = {"problem": _problem(), "shortlist": _terminal(), "comparison": _comparison(), "results": _reach()}
+    for name, text in parts.items():
+        readme = _replace_block(readme, name, text)
+    return readme
+
+
+def render_scoring(page: str) -> str:
+    return _replace_block(page, "answer", _answer())
+
+
+def render_results(page: str) -> str:
     main = _load("experiment-main")
-    tables = "\n\n".join((_retrieval(main), _speed(), _origin(main["provenance"])))
-    return _replace_block(_replace_block(readme, "answer", _answer()), "results", tables)
+    return _replace_block(page, "results", "\n\n".join((_retrieval(main), _speed(), _origin(main["provenance"]))))
 
 
 def render_security(page: str) -> str:
     return _replace_block(page, "attacks", security_tables())
 
 
-PAGES: Mapping[Path, Callable[[str], str]] = {README: render_readme, SECURITY: render_security}
+PAGES: Mapping[Path, Callable[[str], str]] = {
+    README: render_readme,
+    SCORING: render_scoring,
+    MEASURED: render_results,
+    SECURITY: render_security,
+}
 """The pages with rendered parts."""
 
 
@@ -44,8 +61,72 @@ def _replace_block(readme: str, name: str, text: str) -> str:
     return f"{head}{start}\n{text}\n{end}{tail}"
 
 
+def _template(name: str) -> str:
+    return Path(__file__).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
+
+
+def _problem() -> str:
+    return _template("problem").format(**_growth(), **_of_prompt(), mcp=_load("bench-mcp"))
+
+
+def _comparison() -> str:
+    systems = _load("experiment-main")["sets"]["tools"]["systems"]
+    shares = {name: 100 * systems[name]["metrics"]["match@1"]["mean"] for name in ("bm25", "dense", "hybrid")}
+    report = "evaluation/results/report/report.md"
+    return _template("compare").format(**_growth(), **_of_prompt(), **shares, report=report)
+
+
+def _of_prompt() -> Json:
+    efficiency = _load("experiment-efficiency")
+    documents = _load("experiment-main")["sets"][efficiency["dataset"]]["documents"]
+    return {"documents": documents, "prompt_tokens": efficiency["at_most"]["full-ctx"]["input_tokens"]}
+
+
+def _growth() -> Json:
+    """Match@1 in per cent in the smallest and the largest registry, ours and the paper's."""
+    ours, known = _load("experiment-scale")["systems"]["hybrid"], paper()["scale"]
+    first, last = known["systems"]["full-ctx"]
+    return {
+        "first": ours[0]["size"],
+        "last": ours[-1]["size"],
+        "ours_first": 100 * ours[0]["match@1"]["mean"],
+        "ours_last": 100 * ours[-1]["match@1"]["mean"],
+        "paper_first": 100 * first,
+        "paper_last": 100 * last,
+        "paper_size": known["sizes"][1],
+        "crossover": known["crossover"],
+    }
+
+
+def _reach() -> str:
+    main = _load("experiment-main")
+    sets = {
+        name: {
+            "documents": main["sets"][name]["documents"],
+            "plain": _pair(main["sets"][name]["systems"]["bm25"]["metrics"]),
+            "ours": _pair(main["sets"][name]["systems"]["hybrid"]["metrics"]),
+        }
+        for name in ("tools", "agents", "skills", "models")
+    }
+    benchmarks = {name: _load(f"bench-{name}") for name in ("openapi", "latency", "scale", "rerank")}
+    return _template("reach").format(**sets, **benchmarks)
+
+
+def _terminal() -> str:
+    """The measured answer as `mats search` prints it."""
+    measured = _load("bench-answer")
+    answer = measured["answer"]
+    lines = [f'$ mats search "{measured["query"]["query"]}" --limit {len(answer["results"])}', "Found:"]
+    for place, result in enumerate(answer["results"], start=1):
+        signals = ", ".join(f"{name} {value:.2f}" for name, value in result["signals"].items())
+        lines.append(f"{place:>2}  {result['score']:.2f}  {result['kind']:<5}  {result['id']}")
+        lines += [f"{'':10}{result['summary']}", f"{'':10}{signals}"]
+    lines.append(f"{len(answer['results'])} results in {answer['took_ms']['total']:.0f} ms; without: llm")
+    return "```console\n" + "\n".join(lines) + "\n```"
+
+
 def _answer() -> str:
-    """The measured answer to the README's query, formatted, without empty attributes."""
+    """The measured answer, formatted, without empty attributes."""
     answer = dict(_load("bench-answer")["answer"])
     answer["results"] = [
         {key: value for key, value in result.items() if value not in ("", None)} for result in answer["results"]
@@ -92,8 +173,7 @@ def _speed() -> str:
     results = {name: _load(f"bench-{name}") for name in benchmarks}
     results |= {name: _load(f"aws-{name}") for name in ("answer", "cold", "parity")}
     slowest = max(results["console"]["pages_ms"].items(), key=lambda page: float(page[1]["p50"]))
-    template = Path(__file__).with_name("speed.md").read_text(encoding="utf-8").strip()
-    return template.format(**results, layer=_load("vendor-layer"), slowest=slowest)
+    return _template("speed").format(**results, layer=_load("vendor-layer"), slowest=slowest)
 
 
 def _origin(source: Json) -> str:
