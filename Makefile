@@ -23,7 +23,7 @@ CHECKOV := .venv/.checkov
 SERVERS := .venv/.servers
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup test test-servers test-bedrock check format evaluate gate bench bench-aws calibrate readme docs lock clean
+.PHONY: help run setup test test-servers test-bedrock check format evaluate gate bench bench-aws calibrate readme docs pictures lock clean
 
 run: setup ## Serve the sample registry on 127.0.0.1:8080 (PORT=N for another)
 	@$(BIN)/mats serve --sample --port $(PORT)
@@ -88,6 +88,9 @@ readme: setup ## Render the parts of README and docs that come from evaluation/r
 
 docs: setup ## Write docs/reference from the code
 	@$(BIN)/python -m mats.local.reference
+
+pictures: setup ## Take the pictures of README and docs from the console; needs Chromium
+	@$(BIN)/python -m tests.console.pictures
 
 lock: setup ## Pin the newest versions that pyproject.toml allows
 	@$(PIP) uv

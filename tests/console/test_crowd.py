@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.console.pages import answered, at, box, cards, names, panel, ready, shortlist, told, too_wide
+from tests.console.pages import answered, at, box, cards, names, panel, ready, shortlist, told, too_wide, unfold
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
@@ -64,6 +64,7 @@ def test_a_question_is_answered_and_its_results_opened_and_compared(many, crowd)
     results = answered(crowd, query)["results"]
     expect(names(page)).to_have_text([one["name"] for one in results])
     expect(shortlist(page).get_by_text("No encoder configured.")).to_be_visible()
+    unfold(page)
     names(page).first.click()
     expect(panel(page).get_by_text(results[0]["id"], exact=True)).to_be_visible()
     page.goto(f"{many.url}/{at('compare', q=query, a=results[0]['id'], b=results[1]['id'])}")

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.console.pages import at, names
+from tests.console.pages import at, names, unfold
 from tests.integration.conftest import Mats, serving
 from tests.integration.test_cli import rows, tool
 
@@ -51,6 +51,7 @@ def test_the_read_token_searches_and_shows(guarded):
     expect(page.get_by_text("no token: send the read or the write token").first).to_be_visible()
     sign_in(page, READ)
     expect(names(page).first).to_have_text("refund")
+    unfold(page)
     names(page).first.click()
     expect(page.get_by_text("Give money back for a card payment").last).to_be_visible()
     expect(page.get_by_role("link", name="Edit")).to_have_count(0)
