@@ -21,10 +21,11 @@ from mats.evaluation.reporting.findings import FINDINGS
 from mats.evaluation.reporting.learning_section import learning
 from mats.evaluation.reporting.length_bias_section import length_bias
 from mats.evaluation.reporting.operation_sections import abstention, efficiency, kinds
+from mats.evaluation.reporting.paper_section import paper_tables
 from mats.evaluation.reporting.parts_section import parts
 from mats.evaluation.reporting.results import Json, ResultsInvalid, paper, read_results
 from mats.evaluation.reporting.style import png, style_context, svg
-from mats.evaluation.reporting.system_sections import decomposition, main, paper_tables, scale
+from mats.evaluation.reporting.system_sections import decomposition, main, scale
 
 _Made = TypeVar("_Made")
 TITLE = "The paper's experiments, measured"
@@ -104,13 +105,13 @@ def build_report(folder: Path) -> ExperimentReport:
     """
     files = {name: folder / f"experiment-{name}.json" for name in SECTIONS}
     results, known = {name: read_results(path) for name, path in files.items() if path.exists()}, paper()
-    sections = tuple(_read(files[name], name, SECTIONS[name], one, known) for name, one in results.items())
-    found = (_read(files[name], name, FINDINGS[name], results[name]) for name in FINDINGS if name in results)
+    sections = tuple(_run_reader(files[name], name, SECTIONS[name], one, known) for name, one in results.items())
+    found = (_run_reader(files[name], name, FINDINGS[name], results[name]) for name in FINDINGS if name in results)
     last = (paper_tables(known), _provenance(results)) if sections else ()
     return ExperimentReport(tuple(filter(None, found)), tuple(_intro(results)), (*sections, *last))
 
 
-def _read(path: Path, name: str, reader: Callable[..., _Made], *known: Json) -> _Made:
+def _run_reader(path: Path, name: str, reader: Callable[..., _Made], *known: Json) -> _Made:
     try:
         return reader(*known)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:

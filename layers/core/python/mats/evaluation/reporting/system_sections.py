@@ -1,4 +1,4 @@
-"""Sections about whole systems: main table, size of the registry, causes of misses, and the paper's other tables."""
+"""Sections about whole systems: main table, size of the registry, causes of misses."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,13 +19,6 @@ from mats.evaluation.reporting.figures import factors, sweep
 from mats.evaluation.reporting.results import Json, measured_only, not_run_notes, not_run_reason
 
 _OTHERS = ("match@3", "match@5", "match@15", "mrr", "recall@15")
-_PAPER_ONLY = (
-    ("rerankers", "theirs-rerankers", "Four models as reranker", "reranker"),
-    ("models", "theirs-models", "Three models throughout, Match@1", "model"),
-    ("ablation", "theirs-ablation", "Raw and enriched on public registries", "profiles"),
-    ("tool_tuned", "theirs-tool-tuned", "A retriever tuned for tools", "retriever"),
-)
-_SHORT = {"match@1": "Match@1", "match@3": "Match@3", "p50_ms": "p50, ms", "end_to_end": "Match@1, end to end"}
 _MISSES = {
     "retrieval_miss": "no relevant candidate",
     "picked_another": "another first",
@@ -266,30 +259,4 @@ def decomposition(results: Json, paper: Json) -> Section:
         f"candidates. {INTERVALS}",
         tables=(table,),
         figures=(figure,) if rows else (),
-    )
-
-
-def paper_tables(paper: Json) -> Section:
-    """The paper's tables that no experiment here repeats."""
-    return Section(
-        id="theirs",
-        title="The paper's other tables",
-        summary="Copied from the paper, on its data and by its models; not measured with this code. Shares "
-        "are in per cent.",
-        tables=tuple(_paper_table(paper[key], id, caption, what) for key, id, caption, what in _PAPER_ONLY),
-    )
-
-
-def _paper_table(known: Json, id: str, caption: str, what: str) -> Table:
-    rows = [(row, name, one) for row, named in known["rows"].items() for name, one in named.items()]
-    columns = tuple(dict.fromkeys(column for *_, one in rows for column in one))
-    return Table(
-        id=id,
-        caption=f"{caption} ({known['table']})",
-        head=("set", what, *(_SHORT.get(column, column) for column in columns)),
-        rows=tuple(
-            PaperRow((row, name, *(number(one[c]) if c.endswith("_ms") else percent(one.get(c)) for c in columns)))
-            for row, name, one in rows
-        ),
-        labels=2,
     )
