@@ -19,6 +19,7 @@ from mats.evaluation.reporting.figures import factors, sweep
 from mats.evaluation.reporting.results import Json, measured_only, not_run_notes, not_run_reason
 
 _OTHERS = ("match@3", "match@5", "match@15", "mrr", "recall@15")
+_FACTORS = ("candidate", "of those, ranked first", "Match@1", "misses at retrieval")
 _MISSES = {
     "retrieval_miss": "no relevant candidate",
     "picked_another": "another first",
@@ -222,21 +223,13 @@ def decomposition(results: Json, paper: Json) -> Section:
         for name, one in sets.items()
         for system, result in measured_only(one["systems"]).items()
     )
-    misses = paper["decomposition"]["misses_at_retrieval"]
-    losses = comma_list(f"{100 * share:.0f} % on {row}" for row, share in misses.items())
+    known = paper["decomposition"]["misses_at_retrieval"].items()
+    losses = comma_list(f"{100 * share:.0f} % on {row}" for row, share in known)
     low, high = paper["scale"]["conditional"]
     table = Table(
         id="decomposition-factors",
         caption="A relevant candidate × first if there is one = Match@1, %; and the causes of misses",
-        head=(
-            "set",
-            "system",
-            "candidate",
-            "of those, ranked first",
-            "Match@1",
-            "misses at retrieval",
-            *_MISSES.values(),
-        ),
+        head=("set", "system", *_FACTORS, *_MISSES.values()),
         rows=rows,
         labels=2,
         notes=(
