@@ -39,8 +39,8 @@ class Column(Generic[V]):
 
     def values(self, mask: Mask) -> Collection[V]:
         """The distinct values of the rows of a mask."""
-        used = set(np.unique(self._rows[: len(mask)][mask]).tolist())
-        return [value for value, code in self._codes.items() if code in used]
+        values = list(self._codes)
+        return [values[code] for code in np.unique(self._rows[: len(mask)][mask])]
 
 
 class Matrix:
@@ -114,8 +114,12 @@ class Matrix:
 
     def namespaces(self, words: Collection[str], mask: Mask) -> Collection[str]:
         """The namespaces of the mask's rows that contain each of these words."""
-        inside = mask & self._namespaces.where(lambda namespace: all(word in namespace for word in words), self._size)
-        return self._namespaces.values(inside)
+        some = next(iter(words), "")  # decides on most of them, at once
+
+        def admits(namespace: str) -> bool:
+            return some in namespace and all(word in namespace for word in words)
+
+        return self._namespaces.values(mask & self._namespaces.where(admits, self._size))
 
     def nearest(self, vector: Floats, mask: Mask, depth: int) -> list[tuple[Id, float]]:
         """At most `depth` rows of the mask by cosine, best first, ties by id."""
