@@ -11,6 +11,7 @@ import pytest
 
 from mats import bootstrap
 from mats.adapters import connections
+from mats.adapters.bedrock import factory
 from mats.adapters.bedrock.client import BedrockClient
 from mats.adapters.connections import IDLE_S, Moment
 from mats.adapters.dynamodb.tables import Tables
@@ -172,8 +173,8 @@ def test_after_a_restore_the_first_answer_finds_every_connection_open(server: Fo
     system.open_connections()
     opened = server.accepted
     assert opened >= 4  # reranker, encoder, tables, domain
-    bedrock = system.models.bedrock
-    assert bedrock is not None
+    bedrock = system.models.service
+    assert isinstance(bedrock, factory.Bedrock)
     bedrock.online.open_connection()
     system.stores.index.lexical(["x"], Filter(), depth=1)
     system.application.audiences_of("arn:aws:iam::123456789012:role/Buyer")

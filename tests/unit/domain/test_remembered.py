@@ -1,7 +1,7 @@
 """Votes of remembered requests: who counts, and what they move."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mats.domain.capability import Id
@@ -154,6 +154,7 @@ unit = st.floats(0, 1, allow_nan=False)
     reported=st.sets(ids),
     nearest=st.floats(-1, 1),
 )
+@example(mixtures={PAY: 0.0, SHIP: 0.0, WRAP: 1.0}, used={PAY: 1.0}, passed={}, reported=set(), nearest=0.0)
 def test_shifts_are_finite_and_keep_equal_candidates_equal(mixtures, used, passed, reported, nearest):
     votes = some_votes(
         nearest=nearest, weight=max(*used.values(), *passed.values(), 1.0), used=used, passed_over=passed,

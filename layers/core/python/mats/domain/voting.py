@@ -244,10 +244,11 @@ def shifts(mixtures: Mapping[Id, float], votes: Votes, rule: MemoryRule = RULE) 
         if id in known:
             voted = votes.used.get(id, 0.0) + prior * share / max(familiar, _LEAST)
             after = repeated * voted / (votes.weight + prior)
+            ratio = max(after, _LEAST) / max(share, _LEAST)
         else:
             against = votes.passed_over.get(id, 0.0) / (votes.weight + prior)
-            after = (1 - repeated) * (1 - rule.passed * against) * share / max(1 - familiar, _LEAST)
-        moved[id] = rule.temperature * math.log(max(after, _LEAST) / max(share, _LEAST))
+            ratio = (1 - repeated) * (1 - rule.passed * against) / max(1 - familiar, _LEAST)
+        moved[id] = rule.temperature * math.log(ratio)
     return moved
 
 

@@ -109,14 +109,14 @@ class Application:
             return Browse(self.look_up.index)(visible, wanted, after=after, limit=limit)
 
     def health(self) -> Health:
-        """The versions and models in use; queries the index.
+        """The versions and models in use; reads from the index.
 
         Raises:
             DependencyFailed: the index did not answer.
         """
         retrieve, reranker = self.discover.retrieve, self.discover.rerank.with_current().reranker
         with self._failures_recorded("health"):
-            retrieve.index.lexical(["health"], Filter(), depth=1)
+            retrieve.index.page(Filter(), after=None, limit=1)  # reads what is stored; words may be in memory
         return Health(
             status="ok",
             index=retrieve.index.name,
