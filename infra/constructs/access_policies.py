@@ -124,6 +124,11 @@ class AccessPolicies(Construct):
         ]
 
 
+_LOOK = ("GetQueueAttributes", "GetQueueUrl", "ListMessageMoveTasks")
+_REDRIVE = ("ReceiveMessage", "DeleteMessage", "PurgeQueue", "StartMessageMoveTask", "CancelMessageMoveTask")
+"""Each queue is named once: a managed policy has at most 6,144 characters."""
+
+
 def _namespaces() -> list[str]:
     return [f"${{aws:PrincipalTag/{tag}, '{_NONE}'}}" for tag in TAGS]
 
@@ -133,9 +138,8 @@ def _repairs(path: EventPath, queues: Sequence[str], domain: SearchDomain) -> li
     dead = [queue.queue_arn for queue in path.dead_letter_queues.values()]
     running = [pipe.attr_arn for pipe in path.pipes.values()]
     return [
-        _sqs(("GetQueueAttributes", "GetQueueUrl", "ListMessageMoveTasks"), [*queues, *dead]),
-        _sqs(("ReceiveMessage", "DeleteMessage", "PurgeQueue", "StartMessageMoveTask", "CancelMessageMoveTask"), dead),
-        _sqs(("SendMessage",), queues),
+        _sqs((*_LOOK, "SendMessage"), queues),
+        _sqs((*_LOOK, *_REDRIVE), dead),
         iam.PolicyStatement(actions=["pipes:DescribePipe", "pipes:StartPipe", "pipes:StopPipe"], resources=running),
         iam.PolicyStatement(actions=["events:PutEvents"], resources=[path.bus.event_bus_arn]),
         *(
