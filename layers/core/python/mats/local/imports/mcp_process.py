@@ -93,7 +93,7 @@ class ServerProcess:
                         await self._from_server.send(message)
                 if self._problem:
                     return
-            await self._fail_with_last_words()
+            await self._fail_with_last_words("the server closed its standard output before it listed its tools")
 
     def _parse(self, line: bytes) -> SessionMessage | None:
         """The message on a line; None for any other output."""
@@ -137,14 +137,15 @@ class ServerProcess:
                     except BlockingIOError:
                         continue
                     except OSError:
-                        await self._fail_with_last_words()
+                        await self._fail_with_last_words("the server does not read its standard input")
                         return
 
-    async def _fail_with_last_words(self) -> None:
-        """Fail because the server ended, after a short wait for the end of its standard error."""
-        with anyio.move_on_after(_LAST_WORDS_S):
+    async def _fail_with_last_words(self, if_running: str) -> None:
+        """Fail: the server ended, of which its standard error tells within a short wait, or it is still running."""
+        with anyio.move_on_after(_LAST_WORDS_S) as waited:
             await self._stderr_ended.wait()
-        self.fail("the server exited before it listed its tools")
+        is_running = waited.cancelled_caught and self._process.poll() is None
+        self.fail(if_running if is_running else "the server exited before it listed its tools")
 
     async def _end(self) -> None:
         """End the process group: close its input, then SIGTERM, then SIGKILL, each after the grace period."""
