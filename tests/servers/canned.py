@@ -2,10 +2,11 @@
 
 import threading
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socketserver import TCPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Self
+
+from tests.servers.listening import LoopbackServer, QuietConnection
 
 JSON = "application/json"
 
@@ -61,34 +62,24 @@ class CannedServer:
         self._server.server_close()
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
+class _Server(LoopbackServer):
     block_on_close = False
 
     def __init__(self, canned: CannedServer) -> None:
         self.canned = canned
         super().__init__(("127.0.0.1", 0), _Handler)
 
-    def server_bind(self) -> None:
-        """Bind without a lookup of the host name."""
-        TCPServer.server_bind(self)
-
     def handle_error(self, request: object, client_address: object) -> None:
         """A client may leave at any time."""
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Handler(QuietConnection, BaseHTTPRequestHandler):
     server: _Server
 
     def setup(self) -> None:
         """Count connections."""
         super().setup()
         self.server.canned.connections += 1
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Log nothing."""
 
     def _answer(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length") or 0))

@@ -6,14 +6,12 @@ are mistakes of the test.
 
 import json
 import re
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socketserver import TCPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -22,6 +20,8 @@ from xml.sax.saxutils import escape
 from botocore.model import OperationModel, ServiceModel, Shape
 from botocore.session import Session
 from botocore.validate import ParamValidator
+
+from tests.servers.listening import LoopbackServer, QuietConnection
 
 Params: TypeAlias = Mapping[str, Any]
 
@@ -99,31 +99,15 @@ class ControlPlane:
         return 200, "application/json", _written(operation, said)
 
 
-class _Listener(ThreadingHTTPServer):
-    daemon_threads = True
-
+class _Listener(LoopbackServer):
     def __init__(self, address: tuple[str, int], owner: ControlPlane) -> None:
         self.owner = owner
+        self.mistakes = owner.mistakes
         super().__init__(address, _Handler)
 
-    def server_bind(self) -> None:
-        """Bind without asking a name server who we are."""
-        TCPServer.server_bind(self)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client may leave at any time; anything else is a mistake."""
-        error = sys.exception()
-        if error and not isinstance(error, ConnectionError):
-            self.owner.mistakes.append(error)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Handler(QuietConnection, BaseHTTPRequestHandler):
     server: _Listener
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
 
     def _answer(self) -> None:
         content = self.rfile.read(int(self.headers.get("Content-Length") or 0))

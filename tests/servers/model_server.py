@@ -6,7 +6,6 @@ import os
 import select
 import socket
 import struct
-import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -14,13 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from email.message import Message
 from http.client import responses
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socketserver import TCPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias
 
 from tests.servers.bedrock_model import Exchange
 from tests.servers.bedrock_rules import Refused
+from tests.servers.listening import LoopbackServer, QuietConnection
 
 
 @dataclass(frozen=True)
@@ -172,20 +171,16 @@ class ModelServer(ABC):
         return act
 
 
-class _Listener(ThreadingHTTPServer):
+class _Listener(LoopbackServer):
     """Knows its connections, so that none outlives it."""
 
     request_queue_size = 512
-    daemon_threads = True
 
     def __init__(self, address: tuple[str, int], owner: ModelServer) -> None:
         self.owner = owner
+        self.mistakes = owner.mistakes
         self._open: dict[threading.Thread, socket.socket] = {}
         super().__init__(address, _Handler)
-
-    def server_bind(self) -> None:
-        """Bind without asking a name server who we are."""
-        TCPServer.server_bind(self)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a connection in a thread of its own."""
@@ -206,22 +201,11 @@ class _Listener(ThreadingHTTPServer):
         for thread in left:
             thread.join(5)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client may leave at any time; anything else is a mistake."""
-        error = sys.exception()
-        if error and not isinstance(error, ConnectionError):
-            self.owner.mistakes.append(error)
 
-
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(QuietConnection, BaseHTTPRequestHandler):
     """One connection."""
 
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
     server: _Listener
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
 
     def do_POST(self) -> None:
         """Read the request and do what the server decides."""

@@ -5,21 +5,20 @@ import itertools
 import json
 import select
 import socket
-import sys
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socketserver import TCPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 from urllib.parse import urlsplit
 
 from tests.servers import iam
 from tests.servers.calls import SIGNED_AS, Account, Call, Service
+from tests.servers.listening import LoopbackServer, QuietConnection
 
 __all__ = ["Account", "Act", "Call", "Cut", "Hook", "Play", "Recorder", "Refuse", "Stall", "every", "nth"]
 
@@ -200,20 +199,16 @@ class Recorder:
             self._quiet.notify_all()
 
 
-class _Listener(ThreadingHTTPServer):
-    daemon_threads = True
+class _Listener(LoopbackServer):
     block_on_close = False
     request_queue_size = 512
 
     def __init__(self, recorder: Recorder, service: Service) -> None:
         self.recorder, self.service = recorder, service
+        self.mistakes = recorder.mistakes
         self._open: set[socket.socket] = set()
         super().__init__(("127.0.0.1", 0), _Handler)
         self._loop = threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True)
-
-    def server_bind(self) -> None:
-        """Bind without asking a name server who we are."""
-        TCPServer.server_bind(self)
 
     def start(self) -> None:
         """Listen."""
@@ -236,24 +231,13 @@ class _Listener(ThreadingHTTPServer):
         finally:
             self._open.discard(request)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client may leave at any time; anything else is a mistake."""
-        error = sys.exception()
-        if error and not isinstance(error, ConnectionError):
-            self.recorder.mistakes.append(error)
 
-
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(QuietConnection, BaseHTTPRequestHandler):
     """One connection of a function, and at most one to the service."""
 
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
     server: _Listener
     _onward: http.client.HTTPConnection | None = None
     _used_at = 0.0
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
 
     def finish(self) -> None:
         """End the connection to the service too."""

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from socketserver import TCPServer
 from typing import Any, Self
 
 from tests.servers.deployment import REGION, Resource
+from tests.servers.listening import LoopbackServer, QuietConnection
 
 PAYLOAD_LIMIT = 6 * 1024 * 1024  # bytes, of an event and of a response, when invoked synchronously
 INHERITED = ("PATH", "LANG")
@@ -254,32 +254,22 @@ def _fault(kind: str, message: str) -> dict[str, Any]:
     return {"errorType": kind, "errorMessage": message}
 
 
-class _Api(ThreadingHTTPServer):
-    daemon_threads = True
+class _Api(LoopbackServer):
     block_on_close = False
 
     def __init__(self, sandbox: _Sandbox) -> None:
         self.sandbox = sandbox
         super().__init__(("127.0.0.1", 0), _Handler)
 
-    def server_bind(self) -> None:
-        """Bind without asking a name server who we are."""
-        TCPServer.server_bind(self)
-
     def handle_error(self, request: Any, client_address: Any) -> None:
         """The process may go at any time."""
         if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
+            ThreadingHTTPServer.handle_error(self, request, client_address)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Handler(QuietConnection, BaseHTTPRequestHandler):
     wbufsize = -1
     server: _Api
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
 
     def do_GET(self) -> None:
         """The next event, or the go-ahead after a restore."""
