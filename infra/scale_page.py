@@ -1,34 +1,25 @@
 """Render the tables of docs/scale.md: the simulated event path, and a month's cost of 10,000 queries a second."""
 
 import json
-import sys
 from typing import Any
 
 from infra.cost import SECONDS, PriceList, estimate
 from infra.traffic import Traffic
 from infra.vendor import ROOT
+from mats.evaluation.reporting.rendered_pages import replace_block, rewrite
 
 PAGE = ROOT / "docs" / "scale.md"
 QUERIES_PER_S = 10_000
 CAPABILITIES = 10_000_000
 _RESULTS = ROOT / "evaluation" / "results" / "aws-event-path.json"
-_MARKS = "<!-- {name}: rendered by `make readme` -->", "<!-- end of {name} -->"
 _SHOWN = 6
-
-
-def main() -> None:
-    """Rewrite the page."""
-    before = PAGE.read_text(encoding="utf-8")
-    after = render(before)
-    PAGE.write_text(after, encoding="utf-8")
-    sys.stderr.write(f"{PAGE.name} {'is up to date' if after == before else 'updated'}\n")
 
 
 def render(page: str) -> str:
     """The page with its tables as results and prices have them now."""
     results = json.loads(_RESULTS.read_text(encoding="utf-8"))
     scenarios = {name: one for name, one in results.items() if isinstance(one, dict) and "load" in one}
-    return _replace(_replace(page, "event path", _event_path(scenarios)), "cost", _cost())
+    return replace_block(replace_block(page, "event path", _event_path(scenarios)), "cost", _cost())
 
 
 def _event_path(scenarios: dict[str, Any]) -> str:
@@ -65,12 +56,5 @@ def _cost() -> str:
     return "\n".join(lines)
 
 
-def _replace(page: str, name: str, text: str) -> str:
-    start, end = (mark.format(name=name) for mark in _MARKS)
-    head, rest = page.split(start)
-    _, tail = rest.split(end)
-    return f"{head}{start}\n{text}\n{end}{tail}"
-
-
 if __name__ == "__main__":
-    main()
+    rewrite({PAGE: render})

@@ -1,11 +1,11 @@
 """Render the parts of README and docs that come from evaluation/results."""
 
 import json
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from mats.evaluation.reporting.rendered_pages import replace_block, rewrite
 from mats.evaluation.reporting.results import RESULTS, Json, paper, read_results
 from mats.evaluation.reporting.security import security_tables
 from mats.resources import REPOSITORY
@@ -14,35 +14,30 @@ README = REPOSITORY / "README.md"
 SECURITY = REPOSITORY / "docs" / "security.md"
 SCORING = REPOSITORY / "docs" / "scoring.md"
 MEASURED = REPOSITORY / "docs" / "results.md"
-_MARKS = "<!-- {name}: rendered by `make readme` -->", "<!-- end of {name} -->"
 
 
 def main() -> None:
-    for path, render in PAGES.items():
-        before = path.read_text(encoding="utf-8")
-        after = render(before)
-        path.write_text(after, encoding="utf-8")
-        sys.stderr.write(f"{path.name} {'is up to date' if after == before else 'updated'}\n")
+    rewrite(PAGES)
 
 
 def render_readme(readme: str) -> str:
     parts = {"problem": _problem(), "shortlist": _terminal(), "comparison": _comparison(), "results": _reach()}
     for name, text in parts.items():
-        readme = _replace_block(readme, name, text)
+        readme = replace_block(readme, name, text)
     return readme
 
 
 def render_scoring(page: str) -> str:
-    return _replace_block(page, "answer", _answer())
+    return replace_block(page, "answer", _answer())
 
 
 def render_results(page: str) -> str:
     main = _load("experiment-main")
-    return _replace_block(page, "results", "\n\n".join((_retrieval(main), _speed(), _origin(main["provenance"]))))
+    return replace_block(page, "results", "\n\n".join((_retrieval(main), _speed(), _origin(main["provenance"]))))
 
 
 def render_security(page: str) -> str:
-    return _replace_block(page, "attacks", security_tables())
+    return replace_block(page, "attacks", security_tables())
 
 
 PAGES: Mapping[Path, Callable[[str], str]] = {
@@ -52,13 +47,6 @@ PAGES: Mapping[Path, Callable[[str], str]] = {
     SECURITY: render_security,
 }
 """The pages with rendered parts."""
-
-
-def _replace_block(readme: str, name: str, text: str) -> str:
-    start, end = (mark.format(name=name) for mark in _MARKS)
-    head, rest = readme.split(start)
-    _, tail = rest.split(end)
-    return f"{head}{start}\n{text}\n{end}{tail}"
 
 
 def _template(name: str) -> str:
