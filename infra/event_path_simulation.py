@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from infra.traffic import ENRICHED_AT_ONCE, MAX_RECEIVES, SIZES, VISIBILITY_S
+from infra.traffic import ENRICHED_AT_ONCE, MAX_RECEIVES, PIPE_BATCH, SIZES, VISIBILITY_S
 
-PIPE_BATCH = 10
 _PIPE_WAIT_S = 0.25
 """A Pipe polls its shard four times a second."""
 _PERCENTILES = (50, 99, 100)

@@ -5,6 +5,8 @@ from typing import Any, Self
 
 from mats.settings import Settings
 
+PIPE_BATCH = 10
+"""Changes in a batch of a Pipe: the most events that one PutEvents call takes."""
 ENRICHED_AT_ONCE = 10
 """Changes in a batch. All its descriptions are written in parallel, so it takes as long as its slowest."""
 ENRICHMENT_TIMEOUT_S = 300

@@ -16,6 +16,7 @@ from infra.constructs.checkov import accept_checkov
 from infra.constructs.log_group import log_group
 from infra.constructs.nag import accept
 from infra.context import Context
+from infra.traffic import PIPE_BATCH
 
 SOURCE = "mats.registry"
 RESENT = "mats.maintenance"
@@ -26,8 +27,6 @@ REPORTS = "mats.outcomes"
 REPORTED = "OutcomeReported"
 _TRIES = 50
 """With the backoff of a Pipe, long enough for a bus that is unavailable for some hours."""
-_PUT_EVENTS = 10
-"""Maximum of events in one PutEvents call."""
 _ENCRYPTED_BY_SQS = {"CKV_AWS_27": "SQS encrypts it with a key of its own; its messages are keys of rows, not content"}
 
 
@@ -133,7 +132,7 @@ class EventPath(Construct):
             source_parameters=pipes.CfnPipe.PipeSourceParametersProperty(
                 dynamo_db_stream_parameters=pipes.CfnPipe.PipeSourceDynamoDBStreamParametersProperty(
                     starting_position="TRIM_HORIZON",
-                    batch_size=_PUT_EVENTS,
+                    batch_size=PIPE_BATCH,
                     maximum_retry_attempts=_TRIES,
                     maximum_record_age_in_seconds=int(Duration.hours(20).to_seconds()),
                     on_partial_batch_item_failure="AUTOMATIC_BISECT",
