@@ -9,7 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,26 +19,20 @@ from mats.local.cli.main import app
 from mats.local.reference import FOLDER, pages
 from tests.command import Mats, in_process, serving
 from tests.conftest import ROOT
+from tests.pages import INTEGRATIONS, blocks
 
-DOCS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+DOCS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *INTEGRATIONS.glob("*.md")])
 RUN = [
-    page for page in DOCS if re.search(r"^```(sh|python)$", page.read_text(), re.MULTILINE) and page.name != "README.md"
+    page
+    for page in DOCS
+    if re.search(r"^```(sh|python)$", page.read_text(), re.MULTILINE)
+    and page.name != "README.md"
+    and page.parent != INTEGRATIONS  # tests/integration/test_coding_agents.py and tests/frameworks run those
 ]
-_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(#[^)\s]*)?\)")
 _PLAIN = re.compile(r"mats [^|&;<>$`(]*$")
 """A command that needs no shell."""
 _SERVICE = "127.0.0.1:8080"
-
-
-@dataclass(frozen=True)
-class Block:
-    language: str
-    text: str
-
-
-def blocks(page: Path) -> list[Block]:
-    return [Block(language, text) for language, text in _BLOCK.findall(page.read_text())]
 
 
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
