@@ -30,6 +30,7 @@ from tests.infra.synth import (
     deployment,
     templates,
 )  # fmt: skip
+from tests.pages import blocks
 from tests.servers import iam
 from tests.servers.deployment import Deployment, Resource, texts
 from tests.servers.state_machine import started_by_schedule
@@ -367,6 +368,12 @@ def test_the_tables_outlive_their_stack():
     assert {(one["DeletionPolicy"], one["UpdateReplacePolicy"]) for one in tables} == {
         ("RetainExceptOnCreate", "Retain")
     }
+
+
+def test_the_diagram_of_the_stacks_has_every_table(trial: Deployment):
+    drawn = next(block.text for block in blocks(ROOT / "docs" / "aws.md") if block.language == "mermaid")
+    named = set(re.findall(r"\w+", " ".join(re.findall(r'\[\("(.*?)"\)\]', drawn)))) - {"br", "OpenSearch"}
+    assert named == {table["TableName"].removeprefix("mats-") for table in trial.all("AWS::DynamoDB::Table")}
 
 
 def test_tables_can_be_deleted_only_where_a_first_creation_has_to_be_undone():

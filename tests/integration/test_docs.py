@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import typer.main
 
+from mats.bootstrap.models import BUDGETS
 from mats.local.cli.main import app
 from mats.local.reference import FOLDER, pages
 from tests.command import Mats, in_process, serving
@@ -32,6 +33,7 @@ RUN = [
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(#[^)\s]*)?\)")
 _PLAIN = re.compile(r"mats [^|&;<>$`(]*$")
 """A command that needs no shell."""
+_BUDGET = re.compile(r'(\w+)\["[^"]*?([\d,]+) ms')
 _SERVICE = "127.0.0.1:8080"
 
 
@@ -111,3 +113,9 @@ def _anchors(page: Path) -> set[str]:
 @pytest.mark.parametrize("name", ["api.md", "cli.md", "settings.md"])
 def test_reference_pages_are_up_to_date(name: str):
     assert (FOLDER / name).read_text() == pages()[name], "run: make docs"
+
+
+def test_the_diagram_of_the_online_path_has_the_budgets():
+    drawn = {ms for block in blocks(ROOT / "docs" / "architecture.md") for ms in _BUDGET.findall(block.text)}
+    stages = ("encode", "retrieval", "rerank")
+    assert drawn == {(stage, f"{BUDGETS.of(stage):,.0f}") for stage in stages}
