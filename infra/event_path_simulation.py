@@ -51,7 +51,7 @@ class Load:
     seed: int = 1
 
     def faults(self) -> list[str]:
-        """What is wrong with these numbers, one sentence each."""
+        """Faults of these numbers, one sentence each."""
         return [
             f"{each.name} must be above 0"
             for each in fields(self)
@@ -81,7 +81,7 @@ class Quota:
 
 @dataclass(slots=True)
 class Times:
-    """What became of the changes: seconds from a change to its event, and how many became dead letters."""
+    """Results for the changes: seconds from a change to its event, and how many became dead letters."""
 
     findable: dict[int, float] = field(default_factory=dict)
     complete: dict[int, float] = field(default_factory=dict)

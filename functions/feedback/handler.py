@@ -12,7 +12,7 @@ from mats.settings import Settings, on_lambda
 
 
 def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:
-    """What AWS calls."""
+    """The entry point of the function."""
     return proxy_response(respond_alone(_service(), parse_request(event)))
 
 

@@ -11,7 +11,7 @@ from mats.settings import function_settings, on_lambda
 
 
 def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:
-    """What AWS calls."""
+    """The entry point of the function."""
     return process_reports(event, _learner())
 
 

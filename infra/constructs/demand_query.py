@@ -1,4 +1,4 @@
-"""What was asked for and not found, from the decision log of discovery."""
+"""Requests for which nothing was found, from the decision log of discovery."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a check found, and running checks that may not be allowed to look."""
+"""Findings of a check, and running checks that may not be allowed to look."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

@@ -182,7 +182,7 @@ class Settings:
             raise SettingsInvalid("; ".join(faults))
 
     def _llm_faults(self) -> list[str]:
-        """What is wrong with the settings of language models by address."""
+        """Faults in the settings of language models by address."""
         faults = []
         if not 100 <= self.rerank_ms <= 120_000:
             faults.append(f"MATS_RERANK_MS must be from 100 to 120000, not {self.rerank_ms}")

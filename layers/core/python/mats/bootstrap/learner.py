@@ -8,7 +8,7 @@ from mats.usecases.forget_removed import ForgetRemoved
 
 
 def open_learner(settings: Settings) -> Learner:
-    """What brings the memory in AWS up to the outcomes of answers, and outcomes up to removals; makes no call.
+    """The learner in AWS: updates the memory from outcomes, and deletes outcomes of what was removed; makes no call.
 
     Raises:
         NotPermitted: AWS's own settings cannot be used.

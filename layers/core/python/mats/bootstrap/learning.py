@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def leave_receipt(stores: Stores, settings: Settings) -> LeaveReceipt | None:
-    """What leaves the receipt of an answer; None where answers leave none."""
+    """The writer of receipts; None where answers leave none."""
     if stores.receipts is None:
         return None
     return LeaveReceipt(later=stores.receipts, early=stores.early_receipts, texts=settings.log_queries == "text")
@@ -27,7 +27,7 @@ def leave_receipt(stores: Stores, settings: Settings) -> LeaveReceipt | None:
 def feedback_service(
     stores: Stores, settings: Settings, clock: Clock, metrics: Callable[[str], Metrics]
 ) -> "FeedbackService | None":
-    """What takes feedback; None where answers leave no receipts, or where it has a function of its own."""
+    """The recorder of feedback; None where answers leave no receipts, or where it has a function of its own."""
     if stores.receipts is None or stores.outcomes is None:
         return None
     from mats.edge.feedback import FeedbackService  # noqa: PLC0415 - not for discovery in AWS
@@ -38,7 +38,7 @@ def feedback_service(
 
 
 def follow_outcomes(outcomes: Outcomes, writer: MemoryWriter) -> "Learn":
-    """What brings the memory up to the outcomes of answers."""
+    """The learner, which updates the memory from the outcomes of answers."""
     from mats.usecases.learn import Learn  # noqa: PLC0415 - not for discovery
 
     return Learn(outcomes, writer)

@@ -38,7 +38,7 @@ class ModelService(Protocol):
         """The usage of all its models."""
 
     def warning(self) -> str:
-        """What keeps the models from answering, as far as it is known without asking one; empty if nothing is."""
+        """The reason why the models cannot answer, as far as it is known without a call; empty if none is known."""
 
     def openers(self) -> Sequence[Callable[[], None]]:
         """Functions that open the connections that answers need; none asks a model."""
@@ -65,7 +65,7 @@ class ConfiguredModels:
 
     @cached_property
     def service(self) -> ModelService | None:
-        """What runs the language models, if the settings name it.
+        """The runtime of the language models, if the settings name it.
 
         Raises:
             NotPermitted: AWS's own settings cannot be used.

@@ -76,7 +76,7 @@ class Stores(Protocol):
 
     @property
     def outcomes(self) -> Outcomes | None:
-        """What callers reported; None where feedback has a function of its own."""
+        """The reported outcomes; None where feedback has a function of its own."""
         ...
 
     @property
@@ -90,7 +90,7 @@ class Stores(Protocol):
         ...
 
     def openers(self) -> Sequence[Callable[[], object]]:
-        """What opens connections to the stores that answers need."""
+        """Opens connections to the stores that answers need."""
         ...
 
     def announce_rejections(self, rejected: Sequence[Profile]) -> None:

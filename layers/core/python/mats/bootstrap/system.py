@@ -145,7 +145,7 @@ class System(Generic[S_co]):
 
     @cached_property
     def feedback(self) -> "FeedbackService | None":
-        """What takes feedback, if this system does."""
+        """The recorder of feedback, if this system has one."""
         return feedback_service(self.stores, self.settings, self.clock, self._metrics)
 
     @cached_property

@@ -33,7 +33,7 @@ class Asked:
 
     @property
     def text(self) -> str:
-        """What the caller missed in its own words, else the request; empty if texts are not stored."""
+        """The missing capability in the words of the caller, else the request; empty if texts are not stored."""
         return self.missing or self.receipt.text
 
     @property
@@ -94,7 +94,7 @@ def is_gap(asked: Sequence[Asked], met: float) -> bool:
 
 
 def gap_of(asked: Sequence[Asked], met: float, said: Mapping[Id, Collection[str]]) -> Gap:
-    """What a group tells: `asked` has the most typical request first, `said` the stems in the text of capabilities."""
+    """Describe a group; `asked` has the most typical request first, `said` the stems in the texts of capabilities."""
     receipts = [each.receipt for each in asked]
     times = sorted(receipt.at for receipt in receipts)
     shared = _shared_words(asked)

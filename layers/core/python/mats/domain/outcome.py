@@ -1,4 +1,4 @@
-"""What callers report about results of an answer."""
+"""Outcomes that callers report about results of an answer."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from mats.domain.receipt import Receipt
 
 
 class Event(StrEnum):
-    """What happened to a result. Of several events of one result, the last of them in this order counts."""
+    """An outcome of a result. Of several events of one result, the last of them in this order counts."""
 
     SELECTED = "selected"
     """The caller chose it."""
@@ -36,7 +36,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feedback:
-    """What a caller reports about an answer; `missing` says in its own words what it did not find."""
+    """A caller's report about an answer; `missing` says in its own words what it did not find."""
 
     query_id: str
     caller: str

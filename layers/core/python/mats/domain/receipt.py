@@ -1,4 +1,4 @@
-"""What an answer leaves behind, so that its caller can report outcomes."""
+"""The receipt of an answer, with which its caller can report outcomes."""
 
 import struct
 from collections.abc import Collection

@@ -19,7 +19,7 @@ _Z = 1.959964
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """What one caller has reported on a capability: sums of `weight_at`, so that recording an outcome only adds.
+    """One caller's reports on a capability: sums of `weight_at`, so that recording an outcome only adds.
 
     `succeeded` adds to `successes`, `failed` to `failures`. `wrong` adds to neither: it says that a capability did not
     fit a request, not that it fails.

@@ -36,7 +36,7 @@ class Near(NamedTuple):
 
 
 def remember(answer: ReportedAnswer) -> Remembered | None:
-    """What an answer with reports leaves in the memory; None without success or vector."""
+    """The memory entry of an answer with reports; None without success or vector."""
     receipt = answer.receipt
     ended = {id: effective_event(events) for id, events in answer.events.items()}
     used = frozenset(id for id, event in ended.items() if event is Event.SUCCEEDED)

@@ -202,7 +202,7 @@ def _agreed_weight(totals: Sequence[float]) -> float:
 
 
 def _sums(said: Sequence[tuple[_Credits, float]], shares: Mapping[tuple[str, Id], float]) -> dict[Id, float]:
-    """What counts for or against each capability."""
+    """The votes for and against each capability."""
     sums: dict[Id, float] = {}
     for credits, weight in said:
         for sayer, id in credits:
@@ -223,7 +223,7 @@ def fuse_votes(fused: Mapping[Id, float], votes: Votes, rule: MemoryRule = RULE)
 
 
 def shifts(mixtures: Mapping[Id, float], votes: Votes, rule: MemoryRule = RULE) -> dict[Id, float]:
-    """What the votes add to the mixture of each candidate; none if they are for none of the candidates.
+    """The change of the mixture of each candidate by the votes; none if they are for none of the candidates.
 
     Mixtures are read as probabilities that sum to 1. A capability with outcomes takes what the votes give it. One that
     has never been reported on is unknown, not wrong: it keeps its share of what is left, and only if it was shown and

@@ -88,7 +88,7 @@ class Application:
             return self.look_up(id, self._audiences(caller))
 
     def reliability(self, caller: Caller, profile: Profile) -> "Reliability | None":
-        """What reports make of a capability for this caller; None without any, or if they cannot be read."""
+        """The success rate of a capability for this caller; None without reports, or if they cannot be read."""
         return self.reliability_of(profile.id, profile.trust, caller.name) if self.reliability_of else None
 
     def get_or_suggest(self, caller: Caller, id: Id) -> Profile:

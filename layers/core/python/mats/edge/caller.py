@@ -25,7 +25,7 @@ class Caller:
 
     @property
     def name(self) -> str:
-        """What receipts and tallies know it by; `local` on this machine."""
+        """Identifies the caller in receipts and tallies; `local` on this machine."""
         return self.arn or self.subject or LOCAL
 
 

@@ -33,7 +33,7 @@ class ReportedOutcome(RequestModel):
 
 
 class FeedbackRequest(RequestModel):
-    """What a caller reports about an answer: the body of `POST /feedback`."""
+    """A caller's report about an answer: the body of `POST /feedback`."""
 
     hints: ClassVar = {"id": "is not a known attribute; ids belong in `outcomes`, that of the answer is `query_id`"}
     query_id: Annotated[str, Field(min_length=1, max_length=100)] = Field(description="`query_id` of the answer.")
@@ -61,7 +61,7 @@ class FeedbackRequest(RequestModel):
 
 
 class FeedbackAnswer(BaseModel):
-    """What was recorded."""
+    """The answer of `POST /feedback`."""
 
     model_config = ConfigDict(extra="forbid")
     query_id: str

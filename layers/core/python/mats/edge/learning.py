@@ -12,7 +12,7 @@ from mats.edge import log
 
 @dataclass(frozen=True, slots=True)
 class Learner:
-    """What is done about events; either raises DependencyFailed: safe to repeat."""
+    """Handlers of events; either raises DependencyFailed: safe to repeat."""
 
     learn: Callable[[Collection[str]], None]
     """Learns from what was reported on these answers, by query id."""

@@ -1,4 +1,4 @@
-"""What is learned from use: receipts of answers, and the outcomes that callers report.
+"""Stores for learning from use: receipts of answers, and the outcomes that callers report.
 
 Each operation may raise DependencyFailed: the store did not answer; safe to repeat.
 """
@@ -53,7 +53,7 @@ class TallyBook(Protocol):
 
 
 class Outcomes(TallyBook, Protocol):
-    """What callers have reported, and its sums."""
+    """Reported outcomes, and their sums."""
 
     def record(self, receipt: Receipt, feedback: Feedback, at: str) -> Sequence[Outcome]:
         """Store what is new in feedback on the receipt's answer; returns its new outcomes.
@@ -64,7 +64,7 @@ class Outcomes(TallyBook, Protocol):
         """
 
     def of(self, query_id: str) -> ReportedAnswer | None:
-        """What was reported on an answer, by a consistent read."""
+        """The outcomes reported on an answer, by a consistent read."""
 
     def confirm(self, query_id: str, *, confirmed: bool = True) -> bool:
         """Set an operator's confirmation; returns whether there is feedback on this answer."""

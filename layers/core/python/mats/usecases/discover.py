@@ -25,7 +25,7 @@ from mats.usecases.retrieve import Retrieve
 from mats.usecases.stages import Stage, Stages, finish
 
 Tallies: TypeAlias = Mapping[Id, Sequence[Tally]]
-"""What callers have reported, by capability."""
+"""Sums of reported outcomes, by capability."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,7 +57,7 @@ class Bedrock:
         self._rerank_ms, self._encode_ms, self._concurrency = rerank_ms, encode_ms, concurrency
 
     def warning(self) -> str:
-        """What keeps the models from answering, as far as that is known without a call; empty if nothing is known."""
+        """The reason why the models cannot answer, as far as that is known without a call; empty if none is known."""
         try:
             known = Session().get_credentials() is not None
         except BotoCoreError:

@@ -52,7 +52,7 @@ class ChatCompletions:
         return self._client(self._rerank_s, _CONNECTIONS)
 
     def warning(self) -> str:
-        """What keeps the models from answering; empty if the server can be reached."""
+        """The reason why the models cannot answer; empty if the server can be reached."""
         try:
             self._online.open_connection()
         except DependencyFailed as error:

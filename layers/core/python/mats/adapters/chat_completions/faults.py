@@ -22,7 +22,7 @@ _EXAMPLE = "http://127.0.0.1:8080/v1"
 
 
 def message_of(content: bytes, key: str = "") -> str:
-    """What a server says in the body of an error, in one line, without the key."""
+    """The message in the body of an error, in one line, without the key."""
     text = content.decode("utf-8", "replace")
     try:
         body = json.loads(text)
@@ -83,7 +83,7 @@ def error_of(url: str, model: str, status: int, message: str, *, with_key: bool)
 
 
 def _to_do(url: str, status: int, *, with_key: bool) -> str:
-    """What an operator has to do about a status; empty if another attempt may help."""
+    """The remedy for a status, for an operator; empty if another attempt may help."""
     if 300 <= status < 400:
         return "the address redirects, which is not followed: set MATS_LLM_URL to the final address"
     if status in (404, 405, 410):

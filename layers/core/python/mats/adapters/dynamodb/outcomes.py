@@ -1,4 +1,4 @@
-"""What callers report, in two tables.
+"""Reported outcomes, in two tables.
 
 Outcomes, with the keys `query_id` and `item`: the item `receipt` has the answer's receipt, `missing` and `confirmed`;
 the item `outcome#<id>` has a result's `id` and `events`, and what they have added to its tally: `counted` and `weight`.
@@ -96,7 +96,7 @@ class DynamoOutcomes:
         return DynamoTallies(self.tables, self.tallied).tallies(ids)
 
     def forget(self, id: Id) -> int:
-        """What was reported within the last second may stay: the index follows the table."""
+        """Reports of the last second may stay: the index follows the table."""
         rows = self.tables.all_rows(
             self.outcomes, "query", IndexName=BY_ID, KeyConditionExpression="id = :id",
             ExpressionAttributeValues={":id": {"S": id}},

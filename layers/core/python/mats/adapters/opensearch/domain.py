@@ -95,7 +95,7 @@ class Domain:
         *,
         timeout_s: float | None = None,
     ) -> T:
-        """What `parse` makes of the whole response of one search.
+        """The whole response of one search, parsed by `parse`.
 
         Raises:
             Missing: there is no such index.

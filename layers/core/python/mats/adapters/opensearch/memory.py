@@ -118,7 +118,7 @@ class OpenSearchMemory:
             self._write([_action("delete", query_id, version) for query_id in query_ids])
 
     def _search(self, parse: Callable[[Mapping[str, Any]], T], body: Mapping[str, Any], *, nothing: T) -> T:
-        """What `parse` makes of the response; `nothing` if there is no index, or of another dimension."""
+        """The response parsed by `parse`; `nothing` if there is no index, or of another dimension."""
         try:
             return self.domain.search_for(parse, self.alias, body)
         except Missing:

@@ -23,7 +23,7 @@ _GROWTH = 8
 
 
 class Document(NamedTuple):
-    """What is stored of a document's terms: a row number, the number of terms, and their frequencies, packed."""
+    """The stored row of a document's terms: a row number, the number of terms, and their frequencies, packed."""
 
     row: int
     length: int

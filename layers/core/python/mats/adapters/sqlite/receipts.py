@@ -144,7 +144,7 @@ def forget(connection: sqlite3.Connection, id: Id) -> int:
 
 
 def reported_answer(connection: sqlite3.Connection, query_id: str) -> ReportedAnswer | None:
-    """What was reported on an answer, as a connection sees it."""
+    """The outcomes reported on an answer, as a connection sees them."""
     query = f"SELECT {_COLUMNS}, missing, confirmed FROM reports WHERE query_id = ?"
     row = connection.execute(query, (query_id,)).fetchone()
     if row is None:

@@ -1,4 +1,4 @@
-"""What the MCP tools answer: as little as a model needs to choose and to call, because it reads all of it."""
+"""Answers of the MCP tools: as little as a model needs to choose and to call, because it reads all of it."""
 
 import json
 from collections.abc import Iterator, Mapping

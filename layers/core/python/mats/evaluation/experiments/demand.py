@@ -181,7 +181,7 @@ def _measure(
 def _report(
     kept: Mapping[str, Receipt], family_of: Mapping[str, int | None], share: float, rng: random.Random
 ) -> dict[str, ReportedAnswer]:
-    """What callers report: `wrong` where the registry has nothing, `succeeded` elsewhere, both on the first result."""
+    """Simulate reports on the first results: `wrong` where the registry has nothing, `succeeded` elsewhere."""
     reports = {}
     for id, receipt in kept.items():
         reported, mistaken = rng.random() < share, rng.random() < _MISTAKEN

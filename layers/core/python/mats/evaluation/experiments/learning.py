@@ -1,4 +1,4 @@
-"""What remembered outcomes bring: learning curves over past requests, known and new ones, and false outcomes.
+"""The gain from remembered outcomes: learning curves over past requests, known and new ones, and false outcomes.
 
 The production path without a reranker. History of `multitool` is `multitool-history`; of the other sets, one half of
 their judged queries, over several splits.

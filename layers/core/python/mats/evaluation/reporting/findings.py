@@ -1,4 +1,4 @@
-"""What was found, in one sentence for each experiment that has one; computed from its results."""
+"""Findings of the report, one sentence for each experiment that has one; computed from its results."""
 
 from collections.abc import Callable, Mapping
 

@@ -24,7 +24,7 @@ class RankedCandidate(NamedTuple):
     rev: int
     signals: Mapping[str, float]
     memory: float = 0.0
-    """What remembered requests add to the mixture behind `retrieval`."""
+    """The change of the mixture behind `retrieval` by remembered requests."""
 
 
 class Move(NamedTuple):

@@ -100,7 +100,7 @@ class RegistryService:
         return {"sources": [state_json(state) for state in self._stores.sources.all()]}
 
     def demand(self, query: DemandQuery) -> dict[str, Any]:
-        """What was asked for in the last days and not found."""
+        """Requests of the last days for which nothing was found."""
         return demand_json(find_demand(self._local, query.days))
 
     def check(self, item: object) -> dict[str, Any]:

@@ -48,7 +48,7 @@ class ListedMemory:
 
 @dataclass(frozen=True, slots=True)
 class MemoryAttack:
-    """What one caller claims to have used, by a target, its ranked candidates and all registered ids."""
+    """What one caller claims to have used: a function of a target, its ranked candidates and all registered ids."""
 
     name: str
     used: Callable[[AttackTarget, Sequence[Id], Sequence[Id]], frozenset[Id]]
@@ -73,7 +73,7 @@ MEMORY_ATTACKS = (
 
 
 def honest_memories(registry: AttackedRegistry, targets: Sequence[AttackTarget]) -> Kept:
-    """What a seeded crowd used for these requests: what is right, if it is shown."""
+    """The capabilities that a seeded crowd used for these requests: right ones that were shown."""
     rng, kept = random.Random(SEED), list[tuple[Vector, Remembered]]()
     for number, target in enumerate(targets):
         ranked = registry.rank_ids(target.query.text)

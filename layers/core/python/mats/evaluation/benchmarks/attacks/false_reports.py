@@ -27,7 +27,7 @@ Ranked: TypeAlias = Sequence[Id]
 
 @dataclass(frozen=True, slots=True)
 class ReportAttack:
-    """What one caller reports, from a target and its ranked candidates: successes and failures by capability."""
+    """The reports of one caller, from a target and its ranked candidates: successes and failures by capability."""
 
     name: str
     reports: Callable[[AttackTarget, Ranked], Mapping[Id, tuple[float, float]]]
@@ -73,7 +73,7 @@ REPORT_ATTACKS = (
 
 
 def honest_reports(registry: AttackedRegistry, targets: Sequence[AttackTarget]) -> Outcomes:
-    """What a seeded crowd reports on the answers to these targets."""
+    """The reports of a seeded crowd on the answers to these targets."""
     rng, outcomes = random.Random(SEED), dict[tuple[Id, str], tuple[float, float]]()
     for target in targets:
         ranked = registry.rank_ids(target.query.text)

@@ -15,7 +15,7 @@ _AGAINST = (Event.FAILED, Event.WRONG)
 
 @dataclass
 class _Judged:
-    """What was reported on one text, whoever asked."""
+    """Reports on one text, of all callers."""
 
     text: str
     query_id: str
