@@ -91,6 +91,19 @@ def test_callers_are_left_out(made: Learning):
     assert found(made, without=["ann"]) == ["q2"]
 
 
+def test_callers_are_left_out_beside_what_is_gone(made: Learning):
+    for query_id, caller in (("q1", "ann"), ("q2", "bob"), ("q3", "cy")):
+        tell(made, query_id, caller=caller)
+    receipt = a_receipt("q3", vector=pack_vector(EAST), caller="cy")
+    made.outcomes.record(receipt, a_feedback(receipt, (PAY, Event.WRONG)), receipt.at)
+    made.learn(["q3"])
+    assert found(made) == ["q1", "q2"]
+    assert found(made, without=["ann", "cy", "nobody"]) == ["q2"]
+    tell(made, "q4", caller="ann", vector=BETWEEN)
+    assert found(made) == ["q1", "q2", "q4"]
+    assert found(made, without=["ann"]) == ["q2"]
+
+
 def test_what_is_reported_counts_for_its_caller_at_once_and_for_others_with_a_second_one(made: Learning):
     tell(made, "q1", caller="ann")
     tell(made, "q2", caller="ann")

@@ -68,6 +68,16 @@ def test_what_waits_is_stored_together(store):
     receipts.close()
 
 
+def test_receipts_wait_for_others_until_the_system_closes_at_the_latest(store):
+    store.may_store.set()
+    receipts = BackgroundReceipts(store, gather_s=threading.TIMEOUT_MAX)
+    for number in range(3):
+        receipts.put(a_receipt(f"q{number}"))
+    assert not store.asked.is_set()
+    receipts.close()
+    assert store.batches == [3]
+
+
 def test_of_two_receipts_of_an_answer_the_later_stays(store):
     receipts = BackgroundReceipts(store)
     receipts.put(a_receipt(verdict=None))

@@ -26,12 +26,13 @@ class BatchReceipts(Receipts, Protocol):
 class BackgroundReceipts:
     """The port `Receipts`: `put` returns at once, one thread stores, `get` sees both. Safe to share between threads.
 
-    A crash loses what is not stored yet. While the store fails, receipts wait and `put` raises DependencyFailed, so
-    that answers say that they may be lost.
+    The thread waits `gather_s` seconds for more receipts before it stores them, so that it seldom takes time from the
+    answers that are being made. A crash loses what is not stored yet. While the store fails, receipts wait and `put`
+    raises DependencyFailed, so that answers say that they may be lost.
     """
 
-    def __init__(self, store: BatchReceipts, most: int = _MOST) -> None:
-        self._store, self._most = store, most
+    def __init__(self, store: BatchReceipts, most: int = _MOST, gather_s: float = 0.0) -> None:
+        self._store, self._most, self._gather_s = store, most, gather_s
         self._pending: dict[str, Receipt] = {}
         self._changed = threading.Condition()
         self._storing = threading.Lock()
@@ -47,7 +48,8 @@ class BackgroundReceipts:
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._run, name="receipts", daemon=True)
                 self._thread.start()
-            self._changed.notify_all()
+            if len(self._pending) == 1:
+                self._changed.notify_all()
             if self._failure:
                 raise DependencyFailed(self._failure)
 
@@ -91,6 +93,8 @@ class BackgroundReceipts:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._pending or self._closed)
+                if self._gather_s and not self._closed:
+                    self._changed.wait(self._gather_s)
                 if self._closed:
                     return
             try:

@@ -44,6 +44,8 @@ __all__ = [
 ]
 
 DATABASE = "mats.db"
+_GATHER_S = 0.1
+"""So long receipts wait for others, to be stored with one synchronisation of the file."""
 
 
 def local_system(
@@ -109,7 +111,7 @@ class LocalStores:
         self.listing = SqliteListing(database, watch)
         self.exposure = SqliteExposure(watch, SystemClock())
         self.receipt_log = SqliteReceipts(watch, Retention(receipt_days))
-        self.receipts = BackgroundReceipts(self.receipt_log) if receipt_days else None
+        self.receipts = BackgroundReceipts(self.receipt_log, gather_s=_GATHER_S) if receipt_days else None
         self.outcomes = self.tally_book = SqliteOutcomes(database)
 
     @cached_property

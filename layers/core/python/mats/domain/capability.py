@@ -1,6 +1,7 @@
 """Kind, lifecycle and id of a capability."""
 
 from enum import StrEnum
+from functools import lru_cache
 from typing import NewType
 from urllib.parse import quote
 
@@ -34,7 +35,12 @@ def capability_id(namespace: str, name: str) -> Id:
 
     An invalid namespace may contain reserved characters; escaping them keeps its id distinct.
     """
-    return Id(f"{namespace.translate(_ESCAPED)}/{name}")
+    return Id(f"{_escape(namespace)}/{name}")
+
+
+@lru_cache(maxsize=4_096)
+def _escape(namespace: str) -> str:
+    return namespace.translate(_ESCAPED)
 
 
 def parts(id: str) -> tuple[str, str]:

@@ -122,12 +122,12 @@ def rank(
     """
     if not scores:
         scoring = replace(scoring, weights=fallback_weights(scoring.weights))
-    results = _results(candidates, scores, inferred, scoring, counts)
-    scored = sorted(results, key=_sort_key)
+    measured = [_measure(candidate, scores.get(candidate.profile.id), inferred, scoring) for candidate in candidates]
+    scored = sorted(_results(measured, scoring, counts), key=_sort_key)
     if any(counts.values()):
-        unreported = _results(candidates, scores, inferred, scoring, _NOTHING_REPORTED)
-        order = limit_moves(_ids(sorted(unreported, key=_sort_key)), _ids(scored), counts)
-        scored.sort(key=lambda result: order.index(result.candidate.profile.id))
+        unreported = sorted(_results(measured, scoring, _NOTHING_REPORTED), key=_sort_key)
+        places = {id: place for place, id in enumerate(limit_moves(_ids(unreported), _ids(scored), counts))}
+        scored.sort(key=lambda result: places[result.candidate.profile.id])
     twins = [candidate for candidate in candidates if candidate.near]
     copied = copies([twin.profile for twin in twins], unrated=scoring.trust.unrated_trust)
     claimed = claims(candidate.profile for candidate in candidates)
@@ -175,24 +175,40 @@ def _with_alternates(ranked: Sequence[Result]) -> tuple[Result, ...]:
     return tuple(completed)
 
 
-def _results(
-    candidates: Sequence[Candidate],
-    scores: Mapping[Id, float],
-    inferred: str | None,
-    scoring: Scoring,
-    counts: Mapping[Id, Counts],
-) -> list[Result]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Measured:
+    """A candidate with its signals except `quality`, the blend of these, and its relevance."""
+
+    candidate: Candidate
+    signals: Mapping[Signal, float]
+    blended: float
+    relevance: float
+
+
+def _measure(candidate: Candidate, llm: float | None, inferred: str | None, scoring: Scoring) -> _Measured:
+    profile, scale, weights = candidate.profile, scoring.scale, scoring.weights
+    retrieval = scale.retrieval(candidate.bm25, candidate.cosine, candidate.pairs, candidate.shift)
+    if candidate.named and retrieval is not None:
+        retrieval = _NAMED + (1 - _NAMED) * retrieval
+    measured = {
+        Signal.LLM: llm,
+        Signal.RETRIEVAL: retrieval,
+        Signal.BM25: None if candidate.bm25 is None else scale.bm25(candidate.bm25),
+        Signal.INTENT: intent(inferred, kind=profile.kind, type_tags=profile.type_tags),
+    }
+    signals = {signal: value for signal, value in measured.items() if value is not None and signal in weights}
+    relevance = llm if llm is not None else retrieval or 0.0
+    return _Measured(candidate=candidate, signals=signals, blended=blend(signals, weights), relevance=relevance)
+
+
+def _results(measured: Sequence[_Measured], scoring: Scoring, counts: Mapping[Id, Counts]) -> list[Result]:
     """The blended candidates, in their order."""
-    trusts = [candidate.profile.trust for candidate in candidates]
-    reported = any(counts.get(candidate.profile.id) for candidate in candidates)
+    trusts = [each.candidate.profile.trust for each in measured]
+    reported = any(counts.get(each.candidate.profile.id) for each in measured)
     others = _Others(
         prior=scoring.trust.prior_among(trusts, reported=reported), rated=any(t is not None for t in trusts)
     )
-    ids = [candidate.profile.id for candidate in candidates]
-    return [
-        _result(candidate, scores.get(id), inferred, scoring, others, counts.get(id, NO_COUNTS))
-        for id, candidate in zip(ids, candidates, strict=True)
-    ]
+    return [_result(each, scoring, others, counts.get(each.candidate.profile.id, NO_COUNTS)) for each in measured]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,33 +219,21 @@ class _Others:
     rated: bool
 
 
-def _result(
-    candidate: Candidate, llm: float | None, inferred: str | None, scoring: Scoring, others: _Others, counts: Counts
-) -> Result:
-    profile, scale, weights = candidate.profile, scoring.scale, scoring.weights
-    retrieval = scale.retrieval(candidate.bm25, candidate.cosine, candidate.pairs, candidate.shift)
-    if candidate.named and retrieval is not None:
-        retrieval = _NAMED + (1 - _NAMED) * retrieval
-    relevance = llm if llm is not None else retrieval or 0.0
-    measured = {
-        Signal.LLM: llm,
-        Signal.RETRIEVAL: retrieval,
-        Signal.BM25: None if candidate.bm25 is None else scale.bm25(candidate.bm25),
-        Signal.INTENT: intent(inferred, kind=profile.kind, type_tags=profile.type_tags),
-    }
-    signals = {signal: value for signal, value in measured.items() if value is not None and signal in weights}
+def _result(measured: _Measured, scoring: Scoring, others: _Others, counts: Counts) -> Result:
+    profile, weights = measured.candidate.profile, scoring.weights
     # Where nobody is rated, equal reliability must leave the order as it is: docs/decisions/0050.
-    scaled = relevance if others.rated else blend(signals, weights)
+    scaled = measured.relevance if others.rated else measured.blended
     quality = scoring.trust.quality(profile.trust, others.prior, scaled, counts)
+    signals, score = measured.signals, measured.blended
     if quality is not None and Signal.QUALITY in weights:
-        signals[Signal.QUALITY] = quality
-    signals = {signal: signals[signal] for signal in Signal if signal in signals}
+        signals = {**signals, Signal.QUALITY: quality}
+        score = blend(signals, weights)
     return Result(
-        candidate=candidate,
-        score=blend(signals, weights),
-        signals=signals,
+        candidate=measured.candidate,
+        score=score,
+        signals={signal: signals[signal] for signal in Signal if signal in signals},
         weights=shares(signals, weights),
-        relevance=relevance,
+        relevance=measured.relevance,
         suspicious=profile.suspicious,
     )
 

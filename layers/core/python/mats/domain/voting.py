@@ -96,8 +96,8 @@ class Votes:
 
     def used_for(self, id: Id, audiences: Collection[str]) -> UsedFor | None:
         """Who votes for a capability; texts only of callers whose audiences the reader has, too."""
-        voters = [each for each in self.near if id in each.memory.used]
-        if id not in self.used or not voters:
+        voters = [each for each in self.near if id in each.memory.used] if id in self.used else []
+        if not voters:
             return None
         texts = dict.fromkeys(
             each.memory.text for each in voters if each.memory.text and each.memory.audiences.issubset(audiences)
@@ -214,8 +214,8 @@ def _sums(said: Sequence[tuple[_Credits, float]], shares: Mapping[tuple[str, Id]
 def fuse_votes(fused: Mapping[Id, float], votes: Votes, rule: MemoryRule = RULE) -> dict[Id, float]:
     """First-stage scores with the votes added; capabilities that only the memory names are added."""
     scores = dict(fused)
-    for id in fused:
-        if id in votes.with_outcomes and id not in votes.used:
+    for id in votes.with_outcomes - votes.used.keys():
+        if id in scores:
             scores[id] -= rule.elsewhere
     for id in votes.used:
         scores[id] = scores.get(id, 0.0) + rule.fused * votes.share(id)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.matrix import with_room
 from mats.adapters.sqlite.receipts import receipt_of
 from mats.domain.capability import Id
 from mats.domain.outcome import Event, ReportedAnswer
@@ -22,6 +23,8 @@ _CHANGED = (
     "FROM memory LEFT JOIN reports ON reports.query_id = memory.query_id WHERE memory.change > ? ORDER BY memory.change"
 )
 _FIRST_ROOM = 256
+_NOBODY = -1
+"""In place of a caller's code, for a free row."""
 
 
 class SqliteMemory:
@@ -36,6 +39,9 @@ class SqliteMemory:
         self._lock = threading.Lock()
         self._vectors: npt.NDArray[np.float32] = np.zeros((0, 0), np.float32)
         self._rows: list[Remembered | None] = []
+        self._code_of: npt.NDArray[np.int32] = np.zeros(_FIRST_ROOM, np.int32)
+        self._codes: dict[str, int] = {}
+        self._last = (-1, b""), np.zeros(0, np.float32)
         self._row_of: dict[str, int] = {}
         self._free: list[int] = []
         self._callers: dict[Id, Counter[str]] = {}
@@ -47,20 +53,33 @@ class SqliteMemory:
             self._catch_up()
             if not self._row_of or wanted.shape != self._vectors.shape[1:]:
                 return []
-            cosines = self._vectors[: len(self._rows)] @ wanted
-            for row, memory in enumerate(self._rows) if without or self._free else ():
-                if memory is None or memory.caller in without:
-                    cosines[row] = -np.inf
+            cosines = self._cosines(wanted)
+            if without or self._free:
+                cosines = np.where(self._silent(without), -np.inf, cosines)
             if len(cosines) > depth:
                 rows = np.flatnonzero(cosines >= np.partition(cosines, -depth)[-depth])
             else:
                 rows = np.arange(len(cosines))
             found = [
-                Near(float(np.clip(cosines[row], -1.0, 1.0)), memory)
-                for row in rows.tolist()
-                if (memory := self._rows[row]) is not None and cosines[row] > -np.inf
+                Near(cosine, memory)
+                for row, cosine in zip(rows.tolist(), cosines[rows].tolist(), strict=True)
+                if (memory := self._rows[row]) is not None and cosine > -np.inf
             ]
         return sorted(found, key=lambda near: (-near.similarity, near.memory.query_id))[:depth]
+
+    def _cosines(self, wanted: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Of every row; those of the vector asked for last are kept, because a crowd makes two searches of one."""
+        asked = (self._version, wanted.tobytes())
+        if asked != self._last[0]:
+            self._last = asked, np.clip(self._vectors[: len(self._rows)] @ wanted, -1.0, 1.0)
+        return self._last[1]
+
+    def _silent(self, callers: Collection[str]) -> npt.NDArray[np.bool_]:
+        """Mask of the rows that are free or of these callers."""
+        table = np.zeros(len(self._codes) + 1, np.bool_)
+        table[[self._codes[caller] for caller in callers if caller in self._codes]] = True
+        table[_NOBODY] = True
+        return table[self._code_of[: len(self._rows)]]
 
     def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Collection[Id]:
         with self._lock:
@@ -94,8 +113,10 @@ class SqliteMemory:
         if row == len(self._rows):
             self._rows.append(None)
         if row >= len(self._vectors):
-            self._vectors = np.concatenate([self._vectors, np.zeros_like(self._vectors)])
+            self._vectors = with_room(self._vectors, row)
+            self._code_of = with_room(self._code_of, row)
         self._vectors[row], self._rows[row] = vector, replace(memory, vector=b"")
+        self._code_of[row] = self._codes.setdefault(memory.caller, len(self._codes))
         self._row_of[memory.query_id] = row
         for id in memory.used:
             self._callers.setdefault(id, Counter())[memory.caller] += 1
@@ -106,7 +127,7 @@ class SqliteMemory:
         memory = None if row is None else self._rows[row]
         if row is None or memory is None:
             return
-        self._rows[row] = None
+        self._rows[row], self._code_of[row] = None, _NOBODY
         self._free.append(row)
         for id in memory.used:
             callers = self._callers[id]
