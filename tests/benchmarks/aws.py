@@ -9,20 +9,16 @@ import os
 import random
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from infra.event_path_simulation import Load, scenarios, simulate
-from mats.adapters.opensearch.index import OpenSearchIndex
 from mats.bootstrap.cloud import cloud_system
-from mats.domain.errors import DependencyFailed
-from mats.domain.index_fields import embedded_text
-from mats.domain.profile import profile_of
 from mats.domain.query import Filter, Query
-from mats.domain.registration import Registration
 from mats.domain.text import query_terms
 from mats.evaluation.data.datasets import JudgedQuery, load
 from mats.evaluation.data.synthetic import registrations
@@ -33,12 +29,12 @@ from mats.evaluation.systems.base import ask, run_of
 from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.pipeline import shortlist_system
 from mats.evaluation.systems.workbench import registry_of
-from mats.ports import Encoder, SearchIndex, Stored, Vector
+from mats.ports import SearchIndex, Vector
 from mats.settings import Settings
-from mats.usecases.discover import Discover
 from mats.usecases.stages import Budgets
-from tests.benchmarks import cold_start, length_bias
+from tests.benchmarks import cold_start, growth, length_bias
 from tests.benchmarks.opensearch import REGION, index_on, node
+from tests.benchmarks.own_share import PAGE, WARM_UP, DenseEncoder, fill, latencies, uncached
 from tests.benchmarks.processes import module_process
 from tests.benchmarks.vectors import vector_of
 
@@ -46,9 +42,7 @@ DOCUMENTS = 100_000
 DIMENSION = 1024
 TITAN = "amazon.titan-embed-text-v2:0"
 _QUERIES = 600
-_WARM_UP = 60
 _RERANK_MS = 300
-_PAGE = 1_000
 _SLICE = 2_000
 
 
@@ -115,83 +109,25 @@ def answer(data: Path, settings: Settings) -> dict[str, Any]:
             raise SystemExit("no encoder: unset MATS_ENCODER=none")
         with index_on(url, cloud.models.encoder) as index:
             if sum(1 for _ in index.revisions()) < DOCUMENTS:
-                _fill(index, documents, cloud.models.encoder.name)
+                fill(index, documents, cloud.models.encoder.name, _vectors_of)
             shipped = cloud.discover
-            discover = replace(shipped, retrieve=replace(shipped.retrieve, encoder=_DenseEncoder(cloud.models.encoder)))
+            encoder = DenseEncoder(cloud.models.encoder, lambda text: vector_of(text, DIMENSION))
+            discover = uncached(shipped, shipped.retrieve.index, encoder)
             long_budgets = Budgets(encode_ms=10_000, retrieve_ms=30_000, rerank_ms=10_000)
             slow_start = replace(
                 discover,
                 retrieve=replace(discover.retrieve, index=index),
                 stages=replace(discover.stages, budgets=long_budgets),
             )
-            _latencies(slow_start, texts)
-            figures = {"as_filled": _latencies(discover, texts)}
+            latencies(slow_start, texts, _RERANK_MS)
+            figures = {"as_filled": latencies(discover, texts, _RERANK_MS)}
             index.domain.merge("capabilities")
-            figures["merged"] = _latencies(discover, texts)
+            figures["merged"] = latencies(discover, texts, _RERANK_MS)
     return {"documents": DOCUMENTS, "dimension": DIMENSION, "reranker_ms": _RERANK_MS, **figures}
 
 
-def _fill(index: OpenSearchIndex, documents: Sequence[Registration], encoder: str) -> None:
-    """Index registrations with dense vectors."""
-    for start in range(0, len(documents), _PAGE):
-        profiles = [profile_of(registration, origin="") for registration in documents[start : start + _PAGE]]
-        index.put(
-            [
-                Stored(p.model_copy(update={"rev": 1, "encoder": encoder}), vector_of(embedded_text(p), DIMENSION))
-                for p in profiles
-            ]
-        )
-        sys.stderr.write(f"\r{start + len(profiles):,} of {len(documents):,}")
-    index.domain.refresh("capabilities")
-
-
-@dataclass(frozen=True, slots=True)
-class _DenseEncoder:
-    """An encoder's round trip with synthetic dense vectors; those of the stand-in are sparse."""
-
-    encoder: Encoder
-
-    @property
-    def name(self) -> str:
-        return self.encoder.name
-
-    @property
-    def dimension(self) -> int:
-        return self.encoder.dimension
-
-    def encode_query(self, text: str) -> Vector:
-        self.encoder.encode_query(text)
-        return vector_of(text, self.dimension)
-
-    def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
-        return [vector_of(text, self.dimension) for text in texts]
-
-
-def _latencies(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
-    """Percentiles of the latency without the reranker, one query at a time, and of each stage."""
-    times: list[float] = []
-    stages: dict[str, list[float]] = {}
-    degraded = failed = 0
-    for number, text in enumerate(texts):
-        try:
-            shortlist = discover(Query(query=text))
-        except DependencyFailed:
-            failed += 1
-            continue
-        if number >= _WARM_UP:
-            times.append(shortlist.trace.took_ms["total"] - _RERANK_MS)
-            degraded += bool(shortlist.degraded)
-            for stage, ms in shortlist.trace.took_ms.items():
-                stages.setdefault(stage, []).append(ms)
-    return {
-        "queries": len(times),
-        "degraded": degraded,
-        "failed": failed,
-        "ms": {f"p{p}": round(float(np.percentile(times, p)), 1) for p in (50, 95, 99)},
-        "stages_ms": {
-            stage: {f"p{p}": round(float(np.percentile(ms, p)), 1) for p in (50, 99)} for stage, ms in stages.items()
-        },
-    }
+def _vectors_of(start: int, texts: Sequence[str]) -> Sequence[Vector]:
+    return [vector_of(text, DIMENSION) for text in texts]
 
 
 def cold(data: Path, settings: Settings) -> dict[str, Any]:
@@ -206,8 +142,8 @@ def cold(data: Path, settings: Settings) -> dict[str, Any]:
         if cloud.models.encoder is None:
             raise SystemExit("no encoder: unset MATS_ENCODER=none")
         with index_on(url, cloud.models.encoder) as index:
-            _fill(index, registrations(_PAGE), cloud.models.encoder.name)
-            for number in range(_WARM_UP):
+            fill(index, registrations(PAGE), cloud.models.encoder.name, _vectors_of)
+            for number in range(WARM_UP):
                 cloud.discover(Query(query=f"refund {number} payments"))  # warms up the node
             return cold_start.cold(replace(deployed, region=""))
 
@@ -230,14 +166,29 @@ def main() -> None:
     """Run the benchmarks that the command line names; all by default."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of judged data sets")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(BENCHMARKS)}; all by default")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help=f"any of {', '.join(BENCHMARKS)}, which are the default, or growth, which takes hours",
+    )
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", metavar="N", default=growth.SIZES, help="of growth: capabilities"
+    )
+    parser.add_argument(
+        "--components", type=int, nargs="+", metavar="N", default=growth.COMPONENTS, help="of growth: of a vector"
+    )
+    parser.add_argument("--again", action="store_true", help="of growth: measure anew what has been measured")
     chosen = parser.parse_args()
-    if unknown := set(chosen.names) - BENCHMARKS.keys():
+    benchmarks = BENCHMARKS | {
+        "growth": partial(growth.growth, chosen=growth.Chosen(chosen.sizes, chosen.components, chosen.again))
+    }
+    if unknown := set(chosen.names) - benchmarks.keys():
         parser.error(f"there is no benchmark {', '.join(sorted(unknown))}")
     os.environ |= {"AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none", "AWS_EC2_METADATA_DISABLED": "true"}
     settings = Settings.from_env(os.environ)
     for name in chosen.names or BENCHMARKS:
-        results = BENCHMARKS[name](chosen.data, settings)
+        results = benchmarks[name](chosen.data, settings)
         path = write_results(f"aws-{name}", results)
         sys.stdout.write(f"{path.name}: {json.dumps(results)}\n")
 

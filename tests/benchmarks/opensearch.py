@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.index import OpenSearchIndex
@@ -13,12 +14,14 @@ REGION = "us-east-1"
 
 
 @contextmanager
-def node(heap: str, running_at: str = "") -> Iterator[str]:
-    """The address of a real OpenSearch node with the C2 compiler, or `running_at`."""
+def node(heap: str, running_at: str = "", *, kept: Path | None = None) -> Iterator[str]:
+    """The address of a real OpenSearch node as it is distributed, over the data in `kept`; or `running_at`."""
     if running_at:
         yield running_at
         return
-    arguments = ("--port", "0", "--heap", heap, "--collector", "G1", "--optimise")
+    arguments: tuple[str, ...] = ("--port", "0", "--heap", heap, "--collector", "G1", "--optimise")
+    if kept:
+        arguments += ("--kept", str(kept))
     with module_process("tests.servers.opensearch", *arguments, env={}) as (_, url):
         yield url
 

@@ -50,6 +50,10 @@ class JavaServer:
             return f"Java {cls.release} (make test-servers installs one)"
         return maven.missing(cls.name)
 
+    def java(self) -> str:
+        """The virtual machine."""
+        return maven.virtual_machine(self.release) or "java"
+
     def classpath(self, home: Path) -> list[str]:
         """Folders of classes and jars."""
         return [str(home), f"{home}/lib/*"]
@@ -66,7 +70,7 @@ class JavaServer:
         home = maven.assembled(self.name)
         self.folder = Path(tempfile.mkdtemp(prefix=f"mats-{self.name}-"))
         command = [
-            maven.virtual_machine(self.release) or "java",
+            self.java(),
             *self._java_options, "-XX:-UsePerfData", f"-Djava.io.tmpdir={self.folder}",
             f"-Djava.library.path={home}/lib", "-cp", os.pathsep.join(self.classpath(home)), self.main,
             *self.arguments(home, self.folder), str(self._port), *self.options(),

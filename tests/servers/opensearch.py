@@ -9,11 +9,15 @@ from urllib.request import urlopen
 from tests.servers import maven
 from tests.servers.jvm import JavaServer, serve
 
+_LATEST_SIMD = "org.apache.lucene.vectorization.upperJavaFeatureVersion"
+"""Lucene uses SIMD up to the releases of Java that it knew, unless this says otherwise."""
+
 
 class OpenSearchNode(JavaServer):
     """A node of version 2.19.1.
 
-    Made for a quick start; a benchmark gives it `heap="2g", collector="G1", quick=False`.
+    Made for a quick start; a benchmark gives it `heap="2g", collector="G1", quick=False`. Such a node computes with
+    SIMD, as OpenSearch is distributed, if the machine has a Java that can.
 
     `settings` are settings of the node, such as {"indices.query.bool.max_clause_count": "4096"}; `kept` is a folder
     for its data that stays.
@@ -35,13 +39,20 @@ class OpenSearchNode(JavaServer):
         settings: Mapping[str, str] | None = None,
         kept: Path | None = None,
     ) -> None:
+        self._simd = None if quick else maven.simd_machine()
         options = [
             f"-Xms{heap}", f"-Xmx{heap}", f"-XX:+Use{collector}GC", *(["-XX:TieredStopAtLevel=1"] if quick else []),
             "-Dfile.encoding=UTF-8", "-Djava.awt.headless=true", "-Dlog4j.shutdownHookEnabled=false",
             "-Dlog4j2.disable.jmx=true", *self.locales,
         ]  # fmt: skip
+        if self._simd:
+            options += ["--add-modules=jdk.incubator.vector", f"-D{_LATEST_SIMD}={self._simd[1]}"]
         super().__init__(port=port, java_options=options)
         self._settings, self._kept = dict(settings or {}), kept
+
+    def java(self) -> str:
+        """The virtual machine."""
+        return self._simd[0] if self._simd else super().java()
 
     def arguments(self, home: Path, folder: Path) -> list[str]:
         """Where it is, and where its data goes."""
@@ -75,6 +86,9 @@ class OpenSearch3Node(OpenSearchNode):
         return [*super().classpath(home), str(maven.assembled(OpenSearchNode.name))]
 
 
+_NODES = {"2": OpenSearchNode, "3": OpenSearch3Node}
+
+
 def main() -> None:
     """Run one by hand."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -82,8 +96,12 @@ def main() -> None:
     parser.add_argument("--heap", default="512m")
     parser.add_argument("--collector", default="Serial", help="Serial, G1, Parallel, Z")
     parser.add_argument("--optimise", action="store_true", help="let the second compiler work too, for measurements")
+    parser.add_argument("--kept", type=Path, help="folder for its data that stays; default: none")
+    parser.add_argument("--version", choices=_NODES, default="2", help="major version")
     chosen = parser.parse_args()
-    serve(OpenSearchNode(port=chosen.port, heap=chosen.heap, collector=chosen.collector, quick=not chosen.optimise))
+    quick = not chosen.optimise
+    made = _NODES[chosen.version]
+    serve(made(port=chosen.port, heap=chosen.heap, collector=chosen.collector, quick=quick, kept=chosen.kept))
 
 
 if __name__ == "__main__":

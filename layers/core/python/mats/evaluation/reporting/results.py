@@ -31,11 +31,12 @@ def write_results(name: str, results: dict[str, Any]) -> Path:
     """Write results with their provenance; the path of the file."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    path.write_text(json.dumps({**results, "provenance": _provenance()}, indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps({**results, "provenance": provenance()}, indent=1) + "\n", encoding="utf-8")
     return path
 
 
-def _provenance() -> dict[str, Any]:
+def provenance() -> dict[str, Any]:
+    """Commit, machine and libraries of this run."""
     memory = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
     return {
         "commit": _git("rev-parse", "--short=12", "HEAD"),
