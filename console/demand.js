@@ -2,8 +2,8 @@
 
 import { ask } from "./api.js";
 import { count, fill, h, plural, say } from "./dom.js";
-import { formatTime } from "./panel.js";
 import { linkTo } from "./query.js";
+import { formatTime } from "./table.js";
 
 const DAYS = 30;
 

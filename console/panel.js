@@ -4,6 +4,7 @@ import { ask, overview, pathOf } from "./api.js";
 import { copyButton } from "./copy.js";
 import { facts, h, fill, markWords, plural, say, section } from "./dom.js";
 import { linkTo } from "./query.js";
+import { formatTime, interval } from "./table.js";
 import { useSection } from "./use.js";
 
 /** Show a capability in the panel; null closes it. `words` are marked, `away` is the listener of the close button. */
@@ -71,7 +72,7 @@ function parts(id, capability, words) {
     failure && h("p", { class: "notice bad" }, h("strong", {}, "Given up: "), failure, " Run ", h("code", {}, "mats reconcile"), " to try again."),
     profile?.suspicious?.map((reason) => h("p", { class: "notice" }, h("strong", {}, "Suspicious: "), `its text ${reason}.`)),
     capability.snippets && useSection(capability),
-    profile && fiveFields(profile, words, capability.reliability ?? profile.reliability),
+    profile && fiveFields(profile, words, capability),
     registration && registrationSection(registration),
     profile && !registration && !isLocal && publicSection(profile, words),
     versions.length > 0 && history(versions),
@@ -79,7 +80,7 @@ function parts(id, capability, words) {
   ];
 }
 
-function fiveFields(profile, words, reliability) {
+function fiveFields(profile, words, { reliability = profile.reliability, use }) {
   const { summary, action, keywords, positive_examples: yes, negative_examples: no } = profile.enrichment ?? {};
   const by = profile.enriched ? "Enriched by an LLM." : "Not enriched by an LLM: the owner's own text.";
   return section("How it is found", h("p", { class: "hint" }, by),
@@ -91,13 +92,21 @@ function fiveFields(profile, words, reliability) {
       ["don't use for", list(no)],
       ["trust", profile.trust === null || profile.trust === undefined ? "none given" : `${profile.trust} of 100`],
       ["reliability", reliability && reliabilityOf(reliability)],
+      ["use", use && useOf(use)],
     ]));
 }
 
 /** The posterior of the trust after what callers reported, with its 95 % interval. */
-function reliabilityOf({ mean, low, high, successes, failures }) {
-  const outcomes = `${successes.toFixed(1)} successes, ${failures.toFixed(1)} failures`;
-  return `${mean.toFixed(2)} (${low.toFixed(2)} to ${high.toFixed(2)}): ${outcomes} reported`;
+function reliabilityOf(reliability) {
+  const { successes, failures } = reliability;
+  return interval(reliability, `: ${successes.toFixed(1)} successes and ${failures.toFixed(1)} failures reported, later ones count more`);
+}
+
+/** How often it was shown, and what callers reported on it. */
+function useOf({ shown, selected, succeeded, failed, wrong, last_success: success, last_failure: failure }) {
+  const at = (text, time) => time && [`; ${text} `, h("time", { datetime: time }, formatTime(time))];
+  return [`shown in ${plural(shown, "answer")} of 30 days; reported: ${selected} selected, ${succeeded} succeeded, ${failed} failed, ${wrong} wrong`,
+    at("last success", success), at("last failure", failure)];
 }
 
 function list(texts, words) {
@@ -143,7 +152,7 @@ function origin(profile) {
     ["cause", profile.cause && [h("time", { datetime: profile.cause.time }, formatTime(profile.cause.time)), ` (event ${profile.cause.event_id})`]],
     ["left out", profile.notes?.length ? list(profile.notes) : null],
   ];
-  return section("Origin", facts(rows));
+  return section("Origin", h("details", {}, h("summary", {}, "Status, models, hashes, cause"), facts(rows)));
 }
 
 function history(versions) {
@@ -152,10 +161,4 @@ function history(versions) {
       h("li", {}, h("strong", {}, `Revision ${rev}`), cause && [" ", h("time", { datetime: cause.time }, formatTime(cause.time))],
         status !== "active" && [" ", h("span", { class: "flag" }, status)], enriched && [" ", h("span", { class: "flag quiet" }, "described")],
         h("p", { class: "hint" }, changed.length ? `changed: ${changed.join(", ")}` : "the first")))));
-}
-
-/** A time in local form. */
-export function formatTime(time) {
-  const date = new Date(time);
-  return Number.isNaN(date.getTime()) ? time : date.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 }

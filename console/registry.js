@@ -7,6 +7,7 @@ import { moveKeys } from "./keys.js";
 import * as panel from "./panel.js";
 import { KINDS, linkTo } from "./query.js";
 import { sources } from "./sources.js";
+import { formatTime } from "./table.js";
 
 const SHOWS = {
   all: ["All", "all registrations"],
@@ -190,7 +191,7 @@ async function exposure(signal) {
   list.setAttribute("aria-busy", "true");
   const report = await ask("registry/exposure", { signal });
   list.removeAttribute("aria-busy");
-  const at = (time) => h("time", { datetime: time }, panel.formatTime(time));
+  const at = (time) => h("time", { datetime: time }, formatTime(time));
   const span = report.answers ? [`Of the last ${plural(report.answers, "answer")}, from `, at(report.since), " to ", at(report.until), "."] : "No answers yet.";
   fill(list, h("h2", {}, "Exposure by provider"), h("p", { class: "hint" }, span, " Share: of all results shown. First: answers with one at rank 1."),
     report.providers.length > 0 && h("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Exposure by provider" },

@@ -3,7 +3,7 @@
 import { ask } from "./api.js";
 import { copyButton } from "./copy.js";
 import { count, fill, h, plural, say } from "./dom.js";
-import { formatTime } from "./panel.js";
+import { formatTime } from "./table.js";
 
 /** List the sources, each with its entries, its last success and its error. */
 export async function sources(list, signal) {

@@ -79,6 +79,41 @@ def test_the_panel_shows_where_the_profile_comes_from(console, sample):
     expect(panel(page).get_by_text(f"{revisions} revision{'s' * (revisions > 1)}, newest first.")).to_be_visible()
 
 
+def test_how_to_use_it_comes_first_and_hashes_last(console):
+    page = console.open(at("search", q=REFUND, open=STRIPE))
+    expect(panel(page).get_by_role("heading", level=3)).to_have_text(
+        ["Use it", "How it is found", "Registration", "Versions", "Origin"]
+    )
+    expect(value(page, "Origin", "origin")).to_be_hidden()
+    panel(page).get_by_text("Status, models, hashes, cause").click()
+    expect(value(page, "Origin", "origin")).to_be_visible()
+
+
+def test_marked_text_is_selected_as_it_is_spelled(console):
+    page = console.open(at("search", q=REFUND, open=STRIPE))
+    heading = panel(page).get_by_role("heading", level=2)
+    expect(heading.get_by_role("mark")).to_have_text(["refund"])
+    selected = heading.evaluate("(one) => { getSelection().selectAllChildren(one); return getSelection().toString(); }")
+    assert selected == "create_refund"
+    widths = heading.evaluate("(one) => [...one.querySelectorAll('mark')].map((m) => getComputedStyle(m).padding)")
+    assert widths == ["0px"]
+
+
+def test_the_panel_shows_the_use_and_the_reliability_with_its_interval(blank, empty):
+    put(empty, an_item())
+    answer = answered(empty, "refund a card payment")
+    for event in ("selected", "succeeded"):
+        outcomes = [{"id": answer["results"][0]["id"], "event": event}]
+        assert empty.request("/feedback", {"query_id": answer["query_id"], "outcomes": outcomes})[0] == 202
+    page = blank.open(at("registry", open="com.acme.pay/refund_payment"))
+    use = value(page, "How it is found", "use")
+    expect(use).to_contain_text("shown in 1 answer of 30 days; reported: 0 selected, 1 succeeded, 0 failed, 0 wrong")
+    expect(use.get_by_role("time")).to_have_count(1)
+    expect(value(page, "How it is found", "reliability")).to_contain_text(
+        re.compile(r"^\d+ % \(95 % interval \d+ % to \d+ %\): 1\.0 successes and 0\.0 failures reported")
+    )
+
+
 def test_every_version_is_listed_with_what_it_changed(blank, empty):
     first = an_item(description="Gives money back to the card it came from, whole or in part.")
     for item in (first, {**first, "description": "Returns money to a card.", "tags": ["money"]}):

@@ -12,7 +12,8 @@ from mats.domain.faults import _MESSAGES, RequestModel, faults_of
 from mats.domain.query import Query
 from mats.domain.registration import Registration
 from mats.edge.listing import ListRequest
-from mats.local.console.parameters import ListQuery, NoParameters
+from mats.local.console.parameters import NoParameters
+from mats.local.console.selection import ListQuery
 
 for module in ("mats.edge.mcp.tools", "mats.edge.ard.requests", "mats.edge.discover_request"):
     import_module(module)

@@ -12,8 +12,9 @@ from mats.domain.suspicion_patterns import ORDERS
 from mats.local.asgi import registry_problem
 from mats.local.console.files import headers_of
 from mats.local.console.list_row import ListRow, list_row, sparse_reason
-from mats.local.console.parameters import ListQuery, NoParameters, parse_query, percent_decode, precondition
-from mats.local.console.registry_service import versions_json
+from mats.local.console.parameters import NoParameters, parse_query, percent_decode, precondition
+from mats.local.console.selection import ListQuery
+from mats.local.console.versions import versions_json
 from tests.builders import a_profile
 from tests.conftest import ROOT
 

@@ -25,8 +25,9 @@ from mats.domain.sync import SourceKind, SourceRun, TrackedSource
 from mats.local.cli.registry import counts
 from mats.local.console import capability_list, files
 from mats.local.console.capability_list import RefreshThread
-from mats.local.console.parameters import ListQuery, precondition
+from mats.local.console.parameters import precondition
 from mats.local.console.registry_service import RegistryService
+from mats.local.console.selection import ListQuery
 from mats.local.worker import drain
 from mats.settings import Settings
 from tests.builders import a_profile, a_registration, a_shortlist, an_item

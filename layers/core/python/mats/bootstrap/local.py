@@ -18,6 +18,7 @@ from mats.adapters.sqlite.queue import SqliteQueue
 from mats.adapters.sqlite.receipts import SqliteOutcomes, SqliteReceipts
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust, snapshot
 from mats.adapters.sqlite.sources import SqliteSources
+from mats.adapters.sqlite.use import SqliteUseLog
 from mats.bootstrap.models import ConfiguredModels, configured_models
 from mats.bootstrap.stores import Stores
 from mats.bootstrap.system import System
@@ -113,6 +114,7 @@ class LocalStores:
         self.receipt_log = SqliteReceipts(watch, Retention(receipt_days))
         self.receipts = BackgroundReceipts(self.receipt_log, gather_s=_GATHER_S) if receipt_days else None
         self.outcomes = self.tally_book = SqliteOutcomes(database)
+        self.use_log = SqliteUseLog(database)
 
     @cached_property
     def index(self) -> CandidateIndex:

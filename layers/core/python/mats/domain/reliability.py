@@ -74,6 +74,11 @@ def weight_at(at: str) -> float:
     return float(2.0 ** ((datetime.fromisoformat(at) - _EPOCH) / HALF_LIFE))
 
 
+def time_of_weight(weight: float) -> str:
+    """The time of an outcome of this weight, ISO 8601 in UTC: the inverse of `weight_at`."""
+    return (_EPOCH + math.log2(weight) * HALF_LIFE).isoformat(timespec="seconds")
+
+
 def count(tallies: Collection[Tally], *, asking: str, now: str) -> Counts:
     """The outcomes that count for the caller who asks, from one tally of each caller.
 
@@ -128,12 +133,18 @@ def posterior(prior: float, counts: Counts) -> Reliability:
     n = PRIOR_OUTCOMES + counts.successes + counts.failures
     shift = (counts.successes * (1 - prior) - counts.failures * prior) / n
     mean = min(1.0, max(0.0, prior + shift))
-    centre = (mean + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
-    half = _Z / (1 + _Z**2 / n) * math.sqrt(mean * (1 - mean) / n + _Z**2 / (4 * n**2))
+    low, high = wilson_interval(mean, n)
     return Reliability(
         mean=mean,
-        low=min(mean, max(0.0, centre - half)),
-        high=max(mean, min(1.0, centre + half)),
+        low=low,
+        high=high,
         successes=counts.successes,
         failures=counts.failures,
     )
+
+
+def wilson_interval(share: float, n: float) -> tuple[float, float]:
+    """The 95 % interval of a share of n, which is above 0: Wilson's, which includes the share and is within [0, 1]."""
+    centre = (share + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
+    half = _Z / (1 + _Z**2 / n) * math.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
+    return min(share, max(0.0, centre - half)), max(share, min(1.0, centre + half))

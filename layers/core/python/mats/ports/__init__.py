@@ -44,6 +44,7 @@ from mats.ports.stores import (
     TaggedItem,
     TrustBook,
 )
+from mats.ports.use import ChangedOutcomes, OutcomeCounts, ReportedResult, ShownAnswer, ShownAnswers, UseLog
 
 __all__ = [
     "GUARD_DAYS",
@@ -52,6 +53,7 @@ __all__ = [
     "OFF",
     "CandidateIndex",
     "Change",
+    "ChangedOutcomes",
     "Clock",
     "ConditionalRegistry",
     "DeadLetter",
@@ -75,6 +77,7 @@ __all__ = [
     "ModelChoice",
     "ModelSwitch",
     "NamespaceChange",
+    "OutcomeCounts",
     "Outcomes",
     "Precondition",
     "ProfileChanges",
@@ -87,9 +90,12 @@ __all__ = [
     "ReceiptLog",
     "Receipts",
     "Registry",
+    "ReportedResult",
     "RerankResult",
     "Reranker",
     "SearchIndex",
+    "ShownAnswer",
+    "ShownAnswers",
     "SourceBook",
     "SourceState",
     "Stored",
@@ -99,6 +105,7 @@ __all__ = [
     "TallyBook",
     "Target",
     "TrustBook",
+    "UseLog",
     "Vector",
     "Writer",
     "Written",

@@ -82,12 +82,6 @@ class SqliteReceipts:
         rows = self.database.rows(query, (query_id, self.retention.now()))
         return receipt_of(rows[0]) if rows else None
 
-    def count_unmatched(self) -> int:
-        """Number of answers without a match."""
-        query = "SELECT count(*) FROM receipts WHERE verdict IN ('none', 'weak') AND expires_at > ?"
-        with self.database.reading() as connection:
-            return int(connection.execute(query, (self.retention.now(),)).fetchone()[0])
-
     def since(self, at: str, *, most: int) -> Sequence[Receipt]:
         query = f"SELECT {_COLUMNS} FROM receipts WHERE at >= ? AND expires_at > ? ORDER BY at DESC, query_id LIMIT ?"
         with self.database.reading() as connection:

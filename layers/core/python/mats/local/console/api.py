@@ -18,20 +18,23 @@ from mats.domain.registration import MAX_ITEM_BYTES
 from mats.edge import http
 from mats.local.access import THIS_MACHINE, Access
 from mats.local.asgi import METHODS, raw_path, read_body, registry_problem
+from mats.local.console.actions import ActionRequest, TrustQuery, TrustRequest, parse_body
+from mats.local.console.imports import MAX_BODY_BYTES as MAX_IMPORT_BYTES
+from mats.local.console.imports import ImportRequest
+from mats.local.console.outcomes import OutcomeQuery
 from mats.local.console.parameters import (
     DemandQuery,
-    ListQuery,
     NoParameters,
     parse_query,
     percent_decode,
     precondition,
 )
 from mats.local.console.registry_service import RegistryService
+from mats.local.console.selection import ListQuery
 from mats.ports import Precondition
 
 MAX_BODY_BYTES = 3 * MAX_ITEM_BYTES
 """Above the limit of an item, which may be sent indented or with every character escaped."""
-_READ_BYTES = MAX_BODY_BYTES + 1
 _CAPABILITIES = "/registry/capabilities/"
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 _PREVIEWS = 2
@@ -55,6 +58,11 @@ class RegistryRequest(NamedTuple):
         return http.parse_json(self.body, MAX_BODY_BYTES)
 
     @property
+    def large_item(self) -> Any:
+        """The body of a route with a higher limit."""
+        return http.parse_json(self.body, MAX_IMPORT_BYTES)
+
+    @property
     def precondition(self) -> Precondition:
         return precondition(self.headers.get("if-match"), self.headers.get("if-none-match"))
 
@@ -73,13 +81,31 @@ register_url_convertor("anything", _Anything())
 
 def routes(service: RegistryService, access: Access = THIS_MACHINE) -> list[BaseRoute]:
     previews = anyio.CapacityLimiter(_PREVIEWS)
-    _route = partial(_guarded_route, access)
+    _route, actions = partial(_guarded_route, access), service.actions
     return [
         _route("/registry", {"GET": _without_parameters(service.overview)}),
         _route("/registry/capabilities", {"GET": lambda request: service.page(parse_query(request.query, ListQuery))}),
         _route("/registry/exposure", {"GET": _without_parameters(service.exposure)}),
         _route("/registry/sources", {"GET": _without_parameters(service.sources)}),
         _route("/registry/demand", {"GET": lambda request: service.demand(parse_query(request.query, DemandQuery))}),
+        _route("/registry/home", {"GET": _without_parameters(service.home)}),
+        _route(
+            "/registry/outcomes", {"GET": lambda request: service.outcomes(parse_query(request.query, OutcomeQuery))}
+        ),
+        _route("/registry/actions", {"POST": lambda request: actions.run(parse_body(request.item, ActionRequest))}),
+        _route(
+            "/registry/trust",
+            {
+                "GET": lambda request: actions.trust_of(parse_query(request.query, TrustQuery)),
+                "POST": lambda request: actions.assign(parse_body(request.item, TrustRequest)),
+            },
+        ),
+        _route(
+            "/registry/import",
+            {"POST": lambda request: service.import_documents(parse_body(request.large_item, ImportRequest))},
+            previews,
+            MAX_IMPORT_BYTES,
+        ),
         _route("/registry/check", {"POST": lambda request: service.check(request.item)}),
         _route("/registry/preview", {"POST": lambda request: service.preview(request.item)}, previews),
         _route(
@@ -103,10 +129,14 @@ def _without_parameters(answer: Callable[[], dict[str, Any]]) -> Handler:
 
 
 def _guarded_route(
-    access: Access, path: str, handlers: Mapping[str, Handler], limiter: anyio.CapacityLimiter | None = None
+    access: Access,
+    path: str,
+    handlers: Mapping[str, Handler],
+    limiter: anyio.CapacityLimiter | None = None,
+    most: int = MAX_BODY_BYTES,
 ) -> Route:
     async def endpoint(request: Request) -> Response:
-        body = await read_body(request, _READ_BYTES)
+        body = await read_body(request, most + 1)
         if problem := registry_problem(request.method, request.url.scheme, request.headers, access):
             return _response(problem)
         handler = handlers.get("GET" if request.method == "HEAD" else request.method)

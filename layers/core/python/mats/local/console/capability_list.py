@@ -4,7 +4,7 @@ import logging
 import threading
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,13 +12,16 @@ from mats.domain.capability import Id, Kind
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile import Status
 from mats.local.console.list_row import ListRow, list_row
-from mats.local.console.parameters import FILTERS, ListQuery
+from mats.local.console.selection import ListQuery, Sort, count_shows
+from mats.local.console.use_counts import UseCounts
 from mats.ports import Listing, QueueMonitor
 
 _BATCH = 500
 """Profiles read per query; between two batches other threads run."""
 _KINDS = frozenset(Kind)
 _INTERVAL_S = 1.0
+_MOST_COUNTED = 32
+"""Combinations of filters whose facets are kept."""
 
 LOGGER = logging.getLogger("mats.console")
 
@@ -30,25 +33,60 @@ class Snapshot:
         kinds = Counter(row.kind for row in rows)
         self.rows, self.findable = rows, findable
         self.kinds = {kind: kinds[kind] for kind in Kind}
-        self.shows = {show: sum(map(matches, rows)) for show, matches in FILTERS.items()}
+        self.shows = count_shows(rows)
         self.providers: Mapping[tuple[str, bool], int] = Counter((row.provider, row.provider_verified) for row in rows)
         """Capabilities by provider and whether it is verified."""
+        self._counted: dict[ListQuery, dict[str, Any]] = {}
 
-    def page(self, query: ListQuery) -> dict[str, Any]:
-        """The JSON of a page of the rows that match a query; `following` is the id after which the next one begins."""
-        rows = query.select(self.rows)
-        first = bisect_right(rows, query.after, key=lambda row: row.id) if query.after else 0
+    def page(self, query: ListQuery, uses: UseCounts) -> dict[str, Any]:
+        """The JSON of a page of the rows that match a query; `following` is the id after which the next one begins.
+
+        The first page has the facets. After an id that is gone from a list in another order than that of ids, nothing
+        follows.
+        """
+        rows = query.order(query.select(self.rows), uses)
+        first = self._start(rows, query)
         last = first + query.limit
         following = rows[last - 1].id if last < len(rows) else None
-        page = [row.to_json() for row in rows[first:last]]
-        return {"total": len(rows), "capabilities": page, "following": following}
+        page = {
+            "total": len(rows),
+            "capabilities": [_with_use(row, uses) for row in rows[first:last]],
+            "following": following,
+        }
+        return page if query.after else {**page, "facets": self._facets(query)}
+
+    def _start(self, rows: Sequence[ListRow], query: ListQuery) -> int:
+        if not query.after:
+            return 0
+        if query.sort is Sort.ID:
+            return bisect_right(rows, query.after, key=lambda row: row.id)
+        return next((place + 1 for place, row in enumerate(rows) if row.id == query.after), len(rows))
+
+    def _facets(self, query: ListQuery) -> dict[str, Any]:
+        """The facets of a query, counted once for each combination of filters."""
+        key = query.model_copy(update={"sort": Sort.ID, "after": "", "limit": 1})
+        if key not in self._counted:
+            if len(self._counted) >= _MOST_COUNTED:
+                self._counted.clear()
+            self._counted[key] = query.facets(self.rows)
+        return self._counted[key]
+
+
+def _with_use(row: ListRow, uses: UseCounts) -> dict[str, Any]:
+    return {**row.to_json(), "shown": uses.times_shown(row.id), "last_success": uses.outcomes_of(row.id).last_success}
 
 
 class CapabilityList:
     """The current snapshot, which includes the writes of other processes. Safe to share between threads."""
 
-    def __init__(self, listing: Listing, queue: QueueMonitor) -> None:
-        self._listing, self._queue = listing, queue
+    def __init__(
+        self,
+        listing: Listing,
+        queue: QueueMonitor,
+        notice_changes: Callable[[Collection[Id]], None] = lambda ids: None,
+    ) -> None:
+        """`notice_changes` is called with the ids of changed profiles."""
+        self._listing, self._queue, self._notice_changes = listing, queue, notice_changes
         self._lock = threading.Lock()
         self._version: int | None = None
         self._position: int | None = None
@@ -70,6 +108,7 @@ class CapabilityList:
         registered = self._listing.kinds()
         position, changed = self._listing.changes(self._position)
         ids = list(self._not_indexed.union(changed))
+        self._notice_changes(ids)
         for start in range(0, len(ids), _BATCH):
             for profile, indexed in self._listing.profiles(ids[start : start + _BATCH]):
                 self._profiled[profile.id] = list_row(profile, indexed=indexed)

@@ -19,6 +19,7 @@ class ListRow:
 
     `sparse` is the reason why its description is sparse; `error` why it was rejected or its change is a dead letter.
     `callable` is false if its owner gave no way to call it; true also where no profile says so yet.
+    `updated` is the time of its latest revision, `registered` of its first registration (ISO 8601, UTC), or empty.
     """
 
     id: Id
@@ -36,15 +37,18 @@ class ListRow:
     suspicious: tuple[str, ...] = ()
     rev: int = 0
     findable: bool = False
+    updated: str = ""
+    registered: str = ""
+    namespace: str = field(init=False)
     search_text: str = field(init=False, repr=False)
     """Id and provider, case-folded."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "namespace", parts(self.id)[0])
         object.__setattr__(self, "search_text", f"{self.id}\n{self.provider}".casefold())
 
     def to_json(self) -> dict[str, Any]:
-        namespace, name = parts(self.id)
-        row = {"namespace": namespace, "name": name, **asdict(self)}
+        row = {"name": parts(self.id)[1], **asdict(self)}
         del row["findable"], row["search_text"]
         return row
 
@@ -68,6 +72,8 @@ def list_row(profile: Profile, *, indexed: bool) -> ListRow:
         suspicious=profile.suspicious,
         rev=profile.rev,
         findable=indexed and profile.findable,
+        updated=profile.cause.time if profile.cause else "",
+        registered=profile.first_registered,
     )
 
 

@@ -1,66 +1,19 @@
 """Query strings, ids and preconditions of requests to the registry."""
 
 import re
-from collections.abc import Callable, Sequence
-from enum import StrEnum
 from typing import Annotated, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from pydantic import BaseModel, Field, ValidationError
 
-from mats.domain.capability import Kind, Lifecycle
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.faults import faults_of
-from mats.local.console.list_row import ListRow
 from mats.ports import Precondition
 
 M = TypeVar("M", bound=BaseModel)
 
 _STRAY_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
-_REPEATABLE = ("kind",)
-_MAX_LENGTH = 2_000
-
-
-class Show(StrEnum):
-    """The named filters of the list."""
-
-    ALL = "all"
-    SPARSE = "sparse"
-    REJECTED = "rejected"
-    SUSPICIOUS = "suspicious"
-    DEPRECATED = "deprecated"
-    UNENRICHED = "unenriched"
-    UNCALLABLE = "uncallable"
-
-
-FILTERS: dict[Show, Callable[[ListRow], bool]] = {
-    Show.ALL: lambda row: True,
-    Show.SPARSE: lambda row: bool(row.sparse),
-    Show.REJECTED: lambda row: bool(row.error),
-    Show.SUSPICIOUS: lambda row: bool(row.suspicious),
-    Show.DEPRECATED: lambda row: row.lifecycle == Lifecycle.DEPRECATED,
-    Show.UNENRICHED: lambda row: not row.enriched,
-    Show.UNCALLABLE: lambda row: not row.callable,
-}
-
-
-class ListQuery(BaseModel, frozen=True, extra="forbid"):
-    """The parameters of a page of the list: its filters, its start and its length."""
-
-    show: Show = Show.ALL
-    kind: tuple[Kind, ...] = ()
-    q: Annotated[str, Field(max_length=_MAX_LENGTH)] = ""
-    after: Annotated[str, Field(max_length=_MAX_LENGTH)] = ""
-    limit: Annotated[int, Field(ge=1, le=200)] = 50
-
-    def select(self, rows: Sequence[ListRow]) -> Sequence[ListRow]:
-        """The rows that match, in their order."""
-        text = self.q.casefold()
-        if self.show is not Show.ALL:
-            rows = list(filter(FILTERS[self.show], rows))
-        if self.kind:
-            rows = [row for row in rows if row.kind in self.kind]
-        return [row for row in rows if text in row.search_text] if text else rows
+_REPEATABLE = ("kind", "ns")
 
 
 class DemandQuery(BaseModel, frozen=True, extra="forbid"):

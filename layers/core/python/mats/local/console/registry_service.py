@@ -16,8 +16,16 @@ from mats.domain.profile import Profile, Status
 from mats.domain.registration import Registration
 from mats.edge.caller import LOCAL
 from mats.edge.snippets.capability import Snippets
+from mats.local.console.actions import RegistryActions
 from mats.local.console.capability_list import CapabilityList
-from mats.local.console.parameters import DemandQuery, ListQuery
+from mats.local.console.demand import DemandReader
+from mats.local.console.home import home_page
+from mats.local.console.imports import ImportRequest, import_documents
+from mats.local.console.outcomes import OutcomeQuery, outcomes_page, use_json
+from mats.local.console.parameters import DemandQuery
+from mats.local.console.selection import ListQuery
+from mats.local.console.use_counts import UseCounts
+from mats.local.console.versions import versions_json
 from mats.local.demand_json import demand_json
 from mats.local.imports.source_state import state_json
 from mats.local.preview.report import preview_over
@@ -32,12 +40,23 @@ class RegistryService:
     def __init__(self, local: LocalSystem, *, timeout_s: float = 5.0) -> None:
         """`timeout_s` is how long a write waits for the index."""
         self._local, self._stores, self._timeout_s = local, local.stores, timeout_s
-        self._list = CapabilityList(local.stores.listing, local.stores.queue)
+        self._uses = UseCounts(local.stores.use_log, local.clock)
+        self._list = CapabilityList(local.stores.listing, local.stores.queue, self._uses.recheck)
+        self._demand = DemandReader(lambda days: demand_json(find_demand(local, days)))
+        self.actions = RegistryActions(local, self._settle)
 
     def refresh(self) -> None:
         """Store recorded answers, and read the changes since the last refresh."""
         self._stores.exposure.flush()
         self._list.current()
+        self._current_uses()
+
+    def _current_uses(self) -> UseCounts:
+        """The counts, with the answers that were given until now."""
+        if self._stores.receipts:
+            self._stores.receipts.flush()
+        self._uses.refresh()
+        return self._uses
 
     def overview(self) -> dict[str, Any]:
         """Counts of capabilities, changes and providers, with the models."""
@@ -49,7 +68,7 @@ class RegistryService:
             "kinds": snapshot.kinds,
             "shows": snapshot.shows,
             "changes": {"waiting": depth.waiting, "given_up": depth.dead},
-            "unmatched": self._stores.receipt_log.count_unmatched(),
+            "unmatched": self._current_uses().unmatched_count,
             "providers": sum(1 for provider, _ in snapshot.providers if provider),
             "sources": len(self._stores.sources.all()),
             "encoder": models.encoder.name if models.encoder else f"none: {models.without_encoder}",
@@ -57,7 +76,13 @@ class RegistryService:
         }
 
     def page(self, query: ListQuery) -> dict[str, Any]:
-        return self._list.current().page(query)
+        return self._list.current().page(query, self._current_uses())
+
+    def home(self) -> dict[str, Any]:
+        return home_page(self._list.current(), self._current_uses(), self._demand)
+
+    def outcomes(self, query: OutcomeQuery) -> dict[str, Any]:
+        return outcomes_page(self._current_uses(), self._stores.use_log, query)
 
     def get(self, id: Id) -> dict[str, Any]:
         """A capability: its registration, profile, snippets, versions and failed change."""
@@ -70,6 +95,7 @@ class RegistryService:
             "registration": _parse_item(item.text) if item else None,
             "etag": item.etag if item else "",
             "reliability": self._reliability(stored.profile) if stored else None,
+            "use": use_json(self._current_uses(), id),
             "profile": stored.profile.model_dump(mode="json") if stored else None,
             "snippets": Snippets.of(stored.profile).model_dump() if stored and stored.profile.findable else None,
             "versions": versions_json(profiles),
@@ -101,7 +127,7 @@ class RegistryService:
 
     def demand(self, query: DemandQuery) -> dict[str, Any]:
         """Requests of the last days for which nothing was found."""
-        return demand_json(find_demand(self._local, query.days))
+        return self._demand.get(query.days)
 
     def check(self, item: object) -> dict[str, Any]:
         """Validate an item; if it is valid, with the placement a put would have."""
@@ -116,6 +142,9 @@ class RegistryService:
     def preview(self, item: object) -> dict[str, Any]:
         """The JSON of `mats preview` for an item."""
         return preview_over(self._local)(Registration.parse(item), self._local.settings.audiences).to_json()
+
+    def import_documents(self, request: ImportRequest) -> dict[str, Any]:
+        return import_documents(self._local, request)
 
     def put(self, id: Id, item: object, precondition: Precondition) -> dict[str, Any]:
         """Register an item under an id, and wait for the index up to the timeout.
@@ -146,6 +175,14 @@ class RegistryService:
             raise CapabilityNotFound(id)
         self._wait_for_index(id, lambda profile: profile.status is Status.DELETED)
         return {"id": id, "removed": True}
+
+    def _settle(self, ids: Sequence[Id]) -> None:
+        """Wait until the changes of these are processed, up to the timeout."""
+        deadline = time.monotonic() + self._timeout_s
+        with suppress(DependencyFailed):
+            for id in ids:
+                while self._stores.queue.has_unfinished(id) and time.monotonic() < deadline:
+                    time.sleep(_POLL_S)
 
     def _wait_for_index(self, id: Id, is_expected: Callable[[Profile], bool]) -> bool:
         """Whether the index has the expected profile, now or within the timeout."""
@@ -181,35 +218,3 @@ def _parse_item(text: str) -> Any:
         return json.loads(text, parse_constant=lambda name: None)
     except (ValueError, RecursionError):
         return None
-
-
-def versions_json(profiles: list[Profile]) -> list[dict[str, Any]]:
-    """Revisions (oldest first) as JSON, newest first, each with the fields that differ from the revision before."""
-    before: dict[str, Any] | None = None
-    versions = []
-    for profile in profiles:
-        fields = _fields(profile)
-        names = {**fields, **before} if before else {}
-        changed = [name for name in names if fields.get(name) != (before or {}).get(name)]
-        versions.append(
-            {
-                "rev": profile.rev,
-                "status": profile.status,
-                "enriched": profile.enriched,
-                "origin": profile.origin,
-                "cause": profile.cause.model_dump() if profile.cause else None,
-                "changed": changed,
-            }
-        )
-        before = fields
-    return versions[::-1]
-
-
-_BOOKKEEPING = {"content", "rev", "indexed_rev", "cause", "first_registered", "first_text", "owner_examples"}
-"""Fields that differ between revisions without a change of the capability."""
-
-
-def _fields(profile: Profile) -> dict[str, Any]:
-    """The fields that can change, flat."""
-    fields = profile.model_dump(mode="json", exclude={*_BOOKKEEPING, "enrichment", "source"})
-    return {**fields, **profile.enrichment.model_dump(), **(profile.source.model_dump() if profile.source else {})}

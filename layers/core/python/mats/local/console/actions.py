@@ -1,0 +1,145 @@
+"""Actions of operators on several capabilities at once, and on the trust of namespaces."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, ValidationError
+
+from mats.bootstrap.local import LocalSystem
+from mats.domain.assignment import (
+    MAX_PROVIDER,
+    NOTHING_ASSIGNED,
+    Assigned,
+    is_provider,
+    namespace_of_pattern,
+    parse_target,
+)
+from mats.domain.capability import Id
+from mats.domain.errors import CapabilityError, CapabilityNotFound, Fault, RequestInvalid
+from mats.domain.faults import faults_of
+from mats.domain.profile import Trust
+from mats.domain.registration import Registration
+from mats.local.console.selection import MAX_TEXT
+
+MOST_AT_ONCE = 200
+_Id = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
+
+
+class Action(StrEnum):
+    """An operation on each of several capabilities."""
+
+    TAG = "tag"
+    UNTAG = "untag"
+    TRUST = "trust"
+    REMOVE = "remove"
+
+
+class ActionRequest(BaseModel, frozen=True, extra="forbid"):
+    """An action; `tags` for tags, `trust` for trust, where null withdraws it."""
+
+    action: Action
+    ids: Annotated[tuple[_Id, ...], Field(min_length=1, max_length=MOST_AT_ONCE)]
+    tags: Annotated[tuple[str, ...], Field(max_length=20)] = ()
+    trust: Trust | None = None
+
+
+class TrustRequest(BaseModel, frozen=True, extra="forbid"):
+    """The trust and the verified provider of a namespace and all below it; both empty: withdrawn."""
+
+    namespace: _Id
+    trust: Trust | None = None
+    provider: Annotated[str, Field(max_length=MAX_PROVIDER)] = ""
+
+
+class TrustQuery(BaseModel, frozen=True, extra="forbid"):
+    """The parameters of the trust of a namespace."""
+
+    namespace: _Id
+
+
+def parse_body(item: object, model: type[BaseModel]) -> Any:
+    """The request of a body.
+
+    Raises:
+        RequestInvalid: with every fault.
+    """
+    try:
+        return model.model_validate(item)
+    except ValidationError as error:
+        raise RequestInvalid(faults_of(error, model, {})) from error
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryActions:
+    """`settle` waits, up to a timeout, until the changes of capabilities are processed."""
+
+    local: LocalSystem
+    settle: Callable[[Sequence[Id]], None]
+
+    def run(self, request: ActionRequest) -> dict[str, Any]:
+        """The number of capabilities that are as asked for now, and the reason for each other one."""
+        done: list[Id] = []
+        failed: list[dict[str, str]] = []
+        for id in map(Id, dict.fromkeys(request.ids)):
+            try:
+                self._run_one(request, id)
+                done.append(id)
+            except CapabilityError as error:
+                failed.append({"id": id, "message": str(error)})
+        self.settle(done)
+        return {"done": len(done), "failed": failed}
+
+    def _run_one(self, request: ActionRequest, id: Id) -> None:
+        stores = self.local.stores
+        match request.action:
+            case Action.REMOVE:
+                if not stores.registry.remove(id):
+                    raise CapabilityNotFound(id)
+            case Action.TRUST:
+                if stores.registry.get_tagged(id) is None:
+                    raise CapabilityNotFound(id)
+                before = stores.trust.rows([id]).get(id, NOTHING_ASSIGNED)
+                stores.trust.put(id, replace(before, trust=request.trust))
+            case _:
+                self._retag(id, request)
+
+    def _retag(self, id: Id, request: ActionRequest) -> None:
+        registry = self.local.stores.registry
+        stored = registry.get_tagged(id)
+        item = dict(registry.get([id]).get(id, {}))
+        if stored is None or not item:
+            raise CapabilityNotFound(id)
+        before = [tag for tag in item.get("tags", []) if tag not in request.tags]
+        item["tags"] = [*before, *request.tags] if request.action is Action.TAG else before
+        registry.put_if(lambda etag: etag == stored.etag, Registration.parse(item))
+
+    def trust_of(self, query: TrustQuery) -> dict[str, Any]:
+        """The row of a namespace."""
+        key = _pattern(query.namespace)
+        return _row_json(key, self.local.stores.trust.rows([key]).get(key, NOTHING_ASSIGNED))
+
+    def assign(self, request: TrustRequest) -> dict[str, Any]:
+        """Write the row of a namespace, with the number of capabilities that it concerns."""
+        key = _pattern(request.namespace)
+        provider = request.provider.strip()
+        if provider and not is_provider(provider):
+            raise RequestInvalid([Fault("provider", "must be a name of visible characters on one line")])
+        assigned = Assigned(trust=request.trust, provider=provider)
+        self.local.stores.trust.put(key, assigned)
+        ids = list(self.local.stores.registry.ids(namespace=namespace_of_pattern(key) or ""))
+        self.settle(ids[:MOST_AT_ONCE])
+        return {**_row_json(key, assigned), "capabilities": len(ids)}
+
+
+def _pattern(namespace: str) -> Id:
+    """The key of a namespace's row; with or without the `.*` at its end."""
+    try:
+        return parse_target(f"{namespace.removesuffix('.*')}.*" if "/" not in namespace else "")
+    except ValueError as error:
+        raise RequestInvalid([Fault("namespace", "must be a namespace such as com.acme")]) from error
+
+
+def _row_json(key: Id, assigned: Assigned) -> dict[str, Any]:
+    return {"namespace": namespace_of_pattern(key), "trust": assigned.trust, "provider": assigned.provider}

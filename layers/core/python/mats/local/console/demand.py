@@ -1,0 +1,73 @@
+"""Demand, computed again only as often as its cost allows: grouping thousands of requests takes a second or more."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mats.domain.errors import CapabilityError
+
+_CHEAP_S = 0.05
+"""A cheaper computation runs at every request."""
+_SHARE = 20
+"""A costlier one runs again after so many times its duration."""
+
+LOGGER = logging.getLogger("mats.console")
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    at: float
+    cost_s: float
+    value: dict[str, Any]
+
+
+class DemandReader:
+    """Safe to share between threads."""
+
+    def __init__(self, find: Callable[[int], dict[str, Any]], now: Callable[[], float] = time.monotonic) -> None:
+        """`find` computes the demand of so many days."""
+        self._find, self._now = find, now
+        self._found: dict[int, _Found] = {}
+        self._lock = threading.Lock()
+        self._running: set[int] = set()
+
+    def get(self, days: int) -> dict[str, Any]:
+        """The demand of the last days. What is costly may be minutes old, and is then renewed in the background."""
+        found = self._found.get(days)
+        if found is None or found.cost_s < _CHEAP_S:
+            return self._compute(days)
+        if self._now() - found.at > _SHARE * found.cost_s:
+            self._start(days)
+        return found.value
+
+    def peek(self, days: int) -> dict[str, Any] | None:
+        """As `get`, but None where it would have to be computed first; that is then done in the background."""
+        if days in self._found:
+            return self.get(days)
+        self._start(days)
+        return None
+
+    def _start(self, days: int) -> None:
+        with self._lock:
+            if days in self._running:
+                return
+            self._running.add(days)
+        threading.Thread(target=self._renew, args=(days,), name="demand", daemon=True).start()
+
+    def _renew(self, days: int) -> None:
+        try:
+            self._compute(days)
+        except CapabilityError as error:
+            LOGGER.warning("demand was not computed: %s", error)
+        finally:
+            self._running.discard(days)
+
+    def _compute(self, days: int) -> dict[str, Any]:
+        began = self._now()
+        value = self._find(days)
+        ended = self._now()
+        self._found[days] = _Found(ended, ended - began, value)
+        return value

@@ -1,0 +1,121 @@
+"""Which rows of the list a query selects, in which order, and how many there are of each facet."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from mats.domain.capability import Kind, Lifecycle
+from mats.local.console.list_row import ListRow
+from mats.local.console.use_counts import UseCounts
+
+MAX_TEXT = 2_000
+"""Characters of a text parameter."""
+_MOST_NAMESPACES = 12
+"""Namespaces of a facet, those with most capabilities."""
+
+
+class Show(StrEnum):
+    """The named filters of the list."""
+
+    ALL = "all"
+    SPARSE = "sparse"
+    REJECTED = "rejected"
+    SUSPICIOUS = "suspicious"
+    DEPRECATED = "deprecated"
+    UNENRICHED = "unenriched"
+    UNCALLABLE = "uncallable"
+
+
+FILTERS: dict[Show, Callable[[ListRow], bool]] = {
+    Show.ALL: lambda row: True,
+    Show.SPARSE: lambda row: bool(row.sparse),
+    Show.REJECTED: lambda row: bool(row.error),
+    Show.SUSPICIOUS: lambda row: bool(row.suspicious),
+    Show.DEPRECATED: lambda row: row.lifecycle == Lifecycle.DEPRECATED,
+    Show.UNENRICHED: lambda row: not row.enriched,
+    Show.UNCALLABLE: lambda row: not row.callable,
+}
+
+
+class Sort(StrEnum):
+    """The columns to sort by; descending with a minus."""
+
+    ID = "id"
+    TRUST = "trust"
+    TRUST_DOWN = "-trust"
+    UPDATED = "updated"
+    UPDATED_DOWN = "-updated"
+    REGISTERED_DOWN = "-registered"
+    SHOWN = "shown"
+    SHOWN_DOWN = "-shown"
+    SUCCESS = "success"
+    SUCCESS_DOWN = "-success"
+
+
+_COLUMNS: Mapping[str, Callable[[ListRow, UseCounts], Any]] = {
+    "trust": lambda row, uses: row.trust,
+    "updated": lambda row, uses: row.updated or None,
+    "registered": lambda row, uses: row.registered or None,
+    "shown": lambda row, uses: uses.times_shown(row.id),
+    "success": lambda row, uses: uses.outcomes_of(row.id).last_success,
+}
+"""The value of a row in each column; None: it has none, and comes last."""
+
+
+class ListQuery(BaseModel, frozen=True, extra="forbid"):
+    """The parameters of a page of the list: its filters, its order, its start and its length."""
+
+    show: Show = Show.ALL
+    kind: tuple[Kind, ...] = ()
+    ns: tuple[Annotated[str, Field(max_length=MAX_TEXT)], ...] = ()
+    """Namespaces: a capability is in one of them or below it."""
+    q: Annotated[str, Field(max_length=MAX_TEXT)] = ""
+    sort: Sort = Sort.ID
+    after: Annotated[str, Field(max_length=MAX_TEXT)] = ""
+    limit: Annotated[int, Field(ge=1, le=200)] = 50
+
+    def select(self, rows: Sequence[ListRow]) -> Sequence[ListRow]:
+        """The rows that match, in their order."""
+        text, below = self.q.casefold(), tuple(f"{one.rstrip('.*')}." for one in self.ns if one)
+        if self.show is not Show.ALL:
+            rows = list(filter(FILTERS[self.show], rows))
+        if self.kind:
+            rows = [row for row in rows if row.kind in self.kind]
+        if below:
+            rows = [row for row in rows if f"{row.namespace}.".startswith(below)]
+        return [row for row in rows if text in row.search_text] if text else rows
+
+    def order(self, rows: Sequence[ListRow], uses: UseCounts) -> Sequence[ListRow]:
+        """Rows, which are in order of id, in the order asked for; ties by id."""
+        if self.sort is Sort.ID:
+            return rows
+        name, column = self.sort.removeprefix("-"), _COLUMNS[self.sort.removeprefix("-")]
+        values = [(column(row, uses), row) for row in rows]
+        present = sorted(
+            (one for one in values if one[0] is not None), key=lambda one: one[0], reverse=name != self.sort
+        )
+        return [row for _, row in present] + [row for value, row in values if value is None]
+
+    def facets(self, rows: Sequence[ListRow]) -> dict[str, Any]:
+        """The number of rows of each kind, namespace and named filter, each without the filter by itself."""
+        kinds = Counter(row.kind for row in self._without(rows, kind=()))
+        namespaces = Counter(row.namespace for row in self._without(rows, ns=()))
+        shown = self._without(rows, show=Show.ALL)
+        common = sorted(namespaces.items(), key=lambda one: (-one[1], one[0]))[:_MOST_NAMESPACES]
+        return {
+            "kinds": {kind: kinds[kind] for kind in Kind},
+            "namespaces": [{"namespace": namespace, "count": count} for namespace, count in common],
+            "shows": count_shows(shown),
+        }
+
+    def _without(self, rows: Sequence[ListRow], **changes: Any) -> Sequence[ListRow]:
+        return self.model_copy(update=changes).select(rows)
+
+
+def count_shows(rows: Iterable[ListRow]) -> dict[str, int]:
+    """The number of rows of each named filter."""
+    every = list(rows)
+    return {show: sum(map(matches, every)) for show, matches in FILTERS.items()}

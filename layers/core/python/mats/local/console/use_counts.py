@@ -1,0 +1,100 @@
+"""How often each capability was shown, and what callers reported on it: sums kept in memory, read as they grow."""
+
+import threading
+from collections import Counter
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
+
+from mats.domain.capability import Id
+from mats.ports import Clock, OutcomeCounts, ShownAnswer, UseLog
+
+DAYS = 30
+"""Days of answers that are counted, today included."""
+_MOST_ANSWERS = 100_000
+"""Answers that are read at the start, the latest; later ones are counted as they come."""
+_BATCH = 5_000
+_NONE = OutcomeCounts()
+
+
+class UseCounts:
+    """Counts of answers of the last days and of all outcomes. Safe to share between threads."""
+
+    def __init__(self, log: UseLog, clock: Clock) -> None:
+        self._log, self._clock = log, clock
+        self._lock = threading.Lock()
+        self._answers_position: int | None = None
+        self._outcomes_position: int | None = None
+        self._days: dict[str, Counter[Id]] = {}
+        self._requests: Counter[str] = Counter()
+        self._unmatched: Counter[str] = Counter()
+        self._stale: set[Id] = set()
+        self._shown: Counter[Id] = Counter()
+        self._outcomes: dict[Id, OutcomeCounts] = {}
+
+    @property
+    def outcomes(self) -> Mapping[Id, OutcomeCounts]:
+        """The counts of every capability with an outcome."""
+        with self._lock:
+            return dict(self._outcomes)
+
+    @property
+    def answers(self) -> int:
+        """Answers of the last days."""
+        return self._requests.total()
+
+    @property
+    def unmatched_count(self) -> int:
+        """Answers of the last days without a match."""
+        return self._unmatched.total()
+
+    def times_shown(self, id: Id) -> int:
+        """In how many answers of the last days a capability was shown."""
+        return self._shown[id]
+
+    def outcomes_of(self, id: Id) -> OutcomeCounts:
+        """The counts of the outcomes of a capability."""
+        return self._outcomes.get(id, _NONE)
+
+    def recheck(self, ids: Collection[Id]) -> None:
+        """Read the outcomes of these again: with a registration, what was reported on it goes."""
+        with self._lock:
+            self._stale.update(id for id in ids if id in self._outcomes)
+
+    def refresh(self) -> None:
+        """Count what was stored since the last call. Raises as `UseLog` does; the next call repeats what is missing."""
+        with self._lock:
+            self._count_answers()
+            self._count_outcomes()
+
+    def _count_answers(self) -> None:
+        oldest = (datetime.fromisoformat(self._clock.now()) - timedelta(days=DAYS - 1)).date().isoformat()
+        while True:
+            most = _MOST_ANSWERS if self._answers_position is None else _BATCH
+            position, answers = self._log.answers(self._answers_position, most=most)
+            self._answers_position = position
+            for answer in answers:
+                if answer.at >= oldest:
+                    self._count(answer)
+            if len(answers) < most:
+                break
+        for day in [day for day in self._days if day < oldest]:
+            self._shown.subtract(self._days.pop(day))
+            del self._requests[day], self._unmatched[day]
+
+    def _count(self, answer: ShownAnswer) -> None:
+        day = answer.at[:10]
+        self._days.setdefault(day, Counter()).update(answer.shown)
+        self._shown.update(answer.shown)
+        self._requests[day] += 1
+        self._unmatched[day] += answer.unmatched
+
+    def _count_outcomes(self) -> None:
+        position, ids = self._log.changes(self._outcomes_position)
+        changed = sorted(self._stale.union(ids))
+        for start in range(0, len(changed), _BATCH):
+            batch = changed[start : start + _BATCH]
+            counts = self._log.counts(batch)
+            for id in batch:
+                self._outcomes.pop(id, None)
+            self._outcomes.update(counts)
+        self._outcomes_position, self._stale = position, set()
