@@ -1,6 +1,8 @@
-"""A thread pool for calls that may never return."""
+"""A thread pool for calls that may never return, and how work in the background leaves the processor to requests."""
 
+import os
 import queue
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -10,12 +12,31 @@ T = TypeVar("T")
 _Work = Callable[[], None]
 
 
+def _do_nothing() -> None:
+    """The default."""
+
+
+_NICE = 10
+"""Of 19: others get nine tenths of a core that they want, too."""
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+def yield_to_others() -> None:
+    """Let this thread run where no other thread or process needs the core. On Linux; elsewhere nothing changes."""
+    if sys.platform == "linux":  # elsewhere priorities are of processes
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+
+
 class DaemonThreads(Executor):
     """A pool of daemon threads: unlike the standard pool, it does not join them when the interpreter exits."""
 
-    def __init__(self, most: int, name: str) -> None:
-        """At most `most` threads, started on demand."""
-        self._most, self._name = most, name
+    def __init__(self, most: int, name: str, on_start: Callable[[], None] = _do_nothing) -> None:
+        """At most `most` threads, started on demand; each begins with `on_start`."""
+        self._most, self._name, self._on_start = most, name, on_start
         self._waiting: queue.SimpleQueue[_Work] = queue.SimpleQueue()
         self._idle = threading.Semaphore(0)
         self._started = 0
@@ -42,6 +63,7 @@ class DaemonThreads(Executor):
         return future
 
     def _run(self) -> None:
+        self._on_start()
         while True:
             self._waiting.get()()
             self._idle.release()

@@ -2,9 +2,13 @@
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 
+from mats.adapters.sqlite.queue import SqliteQueue
+from mats.adapters.threads import DaemonThreads
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
@@ -16,6 +20,8 @@ BATCH = 64
 """Events per batch without a writer: enough for the encoder to sort them by length."""
 _RAW_BATCH = 256
 """Events per batch that calls no model: its time is that of its transactions."""
+_AT_ONCE = 2
+"""Batches in progress where a local encoder does most of the work."""
 MANY = 512
 """Waiting events from which on all are made findable before the first is encoded; fewer are complete in seconds."""
 _POLL_S = 0.25
@@ -45,25 +51,65 @@ def drain(
     Raises:
         StorageUnusable: the registry cannot be written; events stay in the queue.
     """
-    failures, queue = 0, local.stores.queue
+    queue = local.stores.queue
     queue.release_orphans()
     batch = local.settings.writer_calls if local.models.writer else BATCH  # the writer's concurrent calls
-    processor = local.change_processor
-    earlier = _earlier_runs(local, on_findable)
+    processor, earlier = local.change_processor, _earlier_runs(local, on_findable)
     if local.models.writer:
         processor = replace(processor, enrich=local.enrich.with_probe())
-    while not stopped():
-        completed = next((done for run in earlier if (done := run.step(local)) is not None), None)
-        if completed is not None:
-            on_batch(completed)
-            continue
-        if not (taken := queue.take(batch)):
-            break
-        failed = _process(processor, taken)
-        queue.settle(taken, failed, "its profile could not be updated; see the log")
-        on_batch(len(taken) - len(failed))
-        failures += len(failed)
-    return failures
+    with _LastRun(processor, queue, on_batch, _AT_ONCE if earlier and not local.models.writer else 1).open() as last:
+        while not stopped():
+            completed = next((done for run in earlier if (done := run.step(local)) is not None), None)
+            if completed is not None:
+                on_batch(completed)
+            elif taken := queue.take(batch):
+                last.begin(taken)
+            else:
+                break
+    return last.failures
+
+
+@dataclass(slots=True)
+class _LastRun:
+    """The run with every model. While the encoder is busy with a batch, another thread prepares the next."""
+
+    processor: ChangeProcessor
+    queue: SqliteQueue
+    on_batch: Callable[[int], None]
+    at_once: int
+    """Batches in progress; a single one is processed by its caller."""
+    failures: int = 0
+    _threads: DaemonThreads = field(default_factory=lambda: DaemonThreads(_AT_ONCE, "batch"))
+    _begun: dict["Future[frozenset[str]]", Sequence[QueuedChange]] = field(default_factory=dict)
+
+    @contextmanager
+    def open(self) -> Iterator["_LastRun"]:
+        """At the end, also after an error or an interrupt, the batches that were begun are completed."""
+        try:
+            yield self
+        finally:
+            wait(self._begun)
+        while self._begun:
+            self._finish_one()
+
+    def begin(self, taken: Sequence[QueuedChange]) -> None:
+        """Process a batch, now or beside another one."""
+        if self.at_once == 1:
+            self._settle(taken, _process(self.processor, taken))
+            return
+        self._begun[self._threads.submit(_process, self.processor, taken)] = taken
+        if len(self._begun) == self.at_once:
+            self._finish_one()
+
+    def _finish_one(self) -> None:
+        done, _ = wait(self._begun, return_when=FIRST_COMPLETED)
+        for batch in done:
+            self._settle(self._begun.pop(batch), batch.result())
+
+    def _settle(self, taken: Sequence[QueuedChange], failed: frozenset[str]) -> None:
+        self.queue.settle(taken, failed, "its profile could not be updated; see the log")
+        self.on_batch(len(taken) - len(failed))
+        self.failures += len(failed)
 
 
 @dataclass(slots=True)

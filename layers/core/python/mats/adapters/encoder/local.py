@@ -4,7 +4,8 @@ import json
 import logging
 import tempfile
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -17,6 +18,7 @@ from tokenizers import Tokenizer
 
 from mats.adapters.encoder.bert_graph import BertShape, build, sensitive_nodes
 from mats.adapters.encoder.weights import SHA256, EncoderMissing, default_encoder_folder, hub_folder, sha256
+from mats.adapters.threads import DaemonThreads, cores, yield_to_others
 from mats.domain.errors import DependencyFailed
 from mats.domain.language import is_readable
 from mats.domain.text import spelled_words
@@ -29,8 +31,11 @@ _MAX_TOKENS = 256
 _MANY_LANGUAGES = 60_000
 """Size of a vocabulary: BERT's has 30,522 pieces for English, 119,547 for a hundred languages; XLM-R's 250,002."""
 _UNKNOWN, _SPACE = ("[UNK]", "<unk>"), "\u2581"
-_BATCH = 8
-"""Texts per run: on two cores larger batches only add padding."""
+_BATCH = 4
+"""Texts per run of the model, which uses one core; larger batches only add padding."""
+
+_SLOW_OPTIMIZER = "SkipLayerNormFusion"
+"""Its operator takes several times as long as the two that it replaces, a fifth of the whole graph."""
 
 Precision = Literal["int8", "fp32"]
 
@@ -45,6 +50,7 @@ class LocalEncoder:
     _tokenizer: Tokenizer
     _cls: bool
     _query_prefix: str
+    _threads: Executor
 
     @classmethod
     def load(
@@ -54,7 +60,6 @@ class LocalEncoder:
         cache: Path,
         precision: Precision = "int8",
         query_prefix: str = "",
-        threads: int = 0,
     ) -> Self:
         """Load a model by name.
 
@@ -65,7 +70,6 @@ class LocalEncoder:
             precision: int8 is twice as fast as fp32 at a cosine of .997 to it.
             query_prefix: The model's prefix of queries, such as BGE's "Represent this sentence for searching relevant
                 passages: ".
-            threads: Per run; 0: the default of onnxruntime (one per core).
 
         Raises:
             EncoderMissing: not installed, damaged, or not a BERT-style model.
@@ -86,7 +90,8 @@ class LocalEncoder:
         pooling = folder / "1_Pooling" / "config.json"
         by_cls = pooling.exists() and bool(_json(pooling).get("pooling_mode_cls_token"))
         name = f"{Path(model).name}-{digest[:8]}-{precision}"
-        return cls(name, shape.width, _session(path, threads), tokenizer, by_cls, query_prefix)
+        threads = DaemonThreads(cores(), "encoder", on_start=yield_to_others)
+        return cls(name, shape.width, _session(path), tokenizer, by_cls, query_prefix, threads)
 
     def reads(self, text: str) -> bool:
         """A small vocabulary is of one language: judged by the pieces into which it cuts the text."""
@@ -108,14 +113,26 @@ class LocalEncoder:
             raise DependencyFailed(f"the encoder failed: {error}") from error
 
     def _encode(self, texts: Sequence[str]) -> list[Vector]:
+        """Several runs use all cores, but yield to other work; a lone run, as of a query, is made by its caller."""
         encodings = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
         vectors: list[Vector] = [array("f")] * len(encodings)
-        order = sorted(range(len(encodings)), key=lambda i: len(encodings[i]))  # a batch pads to its longest
-        for start in range(0, len(order), _BATCH):
-            batch = order[start : start + _BATCH]
-            for position, vector in zip(batch, self._run([encodings[i] for i in batch]), strict=True):
+        order = sorted(range(len(encodings)), key=lambda i: -len(encodings[i]))  # a run pads to its longest
+        runs = [order[start : start + _BATCH] for start in range(0, len(order), _BATCH)]
+        for positions, made in zip(runs, self._run_all([[encodings[i] for i in run] for run in runs]), strict=True):
+            for position, vector in zip(positions, made, strict=True):
                 vectors[position] = array("f", vector.tobytes())
         return vectors
+
+    def _run_all(self, batches: Sequence[Sequence[Sequence[int]]]) -> Iterator[npt.NDArray[np.float32]]:
+        if len(batches) == 1:
+            yield self._run(batches[0])
+            return
+        futures = [self._threads.submit(self._run, batch) for batch in batches]
+        try:
+            for future in futures:
+                yield future.result()
+        finally:  # after an interrupt, too: a process that exits during a run is aborted by onnxruntime
+            wait([future for future in futures if not future.cancel()])
 
     def _run(self, batch: Sequence[Sequence[int]]) -> npt.NDArray[np.float32]:
         """Unit vectors [batch, width] of token ids."""
@@ -184,9 +201,14 @@ def _no_advice(record: logging.LogRecord) -> bool:
     return "pre-processing before quantization" not in record.getMessage()
 
 
-def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:
+def _session(path: Path) -> onnxruntime.InferenceSession:
+    """A session whose runs use one core each.
+
+    Two cores do more in two runs than in one, where they wait for each other after every operator.
+    """
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = 1
     options.log_severity_level = 3
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # a waiting thread would starve the others
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(
+        str(path), options, providers=["CPUExecutionProvider"], disabled_optimizers=[_SLOW_OPTIMIZER]
+    )
