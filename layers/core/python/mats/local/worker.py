@@ -15,6 +15,7 @@ from mats.domain.errors import DependencyFailed
 from mats.domain.profile import Cause
 from mats.edge.changes import ChangeProcessor
 from mats.ports import Change, QueuedChange
+from mats.usecases.enrich import Enrich
 
 BATCH = 64
 """Events per batch without a writer: enough for the encoder to sort them by length."""
@@ -54,9 +55,12 @@ def drain(
     queue = local.stores.queue
     queue.release_orphans()
     batch = local.settings.writer_calls if local.models.writer else BATCH  # the writer's concurrent calls
-    processor, earlier = local.change_processor, _earlier_runs(local, on_findable)
+    processor = local.change_processor
     if local.models.writer:
         processor = replace(processor, enrich=local.enrich.with_probe())
+    elif local.models.encoder:
+        processor = replace(processor, enrich=local.enrich.with_memory())
+    earlier = _earlier_runs(local, processor.enrich, on_findable)
     with _LastRun(processor, queue, on_batch, _AT_ONCE if earlier and not local.models.writer else 1).open() as last:
         while not stopped():
             completed = next((done for run in earlier if (done := run.step(local)) is not None), None)
@@ -143,14 +147,14 @@ class _EarlierRun:
         return len(completed)
 
 
-def _earlier_runs(local: LocalSystem, on_findable: Callable[[int], None]) -> list[_EarlierRun]:
+def _earlier_runs(local: LocalSystem, last: Enrich, on_findable: Callable[[int], None]) -> list[_EarlierRun]:
     """The run without models, unless that is all there is to do, and the one without a writer; none if there is none.
 
     A few events are completed at once: an earlier run would only add a revision.
     """
     runs: list[_EarlierRun] = []
     if local.models.encoder:
-        raw = replace(local.change_processor, enrich=local.enrich.without_models())
+        raw = replace(local.change_processor, enrich=last.without_models())
         runs.append(_EarlierRun(raw, _RAW_BATCH, MANY, on_findable))
     if local.models.writer:
         described_later = replace(local.change_processor, enrich=local.enrich.without_writer())

@@ -9,6 +9,7 @@ from mats.domain.capability import Id, parts
 from mats.domain.change_result import ChangeResult
 from mats.domain.errors import DependencyFailed, Fault, KindConflict, ModelRefused, RegistrationInvalid, ReplyUnusable
 from mats.domain.fence import truncate_json
+from mats.domain.origin import fingerprint
 from mats.domain.profile import MAX_KEPT_BYTES, Profile, Refusal, Status, check_profile_size, profile_of
 from mats.domain.registration import Registration
 from mats.ports import NO_LABELS, Item, Labels, Stored, Vector
@@ -45,7 +46,15 @@ def make_draft(id: Id, item: Item | None, assigned: Assigned, kept: Stored | Non
         tombstone = Profile(namespace=namespace, name=name, status=Status.DELETED).seal()
         return ProfileDraft(ChangeResult.DELETED, Stored(tombstone))
     try:
-        return _accept(parse_item(id, item, kept), assigned, kept, maker)
+        registration = parse_item(id, item, kept)
+        if maker.drafted is None or maker.writer:
+            return _accept(registration, assigned, kept, maker)
+        key = fingerprint([item, assigned])
+        if kept and maker.drafted.pop(id, None) == hash((key, kept.profile.content)):
+            return ProfileDraft(ChangeResult.INDEXED, kept, registration)
+        draft = _accept(registration, assigned, kept, maker)
+        maker.drafted[id] = hash((key, draft.target.profile.content))
+        return draft
     except RegistrationInvalid as error:
         last_good = kept or Stored(Profile(namespace=namespace, name=name))
         fault = {"status": Status.REJECTED, "error": truncate_json(str(error), _MAX_ERROR_BYTES)}

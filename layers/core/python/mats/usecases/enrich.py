@@ -76,6 +76,10 @@ class Enrich:
         """The same for one run over many capabilities: a model that has refused one is not called for the others."""
         return replace(self, maker=self.maker.with_probe())
 
+    def with_memory(self) -> "Enrich":
+        """The same for several runs over many changes: see `ProfileMaker`."""
+        return replace(self, maker=self.maker.with_memory())
+
     def without_writer(self) -> "Enrich":
         """An earlier run over the same changes: raw profiles, and their vectors."""
         return replace(self, maker=self.maker.without_writer(), later=self.maker)
@@ -211,11 +215,18 @@ def _next_revision(target: Stored, kept: Stored | None, cause: Cause) -> Stored:
 
 def _seniority(after: Profile, before: Profile | None, cause: Cause) -> dict[str, str]:
     """The time and the sample of the first text, while the text is nearly the same; a rewritten one starts anew."""
+    if before and before.first_text and _text(before) == _text(after):
+        return {"first_registered": before.first_registered, "first_text": before.first_text}
     if before and before.findable:
         first = before.first_text or sample_text(before)
         if is_same_work(first, after):
             return {"first_registered": before.first_registered, "first_text": first}
     return {"first_registered": cause.time, "first_text": sample_text(after)}
+
+
+def _text(profile: Profile) -> tuple[object, ...]:
+    """What the sample of a text depends on."""
+    return profile.name, profile.source, profile.tags, profile.enrichment, profile.enriched, profile.owner_examples
 
 
 def _with_outcome(draft: ProfileDraft, current: Stored | None, *, written: bool) -> ProfileDraft:

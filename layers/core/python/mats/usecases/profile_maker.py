@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mats.domain.assignment import NOTHING_ASSIGNED, Assigned
+from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed, RegistrationInvalid, ReplyUnusable
 from mats.domain.grounding import SAYS_NOTHING, ground, says_nothing
 from mats.domain.index_fields import embedded_text
@@ -32,10 +33,16 @@ class ProfileMaker:
     switch: SwitchedModel[Writer] | None = None
     calls_encoder: bool = True
     """False: vectors of the encoder are kept, but new ones are left to a later run."""
+    drafted: dict[Id, int] | None = None
+    """Of each profile drafted in several runs over the same changes: a hash of its input and its content."""
 
     def without_writer(self) -> "ProfileMaker":
         """The maker of raw profiles and their vectors."""
         return replace(self, writer=None, switch=None)
+
+    def with_memory(self) -> "ProfileMaker":
+        """The maker for several runs over the same changes: a later one takes over what an earlier one has drafted."""
+        return replace(self, drafted={})
 
     def without_models(self) -> "ProfileMaker":
         """The maker of raw profiles without vectors."""
