@@ -3,12 +3,10 @@
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from mats.adapters.sqlite.queue import SqliteQueue
-from mats.adapters.threads import DaemonThreads
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability import Id
 from mats.domain.errors import DependencyFailed
@@ -61,7 +59,7 @@ def drain(
     elif local.models.encoder:
         processor = replace(processor, enrich=local.enrich.with_memory())
     earlier = _earlier_runs(local, processor.enrich, on_findable)
-    with _LastRun(processor, queue, on_batch, _AT_ONCE if earlier and not local.models.writer else 1).open() as last:
+    with _LastRun(local, processor, on_batch, _AT_ONCE if earlier and not local.models.writer else 1).open() as last:
         while not stopped():
             completed = next((done for run in earlier if (done := run.step(local)) is not None), None)
             if completed is not None:
@@ -77,22 +75,20 @@ def drain(
 class _LastRun:
     """The run with every model. While the encoder is busy with a batch, another thread prepares the next."""
 
+    local: LocalSystem
     processor: ChangeProcessor
-    queue: SqliteQueue
     on_batch: Callable[[int], None]
     at_once: int
     """Batches in progress; a single one is processed by its caller."""
     failures: int = 0
-    _threads: DaemonThreads = field(default_factory=lambda: DaemonThreads(_AT_ONCE, "batch"))
+    _threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_AT_ONCE, "batch"))
     _begun: dict["Future[frozenset[str]]", Sequence[QueuedChange]] = field(default_factory=dict)
 
     @contextmanager
     def open(self) -> Iterator["_LastRun"]:
         """At the end, also after an error or an interrupt, the batches that were begun are completed."""
-        try:
+        with self._threads:
             yield self
-        finally:
-            wait(self._begun)
         while self._begun:
             self._finish_one()
 
@@ -111,7 +107,7 @@ class _LastRun:
             self._settle(self._begun.pop(batch), batch.result())
 
     def _settle(self, taken: Sequence[QueuedChange], failed: frozenset[str]) -> None:
-        self.queue.settle(taken, failed, "its profile could not be updated; see the log")
+        self.local.stores.queue.settle(taken, failed, "its profile could not be updated; see the log")
         self.on_batch(len(taken) - len(failed))
         self.failures += len(failed)
 
