@@ -9,10 +9,13 @@ SOURCE = ROOT / "layers" / "core"
 LEFT_OUT = (
     "adapters/encoder",
     "adapters/grouping.py",
+    "adapters/prometheus.py",
+    "adapters/spans.py",
     "adapters/sqlite",
     "bootstrap/demand.py",
     "bootstrap/local.py",
     "bootstrap/sync.py",
+    "bootstrap/telemetry.py",
     "client",
     "domain/demand.py",
     "evaluation",

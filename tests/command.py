@@ -11,7 +11,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from functools import cache
@@ -82,11 +82,14 @@ class Mats:
         )  # fmt: skip
         return Ran(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
 
-    def start(self, *arguments: str, **more: Any) -> "subprocess.Popen[bytes]":
+    def start(
+        self, *arguments: str, settings: Mapping[str, str] | None = None, **more: Any
+    ) -> "subprocess.Popen[bytes]":
         """Start a process and do not wait for it."""
         process = subprocess.Popen(
             [*PROGRAM, *arguments],
-            env=self.environment, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more,
+            env={**self.environment, **(settings or {})}, cwd=self.folder,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more,
         )  # fmt: skip
         self.started.append(process)
         return process

@@ -17,13 +17,15 @@ from mats.adapters.opensearch.index import OpenSearchIndex
 from mats.bootstrap.calibration import RERANKED, load_calibration
 from mats.bootstrap.cloud import CloudStores, cloud_system
 from mats.bootstrap.local import LocalStores, local_system
-from mats.domain.errors import NotPermitted
+from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.profile import Profile, Refusal, Status
 from mats.domain.ranking import WEIGHT_SETS
 from mats.domain.scoring import PAPER_TRUST, TrustRule
 from mats.domain.trace import CalibrationSource
 from mats.edge.api_gateway import parse_request
 from mats.edge.caller import local_caller
+from mats.edge.observers import MeasureObserver
+from mats.ports import OperationFailed
 from mats.settings import WEIGHTS, Settings, SettingsInvalid
 from tests.fakes import FakeEncoder, MemoryModelSwitch
 from tests.servers.tables import credentials
@@ -100,15 +102,20 @@ def test_in_aws_answers_do_not_say_what_failed_inside_and_locally_they_do(offlin
 
 
 def test_metrics_are_written_where_there_is_a_namespace(offline, capsys):
-    assert isinstance(bootstrap.open_system(in_aws(metrics="mats")).application.metrics, CloudWatchMetrics)
-    bootstrap.open_system(in_aws()).application.metrics({})
+    failed = OperationFailed(operation="get", error=DependencyFailed("down"))
+    bootstrap.open_system(in_aws(metrics="mats")).application.observe(failed)
+    assert json.loads(capsys.readouterr().out)["Failed"] == [1.0]
+    bootstrap.open_system(in_aws()).application.observe(failed)
     assert capsys.readouterr().out == ""
 
 
 def test_the_two_functions_measure_under_names_of_their_own(offline):
     settings = in_aws(metrics="mats")
-    assert bootstrap.open_system(settings).application.metrics == CloudWatchMetrics("mats", "discovery")
-    assert bootstrap.change_processor(settings).metrics == CloudWatchMetrics("mats", "enrichment")
+    assert bootstrap.open_system(settings).application.observe.all[1:] == [
+        MeasureObserver(CloudWatchMetrics("mats", "discovery"))
+    ]
+    enrichment = MeasureObserver(CloudWatchMetrics("mats", "enrichment"))
+    assert bootstrap.change_processor(settings).observe.all[1:] == [enrichment]
 
 
 def test_without_a_bus_rejections_are_announced_to_nobody(offline):

@@ -11,6 +11,7 @@ from mats.edge.api_gateway import parse_request, proxy_response
 from mats.edge.app import Application
 from mats.edge.caller import Caller
 from mats.edge.dispatch import respond
+from mats.edge.observers import LOG, MeasureObserver, Observers
 from mats.ports import RerankResult
 from mats.usecases.look_up import LookUp
 from tests.aws_events import proxy_request, respond_to
@@ -66,9 +67,8 @@ ROLE = "arn:aws:iam::123456789012:role/Buyer"
 
 def ask_signed(path: str, body: object = None, *, audiences_of, measured=None) -> tuple[int, dict]:
     index = indexed(*THREE, SECRET)
-    found = Application(
-        discover_over(index), LookUp(index), audiences_of=audiences_of, metrics=measured or (lambda measures: None)
-    )
+    observe = Observers([LOG, *([MeasureObserver(measured)] if measured else [])])
+    found = Application(discover_over(index), LookUp(index), audiences_of=audiences_of, observe=observe)
     event = proxy_request("POST" if body else "GET", path, {}, json.dumps(body).encode() if body else b"", ())
     response = respond_to({**event, "requestContext": signed()}, found)
     return response.status, json.loads(response.body)
@@ -150,7 +150,9 @@ def test_refused_reranker_and_encoder_are_measured_and_logged(caplog):
 
     index = indexed(*THREE)
     discover = discover_over(index, encoder=RefusedEncoder(), reranker=ScriptedReranker(refuse))
-    shortlist = Application(discover, LookUp(index), metrics=record).search(Caller(), Query(query="address"))
+    shortlist = Application(discover, LookUp(index), observe=Observers([LOG, MeasureObserver(record)])).search(
+        Caller(), Query(query="address")
+    )
     assert shortlist.degraded == ("neural", "llm")
     assert [dimensions for _, dimensions in measured[2:]] == [
         {"model": "micro", "role": "reranker"}, {"model": "titan", "role": "encoder"},

@@ -2,14 +2,13 @@
 
 import json
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
 from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.edge.changes import ChangeProcessor, process_batch
-from mats.edge.metrics import report_refusals
-from mats.ports import Measure, QueuedChange
+from mats.edge.observers import LOG, MeasureObserver, Observers
+from mats.ports import Measure, ModelsRefused, QueuedChange
 from mats.usecases.deadline import Deadline
 from tests.aws_events import sqs_batch
 from tests.builders import a_registration
@@ -79,7 +78,7 @@ def test_bug_in_a_lone_message_is_raised(monkeypatch):
 def test_every_batch_is_measured_even_if_it_fails(monkeypatch):
     world, measured = World(encoder=FakeEncoder()), []
     world.registry.put([a_registration(name="a")])
-    process(sqs_batch([message("a"), message("gone")]), world, metrics=measured.append)
+    process(sqs_batch([message("a"), message("gone")]), world, observe=MeasureObserver(measured.append))
     assert measured[0]["Indexed"].value == 1
     assert measured[0]["Unchanged"].value == 1
 
@@ -87,7 +86,7 @@ def test_every_batch_is_measured_even_if_it_fails(monkeypatch):
         raise DependencyFailed("down")
 
     monkeypatch.setattr(world.registry, "get", down)
-    process(sqs_batch([message("a")]), world, metrics=measured.append)
+    process(sqs_batch([message("a")]), world, observe=MeasureObserver(measured.append))
     assert measured[1]["Waiting"].value == 1
 
 
@@ -126,9 +125,10 @@ def test_refused_model_ends_the_messages_with_one_metric_and_a_log_line(caplog):
     def record(measures, dimensions=None):
         measured.append((measures, dimensions))
 
-    world.enrich = replace(world.enrich, on_refuse=partial(report_refusals, emit=record))
+    observe = Observers([LOG, MeasureObserver(record)])
+    world.enrich = replace(world.enrich, on_refuse=lambda refused: observe(ModelsRefused(refused=refused)))
     with caplog.at_level("ERROR", "mats"):
-        assert failures(process(sqs_batch([message("a"), message("b")]), world, metrics=record)) == []
+        assert failures(process(sqs_batch([message("a"), message("b")]), world, observe=observe)) == []
     assert measured[0] == ({"ModelRefused": Measure(2, "Count")}, {})
     assert measured[1] == ({"ModelRefused": Measure(2, "Count")}, {"model": "lite", "role": "writer"})
     assert measured[2][0]["Refused"].value == 2

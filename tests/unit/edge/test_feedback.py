@@ -11,6 +11,7 @@ from mats.edge.api_gateway import parse_request
 from mats.edge.app import Application
 from mats.edge.dispatch import respond
 from mats.edge.feedback import FeedbackService, respond_alone
+from mats.edge.observers import LogObserver, MeasureObserver, Observers
 from mats.usecases.look_up import LookUp
 from mats.usecases.receipts import LeaveReceipt
 from mats.usecases.record_feedback import RecordFeedback
@@ -28,7 +29,7 @@ class World:
     def __init__(self) -> None:
         self.receipts, self.outcomes, self.measured = MemoryReceipts(), MemoryOutcomes(), []
         record = RecordFeedback(receipts=self.receipts, outcomes=self.outcomes, clock=FakeClock(), days=30)
-        self.service = FeedbackService(record, lambda measures, dimensions=None: self.measured.append(measures))
+        self.service = FeedbackService(record, self.observer())
         index = indexed(*THREE)
         self.application = Application(
             discover_over(index),
@@ -36,6 +37,10 @@ class World:
             receipts=LeaveReceipt(later=self.receipts),
             feedback=self.service,
         )
+
+    def observer(self, *, spell_out: bool = True) -> Observers:
+        emit = MeasureObserver(lambda measures, dimensions=None: self.measured.append(measures))
+        return Observers([LogObserver(spell_out), emit])
 
     def ask(self, path: str, body: object, *, arn: str = ANN, alone: bool = False) -> tuple[int, dict]:
         event = proxy_request("POST", path, {}, json.dumps(body).encode(), ())
@@ -157,7 +162,7 @@ def test_feedback_is_logged_and_measured(world, caplog):
 def test_words_are_logged_as_a_hash_where_queries_are(world, caplog):
     caplog.set_level(logging.INFO, "mats")
     answer = world.search()
-    silent = FeedbackService(world.service.record, world.service.metrics, texts=False)
+    silent = FeedbackService(world.service.record, world.observer(spell_out=False))
     world.service = silent
     world.ask("/feedback", {"query_id": answer["query_id"], "missing": "a map"}, alone=True)
     assert "a map" not in caplog.records[-1].message

@@ -21,6 +21,7 @@ from mats.edge.caller import Caller
 from mats.edge.http import MAX_BODY_BYTES, Response
 from mats.edge.mcp import protocol
 from mats.edge.mcp.tools import GetArguments, McpSession, SearchArguments
+from mats.edge.observers import LOG, MeasureObserver, Observers
 from mats.usecases.look_up import LookUp
 from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_profile, an_earlier_profile
@@ -255,7 +256,7 @@ def test_internal_failure_is_hidden_and_counted():
     def down(arn):
         raise DependencyFailed("mats-callers in account 123456789012 denies it")
 
-    broken = replace(APPLICATION, audiences_of=down, metrics=measured.append)
+    broken = replace(APPLICATION, audiences_of=down, observe=MeasureObserver(measured.append))
     signed = {"identity": {"userArn": "arn:aws:iam::123456789012:user/a"}}
     answer = called("get_capability", {"id": THREE[0].id}, application=broken, **signed)
     assert answer["isError"]
@@ -266,7 +267,9 @@ def test_internal_failure_is_hidden_and_counted():
 
 def test_mcp_search_is_logged_and_measured(caplog):
     measured = []
-    found = Application(APPLICATION.discover, APPLICATION.look_up, metrics=measured.append)
+    found = Application(
+        APPLICATION.discover, APPLICATION.look_up, observe=Observers([LOG, MeasureObserver(measured.append)])
+    )
     with caplog.at_level("INFO", "mats"):
         called("search_capabilities", {"query": "address"}, application=found)
     assert measured[0]["Answers"].value == 1

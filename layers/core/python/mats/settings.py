@@ -147,6 +147,15 @@ class Settings:
     log_queries: str = _setting(
         "MATS_LOG_QUERIES", "text", "how queries are logged: as `text` or as `hash`", choices=("text", "hash")
     )
+    log_format: str = _setting(
+        "MATS_LOG_FORMAT",
+        "file",
+        "log of `mats serve`: in the `file` mats.log, or also as `json` lines on stderr, one for each request as well",
+        choices=("file", "json"),
+    )
+    otel: bool = _setting(
+        "MATS_OTEL", False, "1: `mats serve` sends OpenTelemetry spans, to where OTEL_EXPORTER_OTLP_ENDPOINT says"
+    )
 
     def __post_init__(self) -> None:
         faults = [

@@ -2,11 +2,11 @@
 
 from mats.adapters import aws
 from mats.adapters.clock import SystemClock
-from mats.adapters.cloudwatch import CloudWatchMetrics
 from mats.adapters.dynamodb.outcomes import DynamoOutcomes
 from mats.adapters.dynamodb.receipts import DynamoReceipts
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.retention import Retention
+from mats.bootstrap.observers import service_observer
 from mats.edge.feedback import FeedbackService
 from mats.settings import Settings
 from mats.usecases.record_feedback import RecordFeedback
@@ -25,4 +25,4 @@ def open_feedback(settings: Settings) -> FeedbackService:
         clock=SystemClock(),
         days=settings.receipt_days,
     )
-    return FeedbackService(record, CloudWatchMetrics(settings.metrics, "feedback"), settings.log_queries == "text")
+    return FeedbackService(record, service_observer(settings, "feedback"))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from mats.bootstrap.stores import Stores
 from mats.domain.capability import Id
 from mats.domain.scoring import TrustRule
-from mats.ports import Clock, MemoryWriter, Metrics, Outcomes
+from mats.ports import Clock, MemoryWriter, Observer, Outcomes
 from mats.settings import Settings
 from mats.usecases.discover import Tallies
 from mats.usecases.read_reliability import ReadReliability
@@ -25,7 +25,7 @@ def leave_receipt(stores: Stores, settings: Settings) -> LeaveReceipt | None:
 
 
 def feedback_service(
-    stores: Stores, settings: Settings, clock: Clock, metrics: Callable[[str], Metrics]
+    stores: Stores, settings: Settings, clock: Clock, observe: Callable[[str], Observer]
 ) -> "FeedbackService | None":
     """The recorder of feedback; None where answers leave no receipts, or where it has a function of its own."""
     if stores.receipts is None or stores.outcomes is None:
@@ -34,7 +34,7 @@ def feedback_service(
     from mats.usecases.record_feedback import RecordFeedback  # noqa: PLC0415 - as above
 
     record = RecordFeedback(receipts=stores.receipts, outcomes=stores.outcomes, clock=clock, days=settings.receipt_days)
-    return FeedbackService(record, metrics("feedback"), settings.log_queries == "text")
+    return FeedbackService(record, observe("feedback"))
 
 
 def follow_outcomes(outcomes: Outcomes, writer: MemoryWriter) -> "Learn":

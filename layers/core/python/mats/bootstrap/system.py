@@ -16,14 +16,14 @@ from mats.adapters.threads import DaemonThreads
 from mats.bootstrap.calibration import RERANKED, load_calibration
 from mats.bootstrap.learning import feedback_service, leave_receipt, read_reliability, tallies_reader
 from mats.bootstrap.models import ConfiguredModels, budgets_of
+from mats.bootstrap.observers import service_observer
 from mats.bootstrap.stores import Stores
 from mats.domain.capability import Id
 from mats.domain.errors import CapabilityError, DependencyFailed, ModelRefused
 from mats.domain.ranking import WEIGHT_SETS, VerdictThresholds
 from mats.domain.scoring import Scoring, TrustRule
-from mats.edge.app import Application, ignore_metrics
-from mats.edge.metrics import report_refusals
-from mats.ports import Clock, LanguageBound, Metrics, ModelChoice, Reranker, Writer
+from mats.edge.app import Application
+from mats.ports import Clock, LanguageBound, ModelChoice, ModelsRefused, Observer, Reranker, Writer
 from mats.settings import TITAN, Settings
 from mats.usecases.discover import Discover
 from mats.usecases.look_up import LookUp
@@ -69,6 +69,8 @@ class System(Generic[S_co]):
     """How often changes had to wait for a model, or were refused by one, by reason."""
     refusals: set[str] = field(default_factory=set)
     """The messages of models that refuse every request."""
+    observers: list[Observer] = field(default_factory=list)
+    """Those beside the log and the metrics of the settings; may grow and shrink at any time."""
 
     @cached_property
     def discover(self) -> Discover:
@@ -135,9 +137,8 @@ class System(Generic[S_co]):
         return Application(
             self.discover,
             LookUp(self.stores.index),
-            log_queries=self.settings.log_queries == "text",
             audiences_of=self.stores.audiences_of,
-            metrics=self._metrics("discovery"),
+            observe=self.observe("discovery"),
             receipts=leave_receipt(self.stores, self.settings),
             feedback=self.feedback,
             reliability_of=self.reliability,
@@ -146,17 +147,20 @@ class System(Generic[S_co]):
     @cached_property
     def feedback(self) -> "FeedbackService | None":
         """The recorder of feedback, if this system has one."""
-        return feedback_service(self.stores, self.settings, self.clock, self._metrics)
+        return feedback_service(self.stores, self.settings, self.clock, self.observe)
 
     @cached_property
     def profile_maker(self) -> "ProfileMaker":
         """Encoder and writer, which make profiles of registrations."""
-        from mats.usecases.profile_maker import ProfileMaker  # noqa: PLC0415 - not for discovery
+        from mats.usecases.observed_writer import observe_writer  # noqa: PLC0415 - not for discovery
+        from mats.usecases.profile_maker import ProfileMaker  # noqa: PLC0415 - as above
 
+        make = self.models.make_writer
+        show = partial(observe_writer, observe=self.observe("enrichment"), clock=self.clock)
         return ProfileMaker(
             encoder=self.models.encoder,
-            writer=self.models.writer,
-            switch=self._switch_of(self.models.make_writer, lambda choice: choice.writer),
+            writer=show(self.models.writer),
+            switch=self._switch_of(lambda model: show(make(model)), lambda choice: choice.writer),
         )
 
     @cached_property
@@ -164,6 +168,7 @@ class System(Generic[S_co]):
         """The offline path."""
         from mats.usecases.enrich import Enrich  # noqa: PLC0415 - not for discovery
 
+        observe = self.observe("enrichment")
         return Enrich(
             registry=self.stores.registry,
             trust=self.stores.trust,
@@ -173,7 +178,7 @@ class System(Generic[S_co]):
             writer_threads=DaemonThreads(self.settings.writer_calls, "writer"),
             on_wait=self._note_wait,
             on_reject=self.stores.announce_rejections,
-            on_refuse=partial(report_refusals, emit=self._metrics("enrichment")),
+            on_refuse=lambda refused: observe(ModelsRefused(refused=refused)),
         )
 
     @cached_property
@@ -181,9 +186,7 @@ class System(Generic[S_co]):
         """The offline path for batches of events."""
         from mats.edge.changes import ChangeProcessor  # noqa: PLC0415 - not for discovery
 
-        return ChangeProcessor(
-            self.enrich, self.models.spending, self._metrics("enrichment"), spread=self.stores.spread
-        )
+        return ChangeProcessor(self.enrich, self.models.spending, self.observe("enrichment"), spread=self.stores.spread)
 
     @cached_property
     def reconcile(self) -> "Reconcile":
@@ -262,12 +265,9 @@ class System(Generic[S_co]):
         if self.waiting[str(error)] == 1:
             LOGGER.warning("change waits for a model id=%s: %s", id, error)
 
-    def _metrics(self, service: str) -> Metrics:
-        if not self.settings.metrics:
-            return ignore_metrics
-        from mats.adapters.cloudwatch import CloudWatchMetrics  # noqa: PLC0415 - Powertools, for the functions in AWS
-
-        return CloudWatchMetrics(self.settings.metrics, service)
+    def observe(self, service: str) -> Observer:
+        """The observers of a service."""
+        return service_observer(self.settings, service, self.observers)
 
 
 def _trust_rule(settings: Settings) -> TrustRule:

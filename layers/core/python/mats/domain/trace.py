@@ -1,6 +1,7 @@
 """The trace of an answer, for logs, metrics and evaluation."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from mats.domain.errors import StorageUnusable
 from mats.domain.profile import Refusal
@@ -25,15 +26,27 @@ class CalibrationSource:
     fitted: bool
 
 
+class StageRun(NamedTuple):
+    """One run of a stage: its start on the monotonic clock and its time, in milliseconds; `fault` is empty if it ended.
+
+    The time of a failed or late stage is that until the answer went on without it.
+    """
+
+    stage: str
+    began_ms: float
+    took_ms: float
+    fault: str = ""
+
+
 @dataclass(slots=True, kw_only=True)
 class Trace:
     """The record of one answer; stages write to it while they run.
 
     `degraded` names the parts that failed or were late, `faults` the reasons, `without` the parts that are not
     configured, `notes` what its reader should know about it, `unread` that the encoder does not read the language of
-    the query; `thresholds` are those of the verdict; `took_ms` has the time of each stage in milliseconds. `usage` is
-    the reranker's. `unusable` is a fault of the storage that an operator must repair; `refused` names models that
-    refuse every request.
+    the query; `thresholds` are those of the verdict; `took_ms` has the time of each stage in milliseconds, `runs` each
+    of their runs, and `began_ms` the start of the answer on the monotonic clock. `usage` is the reranker's. `unusable`
+    is a fault of the storage that an operator must repair; `refused` names models that refuse every request.
     """
 
     index: str
@@ -43,6 +56,8 @@ class Trace:
     calibration: CalibrationSource | None = None
     thresholds: Thresholds | None = None
     took_ms: dict[str, float] = field(default_factory=dict)
+    began_ms: float = 0.0
+    runs: list[StageRun] = field(default_factory=list)
     degraded: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     without: list[str] = field(default_factory=list)
@@ -66,6 +81,7 @@ class Trace:
             (self.notes, other.notes),
         ):  # fmt: skip
             own.extend(text for text in others if text not in own)
+        self.runs.extend(other.runs)
         self.refused.extend(refusal for refusal in other.refused if refusal not in self.refused)
         self.unread = self.unread or other.unread
         self.unusable = self.unusable or other.unusable

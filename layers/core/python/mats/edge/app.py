@@ -1,6 +1,6 @@
 """The discovery application: one object behind HTTP, MCP, ARD and the command line."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -10,10 +10,10 @@ from mats.domain.errors import CapabilityError, CapabilityNotFound, DependencyFa
 from mats.domain.profile import Profile
 from mats.domain.query import ANYWHERE, Filter, Query, Scope
 from mats.domain.shortlist import Shortlist
-from mats.edge import log, metrics
 from mats.edge.answer import Health
 from mats.edge.caller import Caller
-from mats.ports import NO_DIMENSIONS, Measure, Metrics
+from mats.edge.observers import LOG
+from mats.ports import Answered, Observer, OperationFailed
 from mats.usecases.discover import Discover
 from mats.usecases.look_up import LookUp
 
@@ -25,17 +25,9 @@ if TYPE_CHECKING:
     from mats.usecases.receipts import LeaveReceipt
 
 
-def ignore_metrics(measures: Mapping[str, Measure], dimensions: Mapping[str, str] = NO_DIMENSIONS) -> None:
-    """Default: emit nothing."""
-
-
-def ignore_exposure(shortlist: Shortlist) -> None:
-    """Default: record nothing."""
-
-
 @dataclass(frozen=True, slots=True)
 class Application:
-    """Discovery as callers may use it: each operation is authorized, logged and measured here and nowhere else.
+    """Discovery as callers may use it: each operation is authorized and observed here and nowhere else.
 
     `audiences_of` gives the audiences of an IAM principal by its ARN; None where callers bring theirs with them.
     `receipts` and `feedback` are None where answers leave no receipts, or where feedback goes elsewhere.
@@ -43,10 +35,8 @@ class Application:
 
     discover: Discover
     look_up: LookUp
-    log_queries: bool = True
     audiences_of: Callable[[str], frozenset[str]] | None = None
-    metrics: Metrics = ignore_metrics
-    record_exposure: Callable[[Shortlist], None] = ignore_exposure
+    observe: Observer = LOG
     receipts: "LeaveReceipt | None" = None
     feedback: "FeedbackService | None" = None
     reliability_of: "ReadReliability | None" = None
@@ -71,10 +61,7 @@ class Application:
             )
         if failure:
             shortlist = shortlist.degrade("audiences", failure)
-        log.log_answer(shortlist, audiences, spell_out=self.log_queries, scope=scope, request_id=caller.request_id)
-        self.metrics(metrics.answer_metrics(shortlist))
-        metrics.report_refusals(shortlist.trace.refused, self.metrics)
-        self.record_exposure(shortlist)
+        self.observe(Answered(shortlist=shortlist, audiences=audiences, scope=scope, request_id=caller.request_id))
         return shortlist
 
     def get(self, caller: Caller, id: Id) -> Profile:
@@ -136,13 +123,12 @@ class Application:
 
     @contextmanager
     def _failures_recorded(self, operation: str, caller: Caller | None = None) -> Iterator[None]:
-        """Log and count errors that are not the caller's own."""
+        """Observe errors that are not the caller's own."""
         try:
             yield
         except (Invalid, CapabilityNotFound):
             raise
         except CapabilityError as error:
-            self.metrics(metrics.FAILED)
-            request = f" request_id={caller.request_id}" if caller and caller.request_id else ""
-            log.LOGGER.error("%s failed%s: %s", operation, request, error)
+            request_id = caller.request_id if caller else ""
+            self.observe(OperationFailed(operation=operation, error=error, request_id=request_id))
             raise

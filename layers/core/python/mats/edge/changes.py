@@ -9,13 +9,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.assignment import namespace_of_pattern
 from mats.domain.capability import Id, capability_id
-from mats.domain.change_result import ChangeResult
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile import Cause
 from mats.domain.usage import Usage
-from mats.edge import log, metrics
-from mats.edge.app import ignore_metrics
-from mats.ports import Change, Metrics, NamespaceChange
+from mats.edge import log
+from mats.edge.observers import LOG
+from mats.ports import BatchDelayed, BatchProcessed, Change, NamespaceChange, Observer
 from mats.usecases.deadline import NO_DEADLINE, Deadline
 from mats.usecases.enrich import Enrich
 from mats.usecases.spread_change import SpreadChange
@@ -31,7 +30,7 @@ class ChangeProcessor:
 
     enrich: Enrich
     spent: Callable[[], Mapping[str, Usage]]
-    metrics: Metrics = ignore_metrics
+    observe: Observer = LOG
     spread: SpreadChange | None = None
     """None where the store itself announces every capability of a namespace."""
 
@@ -44,8 +43,7 @@ class ChangeProcessor:
         try:
             outcomes = self.enrich(list(changes.values()), deadline)
         except DependencyFailed as error:
-            log.LOGGER.warning("enrichment waits: %s", error)
-            self.metrics(metrics.batch_metrics([ChangeResult.DEGRADED] * len(changes), Usage()))
+            self.observe(BatchDelayed(changes=len(changes), error=error))
             return list(changes)
         except Exception:
             if len(changes) == 1:
@@ -53,8 +51,7 @@ class ChangeProcessor:
             log.LOGGER.exception("a bug in a batch of %d changes; each is tried alone", len(changes))
             return [id for message, change in changes.items() for id in self._process_alone(message, change, deadline)]
         usage = Usage.total(self.spent().values()).minus(before)
-        log.log_batch(outcomes, usage)
-        self.metrics(metrics.batch_metrics(outcomes.values(), usage))
+        self.observe(BatchProcessed(outcomes=outcomes, usage=usage))
         return [message for message, change in changes.items() if not outcomes[change.id].is_final]
 
     def spread_all(self, changes: Mapping[str, NamespaceChange], deadline: Deadline = NO_DEADLINE) -> list[str]:

@@ -10,11 +10,9 @@ from mats.domain.capability import Id
 from mats.domain.errors import CapabilityError, DependencyFailed, Fault, NotPossible
 from mats.domain.faults import RequestModel
 from mats.domain.outcome import Event, Feedback, Outcome
-from mats.edge import log
 from mats.edge.caller import Caller
 from mats.edge.http import Request, Response, error_response, to_json
-from mats.edge.metrics import FAILED, feedback_metrics
-from mats.ports import Metrics
+from mats.ports import FeedbackRecorded, Observer, OperationFailed
 
 if TYPE_CHECKING:
     from mats.edge.app import Application
@@ -70,11 +68,10 @@ class FeedbackAnswer(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class FeedbackService:
-    """Feedback as callers may give it, logged and measured. `texts`: whether their words are logged."""
+    """Feedback as callers may give it, logged and measured."""
 
     record: Callable[[Feedback], Sequence[Outcome]]
-    metrics: Metrics
-    texts: bool = True
+    observe: Observer
 
     def __call__(self, caller: Caller, wish: FeedbackRequest) -> FeedbackAnswer:
         """Record feedback. Raises as `RecordFeedback`."""
@@ -82,11 +79,9 @@ class FeedbackService:
         try:
             new = self.record(feedback)
         except DependencyFailed as error:
-            self.metrics(FAILED)
-            log.LOGGER.error("feedback failed request_id=%s: %s", caller.request_id, error)
+            self.observe(OperationFailed(operation="feedback", error=error, request_id=caller.request_id))
             raise
-        log.log_feedback(feedback, len(new), spell_out=self.texts, request_id=caller.request_id)
-        self.metrics(feedback_metrics(new))
+        self.observe(FeedbackRecorded(feedback=feedback, new=new, request_id=caller.request_id))
         return FeedbackAnswer(query_id=wish.query_id, recorded=len(new))
 
 

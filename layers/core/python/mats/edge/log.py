@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Any
 
 from mats.domain.capability import Id
@@ -17,7 +18,7 @@ from mats.domain.profile import Refusal
 from mats.domain.query import ANYWHERE, Scope
 from mats.domain.shortlist import Result, Shortlist
 from mats.domain.usage import Usage
-from mats.ports import NamespaceChange
+from mats.ports import NamespaceChange, RequestHandled
 
 LOGGER = logging.getLogger("mats")
 _CONTROLS = {code: f"\\x{code:02x}" for code in range(32) if chr(code) != "\t"}
@@ -42,6 +43,38 @@ def log_line(record: Mapping[str, Any]) -> str:
     return json.dumps(record).replace("\x7f", "\\u007f")
 
 
+class LogText:
+    """The line of a record; formatters that write JSON take its fields."""
+
+    __slots__ = ("fields",)
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self.fields = fields
+
+    def __str__(self) -> str:
+        return log_line(self.fields)
+
+
+class JsonFormatter(logging.Formatter):
+    """A record is one line: a JSON object in ASCII, with the names of Lambda's own JSON log.
+
+    The fields of a wide record stand beside them; any other record has a `message`.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line: dict[str, Any] = {"timestamp": time, "level": record.levelname, "logger": record.name}
+        wide = record.args[0] if isinstance(record.args, tuple) and record.args else None
+        line |= wide.fields if isinstance(wide, LogText) else {"message": record.getMessage()}
+        if record.exc_info and record.exc_info[0]:
+            line |= {
+                "errorType": record.exc_info[0].__name__,
+                "errorMessage": str(record.exc_info[1]),
+                "stackTrace": self.formatException(record.exc_info).splitlines(),
+            }
+        return log_line(line)
+
+
 def log_answer(
     shortlist: Shortlist,
     audiences: Collection[str],
@@ -59,7 +92,7 @@ def log_answer(
             "homes": sorted(scope.exact_namespaces),
             "tag_choices": sorted(map(sorted, scope.tag_choices)),
         }
-    LOGGER.info("%s", log_line(record))
+    LOGGER.info("%s", LogText(record))
 
 
 def log_feedback(feedback: Feedback, recorded: int, *, spell_out: bool, request_id: str = "") -> None:
@@ -74,7 +107,7 @@ def log_feedback(feedback: Feedback, recorded: int, *, spell_out: bool, request_
         record |= {"missing": feedback.missing} if spell_out else {"missing_hash": _hash(feedback.missing)}
     if request_id:
         record["request_id"] = request_id
-    LOGGER.info("%s", log_line(record))
+    LOGGER.info("%s", LogText(record))
 
 
 def log_batch(outcomes: Mapping[Id, ChangeResult], usage: Usage) -> None:
@@ -85,19 +118,34 @@ def log_batch(outcomes: Mapping[Id, ChangeResult], usage: Usage) -> None:
         "again": sorted(id for id, outcome in outcomes.items() if not outcome.is_final),
         **asdict(usage),
     }
-    LOGGER.info("%s", log_line(record))
+    LOGGER.info("%s", LogText(record))
 
 
 def log_spread(change: NamespaceChange, sent: int) -> None:
     """Log how many changes of capabilities the change of a namespace's row led to."""
-    LOGGER.info("%s", log_line({"event": "spread", "namespace": change.namespace, "after": change.after, "sent": sent}))
+    LOGGER.info("%s", LogText({"event": "spread", "namespace": change.namespace, "after": change.after, "sent": sent}))
 
 
 def log_refusals(refused: Collection[Refusal]) -> None:
     """Log each model that refuses every request, with its cause and how many capabilities or answers lack it."""
     for refusal, count in Counter(refused).items():
         record = {"event": "model_refused", **refusal.model_dump(), "count": count}
-        LOGGER.error("%s", log_line(record))
+        LOGGER.error("%s", LogText(record))
+
+
+def log_request(request: RequestHandled) -> None:
+    """Log a request of the local service."""
+    record = {
+        "event": "request",
+        "request_id": request.request_id,
+        "method": request.method,
+        "route": request.route,
+        "status": request.status,
+        "ms": round(request.took_ms, 2),
+    }
+    if "traceparent" in request.carrier:
+        record["traceparent"] = request.carrier["traceparent"]
+    LOGGER.info("%s", LogText(record))
 
 
 def _record(shortlist: Shortlist, audiences: Collection[str], *, spell_out: bool) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from mats.domain.outcome import Event, Outcome
 from mats.domain.profile import Refusal
 from mats.domain.shortlist import Shortlist
 from mats.domain.usage import Usage
-from mats.edge.log import log_refusals
 from mats.ports import NO_DIMENSIONS, Measure, Metrics
 
 FAILED: Mapping[str, Measure] = {"Failed": Measure(1, "Count")}
@@ -39,9 +38,8 @@ def feedback_metrics(new: Sequence[Outcome]) -> dict[str, Measure]:
     }
 
 
-def report_refusals(refused: Collection[Refusal], emit: Metrics) -> None:
-    """Log and count the models that refused an answer or a batch of changes."""
-    log_refusals(refused)
+def emit_refusals(refused: Collection[Refusal], emit: Metrics) -> None:
+    """Count the models that refused an answer or a batch of changes."""
     for measures, dimensions in refusal_metrics(refused):
         emit(measures, dimensions)
 

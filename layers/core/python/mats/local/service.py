@@ -3,7 +3,8 @@
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -16,16 +17,21 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from mats.bootstrap.local import LocalSystem
+from mats.bootstrap.telemetry import open_telemetry
 from mats.edge import http
-from mats.edge.app import Application
 from mats.edge.caller import Caller, local_caller
 from mats.edge.dispatch import respond
+from mats.edge.observers import Observers
+from mats.local import metrics_page
 from mats.local.access import THIS_MACHINE, Access
 from mats.local.asgi import METHODS, TokenGuard, header_fields, origin_problem, raw_path, read_body, to_starlette
 from mats.local.console import api, files
 from mats.local.console.capability_list import RefreshThread
 from mats.local.console.registry_service import RegistryService
+from mats.local.metrics_page import read_state
+from mats.local.observed_requests import ObservedRequests, current_request
 from mats.local.worker import EnrichmentWorker
+from mats.ports import Answered, ExposureLog, Observation
 from mats.resources import swagger_ui
 
 _THREADS = 256
@@ -41,15 +47,28 @@ _PAGES = Path(__file__).parent / "static"
 LOGGER = logging.getLogger("mats.service")
 
 
+@dataclass(frozen=True, slots=True)
+class ExposureObserver:
+    """Counts whose capabilities answers show."""
+
+    exposure: ExposureLog
+
+    def __call__(self, observation: Observation) -> None:
+        if isinstance(observation, Answered):
+            self.exposure.record(observation.shortlist)
+
+
 def application(local: LocalSystem, access: Access = THIS_MACHINE) -> Starlette:
-    app = replace(local.application, record_exposure=local.stores.exposure.record)
     caller, registry = local_caller(local.settings), RegistryService(local)
     if access.tokens:
         caller = replace(caller, sees_internal_errors=False)
+    telemetry = open_telemetry(local.settings, partial(read_state, local, registry))
+    observers = [ExposureObserver(local.stores.exposure), *telemetry.observers]
 
     @asynccontextmanager
     async def lifespan(starlette: Starlette) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
+        local.observers.extend(observers)
         worker, refresh = EnrichmentWorker(local), RefreshThread(registry.refresh)
         worker.start()
         refresh.start()
@@ -57,19 +76,26 @@ def application(local: LocalSystem, access: Access = THIS_MACHINE) -> Starlette:
         yield
         refresh.stop()
         worker.stop()
+        for observer in observers:
+            local.observers.remove(observer)
+        telemetry.close()
 
     routes = [
         *files.routes(),
         *api.routes(registry, access),
+        metrics_page.route(telemetry.render_metrics, access),
         Route("/docs", lambda request: FileResponse(_PAGES / "docs.html")),
         Mount("/docs/assets", StaticFiles(directory=swagger_ui())),
         Mount("/static", StaticFiles(directory=_PAGES)),
-        Route("/{path:path}", _endpoint(app, caller, access), methods=METHODS),
+        Route("/{path:path}", _endpoint(local, caller, access, telemetry.wants_answers), methods=METHODS),
     ]
+    observed = Middleware(
+        ObservedRequests, observe=local.observe("requests"), clock=local.clock, ids=local.discover.ids
+    )
     return Starlette(
         routes=routes,
         lifespan=lifespan,
-        middleware=[Middleware(TokenGuard, tokens=access.tokens)] if access.tokens else [],
+        middleware=[observed, *([Middleware(TokenGuard, tokens=access.tokens)] if access.tokens else [])],
         exception_handlers={
             404: _not_found,
             405: _wrong_method,
@@ -79,11 +105,14 @@ def application(local: LocalSystem, access: Access = THIS_MACHINE) -> Starlette:
     )
 
 
-def _endpoint(app: Application, caller: Caller, access: Access) -> Callable[[Request], Awaitable[Response]]:
-    """The handler of every path of the API."""
+def _endpoint(
+    local: LocalSystem, caller: Caller, access: Access, wants_answers: bool
+) -> Callable[[Request], Awaitable[Response]]:
+    """The handler of every path of the API. `wants_answers`: each request keeps the answers it gets."""
+    app = local.application
 
     async def answer(request: Request) -> Response:
-        body = await read_body(request, _MAX_BODY_BYTES)
+        body, current = await read_body(request, _MAX_BODY_BYTES), current_request(request.scope)
         headers = header_fields(request.headers)
         if access.tokens or request.url.path != _MCP:
             if refused := origin_problem(request.url.scheme, request.headers, access):
@@ -95,9 +124,10 @@ def _endpoint(app: Application, caller: Caller, access: Access) -> Callable[[Req
             query=parse_qs(request.url.query, keep_blank_values=True),
             headers=headers,
             body=body,
-            caller=caller,
+            caller=replace(caller, request_id=current.id),
         )
-        answered = await anyio.to_thread.run_sync(respond, app, parsed)
+        answering = replace(app, observe=Observers([app.observe, current.keep])) if wants_answers else app
+        answered = await anyio.to_thread.run_sync(respond, answering, parsed)
         return Response(answered.body, answered.status, dict(answered.headers))
 
     return answer

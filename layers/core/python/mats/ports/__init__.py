@@ -16,6 +16,18 @@ from mats.ports.models import (
     Writer,
     Written,
 )
+from mats.ports.observation import (
+    Answered,
+    BatchDelayed,
+    BatchProcessed,
+    FeedbackRecorded,
+    ModelsRefused,
+    Observation,
+    Observer,
+    OperationFailed,
+    RequestHandled,
+    WriterCalled,
+)
 from mats.ports.operations import (
     NO_DIMENSIONS,
     Clock,
@@ -26,6 +38,7 @@ from mats.ports.operations import (
     Metrics,
     ProviderExposure,
     PublishedVersions,
+    ServiceState,
 )
 from mats.ports.queue import Change, DeadLetter, NamespaceChange, QueuedChange, QueueDepth, QueueMonitor
 from mats.ports.search import CandidateIndex, Generations, Hit, SearchIndex, Target
@@ -51,6 +64,9 @@ __all__ = [
     "NO_DIMENSIONS",
     "NO_LABELS",
     "OFF",
+    "Answered",
+    "BatchDelayed",
+    "BatchProcessed",
     "CandidateIndex",
     "Change",
     "ChangedOutcomes",
@@ -60,6 +76,7 @@ __all__ = [
     "Encoder",
     "Exposure",
     "ExposureLog",
+    "FeedbackRecorded",
     "Generations",
     "Grouped",
     "Grouping",
@@ -76,7 +93,11 @@ __all__ = [
     "Metrics",
     "ModelChoice",
     "ModelSwitch",
+    "ModelsRefused",
     "NamespaceChange",
+    "Observation",
+    "Observer",
+    "OperationFailed",
     "OutcomeCounts",
     "Outcomes",
     "Precondition",
@@ -91,9 +112,11 @@ __all__ = [
     "Receipts",
     "Registry",
     "ReportedResult",
+    "RequestHandled",
     "RerankResult",
     "Reranker",
     "SearchIndex",
+    "ServiceState",
     "ShownAnswer",
     "ShownAnswers",
     "SourceBook",
@@ -108,5 +131,6 @@ __all__ = [
     "UseLog",
     "Vector",
     "Writer",
+    "WriterCalled",
     "Written",
 ]

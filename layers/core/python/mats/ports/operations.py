@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol
 
 from mats.domain.shortlist import Shortlist
+from mats.domain.usage import Usage
 
 
 class Clock(Protocol):
@@ -84,6 +85,25 @@ class ExposureLog(Protocol):
         Raises:
             DependencyFailed: the storage cannot be used.
         """
+
+
+class ServiceState(NamedTuple):
+    """What a local service has and has spent, at one moment."""
+
+    capabilities: Mapping[tuple[str, str], int]
+    """By kind (`unknown` until a profile tells it) and state: `waiting`, `rejected`, `raw` or `enriched`."""
+    findable: int
+    waiting: int
+    """Changes in the queue, or being handled."""
+    oldest_s: float
+    """Seconds since the first of those in the queue was made; 0 without any."""
+    dead: int
+    sources: Mapping[str, int]
+    """By the result of their latest sync: `ok`, `failed` or `never`."""
+    vectors: Mapping[bool, int]
+    """How often the vector of a query was known, and not known."""
+    usage: Mapping[str, Usage]
+    """By model."""
 
 
 class PublishedVersions(Protocol):

@@ -16,7 +16,7 @@ from mats.domain.reliability import Counts, Tally, count
 from mats.domain.scoring import Scoring
 from mats.domain.shortlist import Result, Shortlist, rank
 from mats.domain.text import query_terms
-from mats.domain.trace import CalibrationSource, Trace
+from mats.domain.trace import CalibrationSource, StageRun, Trace
 from mats.ports import Ids, Reranker
 from mats.usecases.gather import gather
 from mats.usecases.receipts import LeaveReceipt
@@ -74,9 +74,10 @@ class Discover:
         limit, query_id = self._limit(query), self.ids()
         stages, rerank = self.stages, self.rerank.with_current()
         trace = self._trace(rerank.reranker)
-        began = stages.clock.elapsed_ms()
+        trace.began_ms = began = stages.clock.elapsed_ms()
         with self.gate:
             trace.took_ms["queue"] = stages.clock.elapsed_ms() - began
+            trace.runs.append(StageRun("queue", began, trace.took_ms["queue"]))
             admitted = Filter.of(query, audiences, scope)
             found = gather(self.retrieve, query.texts, admitted, stages, trace, caller=caller)
         measuring = stages.start("measure", partial(found.measure, self.retrieve))  # concurrently with the reranker

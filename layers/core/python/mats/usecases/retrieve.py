@@ -131,7 +131,9 @@ class Retrieve:
         ids = best_first(fuse_votes(fused, votes) if votes else fused)
         left_ms = deadline_ms - stages.clock.elapsed_ms()  # one budget for all of retrieval after encoding
         fetching = stages.start("fetch", lambda: self._fetch(text, ids, admitted), budget_ms=left_ms)
-        (profiles, near), trace.took_ms["fetch"] = fetching.result()
+        (profiles, near), took_ms = fetching.result()
+        trace.took_ms["fetch"] = took_ms
+        trace.runs.append(fetching.run(took_ms))
         told = terms if lexical is not None else None
         seen = admitted.audiences
         return Retrieved(profiles, near, told, vector, bm25, cosine, named, votes, self.recall, seen)

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from mats.domain.errors import DependencyFailed, ModelRefused, OutOfTime, StorageUnusable
 from mats.domain.profile import Refusal
-from mats.domain.trace import Trace
+from mats.domain.trace import StageRun, Trace
 from mats.ports import Clock
 from mats.usecases.circuit_breaker import CircuitBreaker
 
@@ -42,6 +42,10 @@ class Stage(Generic[T]):
     clock: Clock
     future: "Future[tuple[T, float]]"
 
+    def run(self, took_ms: float, fault: str = "") -> StageRun:
+        """What the trace keeps of this run."""
+        return StageRun(self.name, self.started_ms, took_ms, fault)
+
     def result(self) -> tuple[T, float]:
         """The stage's value, and its time in milliseconds.
 
@@ -60,14 +64,17 @@ class Stage(Generic[T]):
 def finish(stage: Stage[T], trace: Trace) -> T | None:
     """The stage's value; records its time in the trace, or its fault and returns None."""
     try:
-        value, trace.took_ms[stage.name] = stage.result()
+        value, took_ms = stage.result()
     except DependencyFailed as error:
+        trace.runs.append(stage.run(stage.clock.elapsed_ms() - stage.started_ms, str(error)))
         trace.lose(_DEGRADED.get(stage.name, stage.name), f"{stage.name}: {error}")
         if isinstance(error, StorageUnusable):
             trace.unusable = error
         if isinstance(error, ModelRefused):
             trace.refused.append(Refusal(role=_ROLES[stage.name], model=error.model, cause=error.cause))
         return None
+    trace.took_ms[stage.name] = took_ms
+    trace.runs.append(stage.run(took_ms))
     return value
 
 

@@ -17,7 +17,7 @@ from mats.bootstrap.local import LocalSystem, local_system, open_private
 from mats.domain.assignment import Assigned
 from mats.domain.capability import Id
 from mats.domain.errors import StorageUnusable
-from mats.edge.log import LineFormatter
+from mats.edge.log import JsonFormatter, LineFormatter
 from mats.local.access import Access
 from mats.local.cli.access import access_to
 from mats.local.cli.output import Exit, bar, complain, err, out
@@ -27,6 +27,7 @@ from mats.local.imports.sources import open_sources
 from mats.local.worker import drain
 from mats.resources import resource
 
+LOGGER = logging.getLogger("mats.service")
 _HOST = "127.0.0.1"
 _SAMPLE = resource("examples")
 _BACKLOG = 2_048
@@ -56,6 +57,8 @@ def serve(
     listener = _listener(host, port)
     local = local_system(context.obj)
     _log_to(local.settings.home / "mats.log")
+    if local.settings.log_format == "json":
+        _log_as_json()
     if sample and next(iter(local.stores.registry.ids()), None) is None:
         _load_sample(local)
     try:
@@ -98,7 +101,10 @@ def _run(local: LocalSystem, listener: socket.socket, access: Access) -> None:
             greeting, warnings = _greeting(local, _address(listener), access), list(_warnings(local))
             app.state.refresh.wait(_LIST_S)
             for warning in warnings:
-                err.print(Text(warning, style="yellow"), soft_wrap=True)
+                if local.settings.log_format == "json":
+                    LOGGER.warning("%s", warning)
+                else:
+                    err.print(Text(warning, style="yellow"), soft_wrap=True)
             out.print(greeting, soft_wrap=True)
 
     config = uvicorn.Config(
@@ -175,3 +181,10 @@ def _log_to(path: Path) -> None:
     handler.setFormatter(LineFormatter())
     logging.getLogger().addHandler(handler)
     logging.getLogger("mats").setLevel(logging.INFO)
+
+
+def _log_as_json() -> None:
+    """Write each record to stderr as well, as one line of JSON."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonFormatter())
+    logging.getLogger().addHandler(handler)

@@ -17,7 +17,7 @@ from mats.domain.registration import Registration
 from mats.edge.caller import LOCAL
 from mats.edge.snippets.capability import Snippets
 from mats.local.console.actions import RegistryActions
-from mats.local.console.capability_list import CapabilityList
+from mats.local.console.capability_list import CapabilityList, Snapshot
 from mats.local.console.demand import DemandReader
 from mats.local.console.home import home_page
 from mats.local.console.imports import ImportRequest, import_documents
@@ -57,6 +57,10 @@ class RegistryService:
             self._stores.receipts.flush()
         self._uses.refresh()
         return self._uses
+
+    def snapshot(self) -> Snapshot:
+        """The list of all capabilities."""
+        return self._list.current()
 
     def overview(self) -> dict[str, Any]:
         """Counts of capabilities, changes and providers, with the models."""

@@ -1,0 +1,85 @@
+"""What operators see of the running service: its JSON log and its metrics."""
+
+import json
+import re
+import signal
+import urllib.request
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.integration.conftest import Mats, Service, serving, wait_until
+from tests.integration.test_cli import rows, tool
+from tests.integration.test_shared_service import READ, WRITE, ask, files
+
+QUERY = "give \x1b[31m\u202emoney back"
+
+
+def samples(service: Service, token: str = "") -> dict[tuple, float]:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    with urllib.request.urlopen(urllib.request.Request(f"{service.url}/metrics", headers=headers)) as response:
+        assert response.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+        families = list(text_string_to_metric_families(response.read().decode()))
+    return {(sample.name, *sample.labels.values()): sample.value for family in families for sample in family.samples}
+
+
+@pytest.fixture
+def mats(tmp_path: Path) -> Mats:
+    mats = Mats(tmp_path / "home")
+    assert mats("import", "-", stdin=rows(tool("refund", description="Give money back for a payment"))).code == 0
+    return mats
+
+
+def test_metrics_show_requests_answers_and_the_registry(mats):
+    with serving(mats) as service:
+        assert service.request("/discover", {"query": QUERY})[0] == 200
+        assert service.request("/discover", {"query": 1})[0] == 422
+        assert service.request("/no/such/path")[0] == 404
+        seen = samples(service)
+        assert seen["mats_requests_total", "POST", "/discover", "200"] == 1
+        assert seen["mats_requests_total", "POST", "/discover", "422"] == 1
+        assert seen["mats_requests_total", "GET", "other", "404"] == 1
+        assert sum(value for (name, *_), value in seen.items() if name == "mats_answers_total") == 1
+        assert seen["mats_answer_seconds_count",] == 1
+        assert seen["mats_capabilities_findable",] == 1
+        assert seen["mats_capabilities", "tool", "raw"] == 1
+        request = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        service.request("/mcp", request)
+        wait_until(lambda: ("mats_requests_total", "POST", "/mcp", "200") in samples(service))
+        assert service.request("/metrics", {})[0] == 405
+
+
+def test_pages_of_other_origins_cannot_read_metrics(mats):
+    with serving(mats) as service:
+        for headers in ({"Host": "evil.example"}, {"Origin": "https://evil.example"}):
+            assert ask(service, "GET", "/metrics", **headers)[0] == 403
+
+
+def test_with_tokens_metrics_need_one(mats, tmp_path):
+    with serving(mats, *files(tmp_path)) as service:
+        assert ask(service, "GET", "/metrics")[0] == 401
+        assert samples(service, READ)["mats_requests_total", "GET", "/metrics", "401"] == 1
+        assert samples(service, WRITE)
+
+
+@pytest.mark.parametrize("texts", ["text", "hash"])
+def test_with_json_each_line_of_stderr_is_an_object(mats, texts):
+    with serving(mats, settings={"MATS_LOG_FORMAT": "json", "MATS_LOG_QUERIES": texts}) as service:
+        body = json.dumps({"query": QUERY}).encode()
+        headers = {"X-Request-Id": "mine-1"}
+        with urllib.request.urlopen(urllib.request.Request(f"{service.url}/discover", body, headers)) as response:
+            assert response.headers["X-Request-Id"] == "mine-1"
+        service.process.send_signal(signal.SIGINT)
+        assert service.process.stderr
+        text = service.process.stderr.read().decode()
+    assert not re.search(r"[^\x20-\x7e\n]", text)
+    records = [json.loads(line) for line in text.splitlines()]
+    (decision,) = (record for record in records if record.get("event") == "discovered")
+    (request,) = (record for record in records if record.get("event") == "request")
+    assert decision["request_id"] == request["request_id"] == "mine-1"
+    assert (request["method"], request["route"], request["status"]) == ("POST", "/discover", 200)
+    assert request["ms"] > 0
+    assert decision.get("query") == (QUERY if texts == "text" else None)
+    assert ("money back" in text) is (texts == "text")
+    assert '"event": "discovered"' in (mats.home / "mats.log").read_text()

@@ -1,0 +1,94 @@
+"""The middleware that tells observers of requests."""
+
+from unittest.mock import Mock
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from mats.edge.routes import ROUTES
+from mats.local.console import api
+from mats.local.observed_requests import OTHER, ObservedRequests, current_request, route_of
+from mats.ports import RequestHandled
+from tests.fakes import FakeClock
+
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+@pytest.mark.parametrize(("path", "route"), [
+    ("/discover", "/discover"),
+    ("/capabilities", "/capabilities"),
+    ("/capabilities/com.acme/refund", "/capabilities/{id}"),
+    ("/capabilities/com.acme/refund/instructions", "/capabilities/{id}/instructions"),
+    ("/registry", "/registry"),
+    ("/registry/capabilities/com.acme/refund", "/registry/capabilities/{id}"),
+    ("/registry/demand", "/registry/demand"),
+    ("/registry/x", OTHER),
+    ("/console/main.js", "/console/{file}"),
+    ("/metrics", "/metrics"),
+    ("/mcp", "/mcp"),
+    ("/wp-login.php", OTHER),
+    ("", OTHER),
+])  # fmt: skip
+def test_a_path_has_the_template_of_its_endpoint(path, route):
+    assert route_of(path) == route
+
+
+def test_every_page_of_the_registry_has_a_template():
+    pages = [route.path for route in api.routes(Mock()) if isinstance(route, Route)]
+    assert [page for page in pages if route_of(page) == OTHER] == ["/registry/{rest:anything}"]
+
+
+@given(st.lists(st.text(), max_size=300))
+def test_however_many_paths_are_asked_for_the_routes_are_few(paths):
+    assert len({route_of(f"/{path}") for path in paths}) <= len(ROUTES) + 25
+
+
+def answers_to(*requests: tuple[str, str, dict[str, str]]) -> tuple[list[RequestHandled], list[Response]]:
+    """What is observed, and the responses, of a service in which /bug raises."""
+    seen: list[RequestHandled] = []
+
+    async def discover(request: Request) -> Response:
+        return Response(current_request(request.scope).id, 201)
+
+    async def bug(request: Request) -> Response:
+        raise ZeroDivisionError
+
+    middleware = Middleware(ObservedRequests, observe=seen.append, clock=FakeClock(), ids=lambda: "new")
+    app = Starlette(routes=[Route("/discover", discover), Route("/bug", bug)], middleware=[middleware])
+    client = TestClient(app, raise_server_exceptions=False)
+    return seen, [client.request(method, path, headers=headers) for method, path, headers in requests]
+
+
+def test_every_request_is_observed_with_its_status():
+    seen, _ = answers_to(("GET", "/discover", {}), ("BREW", "/discover", {}), ("GET", "/bug", {}), ("GET", "/x", {}))
+    assert [(one.method, one.route, one.status) for one in seen] == [
+        ("GET", "/discover", 201), (OTHER, "/discover", 405), ("GET", OTHER, 500), ("GET", OTHER, 404),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sent", "id"), [
+    ({}, "new"), ({"X-Request-Id": "abc-1.2:3_4"}, "abc-1.2:3_4"), ({"X-Request-Id": "a b"}, "new"),
+    ({"X-Request-Id": "x" * 65}, "new"), ({"X-Request-Id": 'a"},{'}, "new"),
+])  # fmt: skip
+def test_the_id_of_a_request_is_the_callers_if_it_is_a_plain_word(sent, id):
+    (seen,), (response,) = answers_to(("GET", "/discover", sent))
+    assert seen.request_id == response.text == response.headers["X-Request-Id"] == id
+
+
+@pytest.mark.parametrize(("sent", "carrier"), [
+    ({}, {}),
+    ({"traceparent": PARENT}, {"traceparent": PARENT}),
+    ({"traceparent": PARENT, "tracestate": "a=1"}, {"traceparent": PARENT, "tracestate": "a=1"}),
+    ({"traceparent": "00-x"}, {}),
+    ({"tracestate": "a=1"}, {}),
+])  # fmt: skip
+def test_a_valid_trace_context_is_passed_on(sent, carrier):
+    (seen,), _ = answers_to(("GET", "/discover", sent))
+    assert seen.carrier == carrier
