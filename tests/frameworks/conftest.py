@@ -65,6 +65,7 @@ class Program:
     def write(self, page: str, file: str, **replaced: str) -> None:
         """Write a file as its page prints it, but for addresses."""
         (text,) = files(INTEGRATIONS / page)[file]
+        assert all(old in text for old in replaced), f"{file} of {page} has not all of {', '.join(replaced)}"
         for old, new in {SERVICE: self.service.url.removeprefix("http://"), **replaced}.items():
             text = text.replace(old, new)
         (self.folder / file).write_text(text, "utf-8")
@@ -72,7 +73,12 @@ class Program:
     def run(self, file: str, model: str = "") -> str:
         """What the program prints, with OpenAI's API at that address. It reaches this machine only."""
         addresses = {"OPENAI_BASE_URL": model, "OPENAI_API_BASE": model}  # LlamaIndex has a name of its own
-        return _run([str(PYTHON), file], self.folder, addresses)
+        ran = subprocess.run(
+            [str(PYTHON), file], cwd=self.folder, env={**environment(), **addresses}, capture_output=True, text=True,
+            timeout=120, check=False,
+        )  # fmt: skip
+        assert ran.returncode == 0, f"{ran.returncode}\n{ran.stdout}\n{ran.stderr}"
+        return ran.stdout
 
     def outcomes(self) -> set[tuple[str, str, str]]:
         """What has been reported of results: the query, the capability, the events."""
@@ -80,20 +86,16 @@ class Program:
             return {*database.execute("SELECT query_id, id, events FROM outcomes")}
 
 
-def _run(command: list[str], folder: Path, environment: dict[str, str]) -> str:
+def environment() -> dict[str, str]:
+    """The variables of a program that may reach this machine only, and sends nobody a report on itself."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
-    quiet = {
+    return {
+        **kept,
         "PYTHONPATH": str(ROOT / "tests" / "frameworks" / "loopback_only"),
         "OPENAI_API_KEY": "a-key-of-this-test",
-        "DO_NOT_TRACK": "1",
         "OPENAI_AGENTS_DISABLE_TRACING": "1",
+        "DO_NOT_TRACK": "1",
     }
-    ran = subprocess.run(
-        command, cwd=folder, env={**kept, **quiet, **environment}, capture_output=True, text=True, timeout=120,
-        check=False,
-    )  # fmt: skip
-    assert ran.returncode == 0, f"{ran.returncode}\n{ran.stdout}\n{ran.stderr}"
-    return ran.stdout
 
 
 @pytest.fixture

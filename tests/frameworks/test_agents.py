@@ -6,7 +6,7 @@ import pytest
 
 from tests.frameworks.conftest import Program
 from tests.frameworks.scripted_model import Call, ScriptedModel
-from tests.frameworks.tool_server import ToolServer
+from tests.frameworks.tool_server import NOWHERE, ToolServer
 
 AGENTS = ["strands.md", "langchain.md", "llamaindex.md", "openai-agents.md"]
 FOUND, ID = "com_deepwiki_mcp__ask_question", "com.deepwiki.mcp/ask_question"
@@ -43,3 +43,26 @@ def test_an_agent_finds_calls_and_reports(page: str, program: Program, tools: To
     assert tools.asked == [QUESTION]
     assert {tuple(sorted(offered)) for offered in model.offered} == {tuple(sorted(TOOLS))}
     assert [(id, json.loads(events)) for _, id, events in program.outcomes() - before] == [(ID, ["succeeded"])]
+
+
+TRY = f"""
+import asyncio
+from find_then_call import call_tool, find_tools
+others = [tool["name"] for tool in find_tools("ask a question about a GitHub repository") if tool["name"] != "{FOUND}"]
+print(asyncio.run(call_tool("{FOUND}", {{"repoName": "{NOWHERE}", "question": "Why?"}})))
+print(asyncio.run(call_tool(others[0], {{}})))
+print(asyncio.run(call_tool("nobody_said", {{}})))
+"""
+
+
+def test_a_failed_call_is_reported_and_an_untrusted_tool_is_not_called(program: Program, tools: ToolServer):
+    tools.asked.clear()
+    before = program.outcomes()
+    program.write("find-then-call.md", "find_then_call.py")
+    (program.folder / "try_it.py").write_text(TRY)
+    failed, untrusted, unknown = program.run("try_it.py").splitlines()
+    assert f"{NOWHERE} is not indexed" in failed
+    assert [(id, json.loads(events)) for _, id, events in program.outcomes() - before] == [(ID, ["failed"])]
+    assert "cannot be called" in untrusted
+    assert "cannot be called" in unknown
+    assert len(tools.asked) == 1
