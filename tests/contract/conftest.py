@@ -211,13 +211,14 @@ def outcomes(make: Making, request: pytest.FixtureRequest) -> Outcomes:
     return make(MemoryOutcomes, SqliteOutcomes, in_aws)
 
 
-@pytest.fixture(params=["memory", "sqlite", *IN_AWS])
+@pytest.fixture(params=["memory", "sqlite", "sqlite-two-passes", *IN_AWS])
 def index(request: pytest.FixtureRequest) -> SearchIndex:
     encoder = FakeEncoder()
     if request.param == "memory":
         return MemoryIndex()
-    if request.param == "sqlite":
-        return SqliteIndex(request.getfixturevalue("database"), encoder=encoder.name)
+    if request.param.startswith("sqlite"):
+        passes = {} if request.param == "sqlite" else {"exact_up_to": 0}
+        return SqliteIndex(request.getfixturevalue("database"), encoder=encoder.name, **passes)
     domain, name = request.getfixturevalue("domain_on")(request.param), f"contract-{next(_numbers)}"
     domain.create(name, index_body(encoder.dimension, aliases=[write_alias(name)], replicas="0-1", refresh="-1"))
     request.addfinalizer(lambda: domain.drop(name))  # noqa: PT021 - the others have nothing to drop

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from mats.adapters.sqlite.arrays import FIRST_ROOM, Mask
 from mats.adapters.sqlite.database import Database, Readable
-from mats.adapters.sqlite.matrix import Mask, Matrix
+from mats.adapters.sqlite.matrix import Matrix
 from mats.adapters.sqlite.postings import Document, Postings, pack
 from mats.adapters.sqlite.profiles import to_blob
 from mats.adapters.sqlite.registry import IN, as_json
+from mats.adapters.sqlite.vectors import EXACT_UP_TO
 from mats.domain.bm25 import count_terms
 from mats.domain.capability import Id, Kind
 from mats.domain.index_fields import FIELD_WEIGHTS, TEXTS, lexical_fields
@@ -38,11 +40,15 @@ class SqliteIndex:
     name = "sqlite-fts5-1"
     """The key of its calibration. BM25 has the scale of SQLite's FTS5, which it once was: docs/decisions/0052."""
 
-    def __init__(self, database: Database, *, encoder: str = "") -> None:
-        """Load the vectors of one encoder, by its name; those of any other are not comparable and are left out."""
+    def __init__(self, database: Database, *, encoder: str = "", exact_up_to: int = EXACT_UP_TO) -> None:
+        """Load the vectors of one encoder, by its name; those of any other are not comparable and are left out.
+
+        Searches by meaning are exact up to so many vectors; among more, they may miss some of the nearest.
+        """
         threadpool_limits(1, user_api="blas")  # BLAS threads spin between products and starve other queries
         self._database = database
         self._encoder = encoder
+        self._exact_up_to = exact_up_to
         self._matrix, self._postings = Matrix(), Postings()
         self._lock = threading.RLock()
         _renew_terms(database)
@@ -50,7 +56,7 @@ class SqliteIndex:
         self._data_version = database.watch().version
         self._version = -1
         self._change = 0
-        self._purge = 0
+        self._purge = -1
         self._catch_up()
 
     def weighing(self, weights: Mapping[str, float]) -> "SqliteIndex":
@@ -92,7 +98,8 @@ class SqliteIndex:
         with self._lock:
             mask = self._mask(admitted)
             scores = self._postings.scores(terms)[: len(mask)]
-            return [Hit(id, score) for id, score in self._matrix.best(scores, mask & (scores > 0), depth)]
+            rows = np.flatnonzero(mask & (scores > 0))
+            return [Hit(id, score) for id, score in self._matrix.best(rows, scores[rows], depth)]
 
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
         with self._lock:
@@ -153,13 +160,16 @@ class SqliteIndex:
             with self._source.reading() as connection:
                 purge = connection.execute("SELECT purge FROM counter").fetchone()[0]
                 if purge != self._purge:
-                    self._matrix, self._postings, self._change, self._purge = Matrix(), Postings(), 0, purge
+                    last = connection.execute("SELECT ifnull(max(row), 0) FROM entries").fetchone()[0]
+                    self._matrix = Matrix(max(FIRST_ROOM, last + 1), exact_up_to=self._exact_up_to)
+                    self._postings, self._change, self._purge = Postings(), 0, purge
                 added: list[Document] = []
                 change = self._change
                 for change, *entry in connection.execute(_CHANGED, (self._change,)):  # noqa: B007 - the last one counts
                     if document := self._take_over(entry):
                         added.append(document)
                 self._postings.put(added)
+                self._matrix.prepare()
             self._version, self._change = version, change
 
     def _take_over(self, entry: Sequence[Any]) -> Document | None:

@@ -6,14 +6,12 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from mats.adapters.sqlite.arrays import FIRST_ROOM, Floats, Mask, Rows, with_room
+from mats.adapters.sqlite.vectors import EXACT_UP_TO, Vectors
 from mats.domain.capability import Id, Kind
 from mats.domain.query import Filter
 
 V = TypeVar("V", bound=Hashable)
-Mask = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float32]
-
-FIRST_ROOM = 1_024
 
 
 class Column(Generic[V]):
@@ -46,13 +44,14 @@ class Column(Generic[V]):
 class Matrix:
     """Rows of the index by their number in the database. Not safe to share between threads without a lock."""
 
-    def __init__(self) -> None:
+    def __init__(self, room: int = FIRST_ROOM, *, exact_up_to: int = EXACT_UP_TO) -> None:
+        """Without rows, with room for so many; `exact_up_to`: see `Vectors`."""
         self._row_of: dict[Id, int] = {}
         self._id_of: dict[int, Id] = {}
         self._size = 0
-        self._vectors: Floats = np.zeros((0, 0), np.float32)
+        self._room, self._exact_up_to = room, exact_up_to
+        self._vectors: Vectors | None = None
         self._findable: Mask = np.zeros(FIRST_ROOM, np.bool_)
-        self._encoded: Mask = np.zeros(FIRST_ROOM, np.bool_)
         self._kinds: Column[Kind | None] = Column()
         self._namespaces: Column[str] = Column()
         self._tags: Column[frozenset[str]] = Column()
@@ -72,24 +71,23 @@ class Matrix:
         """Add a findable row, or replace it."""
         self._row_of[id], self._id_of[row] = row, id
         self._size = max(self._size, row + 1)
-        self._findable, self._encoded = with_room(self._findable, row), with_room(self._encoded, row)
+        self._findable = with_room(self._findable, row)
         self._kinds[row], self._namespaces[row] = kind, namespace
         self._tags[row], self._audiences[row] = tags, visible_to
         if vector is not None:
-            if not self._vectors.size:
-                self._vectors = np.zeros((FIRST_ROOM, len(vector)), np.float32)
-            self._vectors = with_room(self._vectors, row)
+            if self._vectors is None:
+                self._vectors = Vectors(self._room, len(vector), exact_up_to=self._exact_up_to)
             self._vectors[row] = vector
-        self._encoded[row], self._findable[row] = vector is not None, True
+        elif self._vectors is not None:
+            del self._vectors[row]
+        self._findable[row] = True
 
     def copy(self) -> "Matrix":
-        """An independent copy with capacity for one more row."""
-        other = Matrix()
+        """An independent copy with room for one more row."""
+        other = Matrix(exact_up_to=self._exact_up_to)
         other._row_of, other._id_of, other._size = dict(self._row_of), dict(self._id_of), self._size
-        if self._vectors.size:
-            other._vectors = np.zeros((self._size + 1, self._vectors.shape[1]), np.float32)
-            other._vectors[: self._size] = self._vectors[: self._size]
-        other._findable, other._encoded = self._findable.copy(), self._encoded.copy()
+        other._vectors = None if self._vectors is None else self._vectors.copy(self._size)
+        other._findable = self._findable.copy()
         other._kinds, other._namespaces = self._kinds.copy(), self._namespaces.copy()
         other._tags, other._audiences = self._tags.copy(), self._audiences.copy()
         return other
@@ -100,6 +98,8 @@ class Matrix:
         self._id_of.pop(row, None)
         if row < self._size:
             self._findable[row] = False
+        if self._vectors is not None:
+            del self._vectors[row]
 
     def mask(self, wanted: Filter) -> Mask:
         """The findable rows that pass the filter."""
@@ -121,29 +121,33 @@ class Matrix:
 
         return self._namespaces.values(mask & self._namespaces.where(admits, self._size))
 
-    def nearest(self, vector: Floats, mask: Mask, depth: int) -> list[tuple[Id, float]]:
-        """At most `depth` rows of the mask by cosine, best first, ties by id."""
-        if vector.shape != self._vectors.shape[1:]:
-            return []
-        size = min(self._size, len(self._vectors))
-        reachable = mask[:size] & self._encoded[:size]
-        return self.best(np.clip(self._vectors[:size] @ vector, -1.0, 1.0), reachable, depth)
+    def prepare(self) -> None:
+        """Compute what the next search would have to compute first."""
+        if self._vectors is not None:
+            self._vectors.prepare()
 
-    def best(self, scores: npt.NDArray[np.floating], among: Mask, depth: int) -> list[tuple[Id, float]]:
-        """At most `depth` of the mask's rows by score, best first, ties by id."""
-        rows = np.flatnonzero(among)
+    def nearest(self, vector: Floats, mask: Mask, depth: int) -> list[tuple[Id, float]]:
+        """At most `depth` rows of the mask by cosine, best first, ties by id; where there are many, nearly the best."""
+        vectors = self._of_width(vector)
+        return [] if vectors is None else self.best(*vectors.nearest(vector, mask, depth), depth)
+
+    def best(self, rows: Rows, scores: npt.NDArray[np.floating], depth: int) -> list[tuple[Id, float]]:
+        """At most `depth` of these rows by their scores, best first, ties by id."""
         if len(rows) > depth:
-            found = scores[rows]
-            rows = rows[found >= np.partition(found, -depth)[-depth]]
-        hits = [(self._id_of[int(row)], float(scores[row])) for row in rows]
+            chosen = scores >= np.partition(scores, -depth)[-depth]
+            rows, scores = rows[chosen], scores[chosen]
+        hits = [(self._id_of[row], score) for row, score in zip(rows.tolist(), scores.tolist(), strict=True)]
         return sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:depth]
 
     def cosines(self, vector: Floats, ids: Collection[Id]) -> Mapping[Id, float]:
         """The cosine of each of these that has a vector."""
-        if vector.shape != self._vectors.shape[1:]:
-            return {}
-        rows = {row: id for row, id in self.rows(ids).items() if self._encoded[row]}
-        return {id: float(np.clip(self._vectors[row] @ vector, -1.0, 1.0)) for row, id in rows.items()}
+        vectors, row_ids = self._of_width(vector), self.rows(ids)
+        cosines = {} if vectors is None else vectors.cosines(vector, list(row_ids))
+        return {row_ids[row]: cosine for row, cosine in cosines.items()}
+
+    def _of_width(self, vector: Floats) -> Vectors | None:
+        """The vectors that this one can be compared with, if there are any."""
+        return self._vectors if self._vectors is not None and vector.shape == (self._vectors.width,) else None
 
     @property
     def findable(self) -> int:
@@ -153,15 +157,3 @@ class Matrix:
     def rows(self, ids: Collection[Id]) -> Mapping[int, Id]:
         """The findable ones of these, by row number."""
         return {self._row_of[id]: id for id in ids if id in self._row_of}
-
-
-A = TypeVar("A", Floats, Mask, npt.NDArray[np.int32])
-
-
-def with_room(values: A, row: int) -> A:
-    """The same array, at least doubled if the row is beyond its end."""
-    if row < len(values):
-        return values
-    grown = np.zeros((max(row + 1, 2 * len(values)), *values.shape[1:]), values.dtype)
-    grown[: len(values)] = values
-    return grown

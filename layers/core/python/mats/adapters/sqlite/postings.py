@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mats.adapters.sqlite.matrix import FIRST_ROOM, with_room
+from mats.adapters.sqlite.arrays import FIRST_ROOM, with_room
 from mats.domain.bm25 import K1, B, TermCounts, idf
 from mats.domain.text import index_terms
 

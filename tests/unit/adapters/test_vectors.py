@@ -1,0 +1,96 @@
+"""Vectors in memory, searched in one exact pass or in two."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mats.adapters.sqlite.vectors import Vectors
+
+WIDTH, DEPTH = 256, 200
+
+
+def clustered(count: int, *, clusters: int, spread: float, seed: int) -> np.ndarray:
+    """Unit vectors around centres, with a spectrum that falls off as that of sentence vectors does."""
+    chance = np.random.default_rng(seed)
+    centres = chance.normal(size=(clusters, WIDTH))
+    points = centres[chance.integers(clusters, size=count)] + spread * chance.normal(size=(count, WIDTH))
+    points *= np.exp(-np.arange(WIDTH) / (WIDTH / 4))
+    points = (points @ np.linalg.qr(chance.normal(size=(WIDTH, WIDTH)))[0]).astype(np.float32)
+    return points / np.linalg.norm(points, axis=1, keepdims=True)
+
+
+def filled(points: np.ndarray, *, exact_up_to: int) -> Vectors:
+    vectors = Vectors(16, points.shape[1], exact_up_to=exact_up_to)
+    for row, point in enumerate(points):
+        vectors[row] = point
+    return vectors
+
+
+def found(vectors: Vectors, query: np.ndarray, mask: np.ndarray, depth: int = DEPTH) -> dict[int, float]:
+    rows, cosines = vectors.nearest(query, mask, depth)
+    best = np.argsort(-cosines, kind="stable")[:depth]
+    return dict(zip(rows[best].tolist(), cosines[best].tolist(), strict=True))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 60), st.floats(0.2, 2.0), st.integers(0, 10_000), st.floats(0.3, 1.0))
+def test_two_passes_find_nearly_all_and_their_cosines_are_exact(clusters, spread, seed, share):
+    points = clustered(5_000, clusters=clusters, spread=spread, seed=seed)
+    queries, points = points[:8], points[8:]
+    mask = np.random.default_rng(seed).random(len(points)) < share
+    vectors, recalls = filled(points, exact_up_to=1_000), []
+    for query in queries:
+        exact = np.where(mask, points @ query, -2)
+        nearest = set(np.argsort(-exact)[:DEPTH].tolist())
+        hits = found(vectors, query, mask)
+        assert all(mask[row] and cosine == pytest.approx(exact[row], abs=1e-6) for row, cosine in hits.items())
+        assert len(hits) == DEPTH
+        recalls.append(len(nearest & hits.keys()) / DEPTH)
+    assert np.mean(recalls) >= 0.99
+
+
+def test_few_rows_of_many_are_searched_exactly():
+    points = clustered(3_000, clusters=9, spread=1, seed=1)
+    vectors = filled(points, exact_up_to=500)
+    mask = np.arange(len(points)) % 7 == 0
+    exact = points @ points[5]
+    expected = sorted(np.flatnonzero(mask).tolist(), key=lambda row: -exact[row])[:DEPTH]
+    assert list(found(vectors, points[5], mask)) == expected
+
+
+def test_rows_changed_added_and_removed_since_the_axes_were_computed_count_at_once():
+    points = clustered(2_000, clusters=9, spread=1, seed=2)
+    vectors = filled(points, exact_up_to=500)
+    mask = np.ones(2_001, np.bool_)
+    found(vectors, points[0], mask)
+    vectors[7] = vectors[2_000] = points[0]
+    del vectors[0]
+    best = list(found(vectors, points[0], mask))
+    assert set(best[:2]) == {7, 2_000}
+    assert 0 not in best
+
+
+def test_axes_follow_a_registry_that_has_grown_into_another_field():
+    first, later = np.zeros((1_100, WIDTH), np.float32), np.zeros((4_000, WIDTH), np.float32)
+    first[:, :128] = clustered(1_100, clusters=9, spread=1, seed=3)[:, :128]
+    later[:, 128:] = clustered(4_000, clusters=9, spread=1, seed=4)[:, :128]
+    vectors = filled(first, exact_up_to=1_000)
+    found(vectors, first[0], np.ones(1_100, np.bool_))
+    for row, point in enumerate(later, start=len(first)):
+        vectors[row] = point
+    exact = later @ later[0]
+    hits = found(vectors, later[0], np.ones(5_100, np.bool_))
+    assert len({row - 1_100 for row in hits} & set(np.argsort(-exact)[:DEPTH].tolist())) >= 0.99 * DEPTH
+
+
+def test_a_copy_finds_the_same_and_is_independent():
+    points = clustered(2_000, clusters=9, spread=1, seed=5)
+    vectors = filled(points, exact_up_to=500)
+    mask = np.ones(2_001, np.bool_)
+    before = found(vectors, points[3], mask)
+    copy = vectors.copy(2_000)
+    assert found(copy, points[3], mask) == before
+    copy[2_000] = copy[4] = points[3]
+    assert found(vectors, points[3], mask) == before
+    assert {3, 4, 2_000} == set(list(found(copy, points[3], mask))[:3])
