@@ -25,7 +25,7 @@ from mats.domain.text import spelled_words
 from mats.ports import Vector
 from mats.settings import DEFAULT_ENCODER
 
-_GRAPH = 1
+_GRAPH = 2
 """Version of the graph built from the same weights; an increment invalidates cached graphs."""
 _MAX_TOKENS = 256
 _MANY_LANGUAGES = 60_000
@@ -138,12 +138,11 @@ class LocalEncoder:
         """Unit vectors [batch, width] of token ids."""
         length = max(map(len, batch))
         ids = np.zeros((len(batch), length), np.int64)
-        counts = np.zeros((len(batch), length, 1), np.float32)
+        mask = np.zeros((len(batch), length), np.int32)
         for row, tokens in enumerate(batch):
-            ids[row, : len(tokens)] = tokens
-            counts[row, : len(tokens)] = 1
-        bias = ((1 - counts) * -1e9).reshape(len(batch), 1, 1, length)
-        hidden = self._session.run(None, {"ids": ids, "positions": np.arange(length), "bias": bias})[0]
+            ids[row, : len(tokens)], mask[row, : len(tokens)] = tokens, 1
+        hidden = self._session.run(None, {"ids": ids, "positions": np.arange(length), "mask": mask})[0]
+        counts = mask[:, :, np.newaxis].astype(np.float32)
         pooled = hidden[:, 0] if self._cls else (hidden * counts).sum(1) / counts.sum(1)
         unit: npt.NDArray[np.float32] = (pooled / np.linalg.norm(pooled, axis=1, keepdims=True)).astype(np.float32)
         return unit
@@ -188,6 +187,7 @@ def _prepare(folder: Path, shape: BertShape, precision: Precision, path: Path) -
                     per_channel=True,
                     op_types_to_quantize=["MatMul"],
                     nodes_to_exclude=sensitive_nodes(shape),
+                    extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},  # of what MultiHeadAttention gives
                 )
             finally:
                 logging.getLogger().removeFilter(_no_advice)
