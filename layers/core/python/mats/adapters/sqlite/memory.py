@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from mats.adapters.sqlite.arrays import with_room
 from mats.adapters.sqlite.database import Database
-from mats.adapters.sqlite.matrix import with_room
 from mats.adapters.sqlite.receipts import receipt_of
 from mats.domain.capability import Id
 from mats.domain.outcome import Event, ReportedAnswer
