@@ -21,7 +21,7 @@ _MIXED = 0.35
 _COPY = ".copy-"
 
 
-def enlarged(registrations: Sequence[Registration], count: int, *, seed: int = 7) -> Sequence[Registration]:
+def enlarge(registrations: Sequence[Registration], count: int, *, seed: int = 7) -> Sequence[Registration]:
     """Of each id one, then as many copies, in namespaces of their own, as it takes to be `count`."""
     originals = list({each.id: each for each in registrations}.values())[:count]
     chance = random.Random(seed)
@@ -50,7 +50,7 @@ class CopyEncoder:
 
     @classmethod
     def of(cls, encoder: Encoder, registrations: Sequence[Registration], *, seed: int = 7) -> "CopyEncoder":
-        """For registrations that `enlarged` has made, originals first; encodes the originals."""
+        """For registrations that `enlarge` has made, originals first; encodes the originals."""
         texts = [embedded_text(profile_of(each, origin="")) for each in registrations]
         originals = sum(_COPY not in each.namespace for each in registrations)
         encoded = encoder.encode_documents(texts[:originals])
