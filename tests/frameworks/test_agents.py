@@ -45,6 +45,31 @@ def test_an_agent_finds_calls_and_reports(page: str, program: Program, tools: To
     assert [(id, json.loads(events)) for _, id, events in program.outcomes() - before] == [(ID, ["succeeded"])]
 
 
+GEOCODE = "io.github.modelcontextprotocol.google-maps/maps_geocode"
+
+
+def look_up(returned: list[str]) -> Call | str:
+    """What a model does that only has to say which tool there is."""
+    match returned:
+        case []:
+            return Call("search_capabilities", {"query": "turn a street address into coordinates"})
+        case [found]:
+            assert GEOCODE in found, found
+            return Call("get_capability", {"id": GEOCODE})
+        case [*_, shown]:
+            assert "address" in shown, shown
+            return f"It is {GEOCODE}."
+
+
+@pytest.mark.parametrize("page", ["strands.md", "openai-agents.md"])
+def test_an_agent_looks_up_over_mcp(page: str, program: Program):
+    program.write(page, "over_mcp.py")
+    with ScriptedModel(look_up) as model:
+        printed = program.run("over_mcp.py", f"{model.url}/v1")
+    assert f"It is {GEOCODE}." in printed
+    assert {*map(tuple, model.offered)} == {("search_capabilities", "get_capability", "report_outcome")}
+
+
 TRY = f"""
 import asyncio
 from find_then_call import call_tool, find_tools

@@ -28,7 +28,11 @@ RUN = [
     for page in DOCS
     if re.search(r"^```(sh|python)$", page.read_text(), re.MULTILINE)
     and page.name != "README.md"
-    and page.parent != INTEGRATIONS  # tests/integration/test_coding_agents.py and tests/frameworks run those
+    and page.parent != INTEGRATIONS
+]
+TESTS_OF_INTEGRATIONS = [
+    ROOT / "tests" / "integration" / "test_coding_agents.py",
+    *(ROOT / "tests" / "frameworks").glob("*.py"),
 ]
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(#[^)\s]*)?\)")
 _PLAIN = re.compile(r"mats [^|&;<>$`(]*$")
@@ -77,6 +81,15 @@ def _typed(page: Path) -> list[list[str]]:
     ]
     words = [shlex.split(line, comments=True) for line in lines if re.match(r"^(\w+=\S+ )*(\.venv/bin/)?mats ", line)]
     return [each[next(i for i, word in enumerate(each) if word.endswith("mats")) + 1 :] for each in words]
+
+
+@pytest.mark.parametrize("page", sorted(INTEGRATIONS.glob("*.md")), ids=lambda page: page.name)
+def test_every_block_of_an_integration_is_a_file_or_typed(page: Path):
+    tests = "".join(file.read_text() for file in TESTS_OF_INTEGRATIONS)
+    assert f'"{page.name}"' in tests, "no test runs it"
+    for block in blocks(page):
+        assert block.file or block.language == "console", f"no test runs {block.text}"
+        assert not block.file or f'"{block.file}"' in tests, f"no test runs {block.file}"
 
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
