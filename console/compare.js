@@ -68,11 +68,11 @@ function because(upper, lower, gains) {
     if (upper.lifecycle !== lower.lifecycle) return "Equal scores: an active capability ranks before a deprecated one.";
     return "Equal scores: ordered by id.";
   }
-  if (apart < 0) return `It scores ${score(-apart)} less, but the reranker's reply was cut off before it reached ${titleOf(lower, upper)}: scored candidates rank first.`;
+  if (apart < 0) return `It scores ${score(-apart)} lower, but the reranker's reply was cut off before it reached ${titleOf(lower, upper)}: scored candidates rank first.`;
   const sorted = [...gains].sort((one, other) => Math.abs(other.by) - Math.abs(one.by));
   const [pro, contra] = [sorted.filter(({ by }) => by >= 0.0005), sorted.filter(({ by }) => by <= -0.0005)];
   const summarize = (list) => list.map(({ signal, by }) => `${labelOf(signal).toLowerCase()} (${formatSigned(by)})`).join(", ");
-  return [h("strong", {}, `It scores ${formatSigned(apart)}. `), `For it: ${summarize(pro) || "nothing"}. `, contra.length > 0 && `Against it: ${summarize(contra)}.`];
+  return [h("strong", {}, `It scores ${apart.toFixed(3)} higher. `), `For it: ${summarize(pro) || "nothing"}. `, contra.length > 0 && `Against it: ${summarize(contra)}.`];
 }
 
 function formatSigned(number) {
@@ -96,14 +96,14 @@ function table(pair, places, signals, gains) {
     h("thead", {},
       h("tr", {}, h("th", { scope: "col", rowspan: "2" }, "signal"), pair.map((result, i) => h("th", { scope: "colgroup", colspan: "3" }, `${places[i]}. ${titleOf(result, pair[1 - i])}`)), h("th", { scope: "col", rowspan: "2" }, "difference")),
       h("tr", {}, pair.flatMap(() => ["value", "weight", "points"].map((name) => h("th", { scope: "col" }, name))))),
-    h("tbody", {}, gains.map(({ signal, by }) => h("tr", {}, h("th", { scope: "row" }, h("span", { class: `dot ${signal}`, "aria-hidden": "true" }), labelOf(signal)), pair.map((result) => cells(result, signal)), h("td", { class: "gain" }, tilt(by / most), formatSigned(by))))),
-    h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, "score"), pair.map((result) => [h("td"), h("td"), h("td", {}, h("strong", {}, result.score.toFixed(3)))]), h("td", { class: "gain" }, h("strong", {}, formatSigned(pair[0].score - pair[1].score))))),
+    h("tbody", {}, gains.map(({ signal, by }) => h("tr", {}, h("th", { scope: "row" }, h("span", { class: `dot ${signal}`, "aria-hidden": "true" }), labelOf(signal)), pair.map((result, i) => cells(result, signal, `${places[i]}.`)), h("td", { class: "gain" }, tilt(by / most), formatSigned(by))))),
+    h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, "score"), pair.map((result, i) => [h("td"), h("td"), h("td", { "data-of": `${places[i]}.` }, h("strong", {}, result.score.toFixed(3)))]), h("td", { class: "gain" }, h("strong", {}, formatSigned(pair[0].score - pair[1].score))))),
   );
 }
 
-function cells(result, signal) {
-  if (!(signal in result.signals)) return h("td", { colspan: "3", class: "absent" }, "absent");
-  return [h("td", {}, result.signals[signal].toFixed(3)), h("td", {}, percent(result.weights[signal] ?? 0)), h("td", {}, points(result, signal).toFixed(3))];
+function cells(result, signal, place) {
+  if (!(signal in result.signals)) return h("td", { colspan: "3", class: "absent", "data-of": place }, "absent");
+  return [h("td", { "data-of": place }, result.signals[signal].toFixed(3)), h("td", { class: "times" }, percent(result.weights[signal] ?? 0)), h("td", { class: "makes" }, points(result, signal).toFixed(3))];
 }
 
 /** A bar to the right for a gain of the upper result, to the left for one of the lower. */

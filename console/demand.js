@@ -1,32 +1,78 @@
-// What callers asked for and did not find.
+// The page of demand: what callers asked for and did not find.
 
-import { ask } from "./api.js";
+import { ask, overview } from "./api.js";
 import { count, fill, h, plural, say } from "./dom.js";
+import { notHere } from "./page.js";
+import * as panel from "./panel.js";
 import { linkTo } from "./query.js";
-import { formatTime } from "./table.js";
+import { day, facet } from "./table.js";
 
-const DAYS = 30;
+const DAYS = [7, 30, 90];
+const VERDICTS = { none: "found nothing", weak: "found no clear match", match: "found a match, which did not serve" };
 
-/** List the groups of requests that nothing served, each with examples and the nearest capability. */
-export async function demand(list, signal) {
-  list.setAttribute("aria-busy", "true");
-  const found = await ask(`registry/demand?days=${DAYS}`, { signal });
-  list.removeAttribute("aria-busy");
-  fill(list, h("h2", {}, "Demand"),
-    h("p", { class: "hint" }, found.requests ? `${count(found.unmet)} of ${plural(found.requests, "request")} in ${DAYS} days were not served; those with one meaning are grouped.` : "No requests yet.",
+let params, list, side, running, seen;
+
+export const demand = { title: "Demand", open, update, close, keys: { Escape: () => panel.leave("demand", params) } };
+
+async function open(main, given) {
+  running = new AbortController();
+  list = seen = null;
+  if (!(await overview({ signal: running.signal }))) return void fill(main, notHere("Demand", "mats demand"));
+  list = h("div", { class: "listing" });
+  side = h("div", { class: "side" });
+  fill(main, h("h1", {}, "Demand"), h("p", { class: "hint" }, "Requests of callers that nothing served; those with one meaning are one group."), h("div", { class: "with-side" }, list, side));
+  await update(given);
+}
+
+function close() {
+  running?.abort();
+  if (list) panel.close(side);
+}
+
+async function update(given) {
+  params = given;
+  if (!list) return;
+  running.abort();
+  running = new AbortController();
+  const { signal } = running;
+  const days = params.get("days") ?? "30";
+  if (seen !== days) {
+    list.setAttribute("aria-busy", "true");
+    const found = await ask(`registry/demand?${new URLSearchParams({ days })}`, { signal });
+    list.removeAttribute("aria-busy");
+    show(found, days);
+    seen = days;
+  }
+  await panel.show(side, params.get("open"), { away: () => panel.leave("demand", params), signal });
+}
+
+function show(found, days) {
+  const focused = list.contains(document.activeElement) ? document.activeElement.id : "";
+  fill(list,
+    facet("Time", "demand", params, DAYS.map((one) => ({ id: `days-${one}`, label: `${one} days`, count: "", changes: { days: one === 30 ? undefined : one }, current: String(one) === days }))),
+    h("p", {}, found.requests ? `${count(found.unmet)} of ${plural(found.requests, "request")} in ${days} days were not served.` : "No requests yet.",
       found.ungrouped > 0 && ` ${count(found.ungrouped)} have neither text nor vector.`),
+    found.requests > 0 && found.gaps.length === 0 && h("p", { class: "hint" }, "No group yet: it takes two requests with one meaning, or a caller who says what is missing."),
     h("ul", { class: "rows demand" }, found.gaps.map(gap)));
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
   say(`${plural(found.gaps.length, "group")} listed`);
 }
 
-function gap({ name, requests, callers, verdicts, reported, last, examples, nearest }) {
-  const verdictTexts = Object.entries(verdicts).map(([verdict, times]) => `${count(times)} ${verdict}`);
+function gap({ name, requests, callers, verdicts, reported, first, last, examples, nearest }) {
+  const answers = Object.entries(verdicts).map(([verdict, times]) => `${count(times)} ${VERDICTS[verdict] ?? verdict}`);
   return h("li", {},
-    h("h3", { class: "name" }, name || "(texts are not stored)"),
-    h("span", { class: "about" }, h("span", { class: "number" }, plural(requests, "request")), h("span", { class: "number" }, `by ${plural(callers, "caller")}`),
-      verdictTexts.length > 0 && h("span", {}, verdictTexts.join(", ")), reported > 0 && h("span", { class: "flag" }, `${count(reported)} reported as unserved`),
-      h("span", {}, "last ", h("time", { datetime: last }, formatTime(last)))),
-    examples.length > 0 && h("ul", {}, examples.map((text) => h("li", {}, h("a", { href: linkTo("search", "", { q: text }) }, text)))),
-    nearest && h("span", { class: "about" }, "Nearest: ", h("a", { href: linkTo("registry", "", { view: "demand", open: nearest.id }), "data-id": nearest.id }, nearest.id),
-      `, relevance ${nearest.relevance.toFixed(2)}`, nearest.lacks.length > 0 && `; its text lacks ${nearest.lacks.join(", ")}`));
+    h("h2", { class: "name" }, name || "(texts are not stored)"),
+    h("p", { class: "about" }, h("span", { class: "number" }, plural(requests, "request")), h("span", { class: "number" }, `by ${plural(callers, "caller")}`),
+      answers.length > 0 && h("span", {}, answers.join(", ")), reported > 0 && h("span", { class: "flag" }, `${count(reported)} reported as unserved`),
+      h("span", {}, "first ", day(first), ", last ", day(last))),
+    examples.length > 0 && h("ul", { class: "plain", "aria-label": "Examples" }, examples.map((text) => h("li", {}, h("a", { href: linkTo("search", "", { q: text }) }, text)))),
+    nearest && h("p", { class: "about" }, h("span", {}, "Nearest: ", h("a", { class: "name", href: linkTo("demand", params, { open: nearest.id }), "data-id": nearest.id }, nearest.id)),
+      h("span", {}, reason(nearest))),
+    examples.length > 0 && h("p", {}, h("a", { href: linkTo("edit", "", { examples }) }, "Register what serves this")));
+}
+
+/** Why the nearest capability did not serve. */
+function reason({ relevance, lacks }) {
+  const words = lacks.length > 0 ? `its text does not mention ${lacks.join(", ")}` : "its text has the words, not the meaning";
+  return `did not fit: relevance ${relevance.toFixed(2)} of 1; ${words}`;
 }

@@ -35,13 +35,19 @@ async function open(main, params) {
     h("h1", {}, id ? `Edit ${stored.registration.name}` : "Register a capability"),
     h("div", { class: "two editing" }, form, report),
   );
-  fillFields(form, stored?.registration ?? Object.fromEntries([...params].filter(([name]) => name !== "id")));
+  fillFields(form, stored?.registration ?? valuesOf(params));
   if (!id) form.unchanged.clear(); // an address has texts only
   before = formState();
   blank();
   addEventListener("beforeunload", leaving);
   if (id) await check();
   else form.elements.name.focus({ preventScroll: true });
+}
+
+/** The fields in an address; a repeated parameter is a list. */
+function valuesOf(params) {
+  const names = [...new Set(params.keys())].filter((name) => name !== "id");
+  return Object.fromEntries(names.map((name) => [name, params.getAll(name).length > 1 ? params.getAll(name) : params.get(name)]));
 }
 
 /** Returns false if the user keeps the page open because of unsaved changes. */

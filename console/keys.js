@@ -2,14 +2,15 @@
 
 import { h } from "./dom.js";
 
-const PAGES = { s: "search", r: "registry", e: "evaluation", n: "edit" };
+const PAGES = { s: "search", r: "registry", d: "demand", o: "outcomes", e: "evaluation", n: "edit", i: "import" };
 const EVERYWHERE = [
   ["/", "to the search or filter box"],
-  ["g then s, r, e", "to Search, Registry, Evaluation"],
-  ["g then n", "a new registration"],
+  ["g then s, r, d, o, e", "to Search, Registry, Demand, Outcomes, Evaluation"],
+  ["g then n, i", "a new registration, an import"],
   ["j, k or ↓, ↑", "next, previous in a list"],
   ["Enter", "open the one in focus"],
   ["c", "pick the one in focus for comparison"],
+  ["x", "select the one in focus in the registry"],
   ["Esc", "close what is open"],
   ["?", "this list"],
 ];

@@ -5,8 +5,11 @@ import { h, fill, say } from "./dom.js";
 import * as keys from "./keys.js";
 import { finishSignIn, signIn, signOut } from "./signin.js";
 import { compare } from "./compare.js";
+import { demand } from "./demand.js";
 import { editor } from "./editor.js";
 import { evaluation } from "./evaluation.js";
+import { importer } from "./import.js";
+import { outcomes } from "./outcomes.js";
 import { clearAnswer } from "./query.js";
 import { registry } from "./registry.js";
 import { search } from "./search.js";
@@ -16,8 +19,8 @@ import { theme } from "./theme.js";
  * A page: its title; `open(main, params)` fills the main element; `update(params)` applies changed parameters; `close()`
  * runs before another page opens (false prevents that); its own keys.
  */
-const PAGES = { search, compare, registry, edit: editor, evaluation };
-const NAMED = { compare: "search", edit: "registry" };
+const PAGES = { search, compare, registry, edit: editor, import: importer, demand, outcomes, evaluation };
+const NAMED = { compare: "search", edit: "registry", import: "registry" };
 
 const main = document.getElementById("main");
 let shown = null;

@@ -5,11 +5,11 @@ import { linkTo } from "./query.js";
 
 const WEIGHTS = { must: "bad", should: "", could: "quiet" };
 
-/** The report beside the form. */
-export function previewReport(report) {
+/** The report beside the form; without a title, it has no heading of its own. */
+export function previewReport(report, title = "Preview of this registration") {
   const { profile, queries, near_duplicates: duplicates, advice, without } = report;
   return [
-    h("h2", { id: "preview-title" }, "Preview of this registration"),
+    title && h("h2", { id: "preview-title" }, title),
     h("h3", {}, advice.length ? "Suggestions" : "No suggestions"),
     advice.length > 0 && h("ul", { class: "advice" }, advice.map(({ flag, weight, what: problem, fix }) => h("li", {}, h("span", { class: `flag ${WEIGHTS[weight] ?? ""}` }, `${weight}: ${flag}`), " ", withCode(problem), "; ", withCode(fix), "."))),
     h("h3", {}, "Queries that should find it"),

@@ -1,13 +1,14 @@
-// The registry page: all capabilities, filters for those with problems, and exposure by provider.
+// The registry page: all capabilities with their facets, and what can be done with several; providers; sources.
 
-import { ask, overview, queryOf, readOnlyReason } from "./api.js";
-import { demand } from "./demand.js";
-import { count, debounce, h, fill, percent, plural, say } from "./dom.js";
+import { overview, readOnlyReason } from "./api.js";
+import { bulkBar, namespaceTrust } from "./bulk.js";
+import { count, debounce, h, fill, plural } from "./dom.js";
+import { exposure } from "./exposure.js";
 import { moveKeys } from "./keys.js";
+import { selectedIds, showListing } from "./listing.js";
 import * as panel from "./panel.js";
 import { KINDS, linkTo } from "./query.js";
 import { sources } from "./sources.js";
-import { formatTime } from "./table.js";
 
 const SHOWS = {
   all: ["All", "all registrations"],
@@ -18,12 +19,11 @@ const SHOWS = {
   unenriched: ["As registered", "not enriched by an LLM"],
   uncallable: ["No way to call", "nothing registered says how to call it"],
 };
-const PAGE = 50;
-const VIEWS = { exposure, sources: (signal) => sources(list, signal), demand: (signal) => demand(list, signal) };
+const VIEWS = { exposure, sources };
 
-let params, box, list, side, filter, running, seen;
+let params, box, list, side, filter, running, seen, actions, trusted;
 
-export const registry = { title: "Registry", open, update, close, keys: { ...moveKeys(() => links()), Escape: closePanel } };
+export const registry = { title: "Registry", open, update, close, keys: { ...moveKeys(() => links()), x: selectFocused, Escape: closePanel } };
 
 async function open(main, given) {
   params = given;
@@ -35,10 +35,12 @@ async function open(main, given) {
   list = h("div", { class: "listing" });
   side = h("div", { class: "side" });
   filter = h("input", { type: "search", name: "q", autocomplete: "off", spellcheck: "false", placeholder: "id or provider", id: "filter", oninput: soon });
-  seen = null;
+  actions = bulkBar(() => selectedIds(list), reload);
+  seen = trusted = null;
   fill(
     main,
-    h("div", { class: "row apart" }, h("h1", {}, "Registry"), h("a", { class: "button main", href: "#/edit" }, "Register a capability")),
+    h("div", { class: "row apart" }, h("h1", {}, "Registry"),
+      h("p", { class: "row" }, h("a", { class: "button", href: "#/import" }, "Import"), h("a", { class: "button main", href: "#/edit" }, "Register a capability"))),
     box,
     h("div", { class: "with-side" }, list, side),
   );
@@ -64,7 +66,8 @@ async function update(given, there) {
   if (state !== seen) {
     refresh(there ?? (await overview({ signal })));
     const view = params.get("view") ?? "";
-    await (Object.hasOwn(VIEWS, view) ? VIEWS[view] : capabilities)(signal);
+    if (Object.hasOwn(VIEWS, view)) await VIEWS[view](list, signal);
+    else await capabilities(signal);
     seen = state;
   }
   await panel.show(side, params.get("open"), { away: closePanel, signal });
@@ -85,23 +88,23 @@ function head(there) {
   const show = view ? null : (params.get("show") ?? "all");
   const kinds = params.getAll("kind");
   return [
-    h("ul", { class: "tiles" }, Object.entries(SHOWS).map(([name, [label, meaning]]) =>
-      h("li", {}, h("a", { id: `show-${name}`, class: `tile ${name}`, href: linkTo("registry", params, { show: name === "all" ? undefined : name, view: undefined, open: undefined }), title: meaning, "aria-current": show === name ? "true" : undefined },
-        h("strong", {}, count(there.shows[name] ?? 0)), h("span", {}, label)))),
-      h("li", {}, h("a", { id: "show-providers", class: "tile", href: linkTo("registry", "", { view: "exposure" }), title: "exposure by provider", "aria-current": view === "exposure" ? "true" : undefined },
-        h("strong", {}, count(there.providers ?? 0)), h("span", {}, "Providers"))),
-      h("li", {}, h("a", { id: "show-sources", class: "tile", href: linkTo("registry", "", { view: "sources" }), title: "what mats sync reads again", "aria-current": view === "sources" ? "true" : undefined },
-        h("strong", {}, count(there.sources ?? 0)), h("span", {}, "Sources"))),
-      h("li", {}, h("a", { id: "show-demand", class: "tile", href: linkTo("registry", "", { view: "demand" }), title: "requests that nothing served", "aria-current": view === "demand" ? "true" : undefined },
-        h("strong", {}, count(there.unmatched ?? 0)), h("span", {}, "Demand")))),
+    h("ul", { class: "tiles" },
+      Object.entries(SHOWS).map(([name, [label, meaning]]) =>
+        tile(`show-${name}`, label, there.shows[name], meaning, linkTo("registry", view ? "" : params, { show: name === "all" ? undefined : name, view: undefined, open: undefined }), show === name)),
+      tile("show-providers", "Providers", there.providers, "exposure by provider", linkTo("registry", "", { view: "exposure" }), view === "exposure"),
+      tile("show-sources", "Sources", there.sources, "what mats sync reads again", linkTo("registry", "", { view: "sources" }), view === "sources")),
     h("p", { class: "about" }, `${plural(there.registered, "registration")} in ${there.home}, ${count(there.findable)} findable. Encoder: ${there.encoder}. Writer: ${there.writer ?? "none"}.`,
       there.changes.waiting > 0 && h("span", { class: "flag" }, `${plural(there.changes.waiting, "change")} waiting`),
       there.changes.given_up > 0 && h("span", { class: "flag bad" }, `${plural(there.changes.given_up, "change")} given up`)),
     show !== null && h("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
       h("label", { class: "namespace" }, h("span", {}, "Filter"), filter),
       h("fieldset", { class: "kinds" }, h("legend", {}, "Kinds"), KINDS.map((kind) =>
-        h("label", { class: "chip" }, h("input", { id: `kind-${kind}`, type: "checkbox", name: "kind", value: kind, checked: kinds.includes(kind), onchange: narrow }), `${kind} `, h("span", { class: "number" }, count(there.kinds[kind] ?? 0)))))),
+        h("label", { class: "chip" }, h("input", { id: `kind-${kind}`, type: "checkbox", name: "kind", value: kind, checked: kinds.includes(kind), onchange: narrow }), `${kind} `, h("span", { class: "number", id: `count-${kind}` }, count(there.kinds[kind] ?? 0)))))),
   ];
+}
+
+function tile(id, label, number = 0, meaning, href, isCurrent) {
+  return h("li", {}, h("a", { id, class: "tile", href, title: meaning, "aria-current": isCurrent ? "true" : undefined }, h("strong", {}, count(number)), h("span", {}, label)));
 }
 
 /** Apply the filter through the address; the box is not changed. */
@@ -119,90 +122,29 @@ function refresh(there) {
 }
 
 async function capabilities(signal) {
-  const table = h("ul", { class: "rows" });
-  const foot = h("p", { class: "foot" });
-  list.setAttribute("aria-busy", "true");
-  const first = await page(null, signal);
-  list.removeAttribute("aria-busy");
-  fill(list, h("h2", { class: "hint" }, `${plural(first.total, "capability", "capabilities")}: ${SHOWS[params.get("show") ?? "all"]?.[1] ?? ""}`), table, foot);
-  say(`${plural(first.total, "capability", "capabilities")} listed`);
-  grow(table, foot, first, signal);
+  const [namespace, ...others] = params.getAll("ns");
+  if (namespace !== trusted?.namespace) trusted = { namespace, form: namespace && namespaceTrust(namespace, reload) };
+  const { kinds } = await showListing(list, params, SHOWS[params.get("show") ?? "all"]?.[1] ?? "", { signal, onSelect: actions.show, above: others.length === 0 && trusted?.form, below: actions.bar });
+  actions.show();
+  for (const kind of KINDS) fill(document.getElementById(`count-${kind}`), count(kinds[kind] ?? 0));
 }
 
-function page(after, signal) {
-  const query = { show: params.get("show"), kind: params.getAll("kind"), q: params.get("q"), after, limit: PAGE };
-  return ask(`registry/capabilities${queryOf(query)}`, { signal });
-}
-
-/** Append a page of rows; the next one loads when the end of the list scrolls into view. */
-function grow(table, foot, { capabilities: rows, following }, signal) {
-  table.append(...rows.map(row));
-  if (!following) {
-    fill(foot, rows.length || table.children.length ? null : "None.");
-    return;
-  }
-  const more = h("button", { type: "button", onclick: next }, "More");
-  const watch = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && next(), { rootMargin: "600px" });
-  let isLoading = false;
-  async function next() {
-    if (isLoading || signal.aborted) return;
-    isLoading = true;
-    watch.disconnect();
-    try {
-      grow(table, foot, await page(following, signal), signal);
-    } catch (error) {
-      if (error.name === "AbortError") return;
-      isLoading = false;
-      fill(foot, h("span", { class: "notice bad" }, error.message), " ", more);
-    }
-  }
-  fill(foot, more);
-  watch.observe(more);
-  signal.addEventListener("abort", () => watch.disconnect());
-}
-
-function row(one) {
-  return h(
-    "li",
-    { class: one.status === "rejected" ? "bad" : undefined },
-    h("a", { class: "name", href: linkTo("registry", params, { open: one.id }), "data-id": one.id, onclick: openHere }, one.name),
-    h("span", { class: "about" }, h("span", { class: `kind ${one.kind}` }, one.kind ?? "?"), one.namespace, one.provider && ` by ${one.provider}`,
-      one.trust !== null && h("span", { class: "number" }, `trust ${one.trust}`),
-      one.lifecycle === "deprecated" && h("span", { class: "flag" }, "deprecated"),
-      one.sparse && h("span", { class: "flag quiet" }, one.sparse),
-      one.suspicious.length > 0 && h("span", { class: "flag bad" }, "suspicious")),
-    one.error ? h("span", { class: "summary bad" }, one.error) : one.summary && h("span", { class: "summary" }, one.summary),
-  );
-}
-
-function openHere(event) {
-  event.currentTarget.href = linkTo("registry", params, { open: event.currentTarget.dataset.id });
+/** List what is there after a change. */
+async function reload() {
+  seen = null;
+  await update(params);
 }
 
 function links() {
   return [...(list?.querySelectorAll("a.name") ?? [])];
 }
 
+function selectFocused() {
+  const box = document.activeElement.closest("tr")?.querySelector("[data-select]");
+  box?.click();
+  return Boolean(box);
+}
+
 function closePanel() {
   return panel.leave("registry", params);
-}
-
-async function exposure(signal) {
-  list.setAttribute("aria-busy", "true");
-  const report = await ask("registry/exposure", { signal });
-  list.removeAttribute("aria-busy");
-  const at = (time) => h("time", { datetime: time }, formatTime(time));
-  const span = report.answers ? [`Of the last ${plural(report.answers, "answer")}, from `, at(report.since), " to ", at(report.until), "."] : "No answers yet.";
-  fill(list, h("h2", {}, "Exposure by provider"), h("p", { class: "hint" }, span, " Share: of all results shown. First: answers with one at rank 1."),
-    report.providers.length > 0 && h("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Exposure by provider" },
-      h("table", { class: "exposure" },
-        h("thead", {}, h("tr", {}, h("th", { scope: "col", class: "label" }, "provider"), ["share", "shown", "first", "answers", "candidates", "registered"].map((name) => h("th", { scope: "col" }, name)))),
-        h("tbody", {}, report.providers.map(provider)))));
-}
-
-function provider(one) {
-  const name = one.provider ? [h("a", { href: linkTo("registry", "", { q: one.provider }) }, one.provider), one.verified ? null : " (claimed)"] : "(not named)";
-  return h("tr", {}, h("th", { scope: "row", class: "label" }, name),
-    h("td", {}, h("span", { class: "share" }, h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: "part retrieval", "--share": one.share })), percent(one.share, 1))),
-    [one.shown, one.first, one.answers, one.candidates, one.registered].map((number) => h("td", {}, count(number))));
 }

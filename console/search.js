@@ -1,6 +1,7 @@
 // The search page: a query, the shortlist, and the reasons of each result.
 
 import { h, fill, plural, say } from "./dom.js";
+import { home, welcome } from "./home.js";
 import { moveKeys } from "./keys.js";
 import * as panel from "./panel.js";
 import { KINDS, answerTo, clearAnswer, isCached, linkTo, questionOf } from "./query.js";
@@ -36,9 +37,9 @@ async function update(given) {
   fillForm();
   document.title = question ? `${question.query} · mats` : "Search · mats";
   if (!question) {
-    fill(answerBox, welcome());
     panel.close(side);
     form.elements.q.focus({ preventScroll: true });
+    await showHome(signal);
     return;
   }
   if (!isCached(question)) {
@@ -110,15 +111,15 @@ function ask() {
   }
 }
 
-function welcome() {
-  const tries = ["refund a customer's card payment", "turn a street address into coordinates", "summarise a long contract"];
+/** The home page; without an answer of the service, only the examples. */
+async function showHome(signal) {
+  if (answerBox.dataset.shown) fill(answerBox);
   delete answerBox.dataset.shown;
-  return h(
-    "div",
-    { class: "welcome" },
-    h("p", {}, "Describe the task in your own words. The shortlist shows which models, agents, tools and skills fit, and why. Nothing is invoked."),
-    h("ul", { class: "plain" }, tries.map((q) => h("li", {}, h("a", { href: linkTo("search", "", { q }) }, q)))),
-  );
+  try {
+    fill(answerBox, await home(signal));
+  } catch (error) {
+    if (error.name !== "AbortError") fill(answerBox, welcome());
+  }
 }
 
 function errorNotice(error) {

@@ -35,10 +35,10 @@ export function tableHead(columns, page, params, sorted) {
 
 /** A row of links, each with a count; the one in force is marked. Options: `name`, `label`, `count`, `changes` of the address. */
 export function facet(title, page, params, options) {
-  return h("nav", { class: "facet", "aria-label": title }, h("h2", {}, title),
+  return h("nav", { class: "facet", "aria-label": title }, h("span", { "aria-hidden": "true" }, title),
     h("ul", {}, options.map(({ id, label, count: number, changes, current, meaning }) =>
       h("li", {}, h("a", { id, href: linkTo(page, params, { ...changes, open: undefined }), title: meaning, "aria-current": current ? "true" : undefined },
-        h("span", {}, label), " ", h("span", { class: "number" }, count(number)))))));
+        h("span", {}, label), number !== "" && [" ", h("span", { class: "number" }, count(number))])))));
 }
 
 /** A share with its 95 % interval, as a bar and in words; `after` says of what. */

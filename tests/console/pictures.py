@@ -36,9 +36,17 @@ def _edit(page: Page) -> None:
     expect(page.get_by_role("heading", name="Queries that should find it")).to_be_visible()
 
 
+def _registry(page: Page) -> None:
+    expect(page.get_by_role("columnheader", name="trust")).to_have_attribute("aria-sort", "descending")
+    for place in (1, 2):
+        page.get_by_role("checkbox", name="Select").nth(place).check()
+    expect(page.get_by_role("form", name="With the selected")).to_be_visible()
+
+
 PICTURES: dict[str, tuple[str, Callable[[Page], None]]] = {
     "console-search.png": (at("search", q="ask a question about a GitHub repository"), _search),
     "console-edit.png": ("#/edit", _edit),
+    "console-registry.png": (at("registry", ns="com.stripe.mcp", sort="-trust"), _registry),
 }
 """By file: the address of the page, and what is done there before the picture is taken."""
 

@@ -12,6 +12,7 @@ from tests.console.pages import (
     PAYPAL,
     REFUND,
     STRIPE,
+    answered,
     at,
     box,
     cards,
@@ -113,6 +114,46 @@ def test_the_registry_page(opener, hostile, console):
 
 
 @everywhere
+def test_the_pages_of_a_registry_in_use(console, sample):
+    answer = answered(sample, REFUND)
+    outcomes = [
+        {"id": answer["results"][place]["id"], "event": event} for place, event in enumerate(("succeeded", "failed"))
+    ]
+    assert sample.request("/feedback", {"query_id": answer["query_id"], "outcomes": outcomes})[0] == 202
+    for query in ("order a pizza with extra cheese", "order a pizza"):
+        answered(sample, query)
+    page = console.open("#/demand")
+    expect(page.get_by_role("link", name="Register what serves this").first).to_be_visible()
+    fine(page)
+    page.goto(f"{console.url}/#/outcomes")
+    expect(page.get_by_role("heading", name="Latest failures")).to_be_visible()
+    fine(page)
+    page.goto(f"{console.url}/#/search")
+    expect(page.get_by_role("region", name="Asked for and not found").get_by_role("listitem").first).to_be_visible()
+    fine(page)
+    page.goto(f"{console.url}/#/import")
+    page.get_by_label("Document").fill('{"namespace": "com.acme", "name": "pay", "kind": "tool"}\n{"name": "no"}')
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_text("Queries that find it").click()
+    expect(page.get_by_role("heading", name="Its profile")).to_be_visible()
+    fine(page)
+    page.goto(f"{console.url}/{at('registry', ns='com.stripe.mcp', sort='-trust')}")
+    page.get_by_text("Trust of com.stripe.mcp and all below it").click()
+    page.get_by_role("checkbox", name="Select all that are listed").check()
+    expect(page.get_by_role("form", name="With the selected")).to_be_visible()
+    fine(page)
+
+
+@pytest.mark.parametrize("looks", [Looks(width=width) for width in (360, 480, 640, 768, 960, 1440, 1920)], ids=str)
+def test_no_width_is_too_narrow_for_any_page(console):
+    page = console.open()
+    for address in ("#/search", "#/registry", "#/demand", "#/outcomes", "#/import", "#/edit", "#/evaluation"):
+        page.goto(f"{console.url}/{address}")
+        ready(page)
+        assert (address, too_wide(page)) == (address, 0)
+
+
+@everywhere
 def test_the_form(console):
     page = console.open("#/edit")
     fine(page)
@@ -198,9 +239,12 @@ def paper(page):
         at("search", q=REFUND, open=STRIPE),
         at("compare", q=REFUND, a=STRIPE, b=PAYPAL),
         at("registry", q="com.stripe"),
+        "#/demand",
+        "#/outcomes",
+        "#/import",
         "#/edit",
     ],
-    ids=["answer", "panel", "compare", "registry", "form"],
+    ids=["answer", "panel", "compare", "registry", "demand", "outcomes", "import", "form"],
 )
 def test_the_tab_key_reaches_everything(console, address):
     page = console.open(address)
@@ -225,7 +269,7 @@ def test_the_first_tab_stop_leads_past_the_header(console):
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1, name="Registry")).to_be_visible()
     page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Register a capability")).to_be_focused()
+    expect(page.get_by_role("link", name="Import")).to_be_focused()
 
 
 def test_what_has_the_focus_is_seen_to_have_it(console):

@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.server, pytest.mark.slow]
 
 
 def rows(page):
-    return page.get_by_role("main").get_by_role("listitem").filter(has=page.locator("a[data-id]"))
+    return page.get_by_role("main").get_by_role("row").filter(has=page.locator("a[data-id]"))
 
 
 @pytest.fixture

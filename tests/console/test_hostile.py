@@ -1,5 +1,6 @@
 """Registrations and addresses that try to break out of the page stay text."""
 
+import json
 import re
 from urllib.parse import quote
 
@@ -131,6 +132,35 @@ def test_hostile_lists_and_exposure_are_text(attacked, hostile):
     go(attacked, "#/registry?view=exposure")
     expect(page.get_by_role("heading", name="Exposure by provider")).to_be_visible()
     harmless(page)
+
+
+@wide_and_narrow
+def test_hostile_requests_outcomes_and_imports_are_text(attacked, hostile):
+    for text in (
+        PAYLOADS["image"],
+        PAYLOADS["script"],
+        f"{REFUND} {PAYLOADS['svg']}",
+        f"{REFUND} {PAYLOADS['quoted-image']}",
+    ):
+        for _ in range(2):
+            answer = answered(hostile, text)
+            outcomes = [{"id": one["id"], "event": "failed"} for one in answer["results"][:1]]
+            assert (
+                hostile.request("/feedback", {"query_id": answer["query_id"], "outcomes": outcomes, "missing": text})[0]
+                == 202
+            )
+    page = attacked.open("#/demand")
+    expect(page.get_by_text(PAYLOADS["image"]).first).to_be_visible()
+    harmless(page)
+    harmless(go(attacked, "#/outcomes"))
+    harmless(go(attacked, "#/search"))
+    page = go(attacked, "#/import")
+    page.get_by_label("Document").fill("\n".join(json.dumps(item) for item in hostile_items()))
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_role("heading", name="Preview of this import")).to_be_visible()
+    harmless(page)
+    for namespace in (PAYLOADS["image"], PAYLOADS["attribute"]):
+        harmless(go(attacked, at("registry", ns=namespace, sort="-trust")))
 
 
 def test_tags_are_shown_as_they_are_written(attacked):

@@ -188,7 +188,7 @@ def test_the_differences_of_the_signals_make_the_difference_of_the_scores(consol
     differences = [number(row[-1]) for row in signals]
     assert len(differences) == 3
     assert sum(differences) == pytest.approx(shown[2], abs=0.0005 * len(differences) + 0.0005)
-    expect(page.get_by_text(re.compile(rf"It scores \{score[-1].strip()}\. For it: "))).to_be_visible()
+    expect(page.get_by_text(re.compile(rf"It scores {shown[2]:.3f} higher\. For it: "))).to_be_visible()
 
 
 def test_unrated_result_shows_the_trust_of_the_prior(console):

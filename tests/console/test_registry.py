@@ -22,7 +22,7 @@ SHOWS = {
 
 def rows(page):
     """The lines of the list."""
-    return page.get_by_role("main").get_by_role("listitem").filter(has=page.locator("a[data-id]"))
+    return page.get_by_role("main").get_by_role("row").filter(has=page.locator("a[data-id]"))
 
 
 def tile(page, label):
@@ -108,14 +108,15 @@ def test_a_suspicious_one_and_a_deprecated_one_are_flagged(opener, amiss):
 
 def test_kinds_narrow_the_list_and_keep_the_focus(console, sample):
     page = console.open("#/registry")
-    agents = page.get_by_role("checkbox", name="agent")
+    kinds = page.get_by_role("group", name="Kinds")
+    agents = kinds.get_by_role("checkbox", name="agent")
     agents.press("Space")
     total = listed(sample, "kind=agent")["total"]
     expect(page.get_by_role("heading", level=2)).to_have_text(re.compile(rf"^{total} capabilities"))
     expect(page).to_have_url(re.compile("kind=agent"))
     expect(agents).to_be_checked()
     expect(agents).to_be_focused()
-    page.get_by_role("checkbox", name="skill").press("Space")
+    kinds.get_by_role("checkbox", name="skill").press("Space")
     both = listed(sample, "kind=agent&kind=skill")["total"]
     expect(page.get_by_role("heading", level=2)).to_have_text(re.compile(rf"^{both} capabilities"))
 
@@ -152,7 +153,7 @@ def test_an_address_brings_the_list_back(console, sample):
         at("registry", show="deprecated", kind="agent", q="agi", open="io.github.yoheinakajima/babyagi")
     )
     expect(page.get_by_role("searchbox", name="Filter")).to_have_value("agi")
-    expect(page.get_by_role("checkbox", name="agent")).to_be_checked()
+    expect(page.get_by_role("group", name="Kinds").get_by_role("checkbox", name="agent")).to_be_checked()
     expect(tile(page, "Deprecated")).to_have_attribute("aria-current", "true")
     expect(rows(page)).to_have_count(listed(sample, "show=deprecated&kind=agent&q=agi")["total"])
     expect(panel(page).get_by_text("io.github.yoheinakajima/babyagi", exact=True)).to_be_visible()

@@ -239,7 +239,10 @@ def test_third_pick_replaces_the_first(console):
     [
         ("gr", "Registry"),
         ("ge", "The paper's experiments, measured"),
+        ("gd", "Demand"),
+        ("go", "Outcomes"),
         ("gn", "Register a capability"),
+        ("gi", "Import"),
         ("gs", "Search"),
     ],
 )

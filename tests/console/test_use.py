@@ -195,7 +195,7 @@ def test_without_sources_the_page_says_how_to_add_one(blank):
 def test_demand_lists_what_was_not_found(blank, empty):
     for query in ("translate a poem to French", "translate my poem, please"):
         answered(empty, query)
-    page = blank.open("#/registry?view=demand")
+    page = blank.open("#/demand")
     expect(page.get_by_role("heading", name="Demand")).to_be_visible()
     [gap] = told(empty, "/registry/demand")["gaps"]
     expect(page.get_by_role("heading", name=gap["name"])).to_be_visible()

@@ -59,7 +59,7 @@ class ExposureObserver:
 
 
 def application(local: LocalSystem, access: Access = THIS_MACHINE) -> Starlette:
-    caller, registry = local_caller(local.settings), RegistryService(local)
+    caller, registry = local_caller(local.settings), RegistryService(local, assigns_trust=not access.tokens)
     if access.tokens:
         caller = replace(caller, sees_internal_errors=False)
     telemetry = open_telemetry(local.settings, partial(read_state, local, registry))

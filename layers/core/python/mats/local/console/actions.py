@@ -73,13 +73,19 @@ def parse_body(item: object, model: type[BaseModel]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class RegistryActions:
-    """`settle` waits, up to a timeout, until the changes of capabilities are processed."""
+    """`settle` waits, up to a timeout, until the changes of capabilities are processed.
+
+    `assigns_trust` is false where owners have the token for writing, too: only operators assign trust.
+    """
 
     local: LocalSystem
     settle: Callable[[Sequence[Id]], None]
+    assigns_trust: bool = True
 
     def run(self, request: ActionRequest) -> dict[str, Any]:
         """The number of capabilities that are as asked for now, and the reason for each other one."""
+        if request.action is Action.TRUST:
+            self._require_operator("action")
         done: list[Id] = []
         failed: list[dict[str, str]] = []
         for id in map(Id, dict.fromkeys(request.ids)):
@@ -115,6 +121,11 @@ class RegistryActions:
         item["tags"] = [*before, *request.tags] if request.action is Action.TAG else before
         registry.put_if(lambda etag: etag == stored.etag, Registration.parse(item))
 
+    def _require_operator(self, field: str) -> None:
+        if not self.assigns_trust:
+            message = "is assigned by operators on the machine of this service: run `mats trust` there"
+            raise RequestInvalid([Fault(field, message)])
+
     def trust_of(self, query: TrustQuery) -> dict[str, Any]:
         """The row of a namespace."""
         key = _pattern(query.namespace)
@@ -122,6 +133,7 @@ class RegistryActions:
 
     def assign(self, request: TrustRequest) -> dict[str, Any]:
         """Write the row of a namespace, with the number of capabilities that it concerns."""
+        self._require_operator("trust")
         key = _pattern(request.namespace)
         provider = request.provider.strip()
         if provider and not is_provider(provider):

@@ -37,13 +37,13 @@ _POLL_S = 0.05
 class RegistryService:
     """Safe to share between threads."""
 
-    def __init__(self, local: LocalSystem, *, timeout_s: float = 5.0) -> None:
-        """`timeout_s` is how long a write waits for the index."""
+    def __init__(self, local: LocalSystem, *, timeout_s: float = 5.0, assigns_trust: bool = True) -> None:
+        """`timeout_s` is how long a write waits for the index; `assigns_trust` as of `RegistryActions`."""
         self._local, self._stores, self._timeout_s = local, local.stores, timeout_s
         self._uses = UseCounts(local.stores.use_log, local.clock)
         self._list = CapabilityList(local.stores.listing, local.stores.queue, self._uses.recheck)
         self._demand = DemandReader(lambda days: demand_json(find_demand(local, days)))
-        self.actions = RegistryActions(local, self._settle)
+        self.actions = RegistryActions(local, self._settle, assigns_trust)
 
     def refresh(self) -> None:
         """Store recorded answers, and read the changes since the last refresh."""

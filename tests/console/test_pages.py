@@ -1,0 +1,248 @@
+"""The pages of a registry in use: home, demand, outcomes, imports, and several capabilities at once."""
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.builders import an_item
+from tests.console.pages import REFUND, STRIPE, answered, at, panel, put, ready, told
+
+pytestmark = pytest.mark.server
+
+REFUNDS, BOATS = "com.acme.pay/refund_payment", "com.acme.pay/rents_boat"
+TEXT = "Gives money back to the card that paid, whole or in part."
+
+
+def rows(page):
+    """The lines of the table of capabilities."""
+    return page.get_by_role("main").get_by_role("row").filter(has=page.locator("a[data-id]"))
+
+
+def ids(page):
+    return rows(page).locator("a[data-id]").evaluate_all("(all) => all.map((one) => one.dataset.id)")
+
+
+def report(service, answer, **events):
+    outcomes = [{"id": answer["results"][0]["id"], "event": event} for event in events]
+    assert service.request("/feedback", {"query_id": answer["query_id"], "outcomes": outcomes})[0] == 202
+
+
+@pytest.fixture
+def two(blank, empty):
+    """The console over two capabilities."""
+    put(empty, an_item(description=TEXT))
+    put(
+        empty,
+        an_item(name="rents_boat", kind="agent", description="Rents a boat by the hour on a lake in the mountains."),
+    )
+    return blank
+
+
+def test_home_shows_kinds_what_is_new_and_what_was_not_found(two, empty):
+    for query in ("translate a poem to French", "translate a poem into French"):
+        assert answered(empty, query)["verdict"] == "none"
+    page = two.open()
+    ready(page)
+    expect(page.get_by_role("searchbox", name="What do you need to do?")).to_be_focused()
+    kinds = page.get_by_role("region", name="Kinds")
+    expect(kinds.get_by_role("link")).to_have_text(["0models", "1agent", "1tool", "0skills", "All 2 capabilities"])
+    new = page.get_by_role("region", name="New").get_by_role("listitem")
+    expect(new).to_contain_text(["rents_boat", "refund_payment"])
+    gaps = page.get_by_role("region", name="Asked for and not found")
+    expect(gaps.get_by_text("2 of 2 answers in 30 days had no clear match.")).to_be_visible()
+    expect(gaps.get_by_role("listitem")).to_contain_text("2 requests by 1 caller")
+    kinds.get_by_role("link", name="agent").click()
+    expect(rows(page)).to_have_count(1)
+
+
+def test_demand_shows_groups_with_the_nearest_and_why_it_did_not_fit(two, empty):
+    for query in ("refund a train ticket in cash", "refund a train ticket with cash"):
+        answered(empty, query)
+    [gap] = told(empty, "/registry/demand?days=7")["gaps"]
+    page = two.open("#/demand")
+    expect(page.get_by_text("2 of 2 requests in 30 days were not served.")).to_be_visible()
+    expect(page.get_by_role("heading", level=2)).to_have_text(gap["name"])
+    expect(page.get_by_role("list", name="Examples").get_by_role("listitem")).to_have_text(gap["examples"])
+    expect(page.get_by_text("did not fit: relevance")).to_contain_text(gap["nearest"]["lacks"][0])
+    page.get_by_role("link", name="7 days").press("Enter")
+    expect(page.get_by_text("2 of 2 requests in 7 days were not served.")).to_be_visible()
+    expect(page.get_by_role("link", name="7 days")).to_be_focused()
+    page.get_by_role("link", name=gap["nearest"]["id"]).click()
+    expect(panel(page).get_by_role("heading", name="Use it")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="Register what serves this").click()
+    expect(page.get_by_label("Example requests")).to_have_value("\n".join(gap["examples"]))
+
+
+def test_outcomes_show_shares_with_intervals_and_the_latest_failures(two, empty):
+    report(empty, answered(empty, "give money back to a card"), selected=1, succeeded=1)
+    report(empty, answered(empty, "rent a boat on a lake"), failed=1)
+    page = two.open("#/outcomes")
+    expect(
+        page.get_by_text("On 2 capabilities: 1 succeeded, 1 failed, 0 wrong, 0 selected without more.")
+    ).to_be_visible()
+    lines = page.get_by_role("main").get_by_role("listitem").filter(has=page.locator("a[data-id]"))
+    expect(lines).to_have_count(3)
+    expect(lines.first).to_contain_text(f"{BOATS}0 % (95 % interval 0 % to 79 %)")
+    expect(lines.nth(1)).to_contain_text(f"{REFUNDS}100 % (95 % interval 21 % to 100 %)")
+    expect(lines.last).to_contain_text("Asked for: rent a boat on a lake")
+    page.get_by_role("link", name="most reports").press("Enter")
+    expect(page).to_have_url(re.compile("sort=reported"))
+    expect(page.get_by_role("link", name="most reports")).to_be_focused()
+    lines.last.get_by_role("link", name=BOATS).click()
+    expect(panel(page).get_by_text("1 failed, 0 wrong")).to_be_visible()
+
+
+def test_pages_without_anything_say_what_fills_them(blank):
+    page = blank.open("#/demand")
+    expect(page.get_by_text("No requests yet.")).to_be_visible()
+    page.goto(f"{blank.url}/#/outcomes")
+    expect(page.get_by_text("No outcomes yet. Callers report them with POST /feedback")).to_be_visible()
+    page.goto(f"{blank.url}/#/search")
+    expect(page.get_by_text("Nothing is registered yet. Import a document.")).to_be_visible()
+
+
+def test_columns_sort_and_keep_the_focus(console, sample):
+    page = console.open("#/registry")
+    trust = page.get_by_role("columnheader", name="trust").get_by_role("link")
+    trust.press("Enter")
+    expect(page).to_have_url(re.compile("sort=-trust"))
+    expect(page.get_by_role("columnheader", name="trust")).to_have_attribute("aria-sort", "descending")
+    expect(trust).to_be_focused()
+    best = told(sample, "/registry/capabilities?sort=-trust&limit=50")["capabilities"]
+    assert best[0]["trust"] > best[5]["trust"]
+    expect(rows(page)).to_have_count(50)
+    assert ids(page) == [one["id"] for one in best]
+    trust.press("Enter")
+    expect(page.get_by_role("columnheader", name="trust")).to_have_attribute("aria-sort", "ascending")
+    ready(page)
+    for label, sort in (("updated", "-updated"), ("found", "-shown"), ("last success", "-success")):
+        page.get_by_role("columnheader", name=label).get_by_role("link").press("Enter")
+        expect(page).to_have_url(re.compile(f"sort={sort}"))
+        ready(page)
+
+
+def test_namespaces_narrow_the_list_and_can_be_taken_back(console, sample):
+    page = console.open("#/registry")
+    namespaces = page.get_by_role("navigation", name="Namespaces")
+    expect(namespaces.get_by_role("link").nth(1)).to_be_visible()
+    name = namespaces.get_by_role("link").nth(1).inner_text().split()[0]
+    namespaces.get_by_role("link", name=name).press("Enter")
+    total = told(sample, f"/registry/capabilities?ns={name}")["total"]
+    expect(page.get_by_role("heading", level=2)).to_have_text(re.compile(f"^{total} capabilities"))
+    expect(namespaces.get_by_role("link", name=name)).to_be_focused()
+    assert all(id.startswith(name) for id in ids(page))
+    namespaces.get_by_role("link", name="all namespaces").click()
+    expect(page).to_have_url(re.compile("#/registry$"))
+
+
+def test_several_are_tagged_trusted_and_removed_at_once(two, empty):
+    page = two.open("#/registry")
+    expect(page.get_by_role("form", name="With the selected")).to_have_count(0)
+    page.get_by_role("checkbox", name="Select all that are listed").check()
+    bar = page.get_by_role("form", name="With the selected")
+    expect(bar).to_contain_text("2 capabilities selected")
+    bar.get_by_label("Tags").fill("money, lake")
+    bar.get_by_role("button", name="Add tags").click()
+    expect(bar.get_by_role("status")).to_have_text("2 capabilities tagged.")
+    for id in (REFUNDS, BOATS):
+        assert told(empty, f"/registry/capabilities/{id}")["registration"]["tags"][-2:] == ["money", "lake"]
+    page.get_by_role("checkbox", name=f"Select {BOATS}").focus()
+    page.keyboard.press("x")
+    bar.get_by_label("Trust").fill("70")
+    bar.get_by_role("button", name="Set trust").click()
+    expect(rows(page).filter(has_text="rents_boat").get_by_role("cell").nth(1)).to_have_text("70")
+    page.get_by_role("checkbox", name=f"Select {BOATS}").check()
+    bar.get_by_role("button", name="Remove", exact=True).click()
+    bar.get_by_role("button", name="Remove: sure?").click()
+    expect(bar.get_by_role("status")).to_have_text("1 capability removed.")
+    expect(rows(page)).to_have_count(1)
+
+
+def test_a_namespace_gets_trust_and_a_verified_provider(two, empty):
+    page = two.open(at("registry", ns="com.acme"))
+    page.get_by_text("Trust of com.acme and all below it").click()
+    page.get_by_role("spinbutton", name="Trust").fill("81")
+    page.get_by_label("Verified provider").fill("Acme")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved for 2 capabilities.")).to_be_visible()
+    expect(rows(page).first.get_by_role("cell").nth(1)).to_have_text("81")
+    assert told(empty, "/registry/trust?namespace=com.acme") == {
+        "namespace": "com.acme",
+        "trust": 81,
+        "provider": "Acme",
+    }
+
+
+def test_a_pasted_document_is_previewed_then_registered(blank, empty):
+    page = blank.open("#/import")
+    lines = [an_item(description=TEXT), {"namespace": "com.acme.pay", "name": "x"}]
+    page.get_by_label("Document").fill("\n".join(map(json.dumps, lines)))
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_text("2 capabilities: 1 new, 0 changed, 0 unchanged, 1 rejected.")).to_be_visible()
+    expect(page.get_by_text("line 2 of pasted: kind: is required")).to_be_visible()
+    assert told(empty, "/registry")["registered"] == 0
+    page.get_by_text("Queries that find it").click()
+    expect(page.get_by_role("heading", name="Queries that should find it")).to_be_visible()
+    page.get_by_role("button", name="Register 1 capability").click()
+    expect(page.get_by_role("heading", name="Imported")).to_be_visible()
+    page.get_by_role("link", name="See the latest in the registry").click()
+    expect(rows(page)).to_have_count(1)
+
+
+def test_files_are_previewed_as_they_are_chosen_or_dropped(blank):
+    page = blank.open("#/import")
+    operation = {"operationId": "listBoats", "summary": "List boats", "responses": {}}
+    server, paths = {"url": "https://api.boats.example"}, {"/boats": {"get": operation}}
+    head = {"openapi": "3.0.0", "info": {"title": "Boats", "version": "1"}, "servers": [server]}
+    document = json.dumps({**head, "paths": paths})
+    page.get_by_label("Namespace").fill("com.boats")
+    files = [{"name": "openapi.json", "mimeType": "application/json", "buffer": document.encode()}]
+    page.get_by_label("Or files").set_input_files(files)
+    expect(page.get_by_text("com.boats/listBoats", exact=True).first).to_be_visible()
+    page.evaluate(
+        """(text) => {
+          const data = new DataTransfer();
+          data.items.add(new File([text], "other.json"));
+          document.querySelector(".drop").dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true }));
+        }""",
+        document.replace("listBoats", "rentBoat"),
+    )
+    expect(page.get_by_text("com.boats/rentBoat", exact=True).first).to_be_visible()
+
+
+def test_an_import_that_is_refused_names_the_reason(blank):
+    blank.forgive(r"status of 422 .*/registry/import")
+    page = blank.open("#/import")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_text("Nothing to import: paste a document or choose a file.")).to_be_visible()
+    page.get_by_label("Document").fill("{}")
+    page.get_by_label("Namespace").fill("No Such")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_role("alert")).to_contain_text("namespace")
+
+
+def test_a_narrow_comparison_shows_both_results_whole(opener, sample):
+    console = opener(sample)
+    console.page.set_viewport_size({"width": 360, "height": 740})
+    page = console.open(at("compare", q=REFUND, a=STRIPE, b="com.paypal.mcp/create_refund"))
+    ready(page)
+    wide = page.get_by_role("region", name="Signals of both")
+    assert wide.evaluate("(one) => one.scrollWidth - one.clientWidth") <= 0
+    scores = [f"{one['score']:.3f}" for one in answered(sample, REFUND)["results"][:2]]
+    for score in scores:
+        expect(wide.get_by_text(score)).to_be_visible()
+
+
+def test_a_service_that_only_answers_says_so(console):
+    console.forgive(r"status of 404 .*/registry")
+    console.page.route(
+        re.compile(r":\d+/registry([/?]|$)"), lambda route: route.fulfill(status=404, json={"detail": "no"})
+    )
+    page = console.open()
+    expect(page.get_by_text("Describe the task in your own words.")).to_be_visible()
+    for hash in ("demand", "outcomes", "import"):
+        page.goto(f"{console.url}/#/{hash}")
+        expect(page.get_by_text("This service has no registry of its own.")).to_be_visible()
