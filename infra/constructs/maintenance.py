@@ -20,7 +20,7 @@ from mats.settings import Settings
 TIMEOUT_S = 900
 MEMORY_MB = 1024
 MAINTAIN: Calls = {
-    "es:ESHttpGet": ["_alias/capabilities"],
+    "es:ESHttpGet": ["_alias/capabilities", "_alias/memory"],
     "es:ESHttpPut": ["capabilities-*"],
     "es:ESHttpDelete": ["capabilities-*"],
     "es:ESHttpPost": [
@@ -30,7 +30,7 @@ MAINTAIN: Calls = {
         *(f"capabilities-*/_{call}" for call in ("search", "refresh", "delete_by_query", "forcemerge")),
     ],
 }
-"""Calls of maintenance: compare, fill, and make, switch and delete indices."""
+"""Calls of maintenance: compare, fill, and make, switch and delete indices; switch the memory's."""
 MAINTAIN_DENIED: Calls = {**INDEX_DENIED, "es:ESHttpDelete": ["capabilities-*/*"]}
 """Calls to deny, because the wildcards of MAINTAIN would allow them: single documents, settings, mappings, aliases."""
 

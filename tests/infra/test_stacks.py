@@ -294,6 +294,10 @@ def test_maintenance_writes_no_table_but_the_list_of_indices_and_calls_no_model(
     [
         ("Delete", "capabilities-1", True),
         ("Post", "_aliases", True),
+        ("Get", "_alias/memory", True),
+        ("Put", "memory-1024", False),
+        ("Delete", "memory-1024", False),
+        ("Post", "memory/_search", False),
         ("Post", "capabilities-1/_delete_by_query", True),
         ("Delete", "capabilities-1/_doc/a", False),
         ("Put", "capabilities-1/_settings", False),

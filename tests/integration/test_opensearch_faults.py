@@ -16,7 +16,8 @@ from mats.adapters.dynamodb.targets import DynamoTargets
 from mats.adapters.opensearch.domain import Domain, Missing
 from mats.adapters.opensearch.generations import OpenSearchGenerations
 from mats.adapters.opensearch.index import ALIAS, OpenSearchIndex
-from mats.adapters.opensearch.memory import OpenSearchMemory
+from mats.adapters.opensearch.mapping import write_alias
+from mats.adapters.opensearch.memory import OpenSearchMemory, memory_body
 from mats.domain.errors import DependencyFailed, NotPermitted, OutOfTime
 from mats.domain.profile import Status
 from mats.domain.query import Filter
@@ -345,6 +346,32 @@ class TestARealNode:
             list(OpenSearchGenerations(
                 domain=node, targets=lambda: [TARGET], encoder=ENCODER.name, dimension=ENCODER.dimension
             ).revisions(TARGET))  # fmt: skip
+
+    def test_the_memory_of_vectors_of_another_length_is_read_once_it_is_there(self, node):
+        alias = "memory-of-lengths"
+        short, long = (
+            OpenSearchMemory(domain=node, encoder="any", dimension=length, alias=alias, replicas="0-1")
+            for length in (2, 3)
+        )
+        long.follow()
+        assert node.behind(alias) == []
+
+        def make(memory: OpenSearchMemory, *aliases: str) -> None:
+            name = f"{alias}-{memory.dimension}"
+            body = memory_body(memory.dimension, aliases=[write_alias(name), *aliases], replicas="0-1", refresh="1s")
+            node.create(name, body)
+
+        make(short, alias)
+        long.follow()
+        assert node.behind(alias) == [f"{alias}-2"]
+        make(long)
+        short.follow()
+        assert node.behind(alias) == [f"{alias}-2"]
+        long.follow()
+        assert node.behind(alias) == [f"{alias}-3"]
+        short.follow()
+        assert node.behind(alias) == [f"{alias}-2"]
+        node.drop(f"{alias}-*")
 
     def test_a_target_that_has_gone_is_made_again_with_its_mapping(self, node, index, generations):
         index.put([entry("a")])

@@ -69,6 +69,7 @@ class Account:
         self.world = world = World(encoder=FakeEncoder())
         self.sent: list[Id] = []
         self.generations = TwoIndices(world.index)
+        self.followed = 0
         resend = Resend(
             registry=world.registry, trust=world.trust, profiles=world.profiles, maker=world.enrich.maker,
             send=self.sent.extend,
@@ -83,7 +84,11 @@ class Account:
             backfill=Backfill(enrich=resend, clock=clock, ids=ids, pause=_never, page=page),
             registry=world.registry,
             generations=self.generations,
+            follow_memory=self._follow,
         )  # fmt: skip
+
+    def _follow(self) -> None:
+        self.followed += 1
 
     def deliver(self) -> None:
         """The event path does what was sent."""
@@ -155,6 +160,15 @@ def test_a_reindex_fills_checks_and_promotes_across_pieces():
     assert [output["index"] for output in outputs] == ["old"] * 8 + ["new"]
     assert outputs[-1]["counts"] == {"profiles": 7, "written": 7}
     assert account.generations.filling.entries.keys() == set(IDS)
+
+
+@pytest.mark.parametrize("left_ms", [PLENTY_MS, LITTLE_MS])
+def test_the_memory_is_followed_once_when_everything_is_compared(left_ms: float):
+    account = registered()
+    account.pieces({"task": "reindex"})
+    assert account.followed == 0
+    account.pieces({"task": "reconcile"}, left_ms=left_ms)
+    assert account.followed == 1
 
 
 def test_going_back_and_retiring_are_one_piece_each():

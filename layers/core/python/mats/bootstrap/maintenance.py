@@ -19,7 +19,7 @@ def open_maintenance(settings: Settings) -> Maintenance:
 
 def maintenance_of(system: CloudSystem) -> Maintenance:
     """Maintenance of this system."""
-    stores = system.stores
+    stores, memory = system.stores, system.stores.memory
     resend = Resend(
         registry=stores.registry,
         trust=stores.trust,
@@ -33,4 +33,5 @@ def maintenance_of(system: CloudSystem) -> Maintenance:
         backfill=replace(system.backfill(per_minute=0), enrich=replace(resend, renew=True)),
         registry=stores.registry,
         generations=stores.generations,
+        follow_memory=memory.follow if memory else lambda: None,
     )

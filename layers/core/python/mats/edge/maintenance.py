@@ -46,13 +46,17 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maintenance:
-    """The use cases of operators, over the system in AWS."""
+    """The use cases of operators, over the system in AWS.
+
+    `follow_memory` is called when everything is compared: as `OpenSearchMemory.follow`.
+    """
 
     reconcile: Reconcile
     reindex: Reindex
     backfill: Backfill
     registry: Registry
     generations: Generations
+    follow_memory: Callable[[], object] = lambda: None
 
     def __call__(self, event: Mapping[str, Any], remaining_ms: Callable[[], float]) -> dict[str, Any]:
         """Run a task until it is done or the time is almost over; the event to go on with, and whether it is `done`.
@@ -94,6 +98,7 @@ class Maintenance:
             counts = {"compared": len(step.outcomes) + step.sent, "sent": step.sent}
             counts |= {"reindexed": step.reindexed, "orphans": step.orphans, "purged": step.purged}
             yield Piece(counts, step.last)
+        self.follow_memory()
 
     def _reindex(self, start: ReindexCursor | None) -> Iterator[Piece]:
         for step in self.reindex(start):

@@ -117,6 +117,13 @@ class OpenSearchMemory:
         with contextlib.suppress(Missing):
             self._write([_action("delete", query_id, version) for query_id in query_ids])
 
+    def follow(self) -> None:
+        """Read the index of this dimension from now on, if another one is read and this one is there."""
+        behind = self.domain.behind(self.alias)
+        if behind and behind != [self._index]:
+            with contextlib.suppress(Missing):
+                self.domain.point(self.alias, self._index)
+
     def _search(self, parse: Callable[[Mapping[str, Any]], T], body: Mapping[str, Any], *, nothing: T) -> T:
         """The response parsed by `parse`; `nothing` if there is no index, or of another dimension."""
         try:

@@ -1,6 +1,6 @@
 """Benchmark of what learning costs an answer: reports, remembered requests and receipts on one machine."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from mats.adapters.sqlite.memory import SqliteMemory
 from mats.bootstrap.local import LocalSystem
-from mats.domain.capability import Id
 from mats.domain.outcome import Event, Feedback, Outcome
 from mats.domain.receipt import Receipt, pack_vector
 from mats.evaluation.benchmarks.interleaved import Answering, compare_latencies
@@ -25,7 +24,7 @@ from mats.usecases.recall import Recall
 from mats.usecases.receipts import LeaveReceipt
 
 MEMORIES = 10_000
-_QUERIES = 1_000
+QUERIES = 1_000
 _CALLERS = 100
 _NOISE = 0.5
 """Length of what is added to the vector of a query, of length 1: the cosine of the two is about 0.9."""
@@ -33,7 +32,7 @@ _NOISE = 0.5
 
 def memory(data: Path, settings: Settings) -> dict[str, Any]:
     """Latency of `discover` over the tools, encoder included, with more and more of what learning does."""
-    return measure_memory(data, settings, memories=MEMORIES, queries=_QUERIES)
+    return measure_memory(data, settings, memories=MEMORIES, queries=QUERIES)
 
 
 def measure_memory(data: Path, settings: Settings, *, memories: int, queries: int) -> dict[str, Any]:
@@ -75,6 +74,14 @@ def variants(local: LocalSystem, memories: int) -> Mapping[str, Answering]:
 
 def fill_memory(local: LocalSystem, queries: Sequence[JudgedQuery], encoder: Encoder, count: int) -> None:
     """Report successes of requests like these, by a hundred callers in turn."""
+    for receipt in receipts_like(queries, encoder, count, local.clock.now()):
+        outcomes = tuple(Outcome(id, Event.SUCCEEDED) for id in receipt.shown)
+        feedback = Feedback(query_id=receipt.query_id, caller=receipt.caller, outcomes=outcomes)
+        local.stores.outcomes.record(receipt, feedback, receipt.at)
+
+
+def receipts_like(queries: Sequence[JudgedQuery], encoder: Encoder, count: int, at: str) -> Iterator[Receipt]:
+    """Receipts of requests like these, by a hundred callers in turn, which showed what is right."""
     rng, vectors = np.random.default_rng(SEED), dict[str, npt.NDArray[np.float32]]()
     for number in range(count):
         query = queries[number % len(queries)]
@@ -82,20 +89,13 @@ def fill_memory(local: LocalSystem, queries: Sequence[JudgedQuery], encoder: Enc
             vectors[query.text] = np.asarray(encoder.encode_query(query.text), np.float32)
         noise = rng.standard_normal(encoder.dimension)
         vector = vectors[query.text] + _NOISE * noise / np.linalg.norm(noise)
-        receipt = _receipt(local, f"{number:032x}", query, sorted(query.relevant), encoder.name)
-        receipt = replace(receipt, vector=pack_vector((vector / np.linalg.norm(vector)).tolist()))
-        outcomes = tuple(Outcome(id, Event.SUCCEEDED) for id in receipt.shown)
-        feedback = Feedback(query_id=receipt.query_id, caller=receipt.caller, outcomes=outcomes)
-        local.stores.outcomes.record(receipt, feedback, receipt.at)
-
-
-def _receipt(local: LocalSystem, query_id: str, query: JudgedQuery, shown: Sequence[Id], encoder: str) -> Receipt:
-    return Receipt(
-        query_id=query_id,
-        text=query.text,
-        caller=f"caller {int(query_id, 16) % _CALLERS}",
-        audiences=frozenset(),
-        at=local.clock.now(),
-        shown=tuple(shown),
-        encoder=encoder,
-    )
+        yield Receipt(
+            query_id=f"{number:032x}",
+            text=query.text,
+            caller=f"caller {number % _CALLERS}",
+            audiences=frozenset(),
+            at=at,
+            shown=tuple(sorted(query.relevant)),
+            encoder=encoder.name,
+            vector=pack_vector((vector / np.linalg.norm(vector)).tolist()),
+        )
