@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -20,6 +21,8 @@ _BATCH = 500
 """Profiles read per query; between two batches other threads run."""
 _KINDS = frozenset(Kind)
 _INTERVAL_S = 1.0
+_LONG = 5_000
+"""Rows from which on making a snapshot takes tens of milliseconds: requests take the one of the last refresh."""
 _MOST_COUNTED = 32
 """Combinations of filters whose facets are kept."""
 
@@ -77,7 +80,10 @@ def _with_use(row: ListRow, uses: UseCounts) -> dict[str, Any]:
 
 
 class CapabilityList:
-    """The current snapshot, which includes the writes of other processes. Safe to share between threads."""
+    """The list with the writes of other processes. Safe to share between threads.
+
+    A long list is up to two seconds old, unless this process has written since: `expire`.
+    """
 
     def __init__(
         self,
@@ -94,14 +100,26 @@ class CapabilityList:
         self._not_indexed: set[Id] = set()
         """Profiles that the index had not acknowledged when they were read: they are read again."""
         self._snapshot = Snapshot()
+        self._as_of = self._expired = time.monotonic()
+        """Since when the snapshot may lack writes, and before when no snapshot counts any more."""
 
     def current(self) -> Snapshot:
-        """The current snapshot; reads only profiles that changed since the last call."""
+        """The snapshot for a request."""
+        is_recent = self._expired < self._as_of and time.monotonic() - self._as_of < 2 * _INTERVAL_S
+        return self._snapshot if is_recent and len(self._snapshot.rows) >= _LONG else self.refresh()
+
+    def expire(self) -> None:
+        """The next snapshot has every write up to now."""
+        self._expired = time.monotonic()
+
+    def refresh(self) -> Snapshot:
+        """The snapshot as of now; reads only profiles that changed since the last call."""
         with self._lock:
-            version = self._listing.version()
+            began, version = time.monotonic(), self._listing.version()
             if version != self._version:
                 self._read_changes()
                 self._version = version
+            self._as_of = began
             return self._snapshot
 
     def _read_changes(self) -> None:

@@ -48,7 +48,7 @@ class RegistryService:
     def refresh(self) -> None:
         """Store recorded answers, and read the changes since the last refresh."""
         self._stores.exposure.flush()
-        self._list.current()
+        self._list.refresh()
         self._current_uses()
 
     def _current_uses(self) -> UseCounts:
@@ -187,11 +187,12 @@ class RegistryService:
             for id in ids:
                 while self._stores.queue.has_unfinished(id) and time.monotonic() < deadline:
                     time.sleep(_POLL_S)
+        self._list.expire()
 
     def _wait_for_index(self, id: Id, is_expected: Callable[[Profile], bool]) -> bool:
         """Whether the index has the expected profile, now or within the timeout."""
         deadline = time.monotonic() + self._timeout_s
-        with suppress(DependencyFailed):  # the item itself is written
+        try:
             while True:
                 waiting = self._stores.queue.has_unfinished(id)
                 listed = self._stores.listing.profiles([id])
@@ -200,7 +201,10 @@ class RegistryService:
                 if not waiting or time.monotonic() > deadline:
                     return False
                 time.sleep(_POLL_S)
-        return False
+        except DependencyFailed:  # the item itself is written
+            return False
+        finally:
+            self._list.expire()
 
 
 def _is_made_from(profile: Profile, registration: Registration) -> bool:
