@@ -28,7 +28,17 @@ _STUFFED_SHARE, _STUFFED_COUNT = 0.25, 12
 _SHORT, _REMEMBERED = 500, 16_384
 """Texts of at most so many characters are remembered, and how many of them: some 8 MB."""
 
-_COMPILED = {reason: re.compile("|".join(patterns), re.IGNORECASE) for reason, patterns in PATTERNS.items()}
+_WORD = r"\b"
+
+
+def _any_of(patterns: Sequence[str]) -> re.Pattern[str]:
+    """One pattern; those that begin with a word are tried at words only, which halves the time."""
+    at_words = "|".join(pattern.removeprefix(_WORD) for pattern in patterns if pattern.startswith(_WORD))
+    elsewhere = [pattern for pattern in patterns if not pattern.startswith(_WORD)]
+    return re.compile("|".join([*([f"{_WORD}(?:{at_words})"] if at_words else []), *elsewhere]), re.IGNORECASE)
+
+
+_COMPILED = {reason: _any_of(patterns) for reason, patterns in PATTERNS.items()}
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _WIDTHLESS = frozenset("\u200b\u2060\ufeff\u00ad")
 _ORDINARY = _WIDTHLESS | frozenset("\u200c\u200d\ufe0e\ufe0f\u200e\u200f\u061c")

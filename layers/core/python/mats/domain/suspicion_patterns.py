@@ -1,4 +1,7 @@
-"""Patterns of text that addresses a model, by reason, in fifteen languages."""
+"""Patterns of text that addresses a model, by reason, in fifteen languages.
+
+Where the first of a pattern's outermost alternatives begins at the edge of a word, each of them does.
+"""
 
 from collections.abc import Mapping, Sequence
 
