@@ -1,6 +1,8 @@
 """One row of the console's list."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from mats.domain.capability import Id, Kind, Lifecycle, parts
@@ -11,6 +13,18 @@ from mats.local.preview.advice import SPARSE
 _MAX_SUMMARY, _MAX_ERROR = 200, 1_000
 WAITING = "waiting"
 """Status of a registered capability without a profile."""
+
+
+class Show(StrEnum):
+    """The named filters of the list."""
+
+    ALL = "all"
+    SPARSE = "sparse"
+    REJECTED = "rejected"
+    SUSPICIOUS = "suspicious"
+    DEPRECATED = "deprecated"
+    UNENRICHED = "unenriched"
+    UNCALLABLE = "uncallable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,15 +56,29 @@ class ListRow:
     namespace: str = field(init=False)
     search_text: str = field(init=False, repr=False)
     """Id and provider, case-folded."""
+    shows: tuple[Show, ...] = field(init=False, repr=False)
+    """The named filters that it matches."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "namespace", parts(self.id)[0])
         object.__setattr__(self, "search_text", f"{self.id}\n{self.provider}".casefold())
+        object.__setattr__(self, "shows", tuple(show for show, matches in _FILTERS.items() if matches(self)))
 
     def to_json(self) -> dict[str, Any]:
         row = {"name": parts(self.id)[1], **asdict(self)}
-        del row["findable"], row["search_text"]
+        del row["findable"], row["search_text"], row["shows"]
         return row
+
+
+_FILTERS: dict[Show, Callable[[ListRow], bool]] = {
+    Show.ALL: lambda row: True,
+    Show.SPARSE: lambda row: bool(row.sparse),
+    Show.REJECTED: lambda row: bool(row.error),
+    Show.SUSPICIOUS: lambda row: bool(row.suspicious),
+    Show.DEPRECATED: lambda row: row.lifecycle == Lifecycle.DEPRECATED,
+    Show.UNENRICHED: lambda row: not row.enriched,
+    Show.UNCALLABLE: lambda row: not row.callable,
+}
 
 
 def list_row(profile: Profile, *, indexed: bool) -> ListRow:

@@ -3,41 +3,20 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
+from heapq import nsmallest
+from itertools import chain
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from mats.domain.capability import Kind, Lifecycle
-from mats.local.console.list_row import ListRow
+from mats.domain.capability import Kind
+from mats.local.console.list_row import ListRow, Show
 from mats.local.console.use_counts import UseCounts
 
 MAX_TEXT = 2_000
 """Characters of a text parameter."""
 _MOST_NAMESPACES = 12
 """Namespaces of a facet, those with most capabilities."""
-
-
-class Show(StrEnum):
-    """The named filters of the list."""
-
-    ALL = "all"
-    SPARSE = "sparse"
-    REJECTED = "rejected"
-    SUSPICIOUS = "suspicious"
-    DEPRECATED = "deprecated"
-    UNENRICHED = "unenriched"
-    UNCALLABLE = "uncallable"
-
-
-FILTERS: dict[Show, Callable[[ListRow], bool]] = {
-    Show.ALL: lambda row: True,
-    Show.SPARSE: lambda row: bool(row.sparse),
-    Show.REJECTED: lambda row: bool(row.error),
-    Show.SUSPICIOUS: lambda row: bool(row.suspicious),
-    Show.DEPRECATED: lambda row: row.lifecycle == Lifecycle.DEPRECATED,
-    Show.UNENRICHED: lambda row: not row.enriched,
-    Show.UNCALLABLE: lambda row: not row.callable,
-}
 
 
 class Sort(StrEnum):
@@ -81,7 +60,7 @@ class ListQuery(BaseModel, frozen=True, extra="forbid"):
         """The rows that match, in their order."""
         text, below = self.q.casefold(), tuple(f"{one.rstrip('.*')}." for one in self.ns if one)
         if self.show is not Show.ALL:
-            rows = list(filter(FILTERS[self.show], rows))
+            rows = [row for row in rows if self.show in row.shows]
         if self.kind:
             rows = [row for row in rows if row.kind in self.kind]
         if below:
@@ -101,21 +80,22 @@ class ListQuery(BaseModel, frozen=True, extra="forbid"):
 
     def facets(self, rows: Sequence[ListRow]) -> dict[str, Any]:
         """The number of rows of each kind, namespace and named filter, each without the filter by itself."""
-        kinds = Counter(row.kind for row in self._without(rows, kind=()))
-        namespaces = Counter(row.namespace for row in self._without(rows, ns=()))
-        shown = self._without(rows, show=Show.ALL)
-        common = sorted(namespaces.items(), key=lambda one: (-one[1], one[0]))[:_MOST_NAMESPACES]
+        found = ListQuery(q=self.q).select(rows)
+        kinds = Counter(row.kind for row in self._without(found, kind=()))
+        namespaces = Counter(row.namespace for row in self._without(found, ns=()))
+        common = nsmallest(_MOST_NAMESPACES, namespaces.items(), key=lambda one: (-one[1], one[0]))
         return {
             "kinds": {kind: kinds[kind] for kind in Kind},
             "namespaces": [{"namespace": namespace, "count": count} for namespace, count in common],
-            "shows": count_shows(shown),
+            "shows": count_shows(self._without(found, show=Show.ALL)),
         }
 
-    def _without(self, rows: Sequence[ListRow], **changes: Any) -> Sequence[ListRow]:
-        return self.model_copy(update=changes).select(rows)
+    def _without(self, found: Sequence[ListRow], **changes: Any) -> Sequence[ListRow]:
+        """Of rows that have the text: those that match this query with changes."""
+        return self.model_copy(update={"q": "", **changes}).select(found)
 
 
 def count_shows(rows: Iterable[ListRow]) -> dict[str, int]:
     """The number of rows of each named filter."""
-    every = list(rows)
-    return {show: sum(map(matches, every)) for show, matches in FILTERS.items()}
+    counts = Counter(chain.from_iterable(row.shows for row in rows))
+    return {show: counts[show] for show in Show}
