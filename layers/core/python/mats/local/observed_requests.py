@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -46,6 +47,7 @@ def current_request(scope: Scope) -> CurrentRequest:
     return request
 
 
+@lru_cache(maxsize=1_024)
 def route_of(path: str) -> str:
     """The template of a percent-decoded path; `other` if it is no endpoint's."""
     if path in _FIXED or _REGISTRY.fullmatch(path):

@@ -1,0 +1,107 @@
+"""Spans of the running service, at a receiver of OTLP on loopback."""
+
+import gzip
+import json
+import threading
+import urllib.request
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from tests.integration.conftest import Mats, serving
+from tests.integration.test_cli import rows, tool
+from tests.servers.chat_completions import MODEL, ChatServer
+
+TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+QUERY = "give my private money back"
+
+
+class Receiver:
+    """What an OpenTelemetry collector does with `POST /v1/traces`."""
+
+    def __init__(self) -> None:
+        self.exports: list[ExportTraceServiceRequest] = []
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                body = gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body
+                assert self.path == "/v1/traces"
+                assert self.headers["Content-Type"] == "application/x-protobuf"
+                receiver.exports.append(ExportTraceServiceRequest.FromString(body))
+                answer = ExportTraceServiceResponse().SerializeToString()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/x-protobuf")
+                self.send_header("Content-Length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
+            def log_message(self, format: str, *arguments: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    @property
+    def spans(self) -> list[Span]:
+        return [
+            span
+            for export in self.exports
+            for resource in export.resource_spans
+            for scope in resource.scope_spans
+            for span in scope.spans
+        ]
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    receiver = Receiver()
+    yield receiver
+    receiver.close()
+
+
+def attributes(of: Span) -> dict[str, object]:
+    return {one.key: getattr(one.value, one.value.WhichOneof("value") or "string_value") for one in of.attributes}
+
+
+def test_a_request_arrives_as_one_trace_with_its_stages_and_the_model_call(receiver, tmp_path: Path):
+    mats = Mats(tmp_path / "home")
+    assert mats("import", "-", stdin=rows(tool("refund", description="Give money back for a payment"))).code == 0
+    with ChatServer() as models:
+        settings = {
+            "MATS_OTEL": "1", "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url, "OTEL_SERVICE_NAME": "ours",
+            **models.client_environment(), "MATS_WRITER_MODEL": "none",
+        }  # fmt: skip
+        with serving(mats, settings=settings) as service:
+            headers = {"traceparent": f"00-{TRACE}-{PARENT}-01"}
+            body = json.dumps({"query": QUERY}).encode()
+            with urllib.request.urlopen(urllib.request.Request(f"{service.url}/discover", body, headers)) as response:
+                answer = json.loads(response.read())
+    # the end of the service has sent what was waiting
+    ours = {span.name: span for span in receiver.spans if span.trace_id.hex() == TRACE}
+    request, discover, call = (ours[name] for name in ("POST /discover", "discover", f"chat {MODEL}"))
+    assert request.parent_span_id.hex() == PARENT
+    assert discover.parent_span_id == request.span_id
+    assert call.parent_span_id == ours["lexical"].parent_span_id == discover.span_id
+    assert attributes(discover)["mats.query_id"] == answer["query_id"]
+    assert attributes(call)["gen_ai.provider.name"] == "openai"
+    assert attributes(call)["gen_ai.usage.input_tokens"] == answer["cost"]["input_tokens"] > 0
+    assert request.start_time_unix_nano <= discover.start_time_unix_nano <= call.start_time_unix_nano
+    assert call.end_time_unix_nano <= discover.end_time_unix_nano <= request.end_time_unix_nano
+    (name,) = {one.value.string_value for one in receiver.exports[0].resource_spans[0].resource.attributes
+               if one.key == "service.name"}  # fmt: skip
+    assert name == "ours"
+    assert all(b"private" not in export.SerializeToString() for export in receiver.exports)
