@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.conftest import ROOT
 from tests.integration.conftest import Mats, Service, serving, wait_until
 from tests.integration.test_cli import rows, tool
 from tests.integration.test_shared_service import READ, WRITE, ask, files
@@ -48,6 +49,24 @@ def test_metrics_show_requests_answers_and_the_registry(mats):
         service.request("/mcp", request)
         wait_until(lambda: ("mats_requests_total", "POST", "/mcp", "200") in samples(service))
         assert service.request("/metrics", {})[0] == 405
+
+
+PAGE, DASHBOARD = ROOT / "docs/how-to-observe.md", ROOT / "examples/grafana-dashboard.json"
+
+
+def queried() -> set[str]:
+    """The metrics that the dashboard and the page name."""
+    queries = [target["expr"] for panel in json.loads(DASHBOARD.read_text())["panels"] for target in panel["targets"]]
+    return set(re.findall(r"\b(?:mats|process)_[a-z_]+", " ".join([*queries, PAGE.read_text()])))
+
+
+def test_dashboard_and_page_name_what_the_service_has_and_the_page_all_of_it(mats):
+    with serving(mats) as service, urllib.request.urlopen(f"{service.url}/metrics") as response:
+        families = set(re.findall(r"^# TYPE (mats_\w+|process_\w+) ", response.read().decode(), re.MULTILINE))
+    bare = {re.sub(r"_(bucket|sum|count)$", "", name) for name in queried()}
+    assert bare - families == set()
+    own = {name for name in families if name.startswith("mats_") and not name.endswith("_created")}
+    assert own - set(re.findall(r"\bmats_[a-z_]+", PAGE.read_text())) == set()
 
 
 def test_pages_of_other_origins_cannot_read_metrics(mats):
