@@ -5,19 +5,19 @@ import json
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any, Self
+from dataclasses import asdict
+from typing import Any
 
+from infra.capacity import needs
+from infra.prices import Line, PriceList, load_json
 from infra.receipt_cost import receipt_lines
 from infra.traffic import ASSUMED, SIZES, Assumptions, CannotEstimate, Traffic, fits
 from infra.vendor import ROOT
-from mats.domain.usage import Prices
 from mats.settings import TITAN
 
 _RERANK = ROOT / "evaluation" / "results" / "bench-rerank.json"
-_MODEL_PRICES = ROOT / "layers" / "core" / "python" / "mats" / "prices.json"
-_PRICES = Path(__file__).with_name("prices.json")
+
+__all__ = ["Line", "PriceList", "estimate", "main", "report"]
 
 HOURS = 730
 SECONDS = HOURS * 3600
@@ -37,65 +37,6 @@ SQS_POLLS = 2 * 5 * SECONDS // 20
 """Lambda asks an empty queue five at a time, each waiting 20 seconds."""
 STREAM_READS = 4 * SECONDS
 """A Pipe reads a shard four times a second; counted as if each were charged."""
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of the bill. `usd` is `quantity` × `price` / `per`."""
-
-    service: str
-    quantity: float
-    unit: str
-    price: float
-    per: int
-    why: str
-    fixed: bool = False
-
-    @property
-    def usd(self) -> float:
-        """Dollars a month."""
-        return self.quantity * self.price / self.per
-
-    @property
-    def formula(self) -> str:
-        """The formula as text."""
-        quantity = f"{self.quantity:,.0f}" if self.quantity >= 100 else f"{self.quantity:.3g}"
-        price = f"{self.price:.10f}".rstrip("0").rstrip(".")
-        return f"{quantity} {self.unit} × ${price}" + (f" / {self.per:,}" if self.per != 1 else "")
-
-
-@dataclass(frozen=True, slots=True)
-class PriceList:
-    """Prices with their source."""
-
-    table: Mapping[str, Any]
-    models: Prices
-
-    @classmethod
-    def load(cls) -> Self:
-        """Load the prices in the repository."""
-        return cls(_load_json(_PRICES), Prices.parse(_load_json(_MODEL_PRICES)))
-
-    def line(self, key: str, quantity: float, why: str, *, fixed: bool = False) -> Line:
-        """A line at the price of this key.
-
-        Raises:
-            CannotEstimate: it has no price.
-        """
-        if key not in self.table["prices"]:
-            raise CannotEstimate(f"{_PRICES.name} has no price of {key}")
-        price = self.table["prices"][key]
-        return Line(price["service"], quantity, price["unit"], price["usd"], price["per"], why, fixed)
-
-    def tokens(self, model: str, calls: int, per_call: tuple[float, float], why: str) -> Iterator[Line]:
-        """Lines for the input and output tokens of a model."""
-        names = ("tokens in", "tokens out")
-        for name, each, one in zip(names, per_call, ((10**6, 0), (0, 10**6)), strict=True):
-            million = self.models.usage(model, *one).usd
-            if million is None:
-                raise CannotEstimate(f"the price of {model} is not known; add it to mats/prices.json")
-            if each:
-                yield Line(f"Bedrock {model}", calls * each, name, million, 10**6, f"{calls:,} × {each:,.0f} {why}")
 
 
 def estimate(traffic: Traffic, prices: PriceList, assumed: Assumptions = ASSUMED) -> list[Line]:
@@ -210,12 +151,8 @@ def _changes(traffic: Traffic, prices: PriceList, assumed: Assumptions) -> Itera
 
 def _rerank_tokens() -> tuple[float, float]:
     """In and out of a call, as `make bench BENCH=rerank` measured them."""
-    measured = _load_json(_RERANK)
+    measured = load_json(_RERANK)
     return float(measured["input_tokens"]["p50"]), float(measured["output_tokens"]["p50"])
-
-
-def _load_json(path: Path) -> Any:
-    return json.loads(path.read_text("utf-8"))
 
 
 def report(traffic: Traffic, lines: Sequence[Line], table: Mapping[str, Any]) -> str:
@@ -231,6 +168,7 @@ def report(traffic: Traffic, lines: Sequence[Line], table: Mapping[str, Any]) ->
         text.append(_row(1000 * total / traffic.queries, "a thousand queries"))
     if not fits(traffic):
         text += ["", f"{traffic.capabilities:,} capabilities fill more than half of a {traffic.size} domain."]
+    text += ["", *needs(traffic)]
     text += [
         "",
         f"Prices: {table['what']}; {table['region']}, {table['as_of']}; {table['source']}.",

@@ -1,15 +1,12 @@
 """Estimated cost of receipts, feedback, and what answers read of it."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from infra.prices import Line, PriceList
 from infra.traffic import Assumptions, Traffic
 
-if TYPE_CHECKING:
-    from infra.cost import Line, PriceList
 
-
-def receipt_lines(traffic: Traffic, prices: "PriceList", assumed: Assumptions) -> Iterator["Line"]:
+def receipt_lines(traffic: Traffic, prices: PriceList, assumed: Assumptions) -> Iterator[Line]:
     """A receipt for each answer, what callers report about some of them, and the tallies of candidates."""
     queries = traffic.queries
     written = queries * assumed.receipt_writes * assumed.receipt_kb

@@ -1,28 +1,33 @@
-"""Render the tables of docs/scale.md: the simulated event path, and a month's cost of 10,000 queries a second."""
+"""Render the tables of docs/scale.md and docs/aws.md: event path, growth of the index, domains, and a month's cost."""
 
-import json
-from typing import Any
-
-from infra.cost import SECONDS, PriceList, estimate
+from infra.capacity import NODES, domain_for, growth_rows, index_of
+from infra.cost import SECONDS, estimate
+from infra.prices import PriceList, load_json
 from infra.traffic import Traffic
 from infra.vendor import ROOT
 from mats.evaluation.reporting.rendered_pages import replace_block, rewrite
 
 PAGE = ROOT / "docs" / "scale.md"
+AWS_PAGE = ROOT / "docs" / "aws.md"
 QUERIES_PER_S = 10_000
 CAPABILITIES = 10_000_000
 _RESULTS = ROOT / "evaluation" / "results" / "aws-event-path.json"
 _SHOWN = 6
+_CAPABILITIES = (10_000, 100_000, 300_000, 1_000_000)
+_PER_SECOND = (10, 100)
 
 
 def render(page: str) -> str:
-    """The page with its tables as results and prices have them now."""
-    results = json.loads(_RESULTS.read_text(encoding="utf-8"))
+    """The page with those tables that it has as results and prices have them now."""
+    for name, table in _TABLES.items():
+        if f"<!-- {name}:" in page:
+            page = replace_block(page, name, table())
+    return page
+
+
+def _event_path() -> str:
+    results = load_json(_RESULTS)
     scenarios = {name: one for name, one in results.items() if isinstance(one, dict) and "load" in one}
-    return replace_block(replace_block(page, "event path", _event_path(scenarios)), "cost", _cost())
-
-
-def _event_path(scenarios: dict[str, Any]) -> str:
     lines = [
         "| configuration | functions | writer calls a minute | findable: p50 / p99 | complete: p50 / p99 "
         "| calls refused | queue empty after |",
@@ -56,5 +61,47 @@ def _cost() -> str:
     return "\n".join(lines)
 
 
+def _growth() -> str:
+    lines = [
+        "| capabilities | components | vectors | our share: p50 / p99 | beside the size before | a query on the node "
+        "| disk | memory | recall@15 / @200 | filled in |",
+        "|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for row in sorted(growth_rows(), key=lambda row: (-row["dimension"], row["documents"])):
+        state = row["as_filled"]
+        beside = f"{state['beside']['p50_ratio']:.2f} ×" if "beside" in state else ""
+        filled = f"{row['fill_s'] / 60:.0f} min" if row["fill_s"] else ""
+        lines.append(
+            f"| {row['documents']:,} | {row['dimension']:,} | {row['encoding']} "
+            f"| {state['ms']['p50']:.0f} / {state['ms']['p99']:.0f} ms | {beside} | {state['node_cpu_ms']:.0f} core-ms "
+            f"| {state['disk_gb']:.1f} GB | {state['searched_gb']:.2f} GB "
+            f"| {state['recall@15']:.3f} / {state['recall@200']:.3f} | {filled} |"
+        )
+    return "\n".join(lines)
+
+
+def _domains() -> str:
+    if not growth_rows():
+        return "Not measured yet."
+    prices = PriceList.load()
+    lines = [
+        "| capabilities | queries a second | the index in each copy | domain | dollars a month |",
+        "|---:|---:|---|---|---:|",
+    ]
+    for capabilities in _CAPABILITIES:
+        index = index_of(capabilities)
+        told = f"{index.disk_gb:.0f} GB on disk, {index.memory_gb:.1f} GB of memory, {index.cpu_ms:.0f} core-ms a query"
+        for per_second in _PER_SECOND:
+            domain = domain_for(index, per_second, prices)
+            lines.append(
+                f"| {capabilities:,} | {per_second} | {told}{'' if index.measured else ' (estimated)'} "
+                f"| {NODES} × `{domain.node}`, {domain.gb_each} GB each | {domain.usd:,.0f} |"
+            )
+    return "\n".join(lines)
+
+
+_TABLES = {"event path": _event_path, "growth": _growth, "domains": _domains, "cost": _cost}
+
+
 if __name__ == "__main__":
-    rewrite({PAGE: render})
+    rewrite({PAGE: render, AWS_PAGE: render})

@@ -51,8 +51,8 @@ class Assumptions:
     """Of a capability that is compared: scans of both tables, then its item, its trust and three times its profile."""
     stored_kb: float = 30.0
     """Of a capability in all tables, with earlier versions."""
-    indexed_kb: float = 15.0
-    """Of a capability in one copy of the index, graph included."""
+    indexed_kb: float = 20.0
+    """Of a capability in one copy of the index, graph included (aws-growth.json)."""
     query_log_kb: float = 8.0
     change_log_kb: float = 1.0
     receipt_kb: float = 4.0
@@ -142,5 +142,5 @@ class Traffic:
 def fits(traffic: Traffic, assumed: Assumptions = ASSUMED) -> bool:
     """Whether the index leaves half of the domain's storage free, which merges and a reindex need."""
     size = SIZES[traffic.size]
-    copies = 2 if size.nodes > 1 else 1
+    copies = min(size.nodes, 3)
     return traffic.capabilities * assumed.indexed_kb * copies <= size.nodes * size.gb_each * 1e6 / 2

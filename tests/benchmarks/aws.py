@@ -32,7 +32,7 @@ from mats.evaluation.systems.workbench import registry_of
 from mats.ports import SearchIndex, Vector
 from mats.settings import Settings
 from mats.usecases.stages import Budgets
-from tests.benchmarks import aws_memory, cold_start, growth, length_bias
+from tests.benchmarks import aws_memory, cold_start, cut_vectors, growth, length_bias
 from tests.benchmarks.opensearch import REGION, index_on, node
 from tests.benchmarks.own_share import PAGE, WARM_UP, DenseEncoder, fill, latencies, uncached
 from tests.benchmarks.processes import module_process
@@ -160,6 +160,7 @@ BENCHMARKS = {
     "answer": answer,
     "memory": aws_memory.memory,
     "event-path": event_path,
+    "cut-vectors": cut_vectors.cut_vectors,
 }
 
 

@@ -12,6 +12,9 @@ from tests.servers.jvm import JavaServer, serve
 _LATEST_SIMD = "org.apache.lucene.vectorization.upperJavaFeatureVersion"
 """Lucene uses SIMD up to the releases of Java that it knew, unless this says otherwise."""
 
+_START_S, _REPLAY_S = 60, 900
+"""Until its indices can be searched: new ones, or those of a node that was killed amid writes."""
+
 
 class OpenSearchNode(JavaServer):
     """A node of version 2.19.1.
@@ -64,7 +67,8 @@ class OpenSearchNode(JavaServer):
 
     def __enter__(self) -> Self:
         super().__enter__()
-        with urlopen(f"{self.url}/_cluster/health?wait_for_status=yellow&timeout=60s") as health:
+        patience_s = _REPLAY_S if self._kept else _START_S
+        with urlopen(f"{self.url}/_cluster/health?wait_for_status=yellow&timeout={patience_s}s") as health:
             health.read()
         return self
 
