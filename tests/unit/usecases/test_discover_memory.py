@@ -72,5 +72,5 @@ def test_what_was_fetched_early_is_not_fetched_again():
     index = CountingIndex()
     ranked(discover_over(index, remote=True))
     early, *later = index.fetched
-    assert len(early) == 30
+    assert len(early) == 20
     assert early.isdisjoint({id for each in later for id in each})

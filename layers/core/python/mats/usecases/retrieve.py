@@ -156,8 +156,8 @@ class Retrieve:
     def _fetch_likely(
         self, fused: Scores, votes: Votes, stages: Stages, deadline_ms: float
     ) -> Stage[Mapping[Id, Profile]]:
-        """Start reading profiles that will mostly be among the first `k`, before it is known which have outcomes."""
-        likely = best_first(fuse_votes(fused, votes))[: 2 * self.k]
+        """Start reading profiles, a third more than `k`, before it is known which have outcomes."""
+        likely = best_first(fuse_votes(fused, votes))[: self.k + self.k // 3]
         left_ms = deadline_ms - stages.clock.elapsed_ms()
         return stages.start("fetch", lambda: self.index.fetch(likely), budget_ms=left_ms)
 
