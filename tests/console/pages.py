@@ -125,10 +125,10 @@ def fulfil(page: Page, answer: Any, *, status: int = 200, url: str | re.Pattern[
     page.route(url, lambda route: route.fulfill(status=status, content_type=kind, body=json.dumps(answer)))
 
 
-def held(page: Page, url: str) -> list[Route]:
-    """Hold requests back from now on, until a test lets them go on."""
+def held(page: Page, url: str, times: int | None = None) -> list[Route]:
+    """Hold requests back from now on, or so many of them, until a test lets them go on."""
     routes: list[Route] = []
-    page.route(url, lambda route: routes.append(route))  # noqa: PLW0108 - playwright wants a function of Python's
+    page.route(url, lambda route: routes.append(route), times=times)  # noqa: PLW0108 - playwright wants a function of Python's
     return routes
 
 
