@@ -89,7 +89,7 @@ def test_what_is_found_is_called_through_the_gateway(program: Program, home: Mat
         ran = home.process(*words[1:], PATH=path)
         assert ran.code == 0, ran.err
         with Client(program.service.url) as mats:
-            wait_until(lambda: mats.discover("current time", namespaces=["com.example.time"]).results)
+            wait_until(lambda: mats.discover("current time", namespaces=["com.example.time"]).results, seconds=60)
         before = program.outcomes()
         printed = program.run("try_it.py")
     first, second = printed.splitlines()
