@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -113,6 +114,7 @@ def run(operation: Callable[[Path], None], folder: Path, point: int) -> int:
                 if passed == point:
                     os.kill(os.getpid(), signal.SIGKILL)
 
+        threading.setprofile(count)  # in threads that the operation starts, too
         sys.setprofile(count)
         operation(folder)
         sys.setprofile(None)

@@ -81,6 +81,13 @@ def test_the_default_encoder_reads_english(exact: LocalEncoder, text: str, reada
     assert exact.reads(text) is readable
 
 
+def test_many_texts_have_their_vectors_in_order(exact: LocalEncoder):
+    texts = [f"{'pay ' * (n % 7)}invoice {n}" for n in range(30)]
+    together = exact.encode_documents(texts)
+    for text, vector in zip(texts, together, strict=True):
+        assert cosine(vector, exact.encode_query(text)) == pytest.approx(1, abs=1e-5)
+
+
 def test_no_texts_have_no_vectors(encoder):
     assert encoder.encode_documents([]) == []
 

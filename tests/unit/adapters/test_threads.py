@@ -1,5 +1,6 @@
 """The pool of daemon threads."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -7,7 +8,7 @@ from concurrent.futures import as_completed
 
 import pytest
 
-from mats.adapters.threads import DaemonThreads
+from mats.adapters.threads import DaemonThreads, yield_to_others
 
 
 def test_results_and_errors_reach_the_caller():
@@ -42,6 +43,21 @@ def test_work_cancelled_while_waiting_is_not_run():
     first.result(timeout=5)
     pool.submit(int).result(timeout=5)
     assert ran == []
+
+
+def test_each_thread_begins_with_its_start():
+    begun = []
+    pool = DaemonThreads(1, "t", on_start=lambda: begun.append(threading.current_thread().name))
+    assert [pool.submit(int).result(timeout=5) for _ in range(3)] == [0, 0, 0]
+    assert begun == ["t-1"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="priorities are of processes there")
+def test_a_thread_that_yields_leaves_the_others_as_they_are():
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    pool = DaemonThreads(1, "t", on_start=yield_to_others)
+    assert pool.submit(lambda: os.getpriority(os.PRIO_PROCESS, threading.get_native_id())).result(timeout=5) > before
+    assert os.getpriority(os.PRIO_PROCESS, 0) == before
 
 
 def test_a_process_ends_while_a_call_hangs():

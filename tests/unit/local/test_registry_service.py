@@ -95,6 +95,20 @@ def test_only_changed_profiles_are_read_again(local, service, monkeypatch):
     assert read == ["tool-3"]
 
 
+def test_a_long_list_waits_for_the_next_refresh_but_for_writes_of_this_service(local, service, monkeypatch):
+    monkeypatch.setattr(capability_list, "_LONG", 1)
+    monkeypatch.setattr(capability_list, "_INTERVAL_S", 3_600)
+    local.stores.registry.put([a_registration(name="first")])
+    service.refresh()
+    local.stores.registry.put([a_registration(name="second")])
+    assert service.page(ListQuery())["total"] == 1
+    service.refresh()
+    assert service.page(ListQuery())["total"] == 2
+    third = a_registration(name="third")
+    service.put(third.id, third.item(), lambda etag: True)
+    assert service.page(ListQuery())["total"] == 3
+
+
 def test_changes_missed_by_a_failed_refresh_are_read_by_the_next(local, service, monkeypatch):
     def held(listing, ids):
         raise DependencyFailed("held by another process")

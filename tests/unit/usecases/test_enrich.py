@@ -12,6 +12,7 @@ from mats.domain.profile import Cause, Enrichment, Status
 from mats.domain.query import Filter
 from mats.domain.registration import Registration
 from mats.ports import Change, Written
+from mats.usecases import drafts
 from mats.usecases.enrich import Enrich
 from mats.usecases.profile_maker import ProfileMaker
 from tests.builders import a_registration
@@ -597,3 +598,34 @@ def test_the_writer_is_not_asked_about_a_name_that_any_project_could_have():
     assert (profile.enriched, profile.enrichment) == (True, Enrichment())
     assert profile.notes == ("not described: name and description say nothing of what it does",)
     assert (world.found("demo"), writer.asked) == ([demo.id], [])
+
+
+def both_runs(world: World, between) -> None:
+    """A run without models and the last one, with something between them."""
+    registration = a_registration(description="Gives money back")
+    world.registry.put([registration])
+    last, change = world.enrich.with_memory(), Change(registration.id, Cause(event_id="e", time=world.clock.now()))
+    assert last.without_models()([change]) == {registration.id: ChangeResult.POSTPONED}
+    between(registration)
+    assert last([change]) == {registration.id: ChangeResult.INDEXED}
+
+
+def test_a_later_run_takes_over_what_an_earlier_one_has_drafted(world: World, monkeypatch):
+    def analysed_again(*arguments, **options):
+        pytest.fail("analysed again")
+
+    both_runs(world, lambda registration: monkeypatch.setattr(drafts, "profile_of", analysed_again))
+    stored = world.profiles.get([a_registration().id])[a_registration().id]
+    assert (stored.profile.rev, stored.profile.indexed_rev, stored.vector is not None) == (2, 2, True)
+    assert stored.profile.content == stored.profile.content_fingerprint()
+
+
+def test_a_change_between_two_runs_is_not_missed(world: World):
+    def change(registration):
+        world.registry.put([registration.model_copy(update={"description": "Sends a parcel"})])
+        world.trust.put(registration.id, Assigned(trust=70))
+
+    both_runs(world, change)
+    stored = world.profiles.get([a_registration().id])[a_registration().id]
+    assert (stored.profile.source.description, stored.profile.trust) == ("Sends a parcel", 70)
+    assert stored.vector is not None

@@ -36,7 +36,7 @@ from mats.usecases.look_up import LookUp
 _SETTLE_S = 10
 """Timeout for a running service that processes the same change."""
 _PAUSE_S = 0.05
-_STAGES = ("Findable", "Indexing")
+_STAGES = ("Findable by words", "Complete, with vectors")
 
 
 def add(
@@ -125,7 +125,7 @@ def index(local: LocalSystem) -> Indexed:
     """Drain the event queue with progress bars."""
     began, findable_s = time.monotonic(), 0.0
     total = local.stores.queue.depth().waiting
-    with bars(*_STAGES if total >= MANY and local.models.encoder else _STAGES[1:], total=total) as (*raw, complete):
+    with bars(*_STAGES if total >= MANY and local.models.encoder else ("Indexing",), total=total) as (*raw, complete):
 
         def on_findable(count: int) -> None:
             nonlocal findable_s
