@@ -16,8 +16,8 @@ def _do_nothing() -> None:
     """The default."""
 
 
-_NICE = 10
-"""Of 19: others get nine tenths of a core that they want, too."""
+_NICE = 5
+"""Of 19: others get three quarters of a core that they want, too."""
 
 
 def cores() -> int:
