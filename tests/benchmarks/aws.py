@@ -180,10 +180,15 @@ def main() -> None:
     parser.add_argument(
         "--components", type=int, nargs="+", metavar="N", default=growth.COMPONENTS, help="of growth: of a vector"
     )
+    parser.add_argument(
+        "--encodings", nargs="+", choices=growth.ENCODINGS, default=tuple(growth.ENCODINGS), help="of growth"
+    )
     parser.add_argument("--again", action="store_true", help="of growth: measure anew what has been measured")
     chosen = parser.parse_args()
     benchmarks = BENCHMARKS | {
-        "growth": partial(growth.growth, chosen=growth.Chosen(chosen.sizes, chosen.components, chosen.again))
+        "growth": partial(
+            growth.growth, chosen=growth.Chosen(chosen.sizes, chosen.components, chosen.encodings, chosen.again)
+        )
     }
     if unknown := set(chosen.names) - benchmarks.keys():
         parser.error(f"there is no benchmark {', '.join(sorted(unknown))}")

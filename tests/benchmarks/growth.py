@@ -63,6 +63,7 @@ class Chosen:
 
     sizes: Sequence[int] = SIZES
     components: Sequence[int] = COMPONENTS
+    encodings: Sequence[str] = tuple(ENCODINGS)
     again: bool = False
 
 
@@ -70,7 +71,7 @@ def growth(data: Path, settings: Settings, chosen: Chosen) -> dict[str, Any]:
     """Measure every chosen size that has no figures yet, and save each."""
     rows = _saved()
     wanted = {
-        dimension: [size for size in sorted(chosen.sizes) if chosen.again or not _measured(rows, size, dimension)]
+        dimension: [size for size in sorted(chosen.sizes) if chosen.again or _missing(rows, size, dimension, chosen)]
         for dimension in chosen.components
     }
     encoder = cached_encoder(settings)
@@ -81,13 +82,18 @@ def growth(data: Path, settings: Settings, chosen: Chosen) -> dict[str, Any]:
         folder = user_cache() / f"growth-{dimension}"
         for size in sizes:
             before = max((other for other in chosen.sizes if other < size), default=None)
-            with _bench(settings, folder, ShapedVectors(documents, queries, dimension)) as bench:
+            with _bench(settings, folder, ShapedVectors(documents, queries, dimension), chosen.encodings) as bench:
                 measured = bench.measure(size, before)
-            rows = [row for row in rows if (row["documents"], row["dimension"]) != (size, dimension)] + measured
+            new = {_key(row) for row in measured}
+            rows = [row for row in rows if _key(row) not in new] + measured
             rows.sort(key=lambda row: (-row["dimension"], row["documents"], row["encoding"]))
             write_results(NAME, _results(rows))
         shutil.rmtree(folder, ignore_errors=True)
     return _results(rows)
+
+
+def _key(row: Mapping[str, Any]) -> tuple[int, int, str]:
+    return row["documents"], row["dimension"], row["encoding"]
 
 
 def _results(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -99,12 +105,13 @@ def _saved() -> list[Any]:
     return list(read_results(path)["rows"]) if path.exists() else []
 
 
-def _measured(rows: Sequence[Mapping[str, Any]], size: int, dimension: int) -> bool:
-    return any(row["documents"] == size and row["dimension"] == dimension for row in rows)
+def _missing(rows: Sequence[Mapping[str, Any]], size: int, dimension: int, chosen: Chosen) -> bool:
+    there = {row["encoding"] for row in rows if (row["documents"], row["dimension"]) == (size, dimension)}
+    return not there.issuperset(chosen.encodings)
 
 
 @contextmanager
-def _bench(settings: Settings, folder: Path, vectors: ShapedVectors) -> Iterator["_Bench"]:
+def _bench(settings: Settings, folder: Path, vectors: ShapedVectors, encodings: Sequence[str]) -> Iterator["_Bench"]:
     """A node over the data of earlier runs, and stand-ins for the models."""
     arguments = ("--port", "0", "--delay-ms", str(_RERANK_MS))
     with (
@@ -113,7 +120,10 @@ def _bench(settings: Settings, folder: Path, vectors: ShapedVectors) -> Iterator
     ):
         os.environ["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"] = stand_in
         yield _Bench(
-            replace(settings, index_endpoint=url, region=REGION, bedrock=True, encoder=_TITAN), folder, vectors
+            replace(settings, index_endpoint=url, region=REGION, bedrock=True, encoder=_TITAN),
+            folder,
+            vectors,
+            encodings,
         )
 
 
@@ -122,13 +132,14 @@ class _Bench:
     settings: Settings
     folder: Path
     vectors: ShapedVectors
+    encodings: Sequence[str]
 
     def measure(self, size: int, before: int | None) -> list[dict[str, Any]]:
         """Figures of one size in every encoding."""
-        filled = {encoding: self._filled(size, encoding) for encoding in ENCODINGS}
+        filled = {encoding: self._filled(size, encoding) for encoding in self.encodings}
         names = {(size, encoding): name for encoding, (name, _) in filled.items()}
         if before:
-            names |= {(before, encoding): self._filled(before, encoding)[0] for encoding in ENCODINGS}
+            names |= {(before, encoding): self._filled(before, encoding)[0] for encoding in self.encodings}
         nearest = self.vectors.nearest(size, _DEPTH)[:_RECALL_QUERIES]
         states = {"as_filled": self._state(names, size, nearest)}
         for name in names.values():
@@ -145,7 +156,7 @@ class _Bench:
                 **about, "encoding": encoding, "commit": provenance()["commit"], "fill_s": filled[encoding][1],
                 **{state: figures[encoding] for state, figures in states.items()},
             }
-            for encoding in ENCODINGS
+            for encoding in self.encodings
         ]  # fmt: skip
 
     @cached_property
@@ -178,7 +189,7 @@ class _Bench:
         stats = NodeStats(self.settings.index_endpoint)
         asked = self._in_turns(names, stats)
         found: dict[str, dict[str, Any]] = {}
-        for encoding in ENCODINGS:
+        for encoding in self.encodings:
             name = names[size, encoding]
             found[encoding] = {
                 **asked[size, encoding],
