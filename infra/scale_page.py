@@ -13,6 +13,7 @@ QUERIES_PER_S = 10_000
 CAPABILITIES = 10_000_000
 _RESULTS = ROOT / "evaluation" / "results" / "aws-event-path.json"
 _SHOWN = 6
+_NOT_YET = "Not measured yet."
 _CAPABILITIES = (10_000, 100_000, 300_000, 1_000_000)
 _PER_SECOND = (10, 100)
 
@@ -62,6 +63,8 @@ def _cost() -> str:
 
 
 def _growth() -> str:
+    if not growth_rows():
+        return _NOT_YET
     lines = [
         "| capabilities | components | vectors | our share: p50 / p99 | beside the size before | a query on the node "
         "| disk | memory | recall@15 / @200 | filled in |",
@@ -82,7 +85,7 @@ def _growth() -> str:
 
 def _domains() -> str:
     if not growth_rows():
-        return "Not measured yet."
+        return _NOT_YET
     prices = PriceList.load()
     lines = [
         "| capabilities | queries a second | the index in each copy | domain | dollars a month |",
