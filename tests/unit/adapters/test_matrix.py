@@ -76,3 +76,20 @@ def test_it_agrees_with_looking_at_every_row(changes, depth):
             rows[row] = unit(1, angle)
     expected = sorted(rows, key=lambda row: (-round(float(rows[row] @ unit(1, 0)), 6), f"n/{row}"))
     assert nearest(matrix, unit(1, 0), depth) == [f"n/{row}" for row in expected[:depth]]
+
+
+LABELS = st.text("abc-.", min_size=1, max_size=6)
+
+
+@given(st.lists(LABELS, max_size=20), st.lists(st.text("abc-.\n", max_size=3), max_size=3), st.sets(st.integers(0, 19)))
+def test_namespaces_with_words_are_those_of_looking_at_each(namespaces, asked, dropped):
+    matrix = Matrix()
+    for row, namespace in enumerate(namespaces):
+        about = {"kind": Kind.TOOL, "tags": frozenset(), "visible_to": None, "vector": None}
+        matrix.put(row, Id(f"{namespace}/{row}"), namespace=namespace, **about)
+        if row in dropped:
+            matrix.drop(row, Id(f"{namespace}/{row}"))
+        matrix.namespaces(asked, matrix.mask(Filter()))
+    left = {namespace for row, namespace in enumerate(namespaces) if row not in dropped}
+    found = matrix.namespaces(asked, matrix.mask(Filter()))
+    assert sorted(found) == sorted(each for each in left if all(word in each for word in asked))

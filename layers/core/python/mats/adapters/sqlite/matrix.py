@@ -1,7 +1,7 @@
 """Every vector of the index and the filtered attributes in memory; updated in place."""
 
-from collections.abc import Callable, Collection, Hashable, Mapping
-from typing import Generic, TypeVar
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from typing import Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,8 @@ class Column(Generic[V]):
         self._rows = with_room(self._rows, row)
         self._rows[row] = self._codes.setdefault(value, len(self._codes))
 
-    def copy(self) -> "Column[V]":
-        other: Column[V] = Column()
+    def copy(self) -> Self:
+        other = type(self)()
         other._codes, other._rows = dict(self._codes), self._rows.copy()
         return other
 
@@ -41,6 +41,34 @@ class Column(Generic[V]):
         return [values[code] for code in np.unique(self._rows[: len(mask)][mask])]
 
 
+class Names(Column[str]):
+    """A column of names without line breaks, which are searched for words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._joined, self._starts = "", np.zeros(0, np.intp)
+        """Every distinct name in one text, and where each begins: far faster to search than name by name."""
+
+    def containing(self, words: Collection[str], mask: Mask) -> Collection[str]:
+        """The distinct names of the mask's rows that contain each of these words."""
+        if len(self._starts) != len(self._codes):
+            self._joined = "\n".join(self._codes)
+            self._starts = np.cumsum([0, *(len(name) + 1 for name in self._codes)])[:-1]
+        found = np.zeros(len(self._codes), np.bool_)
+        found[list(self._codes_with(max(words, key=len, default="")))] = True
+        names = self.values(mask & found[self._rows[: len(mask)]]) if found.any() else ()
+        return [name for name in names if all(word in name for word in words)]
+
+    def _codes_with(self, word: str) -> Iterator[int]:
+        place = self._joined.find(word) if self._codes else -1
+        while place >= 0:
+            code = int(np.searchsorted(self._starts, place, "right")) - 1
+            yield code
+            if code + 1 == len(self._starts):
+                return
+            place = self._joined.find(word, int(self._starts[code + 1]))
+
+
 class Matrix:
     """Rows of the index by their number in the database. Not safe to share between threads without a lock."""
 
@@ -53,7 +81,7 @@ class Matrix:
         self._vectors: Vectors | None = None
         self._findable: Mask = np.zeros(FIRST_ROOM, np.bool_)
         self._kinds: Column[Kind | None] = Column()
-        self._namespaces: Column[str] = Column()
+        self._namespaces = Names()
         self._tags: Column[frozenset[str]] = Column()
         self._audiences: Column[frozenset[str] | None] = Column()
 
@@ -114,12 +142,7 @@ class Matrix:
 
     def namespaces(self, words: Collection[str], mask: Mask) -> Collection[str]:
         """The namespaces of the mask's rows that contain each of these words."""
-        some = next(iter(words), "")  # decides on most of them, at once
-
-        def admits(namespace: str) -> bool:
-            return some in namespace and all(word in namespace for word in words)
-
-        return self._namespaces.values(mask & self._namespaces.where(admits, self._size))
+        return self._namespaces.containing(words, mask)
 
     def prepare(self) -> None:
         """Compute what the next search would have to compute first."""
