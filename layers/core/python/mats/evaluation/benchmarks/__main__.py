@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from mats.evaluation.benchmarks import mcp, memory, pipeline, reranker
+from mats.evaluation.benchmarks import mcp, memory, pipeline, reranker, size
 from mats.evaluation.benchmarks.attacks.benchmark import attacks
 from mats.evaluation.reporting.results import write_results
 from mats.settings import Settings
@@ -19,7 +19,8 @@ Benchmark: TypeAlias = Callable[[Path, Settings], dict[str, Any]]
 
 BENCHMARKS: Mapping[str, Benchmark] = {
     "latency": pipeline.latency,
-    "scale": pipeline.scale,
+    "scale": size.scale,
+    "throughput": size.throughput,
     "import": pipeline.import_,
     "encoders": pipeline.encoders,
     "sample": pipeline.sample_queries,

@@ -1,14 +1,10 @@
 """Benchmarks of the pipeline without a reranker, and of the encoder."""
 
-import json
-import os
 import resource
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -16,13 +12,11 @@ from typing import Any
 import numpy as np
 
 from mats import bootstrap
-from mats.bootstrap.local import local_system
 from mats.domain.index_fields import embedded_text
 from mats.domain.profile import profile_of
 from mats.domain.query import Query
 from mats.edge.answer import Answer
 from mats.evaluation.data.datasets import load, sample
-from mats.evaluation.data.synthetic import registrations as synthetic
 from mats.evaluation.measures import estimate, per_query, percentiles
 from mats.evaluation.systems.base import LONGEST_QUERY, ask, run_of
 from mats.evaluation.systems.models import cached_encoder
@@ -43,21 +37,6 @@ def latency(data: Path, settings: Settings) -> dict[str, Any]:
             "documents": len(dataset.registrations),
             **latencies(local.discover, [query.text for query in dataset.queries]),
         }
-
-
-def scale(data: Path, settings: Settings) -> dict[str, Any]:
-    """Latency and resident memory of a process of its own that serves 100,000 synthetic registrations."""
-    count, texts = 100_000, [query.text for query in load(data / "tools").queries][:1_000]
-    with registry_of(synthetic(count), settings, encoder=cached_encoder(settings)) as built:
-        process = subprocess.run(
-            [sys.executable, "-m", "mats.evaluation.benchmarks.pipeline"],
-            env={**os.environ, **replace(settings, home=built.settings.home).to_env()},
-            input=json.dumps(texts),
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
-    return {"documents": count, **json.loads(process.stdout)}
 
 
 def latencies(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
@@ -86,7 +65,7 @@ def import_(data: Path, settings: Settings) -> dict[str, Any]:
     encoder = bootstrap.load_encoder(settings)
     peaks: list[int] = []
     began = time.perf_counter()
-    with registry_of(dataset.registrations, settings, encoder=encoder, progress=lambda _: peaks.append(_resident_mb())):
+    with registry_of(dataset.registrations, settings, encoder=encoder, progress=lambda _: peaks.append(resident_mb())):
         seconds = time.perf_counter() - began
     return {
         "documents": len(dataset.registrations),
@@ -166,11 +145,5 @@ def _sample_registry(settings: Settings) -> Iterator[Discover]:
         yield local.discover
 
 
-def _resident_mb() -> int:
+def resident_mb() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-
-
-if __name__ == "__main__":  # the child process of `scale`: queries on standard input, results on standard output
-    with closing(local_system(Settings.from_env(os.environ))) as served:
-        measured = latencies(served.discover, json.load(sys.stdin))
-        json.dump({**measured, "resident_mb": _resident_mb()}, sys.stdout)

@@ -1,4 +1,4 @@
-"""A larger registry of real-shaped text: judged registrations, and copies of them with some words left out."""
+"""A larger registry of real-shaped text: judged registrations, and others composed of the words of two of them each."""
 
 import hashlib
 import random
@@ -14,30 +14,44 @@ from mats.domain.profile import profile_of
 from mats.domain.registration import Registration
 from mats.ports import Encoder, Vector
 
-LEFT_OUT = 0.15
-"""Share of the words of a description that a copy leaves out."""
+_KEPT = 0.6
+"""Share of the words of a description that a composed one keeps; it has the other words of another description."""
 _MIXED = 0.35
-"""Share of another original in the vector of a copy."""
+"""Share of the vector of that other one in the vector of a composed registration."""
 _COPY = ".copy-"
 
 
 def enlarge(registrations: Sequence[Registration], count: int, *, seed: int = 7) -> Sequence[Registration]:
-    """Of each id one, then as many copies, in namespaces of their own, as it takes to be `count`."""
+    """Of each id one, then as many composed ones, in namespaces of their own, as it takes to be `count`."""
     originals = list({each.id: each for each in registrations}.values())[:count]
     chance = random.Random(seed)
-    copies = [_copy(originals[n % len(originals)], n // len(originals), chance) for n in range(len(originals), count)]
-    return [*originals, *copies]
+    composed = [
+        _compose(originals[n % len(originals)], chance.choice(originals), n // len(originals), chance)
+        for n in range(len(originals), count)
+    ]
+    return [*originals, *composed]
 
 
-def _copy(original: Registration, number: int, chance: random.Random) -> Registration:
-    kept = [word for word in original.description.split() if chance.random() >= LEFT_OUT]
-    namespace = f"{original.namespace}{_COPY}{number}"
-    return original.model_copy(update={"namespace": namespace, "description": " ".join(kept)})
+def is_original(registration: Registration) -> bool:
+    """Whether a registration of `enlarge` is not composed."""
+    return _COPY not in registration.namespace
+
+
+def _compose(one: Registration, other: Registration, number: int, chance: random.Random) -> Registration:
+    kept = [word for word in one.description.split() if chance.random() < _KEPT]
+    added = [word for word in other.description.split() if chance.random() >= _KEPT]
+    update = {
+        "namespace": f"{one.namespace}{_COPY}{number}",
+        "description": " ".join([*kept, *added]),
+        "input_schema": other.input_schema,
+        "examples": (),
+    }
+    return one.model_copy(update=update)
 
 
 @dataclass(frozen=True, slots=True)
-class CopyEncoder:
-    """Encodes originals; the vector of a copy is composed of that of its original and that of another original.
+class ComposedEncoder:
+    """Encodes originals; the vector of a composed registration is mainly that of its original, and of another one.
 
     So filling a registry of any size takes no longer than encoding its originals, and all vectors are where those of
     real text are.
@@ -45,14 +59,14 @@ class CopyEncoder:
 
     encoder: Encoder
     _rows: Mapping[bytes, int]
-    """By the text of an original or a copy."""
+    """By the text that is encoded."""
     _vectors: npt.NDArray[np.float32]
 
     @classmethod
-    def of(cls, encoder: Encoder, registrations: Sequence[Registration], *, seed: int = 7) -> "CopyEncoder":
+    def of(cls, encoder: Encoder, registrations: Sequence[Registration], *, seed: int = 7) -> "ComposedEncoder":
         """For registrations that `enlarge` has made, originals first; encodes the originals."""
         texts = [embedded_text(profile_of(each, origin="")) for each in registrations]
-        originals = sum(_COPY not in each.namespace for each in registrations)
+        originals = sum(map(is_original, registrations))
         encoded = encoder.encode_documents(texts[:originals])
         vectors = np.array([vector or np.zeros(encoder.dimension) for vector in encoded], np.float32)
         chance = np.random.default_rng(seed)
