@@ -114,6 +114,20 @@ def test_what_is_reported_counts_for_its_caller_at_once_and_for_others_with_a_se
     assert set(made.memory.with_outcomes([PAY, SHIP], "eve", without=["bob"])) == set()
 
 
+def test_how_many_own_and_confirmed_requests_used_a_capability(made: Learning):
+    for query_id, caller in (("q1", "ann"), ("q2", "ann"), ("q3", "bob"), ("q4", "cy")):
+        tell(made, query_id, caller=caller)
+    for query_id in ("q2", "q3"):
+        made.outcomes.confirm(query_id)
+    made.learn(["q2", "q3"])
+    assert made.memory.with_outcomes([PAY, SHIP], "ann") == {PAY: 3}
+    assert made.memory.with_outcomes([PAY, SHIP], "cy") == {PAY: 3}
+    assert made.memory.with_outcomes([PAY, SHIP], "eve") == {PAY: 2}
+    made.outcomes.confirm("q3", confirmed=False)
+    made.learn(["q3"])
+    assert made.memory.with_outcomes([PAY, SHIP], "eve") == {PAY: 1}
+
+
 def test_what_an_operator_confirmed_counts_for_all(made: Learning):
     tell(made, "q1", used=WRAP)
     made.outcomes.confirm("q1")

@@ -5,9 +5,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mats.domain.capability import Id
+from mats.domain.memory_rule import RULE
 from mats.domain.outcome import Event, ReportedAnswer
 from mats.domain.remembered import Near, Remembered, remember
-from mats.domain.voting import RULE, Votes, crowding, fuse_votes, shifts, vote
+from mats.domain.voting import Votes, crowding, fuse_votes, shifts, vote
 from tests.contract.learning import PAY, SHIP, WRAP, a_receipt
 
 OTHER = Id("com.acme/other")
@@ -139,6 +140,26 @@ def test_what_is_unknown_falls_further_if_it_was_passed_over():
     assert moved[SHIP] < moved[WRAP]
 
 
+def test_the_unknown_keep_less_where_such_requests_ask_for_the_same_again():
+    mixtures = {PAY: 0.4, WRAP: 0.4}
+    again = some_votes(nearest=0.3, sure=[{PAY}] * 5, repeated={PAY})
+    once = some_votes(nearest=0.3, sure=[{PAY}] * 5)
+    plain = some_votes(nearest=0.3)
+    assert again.repeat_odds > plain.repeat_odds == 1 > once.repeat_odds
+    lead = [moved[PAY] - moved[WRAP] for moved in (shifts(mixtures, each) for each in (again, plain, once))]
+    assert lead == sorted(lead, reverse=True)
+    assert lead[0] > lead[2]
+
+
+def test_only_own_and_confirmed_requests_tell_how_often_the_same_is_asked_for():
+    listed = near(a_memory("m1", "ann"), a_memory("m2", "bob"), a_memory("m3", "cy", {SHIP}, confirmed=True))
+    votes = vote(listed, "ann")
+    assert votes is not None
+    assert votes.sure == [{PAY}, {SHIP}]
+    counted = votes.counted({PAY: 1, SHIP: 2, WRAP: 0})
+    assert (counted.reported, counted.repeated) == ({PAY, SHIP, WRAP}, {SHIP})
+
+
 def test_votes_for_no_candidate_move_nothing():
     assert shifts({SHIP: 0.4, WRAP: 0.3}, some_votes(reported={PAY, SHIP})) == {}
 
@@ -153,12 +174,17 @@ unit = st.floats(0, 1, allow_nan=False)
     passed=st.dictionaries(ids, st.floats(0, 20)),
     reported=st.sets(ids),
     nearest=st.floats(-1, 1),
+    sure=st.lists(st.sets(ids, min_size=1), max_size=20),
+    repeated=st.sets(ids),
 )
-@example(mixtures={PAY: 0.0, SHIP: 0.0, WRAP: 1.0}, used={PAY: 1.0}, passed={}, reported=set(), nearest=0.0)
-def test_shifts_are_finite_and_keep_equal_candidates_equal(mixtures, used, passed, reported, nearest):
+@example(
+    mixtures={PAY: 0.0, SHIP: 0.0, WRAP: 1.0}, used={PAY: 1.0}, passed={}, reported=set(), nearest=0.0,
+    sure=[], repeated=set(),
+)  # fmt: skip
+def test_shifts_are_finite_and_keep_equal_candidates_equal(mixtures, used, passed, reported, nearest, sure, repeated):
     votes = some_votes(
         nearest=nearest, weight=max(*used.values(), *passed.values(), 1.0), used=used, passed_over=passed,
-        reported=frozenset(reported),
+        reported=frozenset(reported), sure=sure, repeated=repeated,
     )  # fmt: skip
     moved = shifts(mixtures, votes)
     assert all(abs(value) < 2 for value in moved.values())

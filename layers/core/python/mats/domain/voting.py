@@ -6,52 +6,17 @@ Pure functions: which of the nearest remembered requests count for a caller, and
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
 
 from mats.domain.capability import Id
+from mats.domain.memory_rule import RULE, MemoryRule
 from mats.domain.remembered import Near, Remembered
 
 _MOST_TEXTS = 3
 _LEAST = 1e-12
 """In place of a probability of 0, which has no logarithm."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryRule:
-    """The constants of the memory, one set for all kinds and registries: results/experiment-learning.json.
-
-    Args:
-        neighbours: Remembered requests that vote.
-        most_of_one: Votes of one other caller among them.
-        floor: The similarity below which a remembered request does not vote.
-        tau: By how much less similar a request has 1 / e of the vote.
-        even: Similarity of the nearest one that says nothing about whether its capabilities are asked for again.
-        spread: By how much more similar the odds of that are e times as high.
-        prior: The weight of the first stage beside the votes, in votes, at `even`.
-        unseen: Least share of the first stage's probability that a capability with outcomes is right, in [0, 1).
-        temperature: Difference of two mixtures that makes one candidate e times as probable as another.
-        passed: What being passed over counts, in (0, 1); being used counts 1.
-        fused: Weight of the votes in the fusion that chooses candidates.
-        elsewhere: What a capability loses there that was used, but for no such request.
-    """
-
-    neighbours: int = 20
-    most_of_one: int = 5
-    floor: float = 0.3
-    tau: float = 0.09
-    even: float = 0.49
-    spread: float = 0.12
-    prior: float = 4.0
-    unseen: float = 0.08
-    temperature: float = 0.03
-    passed: float = 0.5
-    fused: float = 1.0
-    elsewhere: float = 0.13
-
-
-RULE = MemoryRule()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,11 +49,30 @@ class Votes:
     """Used for such a request, but with hardly any of the votes, and by others only."""
     alone: Set[str] = frozenset()
     """Callers who say so, and whom nobody confirms."""
+    sure: Sequence[Set[Id]] = ()
+    """What each of the caller's own and of the confirmed requests among them used."""
+    repeated: Set[Id] = frozenset()
+    """The capabilities that at least two requests of that sort used, on whatever request."""
+
+    @property
+    def repeat_odds(self) -> float:
+        """The odds that a request like these asks for what one of the caller's own or confirmed requests used.
+
+        Good-Turing, over the neighbourhood: the next one asks for something new as often as these asked for what no
+        other one asked for. 1 if there are none.
+        """
+        once = sum(self.repeated.isdisjoint(used) for used in self.sure)
+        return (len(self.sure) - once + 0.5) / (once + 0.5)
 
     @property
     def with_outcomes(self) -> Set[Id]:
         """The capabilities with outcomes that count."""
         return self.reported | (self.used.keys() - self.claimed)
+
+    def counted(self, outcomes: Mapping[Id, int]) -> "Votes":
+        """These, with how many of the caller's own or confirmed requests used each capability with outcomes."""
+        repeated = frozenset(id for id, sure in outcomes.items() if sure > 1)
+        return replace(self, reported=frozenset(outcomes), repeated=repeated)
 
     def share(self, id: Id) -> float:
         """The share of the votes for a capability, in [0, 1]."""
@@ -148,6 +132,7 @@ def vote(near: Sequence[Near], caller: str, rule: MemoryRule = RULE) -> Votes | 
         used=sums,
         passed_over=_sums([(against[at], weights[at] * scale) for at in positions], passed),
         near=[heard[at] for at in sorted(positions)],
+        sure=[heard[at].memory.used for at in positions if any(sayer == _SURE for sayer, _ in for_ids[at])],
         claimed=frozenset(id for id, sum in sums.items() if sum < _HARDLY * weight and (_SURE, id) not in used),
         alone=frozenset(sayer for (sayer, _), share in used.items() if share < _NEAR_EACH_OTHER),
     )
@@ -227,8 +212,9 @@ def shifts(mixtures: Mapping[Id, float], votes: Votes, rule: MemoryRule = RULE) 
 
     Mixtures are read as probabilities that sum to 1. A capability with outcomes takes what the votes give it. One that
     has never been reported on is unknown, not wrong: it keeps its share of what is left, and only if it was shown and
-    passed over for such a request, less. How much is left depends on the similarity of the nearest request and on how
-    probable the first stage finds the capabilities with outcomes.
+    passed over for such a request, less. How much is left depends on the similarity of the nearest request, on how
+    often such requests ask for what was asked for before, and on how probable the first stage finds the capabilities
+    with outcomes.
     """
     known = votes.with_outcomes & mixtures.keys()
     if known.isdisjoint(votes.used):
@@ -236,7 +222,9 @@ def shifts(mixtures: Mapping[Id, float], votes: Votes, rule: MemoryRule = RULE) 
     before = _probabilities(mixtures, rule.temperature)
     familiar = sum(before[id] for id in known)
     evidence = math.exp((votes.nearest - rule.even) / rule.spread)
-    odds = (familiar + rule.unseen) / (1 - familiar + rule.unseen) * max(1.0, evidence)
+    again = min(rule.most_repeated, max(1 / rule.most_repeated, votes.repeat_odds))
+    prior_odds = max(1.0, evidence, again) * math.sqrt(min(1.0, again))
+    odds = (familiar + rule.unseen) / (1 - familiar + rule.unseen) * prior_odds
     repeated = odds / (1 + odds)
     prior = rule.prior / evidence
     moved: dict[Id, float] = {}

@@ -82,10 +82,11 @@ class Memory(Protocol):
     def nearest(self, vector: Vector, *, depth: int, without: Collection[str] = ()) -> Sequence[Near]:
         """At most `depth` remembered requests by cosine, best first, ties by query id; none of these callers."""
 
-    def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Collection[Id]:
+    def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Mapping[Id, int]:
         """Those of these that were used for any remembered request that counts for a caller.
 
         That is one of the caller itself, or one that an operator confirmed, or those of two callers not in `without`.
+        The value is the number of the former two: no other caller can change it.
         """
 
 

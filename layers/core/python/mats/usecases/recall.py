@@ -4,11 +4,12 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from mats.domain.capability import Id
+from mats.domain.memory_rule import RULE, MemoryRule
 from mats.domain.ranking import Scale
 from mats.domain.remembered import Near
 from mats.domain.shortlist import Candidate
 from mats.domain.trace import Trace
-from mats.domain.voting import RULE, MemoryRule, Votes, crowding, shifts, vote
+from mats.domain.voting import Votes, crowding, shifts, vote
 from mats.ports import Memory, Vector
 from mats.usecases.stages import Stage, Stages, finish
 
@@ -54,7 +55,7 @@ class Recall:
         reported = finish(
             stages.start("reported", lambda: self.memory.with_outcomes(asked, caller, without=votes.alone)), trace
         )
-        return None if reported is None else replace(votes, reported=frozenset(reported))
+        return None if reported is None else votes.counted(reported)
 
     def move(self, candidates: Iterable[Candidate], votes: Votes, audiences: Collection[str]) -> list[Candidate]:
         """The candidates with what the votes add to their mixtures, and who votes for them."""

@@ -85,10 +85,10 @@ class OpenSearchMemory:
         near: Sequence[Near] = self._search(_near, body, nothing=[])
         return sorted(near, key=lambda each: (-each.similarity, each.memory.query_id))[:depth]
 
-    def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Collection[Id]:
+    def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Mapping[Id, int]:
         wanted = sorted(ids)
         if not wanted:
-            return set()
+            return {}
         sure = {"bool": {"should": [{"term": {"caller": caller}}, {"term": {"confirmed": True}}]}}
         others = {"bool": {"must_not": [{"terms": {"caller": sorted(without)}}]}}
         callers = {"filter": others, "aggs": {"count": {"cardinality": {"field": "caller"}}}}
@@ -96,7 +96,7 @@ class OpenSearchMemory:
         by_id = {"terms": {"field": "used", "include": wanted, "size": len(wanted)}, "aggs": aggregations}
         filters = [{"terms": {"used": wanted}}, {"term": {"encoder": self.encoder}}]
         body = {"query": {"bool": {"filter": filters}}, "size": 0, "aggs": {"by_id": by_id}}
-        return self._search(_ids_that_count, body, nothing=set())
+        return self._search(_ids_that_count, body, nothing={})
 
     def version(self) -> int:
         """Milliseconds since 1970."""
@@ -190,10 +190,11 @@ def _near(response: Mapping[str, Any]) -> Sequence[Near]:
     return [Near(cosine(hit["_score"]), _memory_of(hit["_source"])) for hit in response["hits"]["hits"]]
 
 
-def _ids_that_count(response: Mapping[str, Any]) -> set[Id]:
+def _ids_that_count(response: Mapping[str, Any]) -> dict[Id, int]:
     """The capabilities with outcomes of the asking caller, of an operator, or of two callers."""
     buckets = response["aggregations"]["by_id"]["buckets"]
-    return {Id(each["key"]) for each in buckets if each["callers"]["count"]["value"] > 1 or each["sure"]["doc_count"]}
+    counted = [each for each in buckets if each["callers"]["count"]["value"] > 1 or each["sure"]["doc_count"]]
+    return {Id(each["key"]): each["sure"]["doc_count"] for each in counted}
 
 
 def _memory_of(source: Mapping[str, Any]) -> Remembered:

@@ -3,7 +3,7 @@
 import json
 import threading
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +23,7 @@ _CHANGED = (
     "FROM memory LEFT JOIN reports ON reports.query_id = memory.query_id WHERE memory.change > ? ORDER BY memory.change"
 )
 _FIRST_ROOM = 256
+_NONE: Counter[str] = Counter()
 _NOBODY = -1
 """In place of a caller's code, for a free row."""
 
@@ -45,7 +46,7 @@ class SqliteMemory:
         self._row_of: dict[str, int] = {}
         self._free: list[int] = []
         self._callers: dict[Id, Counter[str]] = {}
-        self._confirmed: Counter[Id] = Counter()
+        self._confirmed: dict[Id, Counter[str]] = {}
 
     def nearest(self, vector: Vector, *, depth: int, without: Collection[str] = ()) -> Sequence[Near]:
         wanted = np.asarray(vector, np.float32)
@@ -81,14 +82,17 @@ class SqliteMemory:
         table[_NOBODY] = True
         return table[self._code_of[: len(self._rows)]]
 
-    def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Collection[Id]:
+    def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Mapping[Id, int]:
+        counted: dict[Id, int] = {}
+        silent = set(without)
         with self._lock:
             self._catch_up()
-            return {id for id in ids if (by := self._callers.get(id)) and self._counts(id, by, caller, without)}
-
-    def _counts(self, id: Id, callers: Counter[str], caller: str, without: Collection[str]) -> bool:
-        others = callers.keys() - set(without)
-        return len(others) > 1 or caller in others or self._confirmed[id] > 0
+            for id in ids:
+                by, confirmed = self._callers.get(id, _NONE), self._confirmed.get(id, _NONE)
+                sure = by[caller] + confirmed.total() - confirmed[caller]
+                if sure or len(by.keys() - silent) > 1:
+                    counted[id] = sure
+        return counted
 
     def _catch_up(self) -> None:
         """Apply changes since the last call, by any process; cheap if there are none."""
@@ -120,7 +124,8 @@ class SqliteMemory:
         self._row_of[memory.query_id] = row
         for id in memory.used:
             self._callers.setdefault(id, Counter())[memory.caller] += 1
-            self._confirmed[id] += memory.confirmed
+            if memory.confirmed:
+                self._confirmed.setdefault(id, Counter())[memory.caller] += 1
 
     def _drop(self, query_id: str) -> None:
         row = self._row_of.pop(query_id, None)
@@ -133,7 +138,8 @@ class SqliteMemory:
             callers = self._callers[id]
             callers[memory.caller] -= 1
             callers += Counter()  # removes zeros
-            self._confirmed[id] -= memory.confirmed
+            if memory.confirmed:
+                self._confirmed[id][memory.caller] -= 1
 
 
 def _to_memory(report: Sequence[object], events: str) -> Remembered | None:

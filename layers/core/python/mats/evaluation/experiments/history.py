@@ -4,7 +4,7 @@ import csv
 import gzip
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +43,7 @@ class HistoryMemory:
         self._memories = [memory for each in past if (memory := _to_memory(each))]
         rows = {each.id: each.vector for each in past}
         self._vectors = np.array([rows[memory.query_id] for memory in self._memories], np.float32)
-        self.used = frozenset(id for memory in self._memories for id in memory.used)
+        self.used = Counter(id for memory in self._memories for id in memory.used)
 
     def nearest(self, vector: Vector, *, depth: int, without: Collection[str] = ()) -> Sequence[Near]:
         if not self._memories:
@@ -52,8 +52,8 @@ class HistoryMemory:
         rows = np.argsort(-cosines, kind="stable")[:depth]
         return [Near(float(cosines[row]), self._memories[row]) for row in rows]
 
-    def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Collection[Id]:
-        return self.used.intersection(ids)
+    def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Mapping[Id, int]:
+        return {id: self.used[id] for id in ids if id in self.used}
 
 
 def _to_memory(past: Past) -> Remembered | None:

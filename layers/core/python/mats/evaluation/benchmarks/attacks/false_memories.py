@@ -1,7 +1,8 @@
 """False successes of one caller, remembered for the very requests that others ask."""
 
 import random
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,12 +39,12 @@ class ListedMemory:
         left = [each for each in near if each.memory.caller not in without]
         return sorted(left, key=lambda each: (-each.similarity, each.memory.query_id))[:depth]
 
-    def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Collection[Id]:
-        callers: dict[Id, set[str]] = {}
+    def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Mapping[Id, int]:
+        callers: dict[Id, Counter[str]] = {}
         for memory in self._memories:
             for id in memory.used.intersection(ids) if memory.caller not in without else ():
-                callers.setdefault(id, set()).add(memory.caller)
-        return {id for id, known in callers.items() if caller in known or len(known) > 1}
+                callers.setdefault(id, Counter())[memory.caller] += 1
+        return {id: known[caller] for id, known in callers.items() if known[caller] or len(known) > 1}
 
 
 @dataclass(frozen=True, slots=True)
