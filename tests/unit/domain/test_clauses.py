@@ -54,6 +54,8 @@ SEVERAL = {
 ONE = (
     "refund a customer's card payment",
     "search and replace text in files",
+    "Who attended the last meeting of the board? Please provide a list.",
+    "Find products by their names, and then get me the details",
     "find a tool that reads and summarizes PDF files",
     "tools that create and delete users",
     "find order numbers and list prices of books",

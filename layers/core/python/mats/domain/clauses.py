@@ -60,6 +60,11 @@ _VERBS = frozenset(
         "warn transcribe annotate scrape crawl render sync restart upgrade"
     ).split()
 )
+_VAGUE = frozenset(
+    "list lists detail details information info data result results answer answers output example examples more".split()
+)
+"""Nouns for whatever the request before them is about."""
+_NAMELESS = _VERBS | _VAGUE
 _OBJECTS = frozenset(
     (
         "the a an my me our us your his her its their it them this that these those all any some each every if whether "
@@ -112,12 +117,18 @@ def cut_at_clauses(text: str) -> tuple[str, ...]:
     for boundary, end in zip(boundaries, ends[1:], strict=True):
         left, right = text[start : boundary.start()], text[boundary.end() : end]
         cuts = asked and len(parts) < MOST - 1 and _begins_part(left, boundary, right)
-        if cuts and min(len(content_words(left)), len(content_words(right))) >= _FEWEST_WORDS:
+        if cuts and _names_something(left) and _names_something(right):
             parts.append(left.strip())
             start = boundary.end()
         else:
             asked = asked or _asks(right)
     return (*parts, text[start:].strip())
+
+
+def _names_something(clause: str) -> bool:
+    """Whether a clause can be found on its own: `provide a list` says nothing of what."""
+    words = content_words(clause)
+    return len(words) >= _FEWEST_WORDS and not _NAMELESS.issuperset(words)
 
 
 def _literals(text: str) -> Sequence[_Span]:
