@@ -156,7 +156,7 @@ def test_only_own_and_confirmed_requests_tell_how_often_the_same_is_asked_for():
     votes = vote(listed, "ann")
     assert votes is not None
     assert votes.sure == [{PAY}, {SHIP}]
-    counted = votes.counted({PAY: 1, SHIP: 2, WRAP: 0})
+    counted = votes.with_counts({PAY: 1, SHIP: 2, WRAP: 0})
     assert (counted.reported, counted.repeated) == ({PAY, SHIP, WRAP}, {SHIP})
 
 

@@ -69,7 +69,7 @@ class Votes:
         """The capabilities with outcomes that count."""
         return self.reported | (self.used.keys() - self.claimed)
 
-    def counted(self, outcomes: Mapping[Id, int]) -> "Votes":
+    def with_counts(self, outcomes: Mapping[Id, int]) -> "Votes":
         """These, with how many of the caller's own or confirmed requests used each capability with outcomes."""
         repeated = frozenset(id for id, sure in outcomes.items() if sure > 1)
         return replace(self, reported=frozenset(outcomes), repeated=repeated)

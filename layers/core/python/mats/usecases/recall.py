@@ -55,7 +55,7 @@ class Recall:
         reported = finish(
             stages.start("reported", lambda: self.memory.with_outcomes(asked, caller, without=votes.alone)), trace
         )
-        return None if reported is None else votes.counted(reported)
+        return None if reported is None else votes.with_counts(reported)
 
     def move(self, candidates: Iterable[Candidate], votes: Votes, audiences: Collection[str]) -> list[Candidate]:
         """The candidates with what the votes add to their mixtures, and who votes for them."""
