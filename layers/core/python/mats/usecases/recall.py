@@ -19,15 +19,11 @@ _SPARE = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recall:
-    """Reads the memory. `scale` is that of the ranking, for what votes add to its mixtures.
-
-    `remote`: reading takes a round trip, so that likely candidates are fetched meanwhile.
-    """
+    """Reads the memory. `scale` is that of the ranking, for what votes add to its mixtures."""
 
     memory: Memory
     scale: Scale
     rule: MemoryRule = RULE
-    remote: bool = False
 
     def start(self, vector: Vector, caller: str, stages: Stages) -> Stage[Votes | None]:
         """Start reading the votes that count for a caller."""

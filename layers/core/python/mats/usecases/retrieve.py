@@ -21,7 +21,7 @@ from mats.ports import Encoder, Hit, SearchIndex, Vector
 from mats.usecases.circuit_breaker import CircuitBreaker
 from mats.usecases.query_vectors import QueryVectors
 from mats.usecases.recall import Recall
-from mats.usecases.stages import Stage, Stages, finish
+from mats.usecases.stages import Stages, finish
 
 _MOST_NAMESPACES = 20
 _UNREAD = "the encoder {} does not read the language of this query: results are found by its words, little by meaning"
@@ -126,14 +126,11 @@ class Retrieve:
             trace.degraded.append("neural")  # no entry has a vector of this encoder
         bm25, cosine = _scores(lexical), _scores(neural)
         fused, votes = self.fusion(bm25, cosine), finish(memory_stage, trace) if memory_stage else None
-        known: Mapping[Id, Profile] = {}
         if self.recall and votes:
-            likely = self._fetch_likely(fused, votes, stages, deadline_ms) if self.recall.remote else None
             votes = self.recall.complete(votes, best_first(fused)[: self.window], caller, stages, trace)
-            known = _value_of(likely) if likely else {}
         ids = best_first(fuse_votes(fused, votes) if votes else fused)
         left_ms = deadline_ms - stages.clock.elapsed_ms()  # one budget for all of retrieval after encoding
-        fetching = stages.start("fetch", lambda: self._fetch(text, ids, admitted, known), budget_ms=left_ms)
+        fetching = stages.start("fetch", lambda: self._fetch(text, ids, admitted), budget_ms=left_ms)
         (profiles, near), took_ms = fetching.result()
         trace.took_ms["fetch"] = took_ms
         trace.runs.append(fetching.run(took_ms))
@@ -153,28 +150,20 @@ class Retrieve:
         trace.notes.append(f"answered from {', '.join(named)}, which the query names")
         return replace(admitted, scope=replace(admitted.scope, exact_namespaces=frozenset(named)))
 
-    def _fetch_likely(
-        self, fused: Scores, votes: Votes, stages: Stages, deadline_ms: float
-    ) -> Stage[Mapping[Id, Profile]]:
-        """Start reading profiles, a third more than `k`, before it is known which have outcomes."""
-        likely = best_first(fuse_votes(fused, votes))[: self.k + self.k // 3]
-        left_ms = deadline_ms - stages.clock.elapsed_ms()
-        return stages.start("fetch", lambda: self.index.fetch(likely), budget_ms=left_ms)
-
     def _fetch(
-        self, text: str, ids: Sequence[Id], admitted: Filter, known: Mapping[Id, Profile]
+        self, text: str, ids: Sequence[Id], admitted: Filter
     ) -> tuple[Sequence[Profile], Mapping[Id, frozenset[Id]]]:
         """The first `k` visible profiles that are kept, in order, and the near-duplicates of each.
 
         If all are kept, one read is enough. A second one replaces those that were left out; if that leaves out more, a
-        third one reads the rest of the window. Those `known` are not read again.
+        third one reads the rest of the window.
         """
-        profiles = self._load(ids[: self.k], admitted, known)
+        profiles = self._load(ids[: self.k], admitted)
         shared = self._limit(text, profiles)
         end, free = self.k, len(profiles) - len(shared.kept)
         for further in (self.k + free, max(self.k, self.window)):
             if free > 0:
-                profiles += self._load(ids[end:further], admitted, known)
+                profiles += self._load(ids[end:further], admitted)
                 shared = self._limit(text, profiles)
                 end, free = further, self.k - len(shared.kept)
         return [profiles[position] for position in shared.kept[: self.k]], shared.near
@@ -182,9 +171,8 @@ class Retrieve:
     def _limit(self, text: str, profiles: Sequence[Profile]) -> NearDuplicates:
         return limit_near_duplicates(profiles, unrated=self.unrated, echoes=find_echoes(text, profiles))
 
-    def _load(self, ids: Sequence[Id], admitted: Filter, known: Mapping[Id, Profile]) -> list[Profile]:
-        unread = [id for id in ids if id not in known]
-        fetched = {**known, **self.index.fetch(unread)} if unread else known
+    def _load(self, ids: Sequence[Id], admitted: Filter) -> list[Profile]:
+        fetched = self.index.fetch(ids)
         return [fetched[id] for id in ids if id in fetched and _is_admitted(fetched[id], admitted)]
 
     def _encode(self, text: str, stages: Stages, trace: Trace) -> Vector | None:
@@ -226,14 +214,6 @@ def _is_admitted(profile: Profile, admitted: Filter) -> bool:
         and admitted.admits_namespace(profile.namespace)
         and admitted.admits_tags(profile.tags)
     )
-
-
-def _value_of(stage: Stage[Mapping[Id, Profile]]) -> Mapping[Id, Profile]:
-    """What it read; nothing if it failed, since it is read again."""
-    try:
-        return stage.result()[0]
-    except DependencyFailed:
-        return {}
 
 
 def _missing(ids: Sequence[Id], scores: Mapping[Id, float]) -> list[Id]:
