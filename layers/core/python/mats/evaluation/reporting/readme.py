@@ -54,7 +54,11 @@ def _template(name: str) -> str:
 
 
 def _problem() -> str:
-    return _template("problem").format(**_growth(), **_of_prompt(), mcp=_load("bench-mcp"))
+    found = _load("experiment-main")["sets"]["tools"]["systems"]["hybrid"]["metrics"]
+    shares = {f"match_{k}": 100 * found[f"match@{k}"]["mean"] for k in (1, 5)}
+    mcp = _load("bench-mcp")
+    read = mcp["definitions"] + mcp["answer_of_five"]["text"]["p50"]
+    return _template("problem").format(**_growth(), **_of_prompt(), **shares, mcp=mcp, read=read)
 
 
 def _comparison() -> str:
@@ -76,9 +80,7 @@ def _growth() -> Json:
     first, last = known["systems"]["full-ctx"]
     return {
         "first": ours[0]["size"],
-        "last": ours[-1]["size"],
         "ours_first": 100 * ours[0]["match@1"]["mean"],
-        "ours_last": 100 * ours[-1]["match@1"]["mean"],
         "paper_first": 100 * first,
         "paper_last": 100 * last,
         "paper_size": known["sizes"][1],
