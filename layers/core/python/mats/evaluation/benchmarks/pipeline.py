@@ -1,6 +1,7 @@
 """Benchmarks of the pipeline without a reranker, and of the encoder."""
 
 import resource
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -146,4 +147,13 @@ def _sample_registry(settings: Settings) -> Iterator[Discover]:
 
 
 def resident_mb() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    """The most memory that this process had resident so far.
+
+    `ru_maxrss` would include what the parent had: a child process begins with its parent's memory, until it executes.
+    """
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:  # not Linux
+        unit = 1_048_576 if sys.platform == "darwin" else 1_024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit
+    return int(status.split("VmHWM:")[1].split()[0]) // 1_024
