@@ -1,14 +1,14 @@
-"""The pool of daemon threads."""
+"""The pool of daemon threads, and the gate that admits threads in the order of their arrival."""
 
 import os
 import subprocess
 import sys
 import threading
-from concurrent.futures import as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import pytest
 
-from mats.adapters.threads import DaemonThreads, yield_to_others
+from mats.adapters.threads import DaemonThreads, FirstComeGate, yield_to_others
 
 
 def test_results_and_errors_reach_the_caller():
@@ -66,3 +66,85 @@ def test_a_process_ends_while_a_call_hangs():
         "DaemonThreads(1, 't').submit(threading.Event().wait)"
     )
     assert subprocess.run([sys.executable, "-c", program], timeout=20, check=False).returncode == 0
+
+
+class Interrupted(BaseException):
+    """As of the keyboard."""
+
+
+class InterruptedLock:
+    """A turn whose wait is interrupted, before or after it came."""
+
+    def __init__(self, gate: FirstComeGate, *, first_comes: bool) -> None:
+        self.gate, self.first_comes, self.asked, self.came = gate, first_comes, 0, False
+
+    def acquire(self) -> None:
+        self.asked += 1
+        if self.asked == 2:
+            if self.first_comes:
+                self.gate.__exit__()
+            raise Interrupted
+
+    def release(self) -> None:
+        self.came = True
+
+
+def test_a_gate_admits_so_many_at_a_time_and_everybody_once():
+    gate, inside, most, lock = FirstComeGate(2), [], [], threading.Lock()
+    both_are_here = threading.Barrier(2, timeout=5)
+
+    def enter(number: int) -> int:
+        with gate:
+            with lock:
+                inside.append(number)
+                most.append(len(inside))
+            both_are_here.wait()
+            with lock:
+                inside.remove(number)
+        return number
+
+    with ThreadPoolExecutor(10) as threads:
+        assert sorted(threads.map(enter, range(10))) == list(range(10))
+    assert max(most) == 2
+
+
+def test_a_gate_admits_in_the_order_of_arrival_and_nobody_passes():
+    gate, admitted = FirstComeGate(1), []
+
+    def enter(number: int) -> None:
+        with gate:
+            admitted.append(number)
+
+    with gate:
+        threads = [threading.Thread(target=enter, args=[number]) for number in range(8)]
+        for number, thread in enumerate(threads, start=1):
+            thread.start()
+            while gate.waiting < number:
+                assert thread.is_alive()
+    with gate:  # a newcomer
+        assert admitted == list(range(8))
+    for thread in threads:
+        thread.join(5)
+
+
+def test_an_error_inside_leaves_the_place_to_the_next():
+    gate = FirstComeGate(1)
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError), gate:
+            raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("first_comes", [False, True])
+def test_whoever_is_interrupted_while_waiting_takes_no_place(monkeypatch, first_comes):
+    gate = FirstComeGate(1)
+    gate.__enter__()
+    turn = InterruptedLock(gate, first_comes=first_comes)
+    with monkeypatch.context() as patched:
+        patched.setattr("mats.adapters.threads.threading.Lock", lambda: turn)
+        with pytest.raises(Interrupted):
+            gate.__enter__()
+    assert turn.came is first_comes
+    if not first_comes:
+        gate.__exit__()
+    with gate:
+        assert gate.waiting == 0

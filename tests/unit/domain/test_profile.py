@@ -492,6 +492,19 @@ def test_every_pair_of_a_description_is_found_in_it():
     assert pairs_found(pairs(text), a_profile(name="x", description=text)) == len(pairs(text))
 
 
+SAID = st.sampled_from(
+    ["card", "Cards", "CARDED", "pay", "payment", "happy", "happiness", "the", "Σ's", "ΟΔΟΣ", "天气预报"]
+)
+SENTENCES = st.lists(SAID, max_size=8).map(" ".join)
+
+
+@given(SENTENCES, SENTENCES, SENTENCES)
+def test_pairs_are_those_of_cutting_every_field_into_words(query, description, example):
+    profile = a_profile(name="x", description=description, examples=[example or "y"])
+    said = set().union(*(pairs(text) for text in lexical_fields(profile).values()))
+    assert pairs_found(pairs(query), profile) == len(pairs(query) & said)
+
+
 def test_nothing_matched_explains_nothing():
     assert explain(("weather",), a_profile()) == MatchedWords((), ())
     assert explain((), a_profile()) == MatchedWords((), ())

@@ -1,9 +1,10 @@
-"""A thread pool for calls that may never return, and how work in the background leaves the processor to requests."""
+"""A pool for calls that may never return, a limit in order of arrival, and how work in the background yields."""
 
 import os
 import queue
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any, TypeVar
@@ -29,6 +30,53 @@ def yield_to_others() -> None:
     """Let this thread run where no other thread or process needs the core. On Linux; elsewhere nothing changes."""
     if sys.platform == "linux":  # elsewhere priorities are of processes
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+
+
+class FirstComeGate:
+    """A context that at most so many threads are in, in the order of their arrival.
+
+    A semaphore lets newcomers pass those who wait, so that some wait several times as long as others.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._free = most
+        self._turns: deque[threading.Lock] = deque()
+        """Of those who wait; released by the one who leaves, whose place is taken without becoming free."""
+        self._lock = threading.Lock()
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for a place."""
+        return len(self._turns)
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                return
+            turn = threading.Lock()
+            turn.acquire()
+            self._turns.append(turn)
+        try:
+            turn.acquire()
+        except BaseException:  # an interrupt
+            with self._lock:
+                if turn in self._turns:
+                    self._turns.remove(turn)
+                else:
+                    self._pass_on()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        """Give a place to the one who has waited longest."""
+        if self._turns:
+            self._turns.popleft().release()
+        else:
+            self._free += 1
 
 
 class DaemonThreads(Executor):

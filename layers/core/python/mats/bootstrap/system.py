@@ -8,11 +8,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from mats.adapters.clock import SystemClock, fresh_id
-from mats.adapters.threads import DaemonThreads
+from mats.adapters.threads import DaemonThreads, FirstComeGate
 from mats.bootstrap.calibration import RERANKED, load_calibration
 from mats.bootstrap.learning import feedback_service, leave_receipt, read_reliability, tallies_reader
 from mats.bootstrap.models import ConfiguredModels, budgets_of
@@ -110,7 +109,7 @@ class System(Generic[S_co]):
             ids=fresh_id,
             calibration=calibration.source,
             tallies=tallies_reader(self.stores, self.settings),
-            gate=BoundedSemaphore((os.cpu_count() or 1) * retrievals),
+            gate=FirstComeGate((os.cpu_count() or 1) * retrievals),
         )
 
     @cached_property

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from mats.domain.index_fields import lexical_fields
 from mats.domain.profile import Profile
-from mats.domain.text import content_words, stem, words
+from mats.domain.text import content_words, may_have_stem, stem, words
 
 SHARE = 0.8
 """Share of a request's content words from which on a profile repeats it."""
@@ -40,9 +40,6 @@ def _repeats(asked: set[str], profile: Profile) -> bool:
 
 
 def _may_repeat(asked: set[str], texts: Sequence[str]) -> bool:
-    """False for most texts that do not repeat the request, without cutting them into words.
-
-    A word starts with its stem, except for the last letter of the stem (`happy`: `happi`).
-    """
+    """False for most texts that do not repeat the request, without cutting them into words."""
     said = "\n".join(texts).lower()
-    return sum(each[:-1] in said for each in asked) >= SHARE * len(asked)
+    return sum(may_have_stem(said, each) for each in asked) >= SHARE * len(asked)

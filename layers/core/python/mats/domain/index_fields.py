@@ -44,6 +44,8 @@ def lexical_fields(profile: Profile) -> dict[str, str]:
 
 def added_action(written: Enrichment) -> str:
     """The action, if at least a fifth of its content words are not in the summary; else empty."""
+    if not written.action:
+        return ""
     said, summary = stems(written.action), stems(written.summary)
     return "" if said and len(said & summary) >= _REPEATED * len(said) else written.action
 

@@ -211,6 +211,14 @@ def stem(word: str) -> str:
     return found[:-1] if later else found
 
 
+def may_have_stem(lowered: str, stem: str) -> bool:
+    """False for most texts without a word of this stem, without cutting the text, in lower case, into words.
+
+    A word starts with its stem, except for the last letter of the stem (`happy`: `happi`).
+    """
+    return stem[:-1] in lowered
+
+
 def index_terms(text: str) -> list[str]:
     """The terms that an index compares, in order: stems of every word, Latin letters without their accents."""
     return [stem(word) for word in words(_without_accents(text))]
