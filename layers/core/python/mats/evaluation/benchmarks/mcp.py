@@ -1,4 +1,4 @@
-"""Benchmark of the MCP tools: tokens of their definitions, and of what a model reads of an answer."""
+"""Benchmark of the MCP tools: tokens of their definitions, of an answer, and of a whole registry in a prompt."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -16,12 +16,15 @@ from mats.edge.caller import Caller
 from mats.edge.mcp.results import SearchResults, readable, to_lines
 from mats.edge.mcp.tools import definitions
 from mats.evaluation.benchmarks.reranker import TOKENIZER, enriched_by_template, token_counter
-from mats.evaluation.data.datasets import sample
+from mats.evaluation.data.datasets import load, sample
 from mats.evaluation.measures import percentiles
+from mats.evaluation.systems.conversation import alphabetical, list_line
 from mats.evaluation.systems.workbench import registry_of, without_timeouts
 from mats.settings import Settings
 
 RESULTS = 5
+REGISTRY = "tools"
+"""The data set whose capabilities are counted in a prompt."""
 Count = Callable[[str], int]
 
 
@@ -43,6 +46,7 @@ def mcp(data: Path, settings: Settings) -> dict[str, Any]:
             "answer": count_answers(map(with_full_summaries, of_weak), count),
             "answer_of_five": count_answers(map(with_full_summaries, of_all), count),
         },
+        "registry_in_prompt": count_registry(data / REGISTRY, count),
     }
 
 
@@ -66,6 +70,13 @@ def with_full_summaries(shortlist: Shortlist) -> Shortlist:
         for result, profile in zip(shortlist.ranked, profiles, strict=True)
     )
     return replace(shortlist, ranked=tuple(ranked))
+
+
+def count_registry(folder: Path, count: Count) -> dict[str, int]:
+    """Tokens of a list of every capability of a data set: a number, name and description each, without schemas."""
+    listed = alphabetical(load(folder).registrations)
+    tokens = sum(count(list_line(number, each)) for number, each in enumerate(listed, start=1))
+    return {"capabilities": len(listed), "tokens": tokens}
 
 
 def count_definitions(count: Count) -> int:

@@ -54,24 +54,21 @@ def _template(name: str) -> str:
 
 
 def _problem() -> str:
-    found = _load("experiment-main")["sets"]["tools"]["systems"]["hybrid"]["metrics"]
+    tools, known = _load("experiment-main")["sets"]["tools"], paper()["main"]["rows"]["Tools / ToolRet"]
+    found = tools["systems"]["hybrid"]["metrics"]
     shares = {f"match_{k}": 100 * found[f"match@{k}"]["mean"] for k in (1, 5)}
     mcp = _load("bench-mcp")
     read = mcp["definitions"] + mcp["answer_of_five"]["text"]["p50"]
-    return _template("problem").format(**_growth(), **_of_prompt(), **shares, mcp=mcp, read=read)
+    whole = {"queries": tools["queries"], "paper_queries": known["queries"]}
+    whole["paper_all"] = 100 * known["match@1"]["full-ctx"]
+    return _template("problem").format(**_growth(), **whole, **shares, mcp=mcp, read=read)
 
 
 def _comparison() -> str:
     systems = _load("experiment-main")["sets"]["tools"]["systems"]
     shares = {name: 100 * systems[name]["metrics"]["match@1"]["mean"] for name in ("bm25", "dense", "hybrid")}
     report = "evaluation/results/report/report.md"
-    return _template("compare").format(**_growth(), **_of_prompt(), **shares, report=report)
-
-
-def _of_prompt() -> Json:
-    efficiency = _load("experiment-efficiency")
-    documents = _load("experiment-main")["sets"][efficiency["dataset"]]["documents"]
-    return {"documents": documents, "prompt_tokens": efficiency["at_most"]["full-ctx"]["input_tokens"]}
+    return _template("compare").format(**_growth(), **shares, report=report)
 
 
 def _growth() -> Json:
@@ -80,7 +77,10 @@ def _growth() -> Json:
     first, last = known["systems"]["full-ctx"]
     return {
         "first": ours[0]["size"],
+        "documents": ours[-1]["size"],
+        "sampled": ours[0]["queries"],
         "ours_first": 100 * ours[0]["match@1"]["mean"],
+        "ours_last": 100 * ours[-1]["match@1"]["mean"],
         "paper_first": 100 * first,
         "paper_last": 100 * last,
         "paper_size": known["sizes"][1],
