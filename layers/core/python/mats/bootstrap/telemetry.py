@@ -33,7 +33,7 @@ def open_telemetry(settings: Settings, read_state: Callable[[], ServiceState]) -
         from mats.adapters.spans import Spans, exporting_provider  # noqa: PLC0415 - the extra `otel`
     except ModuleNotFoundError as error:
         raise DependencyFailed(
-            f"MATS_OTEL needs {error.name}, which is not installed: pip install 'mats[otel]'"
+            f"MATS_OTEL needs {error.name}, which is not installed: install mats with the extra `otel`"
         ) from error
     provider = exporting_provider()
     spans = Spans(provider, model_provider="openai" if settings.llm_url else "aws.bedrock")
