@@ -94,3 +94,19 @@ def test_a_copy_finds_the_same_and_is_independent():
     copy[2_000] = copy[4] = points[3]
     assert found(vectors, points[3], mask) == before
     assert {3, 4, 2_000} == set(list(found(copy, points[3], mask))[:3])
+
+
+def test_many_changes_across_blocks_and_gaps_count_at_once():
+    points = clustered(3_000, clusters=9, spread=1, seed=6)
+    vectors = filled(points[:1_500], exact_up_to=500)
+    mask = np.ones(60_000, np.bool_)
+    found(vectors, points[0], mask)
+    rows = {50_000 + number: point for number, point in enumerate(points[1_500:])}
+    for row, point in rows.items():
+        vectors[row] = point
+    vectors[3] = points[9]
+    everything = {**dict(enumerate(points[:1_500])), **rows, 3: points[9]}
+    exact = {row: float(point @ points[9]) for row, point in everything.items()}
+    expected = set(sorted(exact, key=lambda row: -exact[row])[:DEPTH])
+    assert len(found(vectors, points[9], mask).keys() & expected) >= 0.99 * DEPTH
+    assert {3, 9} <= set(list(found(vectors, points[9], mask))[:2])

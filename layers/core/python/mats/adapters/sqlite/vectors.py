@@ -1,7 +1,7 @@
 """Unit vectors in memory by row number, and the nearest ones to a query: exact; where they are many, in two passes.
 
-The first pass sees the leading components of vectors rotated to their principal axes only; the second one computes the
-exact cosine of the best rows of the first. docs/decisions/0059.
+The first pass sees the leading components of vectors rotated to their principal axes only, as integers of 8 bits; the
+second one computes the exact cosine of the best rows of the first. docs/decisions/0059.
 """
 
 import math
@@ -10,15 +10,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from mats.adapters.sqlite.arrays import Floats, Mask, Rows, with_room
+from mats.adapters.sqlite.first_pass import BLOCK, FirstPass
 
 EXACT_UP_TO = 20_000
 """Rows that are searched in one pass, which takes no longer than two."""
-_LEADING = 128
-"""Components of the first pass."""
 _GUESSES = 8
 """Rows of the second pass, as a multiple of the square root of the number of rows searched."""
-_BLOCK = 16_384
-"""Rows from which axes are computed, and rows rotated at a time."""
+_SAMPLE = 16_384
+"""Rows from which axes are computed."""
+_STALE = 1_024
+"""Rows that have changed, up to which each is in every second pass."""
 
 
 class Vectors:
@@ -28,13 +29,11 @@ class Vectors:
         self._vectors: Floats = np.zeros((room, width), np.float32)
         self._present: Mask = np.zeros(room, np.bool_)
         self._exact_up_to = exact_up_to
-        self._axes: Floats = np.zeros((width, 0), np.float32)
-        """Columns: the leading principal axes of the vectors that there were when they were computed."""
+        self._first: FirstPass | None = None
         self._fitted = 0
-        """Number of those vectors."""
-        self._leading: Floats = np.zeros((room, 0), np.float32)
+        """Number of the vectors that the axes of the first pass were computed from."""
         self._stale: set[int] = set()
-        """Rows whose leading components are to be computed."""
+        """Rows that have changed since the first pass saw them."""
 
     @property
     def width(self) -> int:
@@ -56,10 +55,8 @@ class Vectors:
         held = min(size, len(self._vectors))
         other = Vectors(held + 1, self.width, exact_up_to=self._exact_up_to)
         other._vectors[:held], other._present[:held] = self._vectors[:held], self._present[:held]
-        other._axes, other._fitted, other._stale = self._axes, self._fitted, set(self._stale)
-        leading = self._leading[:held]
-        other._leading = np.zeros((held + 1, leading.shape[1]), np.float32)
-        other._leading[: len(leading)] = leading
+        other._first, other._fitted = self._first and self._first.copy(), self._fitted
+        other._stale = set(self._stale)
         return other
 
     def cosines(self, vector: Floats, rows: Sequence[int]) -> dict[int, float]:
@@ -72,34 +69,37 @@ class Vectors:
         size = min(len(mask), len(self._present))
         rows = np.flatnonzero(mask[:size] & self._present[:size])
         if len(rows) > self._exact_up_to:
-            self.prepare()
-            guesses = (self._leading[:size] @ (vector @ self._axes))[rows]
-            wanted = min(max(math.ceil(_GUESSES * math.sqrt(len(rows))), 2 * depth), len(rows))
-            rows = rows[np.argpartition(guesses, -wanted)[-wanted:]]
+            rows = self._guess(vector, rows, max(math.ceil(_GUESSES * math.sqrt(len(rows))), 2 * depth))
         elif 2 * len(rows) > size:  # reading all of them takes less than picking most of them
             return rows, np.clip(self._vectors[:size] @ vector, -1.0, 1.0)[rows]
         return rows, np.clip(self._vectors[rows] @ vector, -1.0, 1.0)
 
+    def _guess(self, vector: Floats, rows: Rows, wanted: int) -> Rows:
+        """So many of these rows that the first pass finds best, and all that it has not seen."""
+        self.prepare()
+        if self._first is None or wanted >= len(rows):
+            return rows
+        guesses = self._first.products(vector, int(rows[-1]) + 1)
+        stale = [row for row in self._stale if row < len(guesses)]
+        guesses[stale] = np.iinfo(np.int32).max
+        guesses = guesses[rows]
+        wanted = min(wanted + len(stale), len(rows))
+        return np.sort(rows[np.argpartition(guesses, -wanted)[-wanted:]])
+
     def prepare(self) -> None:
-        """Bring the leading components up to date, if they are needed; the axes change when the rows have doubled."""
+        """Bring the first pass up to date, if it is needed; its axes change when the rows have doubled."""
         count = int(np.count_nonzero(self._present))
         if count <= self._exact_up_to:
             return
-        if count < 2 * self._fitted:
-            rows = np.array(sorted(self._stale), np.intp)
+        rows = np.flatnonzero(self._present)
+        end = int(rows[-1]) + 1
+        if self._first is None or count >= 2 * self._fitted:
+            self._first, self._fitted = FirstPass(self._vectors[rows[:: -(-count // _SAMPLE)]]), count
+            blocks = set(range(-(-end // BLOCK)))
+        elif len(self._stale) > _STALE:
+            blocks = {row // BLOCK for row in self._stale}
         else:
-            rows = np.flatnonzero(self._present)
-            sample = self._vectors[rows[:: -(-count // _BLOCK)]]
-            self._axes, self._fitted = _principal_axes(sample), count
-            self._leading = np.zeros((len(self._vectors), self._axes.shape[1]), np.float32)
+            return
         self._stale.clear()
-        self._leading = with_room(self._leading, len(self._vectors) - 1)
-        for start in range(0, len(rows), _BLOCK):
-            block = rows[start : start + _BLOCK]
-            self._leading[block] = self._vectors[block] @ self._axes
-
-
-def _principal_axes(sample: Floats) -> Floats:
-    """The directions in which the sample's squared products are largest on average, as columns."""
-    _, axes = np.linalg.eigh((sample.T @ sample).astype(np.float64))  # in ascending order
-    return np.ascontiguousarray(axes[:, : -_LEADING - 1 : -1], np.float32)
+        for number in sorted(blocks):
+            self._first.compute(number, self._vectors[number * BLOCK : min((number + 1) * BLOCK, end)])
