@@ -178,8 +178,8 @@ deploy: setup $(INFRA) ## Deploy into the AWS account of your credentials (CONTE
 	@$(CDK) deploy --all $(CHOSEN)
 
 destroy: setup $(INFRA) ## Take the system down; the tables and what is in them stay (CONTEXT)
-	@echo "The stack $(NAME) goes: API, functions, queues, index. The stack $(NAME)-data stays: its tables are protected from"
-	@echo "deletion, and everything else can be made again from them. docs/runbook.md says how to delete them, too."
+	@echo "The stack $(NAME) goes: API, functions, queues, index. The stack $(NAME)-data and its tables stay; everything else"
+	@echo "can be made again from them. docs/runbook.md, \"Take it down\", says how to delete them, too."
 	@$(CDK) destroy $(NAME) --exclusively $(CHOSEN)
 
 clean: ## Remove the virtual environment; your registry stays (.mats)
