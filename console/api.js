@@ -113,3 +113,8 @@ export async function overview({ signal } = {}) {
   }
   return latest;
 }
+
+/** Whether this service has a registry that this token may read; asked once. */
+export async function hasRegistry(options) {
+  return (latest === undefined ? await overview(options) : latest) !== null;
+}

@@ -1,6 +1,6 @@
 // The page of demand: what callers asked for and did not find.
 
-import { ask, overview } from "./api.js";
+import { ask, hasRegistry } from "./api.js";
 import { count, fill, h, plural, say } from "./dom.js";
 import { notHere } from "./page.js";
 import * as panel from "./panel.js";
@@ -17,7 +17,7 @@ export const demand = { title: "Demand", open, update, close, keys: { Escape: ()
 async function open(main, given) {
   running = new AbortController();
   list = seen = null;
-  if (!(await overview({ signal: running.signal }))) return void fill(main, notHere("Demand", "mats demand"));
+  if (!(await hasRegistry({ signal: running.signal }))) return void fill(main, notHere("Demand", "mats demand"));
   list = h("div", { class: "listing" });
   side = h("div", { class: "side" });
   fill(main, h("h1", {}, "Demand"), h("p", { class: "hint" }, "Requests of callers that nothing served; those with one meaning are one group."), h("div", { class: "with-side" }, list, side));

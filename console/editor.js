@@ -1,6 +1,6 @@
 // The form of a registration, with its faults while typing and a preview beside it.
 
-import { ask, overview, pathOf } from "./api.js";
+import { ask, hasRegistry, overview, pathOf } from "./api.js";
 import { h, fill, say, debounce } from "./dom.js";
 import { FIELDS, fillFields, itemOf } from "./fields.js";
 import { previewReport } from "./preview.js";
@@ -15,12 +15,12 @@ async function open(main, params) {
   running = new AbortController();
   sequence = 0;
   id = params.get("id");
-  const there = await overview({ signal: running.signal });
-  writer = there?.writer;
-  if (!there) {
+  const { signal } = running;
+  if (!(await hasRegistry({ signal }))) {
     return void fill(main, h("h1", {}, "Registration"), h("p", { class: "notice" }, "This service is read-only: see the Registry page."));
   }
-  const stored = id ? await ask(`registry/capabilities/${pathOf(id)}`, { signal: running.signal }) : null;
+  const [there, stored] = await Promise.all([overview({ signal }), id && ask(`registry/capabilities/${pathOf(id)}`, { signal })]);
+  writer = there?.writer;
   if (id && !stored.registration) {
     return void fill(main, h("h1", {}, "Registration"), h("p", { class: "notice" }, `${id} is no longer registered.`));
   }

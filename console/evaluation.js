@@ -5,29 +5,33 @@ import { h, fill, plural, withCode } from "./dom.js";
 import { linkTo } from "./query.js";
 
 const LONG = 30;
-let report, running;
+let page, running; // the elements of the page are kept: with its figures they are costly to make again
 
 export const evaluation = { title: "Evaluation", open, update, close };
 
 async function open(main, params) {
   running = new AbortController();
-  fill(main, h("h1", {}, "Evaluation"), h("p", { class: "hint" }, "Loading…"));
   try {
-    report ??= await ask("evaluation/report.json", { signal: running.signal });
+    page ??= await load(main, running.signal);
   } catch (error) {
     if (error.status !== 404) throw error;
     fill(main, h("h1", {}, "Evaluation"), h("p", { class: "notice" }, "No results are stored here. ", h("code", {}, "make evaluate"), " measures, ", h("code", {}, "mats report"), " renders."));
     return;
   }
-  fill(
-    main,
+  fill(main, page);
+  update(params);
+}
+
+async function load(main, signal) {
+  fill(main, h("h1", {}, "Evaluation"), h("p", { class: "hint" }, "Loading…"));
+  const report = await ask("evaluation/report.json", { signal });
+  return [
     h("h1", {}, report.title),
     report.findings?.length > 0 && h("ul", { class: "findings" }, report.findings.map((line) => h("li", {}, withCode(line)))),
     report.intro.map((line) => h("p", { class: "hint" }, withCode(line))),
     h("nav", { "aria-label": "Contents", class: "contents" }, h("ol", {}, report.sections.map(({ id, title }) => h("li", {}, h("a", { href: linkTo("evaluation", "", { section: id }) }, title))))),
     report.sections.map(section),
-  );
-  update(params);
+  ];
 }
 
 function close() {
@@ -60,11 +64,22 @@ function figure({ src, alt, caption }) {
 function table({ caption, head, rows, labels, theirs, notes }) {
   const grid = h(
     "div",
-    { class: "wide", tabindex: "0", role: "group", "aria-label": caption },
-    h("table", {}, h("caption", {}, withCode(caption)),
+    { class: "wide fits", tabindex: "0", role: "group", "aria-label": caption, "--columns": head.length },
+    h("table", { class: "report" }, h("caption", {}, withCode(caption)),
       h("thead", {}, h("tr", {}, head.map((name, i) => h("th", { scope: "col", class: i < labels ? "label" : undefined }, withCode(name))))),
-      h("tbody", {}, rows.map((row, i) => h("tr", { class: theirs.includes(i) ? "theirs" : undefined }, row.map((cell, j) => (j < labels ? h("th", { scope: "row", class: "label" }, withCode(cell)) : h("td", {}, withCode(cell)))))))),
+      h("tbody", {}, rows.map((row, i) => h("tr", { class: theirs.includes(i) ? "theirs" : undefined }, row.map((text, j) => cell(text, head[j], j < labels, j === 0)))))),
   );
   const shown = rows.length > LONG ? h("details", {}, h("summary", {}, withCode(caption), `: ${plural(rows.length, "row")}`), grid) : grid;
   return [shown, notes.length > 0 && h("ul", { class: "notes" }, notes.map((note) => h("li", {}, withCode(note))))];
+}
+
+const ESTIMATE = /^(\S+) (\[[^\]]*\])$/;
+const SHORT = 14;
+
+/** A cell: an interval can stand below its estimate, and the name of the column is at hand where a row is a block. */
+function cell(text, column, isLabel, isFirst) {
+  const [, estimate, interval] = ESTIMATE.exec(text) ?? [];
+  const content = interval ? [estimate, " ", h("span", { class: "bounds" }, interval)] : withCode(text);
+  const names = [isLabel && "label", !isLabel && text.length < SHORT && "short"].filter(Boolean).join(" ") || undefined;
+  return h(isLabel ? "th" : "td", { scope: isLabel ? "row" : undefined, class: names, "data-label": isFirst ? undefined : column.replaceAll("`", "") }, content);
 }

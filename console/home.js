@@ -1,6 +1,6 @@
 // The home page, below the search box: kinds, what is new, what was asked for and not found.
 
-import { ask, overview } from "./api.js";
+import { ask, hasRegistry } from "./api.js";
 import { count, h, plural } from "./dom.js";
 import { linkTo } from "./query.js";
 import { day } from "./table.js";
@@ -9,7 +9,7 @@ const TRIES = ["refund a customer's card payment", "turn a street address into c
 
 /** The page: examples of requests, and what the registry of this service has, if it has one. */
 export async function home(signal) {
-  const found = (await overview({ signal })) ? await ask("registry/home", { signal }) : null;
+  const found = (await hasRegistry({ signal })) ? await ask("registry/home", { signal }) : null;
   return [welcome(), found && h("div", { class: "parts-of-home" }, kinds(found), newest(found), unmet(found))];
 }
 

@@ -1,6 +1,6 @@
 // The page of imports: documents that are pasted or dropped, what they would register, and registering it.
 
-import { ask, overview } from "./api.js";
+import { ask, hasRegistry } from "./api.js";
 import { count, fill, h, plural, say } from "./dom.js";
 import { notHere } from "./page.js";
 import { previewReport } from "./preview.js";
@@ -14,7 +14,7 @@ export const importer = { title: "Import", open, update: () => undefined, close:
 
 async function open(main) {
   running = new AbortController();
-  if (!(await overview({ signal: running.signal }))) return void fill(main, notHere("Import", "mats import"));
+  if (!(await hasRegistry({ signal: running.signal }))) return void fill(main, notHere("Import", "mats import"));
   chosen = [];
   text = h("textarea", { id: "import-text", rows: 10, class: "code", spellcheck: "false", "aria-describedby": "import-formats", placeholder: "Paste a document, or drop files here" });
   namespace = h("input", { id: "import-namespace", autocomplete: "off", spellcheck: "false", placeholder: "com.acme" });

@@ -1,6 +1,6 @@
 // The page of outcomes: how often what was found succeeded, as callers reported.
 
-import { ask, overview } from "./api.js";
+import { ask, hasRegistry } from "./api.js";
 import { count, fill, h, plural, say } from "./dom.js";
 import { notHere } from "./page.js";
 import * as panel from "./panel.js";
@@ -17,7 +17,7 @@ export const outcomes = { title: "Outcomes", open, update, close, keys: { Escape
 async function open(main, given) {
   running = new AbortController();
   list = seen = null;
-  if (!(await overview({ signal: running.signal }))) return void fill(main, notHere("Outcomes", "mats show"));
+  if (!(await hasRegistry({ signal: running.signal }))) return void fill(main, notHere("Outcomes", "mats show"));
   list = h("div", { class: "listing" });
   side = h("div", { class: "side" });
   fill(main, h("h1", {}, "Outcomes"), h("p", { class: "hint" }, "What callers reported about results that they were shown. The share of success is of what was called: succeeded or failed."), h("div", { class: "with-side" }, list, side));

@@ -1,6 +1,6 @@
 // The side panel: one capability with its registration, profile and earlier versions.
 
-import { ask, overview, pathOf } from "./api.js";
+import { ask, hasRegistry, pathOf } from "./api.js";
 import { copyButton } from "./copy.js";
 import { facts, h, fill, markWords, plural, say, section } from "./dom.js";
 import { linkTo } from "./query.js";
@@ -58,7 +58,7 @@ function opener(id) {
 
 /** All of a capability if the registry is on this machine; otherwise the public profile. */
 async function details(id, signal) {
-  if (await overview({ signal })) return { ...(await ask(`registry/capabilities/${pathOf(id)}`, { signal })), here: true };
+  if (await hasRegistry({ signal })) return { ...(await ask(`registry/capabilities/${pathOf(id)}`, { signal })), here: true };
   const { snippets, ...profile } = await ask(`capabilities/${pathOf(id)}?snippets=true`, { signal });
   return { id, registration: null, profile: { ...profile, enrichment: profile }, snippets, versions: [], here: false };
 }

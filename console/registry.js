@@ -1,6 +1,6 @@
 // The registry page: all capabilities with their facets, and what can be done with several; providers; sources.
 
-import { overview, readOnlyReason } from "./api.js";
+import { hasRegistry, overview, readOnlyReason } from "./api.js";
 import { bulkBar, namespaceTrust } from "./bulk.js";
 import { count, debounce, h, fill, plural } from "./dom.js";
 import { exposure } from "./exposure.js";
@@ -29,8 +29,7 @@ async function open(main, given) {
   params = given;
   running = new AbortController();
   box = list = null;
-  const there = await overview({ signal: running.signal });
-  if (!there) return void fill(main, readOnlyNotice());
+  if (!(await hasRegistry({ signal: running.signal }))) return void fill(main, readOnlyNotice());
   box = h("div", { class: "overview" });
   list = h("div", { class: "listing" });
   side = h("div", { class: "side" });
@@ -44,7 +43,7 @@ async function open(main, given) {
     box,
     h("div", { class: "with-side" }, list, side),
   );
-  await update(params, there);
+  await update(params);
 }
 
 function close() {
@@ -53,7 +52,7 @@ function close() {
   if (box) panel.close(side);
 }
 
-async function update(given, there) {
+async function update(given) {
   params = given;
   if (!box) return; // still loading, or the registry is in AWS
   soon.stop();
@@ -64,10 +63,9 @@ async function update(given, there) {
   const { signal } = running;
   const state = JSON.stringify([...params].filter(([name]) => name !== "open"));
   if (state !== seen) {
-    refresh(there ?? (await overview({ signal })));
+    const counted = overview({ signal }).then((there) => there && refresh(there));
     const view = params.get("view") ?? "";
-    if (Object.hasOwn(VIEWS, view)) await VIEWS[view](list, signal);
-    else await capabilities(signal);
+    await Promise.all([counted, Object.hasOwn(VIEWS, view) ? VIEWS[view](list, signal) : capabilities(signal, counted)]);
     seen = state;
   }
   await panel.show(side, params.get("open"), { away: closePanel, signal });
@@ -121,11 +119,12 @@ function refresh(there) {
   if (at) document.getElementById(at)?.focus({ preventScroll: true });
 }
 
-async function capabilities(signal) {
+async function capabilities(signal, counted) {
   const [namespace, ...others] = params.getAll("ns");
   if (namespace !== trusted?.namespace) trusted = { namespace, form: namespace && namespaceTrust(namespace, reload) };
   const { kinds } = await showListing(list, params, SHOWS[params.get("show") ?? "all"]?.[1] ?? "", { signal, onSelect: actions.show, above: others.length === 0 && trusted?.form, below: actions.bar });
   actions.show();
+  await counted;
   for (const kind of KINDS) fill(document.getElementById(`count-${kind}`), count(kinds[kind] ?? 0));
 }
 

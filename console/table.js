@@ -3,17 +3,20 @@
 import { count, h, percent } from "./dom.js";
 import { linkTo } from "./query.js";
 
+const TIME = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+const DAY = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" });
+
 /** A time in local form. */
 export function formatTime(time) {
   const date = new Date(time);
-  return Number.isNaN(date.getTime()) ? time : date.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+  return Number.isNaN(date.getTime()) ? time : TIME.format(date);
 }
 
 /** A day in local form, with the whole time as its title; a dash without one. */
 export function day(time) {
   if (!time) return "–";
   const date = new Date(time);
-  const text = Number.isNaN(date.getTime()) ? time : date.toLocaleDateString("en-GB", { dateStyle: "medium" });
+  const text = Number.isNaN(date.getTime()) ? time : DAY.format(date);
   return h("time", { datetime: time, title: formatTime(time) }, text);
 }
 

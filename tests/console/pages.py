@@ -132,6 +132,16 @@ def held(page: Page, url: str, times: int | None = None) -> list[Route]:
     return routes
 
 
+def scrolled_tables(page: Page) -> list[str]:
+    """The captions of the tables that scroll because they are wider than their place."""
+    captions: list[str] = page.evaluate(
+        """() => [...document.querySelectorAll(".wide:has(table)")]
+          .filter((place) => place.scrollWidth > place.clientWidth)
+          .map((place) => `${place.getAttribute("aria-label")}: ${place.scrollWidth} > ${place.clientWidth}`)"""
+    )
+    return captions
+
+
 def too_wide(page: Page) -> int:
     """By how many pixels the page is wider than the window."""
     width: int = page.evaluate("Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth")

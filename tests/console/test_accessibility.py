@@ -21,6 +21,7 @@ from tests.console.pages import (
     panel,
     ready,
     reasons,
+    scrolled_tables,
     shortlist,
     too_wide,
     unfold,
@@ -177,6 +178,17 @@ def test_the_evaluation_page(console):
     for folded in page.get_by_role("main").locator("summary").all():
         folded.click()
     fine(page)
+    assert scrolled_tables(page) == []
+
+
+def test_every_table_of_the_report_fits_at_any_width(console):
+    page = console.open("#/evaluation")
+    expect(page.get_by_role("heading", level=2).last).to_be_visible()
+    for folded in page.get_by_role("main").locator("summary").all():
+        folded.click()
+    for width in range(360, 1921, 60):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert (width, scrolled_tables(page)) == (width, [])
 
 
 @everywhere

@@ -14,6 +14,7 @@ from mats.domain.outcome import Event, Feedback, Outcome
 from mats.domain.receipt import Receipt
 from mats.domain.reliability import time_of_weight, weight_at, wilson_interval
 from mats.local.console.actions import ActionRequest, TrustQuery, TrustRequest, parse_body
+from mats.local.console.capability_list import Snapshot
 from mats.local.console.demand import DemandReader
 from mats.local.console.imports import ImportRequest
 from mats.local.console.list_row import ListRow
@@ -103,6 +104,28 @@ def test_answers_are_counted_once_and_leave_after_their_days():
     clock.time = "2026-10-31T10:00:00+00:00"
     uses.refresh()
     assert (uses.answers, uses.unmatched_count, uses.times_shown(REFUND), uses.times_shown(OTHER)) == (1, 0, 1, 1)
+
+
+def test_a_list_is_ordered_again_only_after_a_count_has_changed(monkeypatch):
+    orders: list[ListQuery] = []
+    order = ListQuery.order
+    monkeypatch.setattr(ListQuery, "order", lambda query, *given: orders.append(query) or order(query, *given))
+    log, snapshot = (
+        Log(ShownAnswer("2026-10-01T10:00:00+00:00", [REFUND], unmatched=False)),
+        Snapshot([ListRow(id=OTHER, kind=Kind.TOOL), ListRow(id=REFUND, kind=Kind.TOOL)]),
+    )
+    uses = UseCounts(log, FixedClock("2026-10-02T10:00:00+00:00"))
+
+    def listed(**more) -> list[Id]:
+        uses.refresh()
+        return [row["id"] for row in snapshot.page(ListQuery(sort="-shown", **more), uses)["capabilities"]]
+
+    assert [listed(), listed(limit=1), listed(after=REFUND)] == [[REFUND, OTHER], [REFUND], [OTHER]]
+    assert len(orders) == 1
+    log.stored += [ShownAnswer("2026-10-02T10:00:00+00:00", [OTHER], unmatched=False)] * 2
+    assert listed() == [OTHER, REFUND]
+    assert listed(kind=(Kind.AGENT,)) == []
+    assert len(orders) == 3
 
 
 def test_a_list_shows_how_often_each_was_found_and_when_it_last_succeeded(local, service):

@@ -1,6 +1,7 @@
 """The registry service over a real file: the list while things change, and what a write promises."""
 
 import json
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -259,6 +260,24 @@ def test_the_refresh_thread_outlives_a_refresh_that_fails():
     assert thread.is_alive()
     thread.stop()
     assert not thread.is_alive()
+
+
+def test_the_refresh_thread_tells_once_that_the_first_refresh_has_ended(monkeypatch):
+    monkeypatch.setattr(capability_list, "_INTERVAL_S", 0)
+    happened: list[str] = []
+    several = threading.Event()
+
+    def refresh() -> None:
+        happened.append("refresh")
+        if happened.count("refresh") == 3:
+            several.set()
+
+    thread = RefreshThread(refresh, lambda: happened.append("first"))
+    thread.start()
+    assert several.wait(10)
+    thread.stop()
+    assert happened[:2] == ["refresh", "first"]
+    assert happened.count("first") == 1
 
 
 def test_a_missing_folder_serves_no_files(tmp_path):

@@ -58,7 +58,10 @@ class ExposureObserver:
             self.exposure.record(observation.shortlist)
 
 
-def application(local: LocalSystem, access: Access = THIS_MACHINE) -> Starlette:
+def application(
+    local: LocalSystem, access: Access = THIS_MACHINE, after_listing: Callable[[], None] = lambda: None
+) -> Starlette:
+    """The service; `after_listing` is called once, when the console's list is complete."""
     caller, registry = local_caller(local.settings), RegistryService(local, assigns_trust=not access.tokens)
     if access.tokens:
         caller = replace(caller, sees_internal_errors=False)
@@ -69,7 +72,7 @@ def application(local: LocalSystem, access: Access = THIS_MACHINE) -> Starlette:
     async def lifespan(starlette: Starlette) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
         local.observers.extend(observers)
-        worker, refresh = EnrichmentWorker(local), RefreshThread(registry.refresh)
+        worker, refresh = EnrichmentWorker(local), RefreshThread(registry.refresh, after_listing)
         worker.start()
         refresh.start()
         starlette.state.refresh = refresh

@@ -1,5 +1,6 @@
 """`mats serve`."""
 
+import gc
 import json
 import logging
 import logging.handlers
@@ -93,7 +94,7 @@ def _run(local: LocalSystem, listener: socket.socket, access: Access) -> None:
     class Protocol(BoundedProtocol):
         most_connections = capacity.connections
 
-    app = application(local, access)
+    app = application(local, access, _exclude_from_collections)
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -119,6 +120,12 @@ def _run(local: LocalSystem, listener: socket.socket, access: Access) -> None:
     )
     with suppress(KeyboardInterrupt):
         Server(config).run(sockets=[listener])
+
+
+def _exclude_from_collections() -> None:
+    """Exclude what is in memory, mostly the console's list, from garbage collections, which stop all threads."""
+    gc.collect()
+    gc.freeze()
 
 
 def _address(listener: socket.socket) -> str:

@@ -25,6 +25,8 @@ _LONG = 5_000
 """Rows from which on making a snapshot takes tens of milliseconds: requests take the one of the last refresh."""
 _MOST_COUNTED = 32
 """Combinations of filters whose facets are kept."""
+_MOST_ORDERS = 8
+"""Combinations of filters and order whose rows are kept."""
 
 LOGGER = logging.getLogger("mats.console")
 
@@ -40,6 +42,7 @@ class Snapshot:
         self.providers: Mapping[tuple[str, bool], int] = Counter((row.provider, row.provider_verified) for row in rows)
         """Capabilities by provider and whether it is verified."""
         self._counted: dict[ListQuery, dict[str, Any]] = {}
+        self._orders: dict[tuple[ListQuery, int], Sequence[ListRow]] = {}
 
     def page(self, query: ListQuery, uses: UseCounts) -> dict[str, Any]:
         """The JSON of a page of the rows that match a query; `following` is the id after which the next one begins.
@@ -47,7 +50,7 @@ class Snapshot:
         The first page has the facets. After an id that is gone from a list in another order than that of ids, nothing
         follows.
         """
-        rows = query.order(query.select(self.rows), uses)
+        rows = self._matches(query, uses)
         first = self._start(rows, query)
         last = first + query.limit
         following = rows[last - 1].id if last < len(rows) else None
@@ -57,6 +60,17 @@ class Snapshot:
             "following": following,
         }
         return page if query.after else {**page, "facets": self._facets(query)}
+
+    def _matches(self, query: ListQuery, uses: UseCounts) -> Sequence[ListRow]:
+        """The rows that match, in order; made once for each combination of filters and order until a count changes."""
+        key = query.model_copy(update={"after": "", "limit": 1}), uses.version
+        rows = self._orders.get(key)
+        if rows is None:
+            rows = query.order(query.select(self.rows), uses)
+            if len(self._orders) >= _MOST_ORDERS:
+                self._orders.clear()
+            self._orders[key] = rows
+        return rows
 
     def _start(self, rows: Sequence[ListRow], query: ListQuery) -> int:
         if not query.after:
@@ -148,9 +162,10 @@ class CapabilityList:
 class RefreshThread(threading.Thread):
     """Calls `refresh` every second in the background, so that a request reads only the changes of the last one."""
 
-    def __init__(self, refresh: Callable[[], None]) -> None:
+    def __init__(self, refresh: Callable[[], None], after_first: Callable[[], None] = lambda: None) -> None:
+        """`after_first` is called once, after the first refresh."""
         super().__init__(name="refresh", daemon=True)
-        self._refresh = refresh
+        self._refresh, self._after_first = refresh, after_first
         self._stopped = threading.Event()
         self._refreshed = threading.Event()
 
@@ -163,7 +178,9 @@ class RefreshThread(threading.Thread):
                 pass  # requests report it, and the worker logs it
             except Exception:
                 LOGGER.exception("internal error: the console's list could not be refreshed")
-            self._refreshed.set()
+            if not self._refreshed.is_set():
+                self._after_first()
+                self._refreshed.set()
             if self._stopped.wait(_INTERVAL_S):
                 return
 

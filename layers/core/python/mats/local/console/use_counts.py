@@ -30,6 +30,12 @@ class UseCounts:
         self._stale: set[Id] = set()
         self._shown: Counter[Id] = Counter()
         self._outcomes: dict[Id, OutcomeCounts] = {}
+        self._version = 0
+
+    @property
+    def version(self) -> int:
+        """Differs after every change of a count."""
+        return self._version
 
     @property
     def outcomes(self) -> Mapping[Id, OutcomeCounts]:
@@ -49,7 +55,7 @@ class UseCounts:
 
     def times_shown(self, id: Id) -> int:
         """In how many answers of the last days a capability was shown."""
-        return self._shown[id]
+        return self._shown.get(id, 0)
 
     def outcomes_of(self, id: Id) -> OutcomeCounts:
         """The counts of the outcomes of a capability."""
@@ -75,11 +81,13 @@ class UseCounts:
             for answer in answers:
                 if answer.at >= oldest:
                     self._count(answer)
+            self._version += bool(answers)
             if len(answers) < most:
                 break
         for day in [day for day in self._days if day < oldest]:
             self._shown.subtract(self._days.pop(day))
             del self._requests[day], self._unmatched[day]
+            self._version += 1
 
     def _count(self, answer: ShownAnswer) -> None:
         day = answer.at[:10]
@@ -97,4 +105,5 @@ class UseCounts:
             for id in batch:
                 self._outcomes.pop(id, None)
             self._outcomes.update(counts)
+            self._version += 1
         self._outcomes_position, self._stale = position, set()
