@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import pytest
 
-from mats.adapters.threads import DaemonThreads, FirstComeGate, yield_to_others
+from mats.adapters.threads import CallersThread, DaemonThreads, FirstComeGate, yield_to_others
 
 
 def test_results_and_errors_reach_the_caller():
@@ -148,3 +148,10 @@ def test_whoever_is_interrupted_while_waiting_takes_no_place(monkeypatch, first_
         gate.__exit__()
     with gate:
         assert gate.waiting == 0
+
+
+def test_work_in_the_callers_thread_is_done_when_it_is_submitted():
+    at_once = CallersThread()
+    assert at_once.submit(threading.get_ident).result(timeout=0) == threading.get_ident()
+    with pytest.raises(ZeroDivisionError):
+        at_once.submit(lambda: 1 // 0).result(timeout=0)

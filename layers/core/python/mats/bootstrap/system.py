@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from mats.adapters.clock import SystemClock, fresh_id
-from mats.adapters.threads import DaemonThreads, FirstComeGate
+from mats.adapters.threads import CallersThread, DaemonThreads, FirstComeGate
 from mats.bootstrap.calibration import RERANKED, load_calibration
 from mats.bootstrap.learning import feedback_service, leave_receipt, read_reliability, tallies_reader
 from mats.bootstrap.models import ConfiguredModels, budgets_of
@@ -96,7 +96,9 @@ class System(Generic[S_co]):
             ),
             stages=Stages(
                 clock=self.clock,
-                executor=ThreadPoolExecutor(_STAGE_THREADS, thread_name_prefix="stage"),
+                executor=(  # a local index is in memory: to hand a search over takes as long as the search
+                    ThreadPoolExecutor(_STAGE_THREADS, "stage") if self.settings.in_aws else CallersThread()
+                ),
                 models=DaemonThreads(_STAGE_THREADS, "model"),
                 budgets=budgets_of(self.settings),
             ),

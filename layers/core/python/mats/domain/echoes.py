@@ -4,9 +4,9 @@ Near-duplicates of one pasted request are found by their text alone only until e
 all of them must keep are the words of the request, and honest capabilities hold only some of these.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from mats.domain.index_fields import lexical_fields
+from mats.domain.index_fields import searched_text
 from mats.domain.profile import Profile
 from mats.domain.text import content_words, may_have_stem, stem, words
 
@@ -14,8 +14,6 @@ SHARE = 0.8
 """Share of a request's content words from which on a profile repeats it."""
 FEWEST = 4
 """Content words; a shorter request may be a capability's own name."""
-_READ = 4_000
-"""Characters read of each field; bounds the work per answer."""
 _PREFIX = 2
 """Words that share a stem share at least these first letters."""
 
@@ -29,17 +27,16 @@ def find_echoes(request: str, profiles: Iterable[Profile]) -> list[int]:
 
 
 def _repeats(asked: set[str], profile: Profile) -> bool:
-    texts = [text[:_READ] for text in lexical_fields(profile).values()]
-    if not _may_repeat(asked, texts):
+    searched = searched_text(profile)
+    if not _may_repeat(asked, searched.lowered):
         return False
     starts = tuple({each[:_PREFIX] for each in asked})
     said: set[str] = set()
-    for text in texts:
+    for text in searched.fields:
         said |= {stem(word) for word in set(words(text)) if word.startswith(starts)}
     return len(asked & said) >= SHARE * len(asked)
 
 
-def _may_repeat(asked: set[str], texts: Sequence[str]) -> bool:
+def _may_repeat(asked: set[str], lowered: str) -> bool:
     """False for most texts that do not repeat the request, without cutting them into words."""
-    said = "\n".join(texts).lower()
-    return sum(may_have_stem(said, each) for each in asked) >= SHARE * len(asked)
+    return sum(may_have_stem(lowered, each) for each in asked) >= SHARE * len(asked)

@@ -1,6 +1,8 @@
 """The texts of a profile that an index searches and an encoder reads."""
 
 from collections.abc import Mapping
+from functools import lru_cache
+from typing import NamedTuple
 
 from mats.domain.profile import Enrichment, Profile
 from mats.domain.source_text import SourceText
@@ -40,6 +42,26 @@ def lexical_fields(profile: Profile) -> dict[str, str]:
         "other": source.other,
     }
     return {name: separate_cjk(text) for name, text in texts.items()}
+
+
+_READ = 4_000
+"""Characters of each field that are compared with a query; bounds the work per answer."""
+_CACHED = 2_048
+"""Profiles whose searched text is kept, some kilobytes each."""
+
+
+class SearchedText(NamedTuple):
+    """The starts of the lexical fields in index order, and all of them in lower case, one to a line."""
+
+    fields: tuple[str, ...]
+    lowered: str
+
+
+@lru_cache(maxsize=_CACHED)
+def searched_text(profile: Profile) -> SearchedText:
+    """What is compared with a query once the profile is a candidate; candidates are often those of earlier queries."""
+    fields = tuple(text[:_READ] for text in lexical_fields(profile).values())
+    return SearchedText(fields, "\n".join(fields).lower())
 
 
 def added_action(written: Enrichment) -> str:

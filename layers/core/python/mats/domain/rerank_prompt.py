@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from mats.domain.capability import Kind
@@ -17,6 +18,8 @@ CARD_BYTES = 260
 
 _READ_CHARACTERS = 1_000
 """Characters read of each text of a card, hidden ones included."""
+_CACHED = 2_048
+"""Cards kept in memory; candidates are often those of earlier queries."""
 _SHORTEST_CUT = 24
 """Bytes; a text that would be cut shorter is left out."""
 _NAME, _TYPES, _PROVIDER, _DESCRIPTION, _WRITTEN, _EXAMPLE, _NEGATIVE, _INPUTS, _INFO, _FACTS = (
@@ -51,10 +54,16 @@ def card(number: int, profile: Profile, *, room: int = CARD_BYTES) -> str:
 
     Labelled fields stand between separators, which no text of a candidate contains.
     """
-    line = f"{number} {profile.kind} {truncate(field_text(profile.name) or '?', _NAME)}"
+    return f"{number}{_without_number(profile, room, size(str(number)))}"
+
+
+@lru_cache(maxsize=_CACHED)
+def _without_number(profile: Profile, room: int, taken: int) -> str:
+    """A card without its number, which takes so many bytes."""
+    line = f" {profile.kind} {truncate(field_text(profile.name) or '?', _NAME)}"
     for field in _fields(profile):
         start = f"{SEPARATOR}{field.label} "
-        left = min(field.most, min(room, field.until) - size(line) - size(start))
+        left = min(field.most, min(room, field.until) - taken - size(line) - size(start))
         fits = size(field.text) <= left
         if field.text and (fits or (left >= _SHORTEST_CUT and not field.whole)):
             line += start + truncate(field.text, left)

@@ -136,7 +136,7 @@ def rank(
         id = result.candidate.profile.id
         reasons = [f"has the description of {original}, nearly word for word" for original in copied.get(id, ())[:1]]
         reasons += [claim_reason(verified) for verified in claimed.get(id, ())[:1]]
-        ranked[id] = replace(result, suspicious=(*result.suspicious, *reasons))
+        ranked[id] = replace(result, suspicious=(*result.suspicious, *reasons)) if reasons else result
     verified = {id: [profile.id for profile in profiles] for id, profiles in claimed.items()}
     order = apply_precedence(list(ranked), verified, _predecessors(twins, copied))
     return _with_alternates([ranked[id] for id in order])

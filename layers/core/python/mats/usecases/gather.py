@@ -65,22 +65,20 @@ class Gathered:
         rows = zip(self.texts, self.retrieved, scores, strict=True)
         by_text = [found.candidates(text, score) if found else [] for text, found, score in rows]
 
-        def relevance(text: int, position: int) -> float:
-            if not by_text[text]:
-                return -1.0
-            one = by_text[text][position]
-            return scale.retrieval(one.bm25, one.cosine, one.pairs) or 0.0
-
+        relevance = [
+            [scale.retrieval(one.bm25, one.cosine, one.pairs) or 0.0 for one in found] or [-1.0] * len(self.profiles)
+            for found in by_text
+        ]
         first = len(self.texts) > 1  # of the texts that are parts
         steps = range(int(first), len(self.texts))
         chosen: list[Candidate] = []
         served: dict[Id, Sequence[int]] = {}
         for position, profile in enumerate(self.profiles):
-            best = max(range(len(self.texts)), key=lambda text: relevance(text, position))
+            best = max(range(len(self.texts)), key=lambda text: relevance[text][position])
             candidate = by_text[best][position]
             chosen.append(replace(candidate, named=True) if profile.id in self.named else candidate)
-            least = _ABOUT_AS_RELEVANT * max(relevance(step, position) for step in steps)
-            served[profile.id] = [step - first for step in steps if relevance(step, position) >= least]
+            least = _ABOUT_AS_RELEVANT * max(relevance[step][position] for step in steps)
+            served[profile.id] = [step - first for step in steps if relevance[step][position] >= least]
         answered = [self.retrieved[step] is not None for step in steps]
         return chosen, Steps(texts=[self.texts[step] for step in steps], served=served, answered=answered)
 

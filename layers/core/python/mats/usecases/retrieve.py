@@ -112,8 +112,9 @@ class Retrieve:
         """
         index, narrowed = self.index, self._narrow(text, admitted, stages, trace)
         named, admitted = narrowed is not None, narrowed or admitted
+        encoding = self._encode(text, stages, trace)
         lexical_stage = stages.start("lexical", lambda: index.lexical(terms, admitted, depth=self.depth))
-        vector = self._encode(text, stages, trace)
+        vector = encoding()
         deadline_ms = stages.clock.elapsed_ms() + stages.budgets.retrieve_ms
         neural_stage = vector and stages.start("neural", lambda: index.neural(vector, admitted, depth=self.depth))
         memory_stage = vector and self.recall and self.recall.start(vector, caller, stages)
@@ -175,20 +176,28 @@ class Retrieve:
         fetched = self.index.fetch(ids)
         return [fetched[id] for id in ids if id in fetched and _is_admitted(fetched[id], admitted)]
 
-    def _encode(self, text: str, stages: Stages, trace: Trace) -> Vector | None:
+    def _encode(self, text: str, stages: Stages, trace: Trace) -> Callable[[], Vector | None]:
+        """Start encoding; the function that is returned waits for the vector, which is None if there is none."""
         encoder = self.encoder
         if encoder is None:
             trace.without.append("neural")
-            return None
+            return lambda: None
+        known = self.vectors.get(encoder.name, text) if self.vectors else None
+        if known is None:
+            reply = stages.begin_call("encode", lambda: encoder.encode_query(text), self.breaker, trace)
         if not self.reads(text):
             trace.unread = True
             trace.notes.append(_UNREAD.format(encoder.name))
-        if self.vectors and (known := self.vectors.get(encoder.name, text)) is not None:
-            trace.took_ms["encode"] = 0.0
-            return known
-        vector = stages.call_model("encode", lambda: encoder.encode_query(text), self.breaker, trace)
-        if self.vectors and vector is not None:
-            self.vectors.put(encoder.name, text, vector)
+
+        def vector() -> Vector | None:
+            if known is not None:
+                trace.took_ms["encode"] = 0.0
+                return known
+            made = reply()
+            if self.vectors and made is not None:
+                self.vectors.put(encoder.name, text, made)
+            return made
+
         return vector
 
     def measure(self, found: Retrieved) -> tuple[Scores, Scores]:

@@ -1,4 +1,4 @@
-"""Stages of an answer: each runs on a thread, within a budget, and records its time or its fault in the trace."""
+"""Stages of an answer: each runs within a budget, and records its time or its fault in the trace."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
@@ -80,7 +80,10 @@ def finish(stage: Stage[T], trace: Trace) -> T | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stages:
-    """Starts stages. Those that call a model have threads of their own, so a hanging model blocks no search."""
+    """Starts stages. Those that call a model have threads of their own, so a hanging model blocks no search.
+
+    The others run where `executor` runs them. If that is the caller's own thread, nothing interrupts them.
+    """
 
     clock: Clock
     executor: Executor
@@ -93,14 +96,25 @@ class Stages:
 
     def call_model(self, name: str, work: Callable[[], T], breaker: CircuitBreaker, trace: Trace) -> T | None:
         """The reply of a model; None, with a fault in the trace, if it failed or its circuit breaker is open."""
+        return self.begin_call(name, work, breaker, trace)()
+
+    def begin_call(
+        self, name: str, work: Callable[[], T], breaker: CircuitBreaker, trace: Trace
+    ) -> Callable[[], T | None]:
+        """Start a call of a model; the function that is returned waits for the reply, as `call_model` gives it."""
         if not breaker.allows_call(self.clock.elapsed_ms()):
             trace.lose(_DEGRADED[name], f"{name}: not asked, because it failed several times in a row")
-            return None
-        reply = finish(self._start(name, work, self.budgets.of(name), self.models), trace)
-        if reply is None:
-            breaker.record_failure(self.clock.elapsed_ms())
-        else:
-            breaker.record_success()
+            return lambda: None
+        stage = self._start(name, work, self.budgets.of(name), self.models)
+
+        def reply() -> T | None:
+            value = finish(stage, trace)
+            if value is None:
+                breaker.record_failure(self.clock.elapsed_ms())
+            else:
+                breaker.record_success()
+            return value
+
         return reply
 
     def _start(self, name: str, work: Callable[[], T], budget_ms: float, executor: Executor) -> Stage[T]:
