@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.adapters.sqlite.matrix import Matrix
+from mats.adapters.sqlite.matrix import Entry, Matrix
 from mats.domain.capability import Id, Kind
 from mats.domain.query import Filter
 
@@ -15,9 +15,8 @@ def unit(*components: float) -> np.ndarray:
 
 
 def put(matrix: Matrix, row: int, vector=None, *, name: str | None = None) -> None:
-    matrix.put(
-        row, Id(name or f"n/{row}"), kind=Kind.TOOL, namespace="n", tags=frozenset(), visible_to=None, vector=vector
-    )
+    blob = None if vector is None else vector.tobytes()
+    matrix.put([Entry(row, Id(name or f"n/{row}"), Kind.TOOL, "n", frozenset(), None, blob)])
 
 
 def nearest(matrix: Matrix, vector, depth: int = 10) -> list[str]:
@@ -85,8 +84,7 @@ LABELS = st.text("abc-.", min_size=1, max_size=6)
 def test_namespaces_with_words_are_those_of_looking_at_each(namespaces, asked, dropped):
     matrix = Matrix()
     for row, namespace in enumerate(namespaces):
-        about = {"kind": Kind.TOOL, "tags": frozenset(), "visible_to": None, "vector": None}
-        matrix.put(row, Id(f"{namespace}/{row}"), namespace=namespace, **about)
+        matrix.put([Entry(row, Id(f"{namespace}/{row}"), Kind.TOOL, namespace, frozenset(), None, None)])
         if row in dropped:
             matrix.drop(row, Id(f"{namespace}/{row}"))
         matrix.namespaces(asked, matrix.mask(Filter()))

@@ -22,9 +22,12 @@ def clustered(count: int, *, clusters: int, spread: float, seed: int) -> np.ndar
 
 def filled(points: np.ndarray, *, exact_up_to: int) -> Vectors:
     vectors = Vectors(16, points.shape[1], exact_up_to=exact_up_to)
-    for row, point in enumerate(points):
-        vectors[row] = point
+    put(vectors, dict(enumerate(points)))
     return vectors
+
+
+def put(vectors: Vectors, rows: dict[int, np.ndarray]) -> None:
+    vectors.put(np.array(list(rows)), np.array(list(rows.values())))
 
 
 def found(vectors: Vectors, query: np.ndarray, mask: np.ndarray, depth: int = DEPTH) -> dict[int, float]:
@@ -64,8 +67,8 @@ def test_rows_changed_added_and_removed_since_the_axes_were_computed_count_at_on
     vectors = filled(points, exact_up_to=500)
     mask = np.ones(2_001, np.bool_)
     found(vectors, points[0], mask)
-    vectors[7] = vectors[2_000] = points[0]
-    del vectors[0]
+    put(vectors, {7: points[0], 2_000: points[0]})
+    vectors.drop(np.array([0]))
     best = list(found(vectors, points[0], mask))
     assert set(best[:2]) == {7, 2_000}
     assert 0 not in best
@@ -77,8 +80,7 @@ def test_axes_follow_a_registry_that_has_grown_into_another_field():
     later[:, 128:] = clustered(4_000, clusters=9, spread=1, seed=4)[:, :128]
     vectors = filled(first, exact_up_to=1_000)
     found(vectors, first[0], np.ones(1_100, np.bool_))
-    for row, point in enumerate(later, start=len(first)):
-        vectors[row] = point
+    put(vectors, dict(enumerate(later, start=len(first))))
     exact = later @ later[0]
     hits = found(vectors, later[0], np.ones(5_100, np.bool_))
     assert len({row - 1_100 for row in hits} & set(np.argsort(-exact)[:DEPTH].tolist())) >= 0.99 * DEPTH
@@ -91,7 +93,7 @@ def test_a_copy_finds_the_same_and_is_independent():
     before = found(vectors, points[3], mask)
     copy = vectors.copy(2_000)
     assert found(copy, points[3], mask) == before
-    copy[2_000] = copy[4] = points[3]
+    put(copy, {2_000: points[3], 4: points[3]})
     assert found(vectors, points[3], mask) == before
     assert {3, 4, 2_000} == set(list(found(copy, points[3], mask))[:3])
 
@@ -102,9 +104,7 @@ def test_many_changes_across_blocks_and_gaps_count_at_once():
     mask = np.ones(60_000, np.bool_)
     found(vectors, points[0], mask)
     rows = {50_000 + number: point for number, point in enumerate(points[1_500:])}
-    for row, point in rows.items():
-        vectors[row] = point
-    vectors[3] = points[9]
+    put(vectors, {**rows, 3: points[9]})
     everything = {**dict(enumerate(points[:1_500])), **rows, 3: points[9]}
     exact = {row: float(point @ points[9]) for row, point in everything.items()}
     expected = set(sorted(exact, key=lambda row: -exact[row])[:DEPTH])

@@ -1,5 +1,7 @@
-"""Arrays by row number, with room for rows to come."""
+"""Arrays by row number, with room for rows to come, and the memory that building them leaves behind."""
 
+import ctypes
+import sys
 from typing import TypeVar
 
 import numpy as np
@@ -22,3 +24,11 @@ def with_room(values: A, row: int) -> A:
     grown = np.zeros((max(row + 1, 2 * len(values)), *values.shape[1:]), values.dtype)
     grown[: len(values)] = values
     return grown
+
+
+def release_freed() -> None:
+    """Return memory that has been freed to the operating system, where the C library would keep it."""
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim:
+            trim(0)

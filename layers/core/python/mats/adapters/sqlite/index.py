@@ -1,5 +1,6 @@
 """The search index over SQLite: what is searched is in memory, postings for BM25 and a matrix for exact cosine."""
 
+import functools
 import json
 import sqlite3
 import threading
@@ -12,9 +13,9 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from mats.adapters.sqlite.arrays import FIRST_ROOM, Mask
+from mats.adapters.sqlite.arrays import FIRST_ROOM, Mask, release_freed
 from mats.adapters.sqlite.database import Database, Readable
-from mats.adapters.sqlite.matrix import Matrix
+from mats.adapters.sqlite.matrix import Entry, Matrix
 from mats.adapters.sqlite.postings import Document, Postings, pack
 from mats.adapters.sqlite.profiles import to_blob
 from mats.adapters.sqlite.registry import IN, as_json
@@ -28,8 +29,10 @@ from mats.ports import Hit, SearchIndex, Stored, Vector
 
 _CHANGED = (
     "SELECT change, row, length, terms, id, findable, kind, namespace, tags, visible_to, encoder, vector "
-    "FROM entries LEFT JOIN lexical USING (row) WHERE change > ? ORDER BY change"
+    "FROM entries {} LEFT JOIN lexical USING (row) WHERE change > ?"
 )
+_PART = 4_096
+"""Changed rows that are applied together."""
 _FINDABLE = "SELECT row, profile FROM entries WHERE findable"
 _INSERT_TERMS = "INSERT INTO lexical (row, length, terms) VALUES (?, ?, ?)"
 
@@ -163,32 +166,37 @@ class SqliteIndex:
                     last = connection.execute("SELECT ifnull(max(row), 0) FROM entries").fetchone()[0]
                     self._matrix = Matrix(max(FIRST_ROOM, last + 1), exact_up_to=self._exact_up_to)
                     self._postings, self._change, self._purge = Postings(), 0, purge
-                added: list[Document] = []
-                change = self._change
-                for change, *entry in connection.execute(_CHANGED, (self._change,)):  # noqa: B007 - the last one counts
-                    if document := self._take_over(entry):
-                        added.append(document)
-                self._postings.put(added)
+                whole = self._change == 0
+                changes = connection.execute(_CHANGED.format("NOT INDEXED" if whole else ""), (self._change,))
+                last = self._change
+                while part := changes.fetchmany(_PART):
+                    self._take_over(part)
+                    last = max(last, *(change for change, *_ in part))
+                self._postings.put([])
                 self._matrix.prepare()
-            self._version, self._change = version, change
+            if whole:
+                release_freed()
+            self._version, self._change = version, last
 
-    def _take_over(self, entry: Sequence[Any]) -> Document | None:
-        """Update one row of the matrix, from a row of `_CHANGED` after its change; what to add to the postings."""
-        row, length, terms, id, findable, kind, namespace, tags, visible_to, encoder, blob = entry
-        if findable and kind:
-            self._matrix.put(
-                row,
-                id,
-                kind=Kind(kind),
-                namespace=namespace,
-                tags=frozenset(json.loads(tags)),
-                visible_to=None if visible_to is None else frozenset(json.loads(visible_to)),
-                vector=np.frombuffer(blob, np.float32) if blob and encoder == self._encoder else None,
-            )
-            return Document(row, length, terms)
-        self._matrix.drop(row, id)
-        self._postings.drop(row)
-        return None
+    def _take_over(self, changed: Sequence[Sequence[Any]]) -> None:
+        """Apply rows of `_CHANGED` to the arrays."""
+        entries, documents = [], []
+        for _, row, length, terms, id, findable, kind, namespace, tags, visible_to, encoder, blob in changed:
+            if findable and kind:
+                audiences = None if visible_to is None else _labels(visible_to)
+                vector = blob if blob and encoder == self._encoder else None
+                entries.append(Entry(row, id, Kind(kind), namespace, _labels(tags), audiences, vector))
+                documents.append(Document(row, length, terms))
+            else:
+                self._matrix.drop(row, id)
+                self._postings.drop(row)
+        self._matrix.put(entries)
+        self._postings.put(documents, merge=False)
+
+
+@functools.lru_cache(maxsize=4_096)
+def _labels(text: str) -> frozenset[str]:
+    return frozenset(json.loads(text))
 
 
 def write(connection: sqlite3.Connection, entry: Stored, *, again: bool = False) -> None:

@@ -1,7 +1,7 @@
 """Every vector of the index and the filtered attributes in memory; updated in place."""
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
-from typing import Generic, Self, TypeVar
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,11 @@ class Column(Generic[V]):
         self._codes: dict[V, int] = {}
         self._rows = np.zeros(FIRST_ROOM, np.int32)
 
-    def __setitem__(self, row: int, value: V) -> None:
-        self._rows = with_room(self._rows, row)
-        self._rows[row] = self._codes.setdefault(value, len(self._codes))
+    def put(self, rows: Rows, values: Iterable[V]) -> None:
+        """Set the values of rows."""
+        codes = self._codes
+        self._rows = with_room(self._rows, int(rows.max()))
+        self._rows[rows] = [codes.setdefault(value, len(codes)) for value in values]
 
     def copy(self) -> Self:
         other = type(self)()
@@ -69,14 +71,26 @@ class Names(Column[str]):
             place = self._joined.find(word, int(self._starts[code + 1]))
 
 
+class Entry(NamedTuple):
+    """A findable row of the index; `vector`: float32, or None without one that can be compared."""
+
+    row: int
+    id: Id
+    kind: Kind | None
+    namespace: str
+    tags: frozenset[str]
+    visible_to: frozenset[str] | None
+    vector: bytes | None
+
+
 class Matrix:
     """Rows of the index by their number in the database. Not safe to share between threads without a lock."""
 
     def __init__(self, room: int = FIRST_ROOM, *, exact_up_to: int = EXACT_UP_TO) -> None:
         """Without rows, with room for so many; `exact_up_to`: see `Vectors`."""
         self._row_of: dict[Id, int] = {}
-        self._id_of: dict[int, Id] = {}
-        self._size = 0
+        self._ids: list[Id | None] = []
+        """By row number."""
         self._room, self._exact_up_to = room, exact_up_to
         self._vectors: Vectors | None = None
         self._findable: Mask = np.zeros(FIRST_ROOM, np.bool_)
@@ -85,35 +99,35 @@ class Matrix:
         self._tags: Column[frozenset[str]] = Column()
         self._audiences: Column[frozenset[str] | None] = Column()
 
-    def put(
-        self,
-        row: int,
-        id: Id,
-        *,
-        kind: Kind | None,
-        namespace: str,
-        tags: frozenset[str],
-        visible_to: frozenset[str] | None,
-        vector: Floats | None,
-    ) -> None:
-        """Add a findable row, or replace it."""
-        self._row_of[id], self._id_of[row] = row, id
-        self._size = max(self._size, row + 1)
-        self._findable = with_room(self._findable, row)
-        self._kinds[row], self._namespaces[row] = kind, namespace
-        self._tags[row], self._audiences[row] = tags, visible_to
-        if vector is not None:
+    def put(self, added: Sequence[Entry]) -> None:
+        """Add findable rows, each once, or replace them."""
+        if not added:
+            return
+        rows = np.array([entry.row for entry in added], np.intp)
+        last = int(rows.max())
+        self._ids.extend([None] * (last + 1 - len(self._ids)))
+        for row, id, *_ in added:
+            self._row_of[id], self._ids[row] = row, id
+        self._findable = with_room(self._findable, last)
+        self._findable[rows] = True
+        self._kinds.put(rows, (entry.kind for entry in added))
+        self._namespaces.put(rows, (entry.namespace for entry in added))
+        self._tags.put(rows, (entry.tags for entry in added))
+        self._audiences.put(rows, (entry.visible_to for entry in added))
+        encoded = [entry for entry in added if entry.vector is not None]
+        if self._vectors is not None and len(encoded) < len(added):
+            self._vectors.drop(rows)
+        if encoded:
+            vectors = np.frombuffer(b"".join(entry.vector or b"" for entry in encoded), np.float32)
+            vectors = vectors.reshape(len(encoded), -1)
             if self._vectors is None:
-                self._vectors = Vectors(self._room, len(vector), exact_up_to=self._exact_up_to)
-            self._vectors[row] = vector
-        elif self._vectors is not None:
-            del self._vectors[row]
-        self._findable[row] = True
+                self._vectors = Vectors(self._room, vectors.shape[1], exact_up_to=self._exact_up_to)
+            self._vectors.put(np.array([entry.row for entry in encoded], np.intp), vectors)
 
     def copy(self) -> "Matrix":
         """An independent copy with room for one more row."""
         other = Matrix(exact_up_to=self._exact_up_to)
-        other._row_of, other._id_of, other._size = dict(self._row_of), dict(self._id_of), self._size
+        other._row_of, other._ids = dict(self._row_of), list(self._ids)
         other._vectors = None if self._vectors is None else self._vectors.copy(self._size)
         other._findable = self._findable.copy()
         other._kinds, other._namespaces = self._kinds.copy(), self._namespaces.copy()
@@ -123,11 +137,10 @@ class Matrix:
     def drop(self, row: int, id: Id) -> None:
         """Make a row unfindable."""
         self._row_of.pop(id, None)
-        self._id_of.pop(row, None)
         if row < self._size:
-            self._findable[row] = False
+            self._ids[row], self._findable[row] = None, False
         if self._vectors is not None:
-            del self._vectors[row]
+            self._vectors.drop(np.array([row], np.intp))
 
     def mask(self, wanted: Filter) -> Mask:
         """The findable rows that pass the filter."""
@@ -159,7 +172,8 @@ class Matrix:
         if len(rows) > depth:
             chosen = scores >= np.partition(scores, -depth)[-depth]
             rows, scores = rows[chosen], scores[chosen]
-        hits = [(self._id_of[row], score) for row, score in zip(rows.tolist(), scores.tolist(), strict=True)]
+        ids = [self._ids[row] for row in rows.tolist()]
+        hits = [(id, score) for id, score in zip(ids, scores.tolist(), strict=True) if id is not None]
         return sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:depth]
 
     def cosines(self, vector: Floats, ids: Collection[Id]) -> Mapping[Id, float]:
@@ -171,6 +185,11 @@ class Matrix:
     def _of_width(self, vector: Floats) -> Vectors | None:
         """The vectors that this one can be compared with, if there are any."""
         return self._vectors if self._vectors is not None and vector.shape == (self._vectors.width,) else None
+
+    @property
+    def _size(self) -> int:
+        """The number of the last row that was ever findable, and one more."""
+        return len(self._ids)
 
     @property
     def findable(self) -> int:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mats.adapters.sqlite.arrays import FIRST_ROOM, with_room
+from mats.adapters.sqlite.arrays import FIRST_ROOM, Mask, with_room
 from mats.domain.bm25 import K1, B, TermCounts, idf
 from mats.domain.text import index_terms
 
@@ -55,11 +55,38 @@ class _Segment:
 
     @classmethod
     def of(cls, number: int, terms: npt.NDArray[np.int64], rows: Integers, frequencies: Frequencies) -> "_Segment":
-        """Of postings in any order."""
-        order = np.argsort(terms, kind="stable")
+        """Of postings in any order, in which the rows of a term may end up, too."""
+        order = np.argsort(terms)
         terms = terms[order]
         starts = np.flatnonzero(np.append(True, terms[1:] != terms[:-1]))[: len(terms)]
         return cls(number, terms[starts], np.append(starts, len(terms)), rows[order], frequencies[order])
+
+    @classmethod
+    def merged(cls, number: int, parts: "Sequence[_Segment]") -> "_Segment":
+        """Everything of these segments; the postings of a term are copied from one after the other, without sorting."""
+        terms = np.unique(np.concatenate([part.terms for part in parts]))
+        places = [np.searchsorted(terms, part.terms) for part in parts]
+        counts = np.zeros(len(terms), np.int64)
+        for part, place in zip(parts, places, strict=True):
+            counts[place] += np.diff(part.starts)
+        starts = np.append(0, np.cumsum(counts))
+        rows, frequencies = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.float32)
+        free = starts[:-1].copy()
+        for part, place in zip(parts, places, strict=True):
+            lengths = np.diff(part.starts)
+            target = np.repeat(free[place] - part.starts[:-1], lengths) + np.arange(len(part.rows))
+            rows[target], frequencies[target] = part.rows, part.frequencies
+            free[place] += lengths
+        return cls(number, terms, starts, rows, frequencies)
+
+    def only(self, current: Mask) -> "_Segment":
+        """The postings of this mask."""
+        if current.all():
+            return self
+        kept = np.append(0, np.cumsum(current))[self.starts]
+        held = np.diff(kept) > 0
+        starts = np.append(kept[:-1][held], kept[-1])
+        return _Segment(self.number, self.terms[held], starts, self.rows[current], self.frequencies[current])
 
     def slice_of(self, term: int) -> slice:
         place = int(np.searchsorted(self.terms, term))
@@ -79,22 +106,23 @@ class Postings:
         self._lengths: Integers = np.zeros(FIRST_ROOM, np.int32)
         self._documents = self._length = 0
 
-    def put(self, added: Sequence[Document]) -> None:
-        """Add documents, each row once, or replace them."""
-        if not added:
-            return
-        self._last += 1
-        for row, length, _ in added:
-            self.drop(row)
-            self._segment_of, self._lengths = with_room(self._segment_of, row), with_room(self._lengths, row)
-            self._segment_of[row], self._lengths[row] = self._last, length
-            self._documents += 1
-            self._length += length
-        postings = np.frombuffer(b"".join(document.packed for document in added), _PACKED)
-        counts = [len(document.packed) // _PACKED.itemsize for document in added]
-        rows = np.repeat(np.array([document.row for document in added], np.int32), counts)
-        self._segments.append(_Segment.of(self._last, postings["term"], rows, postings["frequency"]))
-        while len(self._segments) > 1 and len(self._segments[-2].rows) < _GROWTH * len(self._segments[-1].rows):
+    def put(self, added: Sequence[Document], *, merge: bool = True) -> None:
+        """Add documents, each row once, or replace them; whoever adds many in parts can merge after the last one."""
+        if added:
+            self._last += 1
+            rows = np.array([document.row for document in added], np.int32)
+            lengths = np.array([document.length for document in added], np.int32)
+            last = int(rows.max())
+            self._segment_of, self._lengths = with_room(self._segment_of, last), with_room(self._lengths, last)
+            replaced = rows[self._segment_of[rows] > 0]
+            self._documents += len(added) - len(replaced)
+            self._length += int(lengths.sum()) - int(self._lengths[replaced].sum())
+            self._segment_of[rows], self._lengths[rows] = self._last, lengths
+            postings = np.frombuffer(b"".join(document.packed for document in added), _PACKED)
+            counts = [len(document.packed) // _PACKED.itemsize for document in added]
+            of_rows = np.repeat(rows, counts)
+            self._segments.append(_Segment.of(self._last, postings["term"], of_rows, postings["frequency"]))
+        if merge:
             self._merge()
 
     def drop(self, row: int) -> None:
@@ -133,13 +161,15 @@ class Postings:
             yield (rows, frequencies) if current.all() else (rows[current], frequencies[current])
 
     def _merge(self) -> None:
-        """Replace the last two segments by one without what has been dropped or replaced."""
+        """Replace the last segments by one without what has been dropped or replaced, if there are many like them."""
+        first, size = len(self._segments), 0
+        while first and (size == 0 or len(self._segments[first - 1].rows) < _GROWTH * size):
+            first -= 1
+            size += len(self._segments[first].rows)
+        if len(self._segments) - first < 2:
+            return
         self._last += 1
-        parts = []
-        for segment in (self._segments.pop(-2), self._segments.pop()):
-            current = self._segment_of[segment.rows] == segment.number
-            terms = np.repeat(segment.terms, np.diff(segment.starts))
-            parts.append((terms[current], segment.rows[current], segment.frequencies[current]))
-        terms, rows, frequencies = map(np.concatenate, zip(*parts, strict=True))
-        self._segment_of[rows] = self._last
-        self._segments.append(_Segment.of(self._last, terms, rows, frequencies))
+        current = [each.only(self._segment_of[each.rows] == each.number) for each in self._segments[first:]]
+        merged = _Segment.merged(self._last, current)
+        self._segment_of[merged.rows] = self._last
+        self._segments[first:] = [merged]

@@ -40,15 +40,17 @@ class Vectors:
         """Components of each vector."""
         return int(self._vectors.shape[1])
 
-    def __setitem__(self, row: int, vector: Floats) -> None:
-        self._vectors, self._present = with_room(self._vectors, row), with_room(self._present, row)
-        self._vectors[row], self._present[row] = vector, True
+    def put(self, rows: Rows, vectors: Floats) -> None:
+        """Add or replace the vectors of these rows."""
+        last = int(rows.max())
+        self._vectors, self._present = with_room(self._vectors, last), with_room(self._present, last)
+        self._vectors[rows], self._present[rows] = vectors, True
         if self._fitted:
-            self._stale.add(row)
+            self._stale.update(rows.tolist())
 
-    def __delitem__(self, row: int) -> None:
-        if row < len(self._present):
-            self._present[row] = False
+    def drop(self, rows: Rows) -> None:
+        """Remove the vectors of these rows."""
+        self._present[rows[rows < len(self._present)]] = False
 
     def copy(self, size: int) -> "Vectors":
         """An independent copy of the first `size` rows, with room for one more."""
