@@ -4,6 +4,7 @@ from mats.evaluation.benchmarks.__main__ import BENCHMARKS, main
 from tests.benchmarks.console import console
 from tests.benchmarks.importing import importing
 from tests.benchmarks.load import load
+from tests.benchmarks.million import million
 from tests.benchmarks.openapi import openapi
 
-main({**BENCHMARKS, "load": load, "console": console, "openapi": openapi, "importing": importing})
+main({**BENCHMARKS, "load": load, "console": console, "openapi": openapi, "importing": importing, "million": million})

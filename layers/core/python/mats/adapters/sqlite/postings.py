@@ -62,7 +62,7 @@ class _Segment:
         return cls(number, terms[starts], np.append(starts, len(terms)), rows[order], frequencies[order])
 
     @classmethod
-    def merged(cls, number: int, parts: "Sequence[_Segment]") -> "_Segment":
+    def merge(cls, number: int, parts: "Sequence[_Segment]") -> "_Segment":
         """Everything of these segments; the postings of a term are copied from one after the other, without sorting."""
         terms = np.unique(np.concatenate([part.terms for part in parts]))
         places = [np.searchsorted(terms, part.terms) for part in parts]
@@ -170,6 +170,6 @@ class Postings:
             return
         self._last += 1
         current = [each.only(self._segment_of[each.rows] == each.number) for each in self._segments[first:]]
-        merged = _Segment.merged(self._last, current)
+        merged = _Segment.merge(self._last, current)
         self._segment_of[merged.rows] = self._last
         self._segments[first:] = [merged]

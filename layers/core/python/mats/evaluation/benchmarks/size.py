@@ -43,19 +43,22 @@ def scale(data: Path, settings: Settings) -> dict[str, Any]:
     composed = ComposedEncoder.of(encoder, registrations)
     texts = [query.text for query in load(data / "tools").queries][:_QUERIES]
     with registry_of(registrations, settings, encoder=composed, progress=_tell()) as built:
-        process = subprocess.run(
-            [sys.executable, "-m", "mats.evaluation.benchmarks.size"],
-            env={**os.environ, **replace(settings, home=built.settings.home).to_env()},
-            input=json.dumps(texts),
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
-    return {
-        "documents": _DOCUMENTS,
-        "originals": sum(map(is_original, registrations)),
-        **json.loads(process.stdout),
-    }
+        served = serve_apart(replace(settings, home=built.settings.home), texts)
+    return {"documents": _DOCUMENTS, "originals": sum(map(is_original, registrations)), **served}
+
+
+def serve_apart(settings: Settings, texts: Sequence[str]) -> dict[str, Any]:
+    """What a new process measures that serves the registry of these settings."""
+    process = subprocess.run(
+        [sys.executable, "-m", "mats.evaluation.benchmarks.size"],
+        env={**os.environ, **settings.to_env()},
+        input=json.dumps(texts),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    measured: dict[str, Any] = json.loads(process.stdout)
+    return measured
 
 
 def _tell() -> Progress:

@@ -32,17 +32,22 @@ def enlarge(registrations: Sequence[Registration], count: int, *, seed: int = 7)
     return [*originals, *composed]
 
 
+def compose(one: Registration, other: Registration, chance: random.Random) -> str:
+    """A description of words of two."""
+    kept = [word for word in one.description.split() if chance.random() < _KEPT]
+    added = [word for word in other.description.split() if chance.random() >= _KEPT]
+    return " ".join([*kept, *added])
+
+
 def is_original(registration: Registration) -> bool:
     """Whether a registration of `enlarge` is not composed."""
     return _COPY not in registration.namespace
 
 
 def _compose(one: Registration, other: Registration, number: int, chance: random.Random) -> Registration:
-    kept = [word for word in one.description.split() if chance.random() < _KEPT]
-    added = [word for word in other.description.split() if chance.random() >= _KEPT]
     update = {
         "namespace": f"{one.namespace}{_COPY}{number}",
-        "description": " ".join([*kept, *added]),
+        "description": compose(one, other, chance),
         "input_schema": other.input_schema,
         "examples": (),
     }
