@@ -1,7 +1,7 @@
 """A million capabilities on one machine: start, latency, memory, and what searches miss.
 
-Texts are composed of the words of two real registrations each, vectors of two real ones with noise. The registry is kept
-in the user's cache and goes on where filling it was interrupted; only what a process reads that answers is in it.
+Texts are composed of the words of two real registrations each, vectors of two real ones with noise. The registry is
+kept in the user's cache, and filling it goes on where it was interrupted; it has only what answers are made from.
 """
 
 import random
@@ -24,7 +24,7 @@ from mats.domain.index_fields import embedded_text
 from mats.domain.profile import Profile, profile_of
 from mats.evaluation.benchmarks.size import serve_apart
 from mats.evaluation.data.datasets import load, sets_in
-from mats.evaluation.data.enlarge import compose
+from mats.evaluation.data.enlarge import mix_words
 from mats.evaluation.measures import SEED
 from mats.evaluation.systems.models import cached_encoder
 from mats.ports import Stored
@@ -60,8 +60,7 @@ class Originals:
 
     def _compose(self, one: Profile, other: Profile, number: int, words: random.Random) -> Profile:
         """A profile in the namespace of the first one, which holds some seventy of each of its own."""
-        sources = [each.source for each in (one, other) if each.source]
-        text = compose(sources[0], sources[-1], words) if sources else ""
+        text = mix_words(*(each.source.description if each.source else "" for each in (one, other)), words)
         update = {
             "name": f"{one.name}-{number}",
             "rev": 1,

@@ -32,10 +32,10 @@ def enlarge(registrations: Sequence[Registration], count: int, *, seed: int = 7)
     return [*originals, *composed]
 
 
-def compose(one: Registration, other: Registration, chance: random.Random) -> str:
-    """A description of words of two."""
-    kept = [word for word in one.description.split() if chance.random() < _KEPT]
-    added = [word for word in other.description.split() if chance.random() >= _KEPT]
+def mix_words(one: str, other: str, chance: random.Random) -> str:
+    """A text of words of two."""
+    kept = [word for word in one.split() if chance.random() < _KEPT]
+    added = [word for word in other.split() if chance.random() >= _KEPT]
     return " ".join([*kept, *added])
 
 
@@ -47,7 +47,7 @@ def is_original(registration: Registration) -> bool:
 def _compose(one: Registration, other: Registration, number: int, chance: random.Random) -> Registration:
     update = {
         "namespace": f"{one.namespace}{_COPY}{number}",
-        "description": compose(one, other, chance),
+        "description": mix_words(one.description, other.description, chance),
         "input_schema": other.input_schema,
         "examples": (),
     }
