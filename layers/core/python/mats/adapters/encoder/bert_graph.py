@@ -1,8 +1,9 @@
 """A BERT encoder as an ONNX graph, built from the published weights without a framework.
 
 Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers" (2019): learned positions, post-norm, GELU.
-Inputs are `ids` int64 [batch, length], `positions` int64 [length] and `mask` int32 [batch, length], 1 where a token
-counts and 0 where it is padding; the output is `hidden` float32 [batch, length, width].
+Inputs are `ids` int64 [batch, length], `positions` int64 [length], `mask` int32 [batch, length], 1 where a token
+counts and 0 where it is padding, and `words` float32 [vocabulary, width], the vector of each token: most of the
+weights, of which a run reads a few rows. The output is `hidden` float32 [batch, length, width].
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,9 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 Weights = Mapping[str, npt.NDArray[np.float32]]
+
+WORDS, WORD_VECTORS = "words", "embeddings.word_embeddings.weight"
+"""The input with the vectors of tokens, and the weights that it takes."""
 
 _OPSET, _IR_VERSION = 20, 10
 _CONTRIB = "com.microsoft"
@@ -75,6 +79,7 @@ def build(weights: Weights, shape: BertShape) -> onnx.ModelProto:
         helper.make_tensor_value_info("ids", TensorProto.INT64, ["batch", "length"]),
         helper.make_tensor_value_info("positions", TensorProto.INT64, ["length"]),
         helper.make_tensor_value_info("mask", TensorProto.INT32, ["batch", "length"]),
+        helper.make_tensor_value_info(WORDS, TensorProto.FLOAT, list(weights[WORD_VECTORS].shape)),
     ]
     outputs = [helper.make_tensor_value_info("hidden", TensorProto.FLOAT, ["batch", "length", shape.width])]
     body = helper.make_graph(graph.nodes, "bert", inputs, outputs, graph.constants)
@@ -85,10 +90,9 @@ def build(weights: Weights, shape: BertShape) -> onnx.ModelProto:
 
 def _embeddings(graph: _Graph, shape: BertShape) -> str:
     weights = graph.weights
-    words = graph.constant("words", weights["embeddings.word_embeddings.weight"])
     segment = weights["embeddings.token_type_embeddings.weight"][0]  # one text at a time: always segment A
     places = graph.constant("places", weights["embeddings.position_embeddings.weight"] + segment)
-    word = graph.op("Gather", [words, "ids"], "word")
+    word = graph.op("Gather", [WORDS, "ids"], "word")
     place = graph.op("Gather", [places, "positions"], "place")
     return graph.norm(graph.op("Add", [word, place], "embedded"), "embeddings.LayerNorm", "input", shape.epsilon)
 

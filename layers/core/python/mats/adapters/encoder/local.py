@@ -12,11 +12,11 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-import onnxruntime
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
-from mats.adapters.encoder.bert_graph import BertShape, build, sensitive_nodes
+from mats.adapters.encoder.bert_graph import WORD_VECTORS, WORDS, BertShape, build, sensitive_nodes
+from mats.adapters.encoder.sessions import Sessions
 from mats.adapters.encoder.weights import SHA256, EncoderMissing, default_encoder_folder, hub_folder, sha256
 from mats.adapters.threads import DaemonThreads, cores, yield_to_others
 from mats.domain.errors import DependencyFailed
@@ -25,17 +25,14 @@ from mats.domain.text import spelled_words
 from mats.ports import Vector
 from mats.settings import DEFAULT_ENCODER
 
-_GRAPH = 2
+_GRAPH = 3
 """Version of the graph built from the same weights; an increment invalidates cached graphs."""
 _MAX_TOKENS = 256
 _MANY_LANGUAGES = 60_000
 """Size of a vocabulary: BERT's has 30,522 pieces for English, 119,547 for a hundred languages; XLM-R's 250,002."""
 _UNKNOWN, _SPACE = ("[UNK]", "<unk>"), "\u2581"
 _BATCH = 4
-"""Texts per run of the model, which uses one core; larger batches only add padding."""
-
-_SLOW_OPTIMIZER = "SkipLayerNormFusion"
-"""Its operator takes several times as long as the two that it replaces, a fifth of the whole graph."""
+"""Texts per run of the model; larger batches only add padding."""
 
 Precision = Literal["int8", "fp32"]
 
@@ -46,7 +43,9 @@ class LocalEncoder:
 
     name: str
     dimension: int
-    _session: onnxruntime.InferenceSession
+    _sessions: Sessions
+    _words: npt.NDArray[np.float32]
+    """The vectors of tokens, in a file that is mapped into memory: only what texts contain is read."""
     _tokenizer: Tokenizer
     _cls: bool
     _query_prefix: str
@@ -82,8 +81,9 @@ class LocalEncoder:
             config["num_hidden_layers"], config["num_attention_heads"], config["hidden_size"], config["layer_norm_eps"]
         )
         path = cache / f"bert-{_GRAPH}-{digest[:16]}-{precision}.onnx"
-        if not path.exists():
-            _prepare(folder, shape, precision, path)
+        words = path.with_suffix(".npy")
+        if not (path.exists() and words.exists()):
+            _prepare(folder, shape, precision, path, words)
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         tokenizer.enable_truncation(min(_MAX_TOKENS, config["max_position_embeddings"]))
         tokenizer.no_padding()
@@ -91,7 +91,8 @@ class LocalEncoder:
         by_cls = pooling.exists() and bool(_json(pooling).get("pooling_mode_cls_token"))
         name = f"{Path(model).name}-{digest[:8]}-{precision}"
         threads = DaemonThreads(cores(), "encoder", on_start=yield_to_others)
-        return cls(name, shape.width, _session(path), tokenizer, by_cls, query_prefix, threads)
+        mapped: npt.NDArray[np.float32] = np.load(words, mmap_mode="r")
+        return cls(name, shape.width, Sessions(path), mapped, tokenizer, by_cls, query_prefix, threads)
 
     def reads(self, text: str) -> bool:
         """A small vocabulary is of one language: judged by the pieces into which it cuts the text."""
@@ -114,7 +115,10 @@ class LocalEncoder:
 
     def _encode(self, texts: Sequence[str]) -> list[Vector]:
         """Several runs use all cores, but yield to other work; a lone run, as of a query, is made by its caller."""
-        encodings = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
+        if len(texts) == 1:
+            encodings = [self._tokenizer.encode(texts[0]).ids]  # a batch is handed to threads
+        else:
+            encodings = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
         vectors: list[Vector] = [array("f")] * len(encodings)
         order = sorted(range(len(encodings)), key=lambda i: -len(encodings[i]))  # a run pads to its longest
         runs = [order[start : start + _BATCH] for start in range(0, len(order), _BATCH)]
@@ -127,21 +131,27 @@ class LocalEncoder:
         if len(batches) == 1:
             yield self._run(batches[0])
             return
-        futures = [self._threads.submit(self._run, batch) for batch in batches]
+        futures = [self._threads.submit(self._run, batch, many=True) for batch in batches]
         try:
             for future in futures:
                 yield future.result()
         finally:  # after an interrupt, too: a process that exits during a run is aborted by onnxruntime
             wait([future for future in futures if not future.cancel()])
 
-    def _run(self, batch: Sequence[Sequence[int]]) -> npt.NDArray[np.float32]:
+    def _run(self, batch: Sequence[Sequence[int]], *, many: bool = False) -> npt.NDArray[np.float32]:
         """Unit vectors [batch, width] of token ids."""
         length = max(map(len, batch))
         ids = np.zeros((len(batch), length), np.int64)
         mask = np.zeros((len(batch), length), np.int32)
         for row, tokens in enumerate(batch):
             ids[row, : len(tokens)], mask[row, : len(tokens)] = tokens, 1
-        hidden = self._session.run(None, {"ids": ids, "positions": np.arange(length), "mask": mask})[0]
+        inputs: dict[str, npt.NDArray[Any]] = {
+            "ids": ids,
+            "positions": np.arange(length),
+            "mask": mask,
+            WORDS: self._words,
+        }
+        hidden = self._sessions.run(inputs, many=many)
         counts = mask[:, :, np.newaxis].astype(np.float32)
         pooled = hidden[:, 0] if self._cls else (hidden * counts).sum(1) / counts.sum(1)
         unit: npt.NDArray[np.float32] = (pooled / np.linalg.norm(pooled, axis=1, keepdims=True)).astype(np.float32)
@@ -166,13 +176,14 @@ def _json(path: Path) -> dict[str, Any]:
     return loaded
 
 
-def _prepare(folder: Path, shape: BertShape, precision: Precision, path: Path) -> None:
-    """Build the graph and cache it; the file appears atomically."""
+def _prepare(folder: Path, shape: BertShape, precision: Precision, path: Path, words: Path) -> None:
+    """Build the graph and cache it beside the vectors of tokens; each file appears atomically."""
     import onnx  # noqa: PLC0415 - only the first start builds a graph
 
-    weights = load_file(str(folder / "model.safetensors"))
+    stored = load_file(str(folder / "model.safetensors"))
     # some checkpoints prefix names, some store other floats
-    model = build({name.removeprefix("bert."): value.astype(np.float32) for name, value in weights.items()}, shape)
+    weights = {name.removeprefix("bert."): value.astype(np.float32) for name, value in stored.items()}
+    model = build(weights, shape)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
         made = Path(scratch) / "graph.onnx"
@@ -193,22 +204,12 @@ def _prepare(folder: Path, shape: BertShape, precision: Precision, path: Path) -
                 logging.getLogger().removeFilter(_no_advice)
         else:
             onnx.save(model, str(made))
+        vectors = Path(scratch) / "words.npy"
+        np.save(vectors, weights[WORD_VECTORS])
+        vectors.replace(words)
         made.replace(path)
 
 
 def _no_advice(record: logging.LogRecord) -> bool:
     """Drops the quantizer's advice to pre-process: it is for models of unknown origin."""
     return "pre-processing before quantization" not in record.getMessage()
-
-
-def _session(path: Path) -> onnxruntime.InferenceSession:
-    """A session whose runs use one core each.
-
-    Two cores do more in two runs than in one, where they wait for each other after every operator.
-    """
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(
-        str(path), options, providers=["CPUExecutionProvider"], disabled_optimizers=[_SLOW_OPTIMIZER]
-    )

@@ -1,5 +1,6 @@
 """Benchmarks of the pipeline without a reranker, and of the encoder."""
 
+import gc
 import resource
 import sys
 import time
@@ -41,7 +42,12 @@ def latency(data: Path, settings: Settings) -> dict[str, Any]:
 
 
 def latencies(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
-    """Percentiles of the latency of queries, one at a time, after a warm-up; each is encoded."""
+    """Percentiles of the latency of queries, one at a time, after a warm-up; each is encoded.
+
+    What is in memory by then is not searched for garbage, as in `mats serve`.
+    """
+    gc.collect()
+    gc.freeze()
     discover = replace(discover, retrieve=replace(discover.retrieve, vectors=None))
     for text in texts[:_WARM_UP]:
         discover(Query(query=text[:LONGEST_QUERY]))
