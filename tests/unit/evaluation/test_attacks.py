@@ -11,11 +11,11 @@ from mats.domain.suspicion import HIDDEN
 from mats.evaluation.benchmarks.attacks import items
 from mats.evaluation.benchmarks.attacks.benchmark import run_attacks
 from mats.evaluation.benchmarks.attacks.curve import ATTACKS_TRIED, RULES, prior_curve
+from mats.evaluation.benchmarks.attacks.deceived_reranker import DeceivedReranker
 from mats.evaluation.benchmarks.attacks.false_memories import MEMORY_ATTACKS
 from mats.evaluation.benchmarks.attacks.false_reports import REPORT_ATTACKS, false_reports
 from mats.evaluation.benchmarks.attacks.hidden import a_probe, read_outputs, try_hidden
 from mats.evaluation.benchmarks.attacks.honest import count_flags, trust_cost
-from mats.evaluation.benchmarks.attacks.judge import DeceivedReranker
 from mats.evaluation.benchmarks.attacks.measures import Observation, measure, measure_groups
 from mats.evaluation.benchmarks.attacks.run import AttackedRegistry, targets_of
 from mats.evaluation.benchmarks.attacks.scene import AttackTarget, Knowledge, Scene

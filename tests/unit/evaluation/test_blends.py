@@ -1,4 +1,4 @@
-"""Made-up judges do what they say, and a blend orders as the pipeline does."""
+"""Simulated rerankers err as they say, and a blend orders as the pipeline does."""
 
 import numpy as np
 import pytest
@@ -12,10 +12,10 @@ from mats.domain.shortlist import Candidate, rank
 from mats.evaluation.experiments.blends import (
     BLENDS,
     GOLD,
-    JUDGES,
+    RERANKERS,
     STEP,
-    Judge,
     JudgedCandidate,
+    NoisyReranker,
     candidates_of,
     first_of,
     match_at_1,
@@ -46,17 +46,17 @@ CANDIDATES = [judged("a", 0.9, size=300), judged("b", 0.2, gold=True), judged("c
 LISTS = st.lists(st.tuples(st.floats(0, 1), st.booleans(), st.integers(1, 300)), min_size=1, max_size=15)
 
 
-@given(rows=LISTS, name=st.sampled_from(sorted(JUDGES)))
+@given(rows=LISTS, name=st.sampled_from(sorted(RERANKERS)))
 def test_scores_are_multiples_of_five_in_range(rows, name):
     candidates = [judged(str(n), r, gold=gold, size=size) for n, (r, gold, size) in enumerate(rows)]
-    points = 100 * JUDGES[name].scores(candidates, rng())
+    points = 100 * RERANKERS[name].scores(candidates, rng())
     assert points.min() >= 0
     assert points.max() <= 100
     assert np.round(points / STEP) * STEP == pytest.approx(points)
 
 
 def test_a_judge_without_error_puts_gold_or_its_twin_first():
-    seen = [100 * Judge().scores(CANDIDATES, np.random.default_rng(seed)) for seed in range(50)]
+    seen = [100 * NoisyReranker().scores(CANDIDATES, np.random.default_rng(seed)) for seed in range(50)]
     assert {np.argmax(scores) for scores in seen} == {1, 2}
     assert all(scores[1] >= scores[0] for scores in seen)
     assert all(GOLD[0] <= scores[1] for scores in seen)
@@ -65,20 +65,20 @@ def test_a_judge_without_error_puts_gold_or_its_twin_first():
 
 def test_a_judge_without_gold_among_the_candidates_scores_by_retrieval():
     pair = [judged("a", 0.0), judged("b", 1.0)]
-    scores = np.mean([100 * Judge().scores(pair, np.random.default_rng(seed)) for seed in range(200)], axis=0)
+    scores = np.mean([100 * NoisyReranker().scores(pair, np.random.default_rng(seed)) for seed in range(200)], axis=0)
     assert scores == pytest.approx([5, 55], abs=8)
 
 
 def test_a_biased_judge_prefers_longer_cards():
-    plain, biased = (Judge(bias=bias).scores(CANDIDATES, rng()) for bias in (0, 15))
+    plain, biased = (NoisyReranker(bias=bias).scores(CANDIDATES, rng()) for bias in (0, 15))
     assert biased[0] > plain[0]
     assert biased[1] < plain[1]
 
 
 def test_all_blends_are_compared_by_the_same_scores():
-    found = match_at_1(Judge(constant=50), [CANDIDATES, []])
+    found = match_at_1(NoisyReranker(constant=50), [CANDIDATES, []])
     assert {name: share["mean"] for name, share in found.items()} == dict.fromkeys(BLENDS, 0.0)
-    found = match_at_1(JUDGES["sd 0"], [CANDIDATES] * 20)
+    found = match_at_1(RERANKERS["sd 0"], [CANDIDATES] * 20)
     assert found["llm alone"]["mean"] > found["no llm"]["mean"] == 0
 
 

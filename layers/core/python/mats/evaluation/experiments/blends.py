@@ -1,7 +1,7 @@
-"""Blends of a reranker's scores with the retrieval score, against judges of known error.
+"""Blends of the scores of rerankers of known error with the retrieval score.
 
-No model is called: scores are derived from the labels plus noise, so that the error of a judge can be chosen. Without
-noise, the judge prefers the gold as often as a strong model did in 99 queries. Which wrong candidate it prefers
+No model is called: scores are derived from the labels plus noise, so that the error of a reranker can be chosen.
+Without noise, it prefers the gold as often as a strong model did in 99 queries. Which wrong candidate it prefers
 otherwise is an assumption, and a comparison of blends within 2 points depends on it.
 """
 
@@ -30,7 +30,7 @@ from mats.usecases.discover import Discover
 QUERIES = 400
 """Of each set, a seeded sample."""
 SEEDS = 5
-"""Judgements of each query by a judge with chance in it."""
+"""Draws for each query of a reranker with random errors."""
 GOLD = (60.0, 98.0)
 """The range of the score of gold: a request of several parts gets less."""
 OTHERS = (5.0, 55.0)
@@ -38,12 +38,12 @@ OTHERS = (5.0, 55.0)
 OPINION_SD = 18.0
 """The standard deviation of the scores of other candidates around it; they stay below the gold's."""
 TWINS = 0.16
-"""How often a good judge prefers a candidate without a label to the gold: a strong model did in 13 of 82 queries with
-gold among the candidates, mostly for a twin of the gold."""
+"""How often a good reranker prefers a candidate without a label to the gold: a strong model did in 13 of 82 queries
+with gold among the candidates, mostly for a near-duplicate of the gold."""
 TWIN_LEAD = (5.0, 20.0)
 """The range of points by which it then prefers that."""
 BIAS = 15.0
-"""Points of a length-biased judge per standard deviation of the length of a card."""
+"""Points of a length-biased reranker per standard deviation of the length of a card."""
 STEP = 5
 
 Scores = npt.NDArray[np.float64]
@@ -51,7 +51,7 @@ Scores = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedCandidate:
-    """A candidate with what a judge and a blend go by."""
+    """A candidate with what a reranker and a blend use."""
 
     id: Id
     signals: Mapping[Signal, float]
@@ -63,7 +63,7 @@ class JudgedCandidate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judge:
+class NoisyReranker:
     """A reranker of known error; its scores are multiples of 5 from 0 to 100.
 
     Args:
@@ -88,7 +88,7 @@ class Judge:
 
 
 def _good_scores(candidates: Sequence[JudgedCandidate], rng: np.random.Generator) -> Scores:
-    """The scores of a judge without error, who sometimes prefers the candidate most like the gold and the request."""
+    """The scores of a reranker without error, which sometimes prefers the one most like gold and request."""
     low, high = OTHERS
     found = np.array([each.signals.get(Signal.RETRIEVAL, 0.0) for each in candidates])
     points = low + (high - low) * found + rng.normal(0.0, OPINION_SD, len(candidates))
@@ -103,13 +103,13 @@ def _good_scores(candidates: Sequence[JudgedCandidate], rng: np.random.Generator
     return points
 
 
-JUDGES: Mapping[str, Judge] = {
-    "sd 0": Judge(),
-    "sd 10": Judge(sd=10),
-    "sd 20": Judge(sd=20),
-    "sd 30": Judge(sd=30),
-    "length-biased": Judge(sd=10, bias=BIAS),
-    "constant": Judge(constant=50),
+RERANKERS: Mapping[str, NoisyReranker] = {
+    "sd 0": NoisyReranker(),
+    "sd 10": NoisyReranker(sd=10),
+    "sd 20": NoisyReranker(sd=20),
+    "sd 30": NoisyReranker(sd=30),
+    "length-biased": NoisyReranker(sd=10, bias=BIAS),
+    "constant": NoisyReranker(constant=50),
 }
 
 
@@ -132,7 +132,7 @@ BLENDS: Mapping[str, Weights] = {
 
 
 def blends(context: ExperimentContext) -> dict[str, Any]:
-    """Match@1 of every blend under every judge, for each set, and its mean over the sets."""
+    """Match@1 of every blend under every reranker, for each set, and its mean over the sets."""
     sets = {name: _set(context, name) for name in context.sets}
     return {
         "seeds": SEEDS,
@@ -145,8 +145,8 @@ def blends(context: ExperimentContext) -> dict[str, Any]:
         "weights": {name: {str(signal): w for signal, w in weights.items()} for name, weights in BLENDS.items()},
         "sets": sets,
         "macro": {
-            judge: {name: _macro([one["judges"][judge][name] for one in sets.values()]) for name in BLENDS}
-            for judge in JUDGES
+            reranker: {name: _macro([one["judges"][reranker][name] for one in sets.values()]) for name in BLENDS}
+            for reranker in RERANKERS
         },
     }
 
@@ -164,7 +164,7 @@ def _set(context: ExperimentContext, name: str) -> dict[str, Any]:
         **dataset_json(dataset),
         "asked": len(asked),
         "candidates": share_json(np.array([float(any(each.is_gold for each in one)) for one in shortlists])),
-        "judges": {name: match_at_1(judge, shortlists) for name, judge in JUDGES.items()},
+        "judges": {name: match_at_1(reranker, shortlists) for name, reranker in RERANKERS.items()},
     }
 
 
@@ -199,23 +199,23 @@ def _likeness(text: frozenset[str], gold: Sequence[frozenset[str]]) -> float:
     return max((len(text & other) / (len(text | other) or 1) for other in gold), default=0.0)
 
 
-def match_at_1(judge: Judge, shortlists: Sequence[Sequence[JudgedCandidate]]) -> dict[str, Any]:
+def match_at_1(reranker: NoisyReranker, shortlists: Sequence[Sequence[JudgedCandidate]]) -> dict[str, Any]:
     """Match@1 of every blend by the same scores, for each query the mean over the seeds; with intervals."""
     hits = {name: np.zeros(len(shortlists)) for name in BLENDS}
-    seeds = 1 if judge.constant is not None else SEEDS
+    seeds = 1 if reranker.constant is not None else SEEDS
     for seed in range(seeds):
         for row, candidates in enumerate(shortlists):
             if not candidates:
                 continue
             gold = {candidate.id for candidate in candidates if candidate.is_gold}
-            scores = judge.scores(candidates, np.random.default_rng((SEED, seed, row)))
+            scores = reranker.scores(candidates, np.random.default_rng((SEED, seed, row)))
             for name, weights in BLENDS.items():
                 hits[name][row] += first_of(candidates, scores, weights) in gold
     return {name: share_json(values / seeds) for name, values in hits.items()}
 
 
 def first_of(candidates: Sequence[JudgedCandidate], scores: Scores, weights: Weights) -> Id:
-    """The first of a blend, as the pipeline orders a whole judgement."""
+    """The first of a blend, as the pipeline orders complete scores."""
     blended = {
         each.id: blend({Signal.LLM: score, **each.signals}, weights)
         for each, score in zip(candidates, scores.tolist(), strict=True)

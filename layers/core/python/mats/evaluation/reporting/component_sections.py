@@ -130,8 +130,8 @@ def blends(results: Json, paper: Json) -> Section:
     asked = comma_list(f"{name} {one['asked']:,}" for name, one in sets.items())
     return Section(
         id="blends",
-        title="Weights beside a judge of known error",
-        summary="No model was asked: scores are derived from the labels plus noise. Gold gets "
+        title="Weights beside a reranker of known error",
+        summary="No model was called: scores are derived from the labels plus noise. Gold gets "
         f"{_range(results['gold'])}; others get {_range(results['others'])} by their retrieval score, with a standard "
         f"deviation of {results['opinion_sd']:.0f}, and less than the gold; in {percent(results['twins'])} % of "
         f"queries the candidate most like gold and request gets {_range(results['twin_lead'])} more. Noise is normal, "
@@ -139,11 +139,11 @@ def blends(results: Json, paper: Json) -> Section:
         tables=(
             Table(
                 id="blends-macro",
-                caption="Match@1 by judge and what stands beside its weight of .50, mean over the sets, %",
-                head=("judge", *names),
-                rows=tuple((judge, *(percent(row[name]) for name in names)) for judge, row in macro.items()),
+                caption="Match@1 by reranker and by the signal beside its weight of .50, mean over the sets, %",
+                head=("reranker", *names),
+                rows=tuple((reranker, *(percent(row[name]) for name in names)) for reranker, row in macro.items()),
                 notes=(
-                    f"Queries: {asked}; {results['seeds']} judgements of each.",
+                    f"Queries: {asked}; {results['seeds']} draws of each.",
                     f"Length-biased: sd 10, and {results['bias']:.0f} points per standard deviation of the length of a "
                     "card. Constant: 50 for every candidate. `llm alone` breaks ties by id.",
                     "The paper reports no such experiment.",
@@ -151,12 +151,12 @@ def blends(results: Json, paper: Json) -> Section:
             ),
             Table(
                 id="blends-sets",
-                caption="Match@1 by set, judge and blend, %",
-                head=("set", "judge", *names),
+                caption="Match@1 by set, reranker and blend, %",
+                head=("set", "reranker", *names),
                 rows=tuple(
-                    (set_name, judge, *(percent(row[name]["mean"]) for name in names))
+                    (set_name, reranker, *(percent(row[name]["mean"]) for name in names))
                     for set_name, one in sets.items()
-                    for judge, row in one["judges"].items()
+                    for reranker, row in one["judges"].items()
                 ),
                 labels=2,
             ),

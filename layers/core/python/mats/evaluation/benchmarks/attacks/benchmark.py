@@ -9,11 +9,11 @@ from typing import Any
 
 from mats.domain.capability import Id
 from mats.evaluation.benchmarks.attacks.curve import prior_curve, rate_some
+from mats.evaluation.benchmarks.attacks.deceived_reranker import DeceivedReranker
 from mats.evaluation.benchmarks.attacks.false_reports import false_reports
 from mats.evaluation.benchmarks.attacks.hidden import try_hidden
 from mats.evaluation.benchmarks.attacks.honest import count_flags, count_matches, sum_flags, trust_cost
 from mats.evaluation.benchmarks.attacks.items import SEED
-from mats.evaluation.benchmarks.attacks.judge import DeceivedReranker
 from mats.evaluation.benchmarks.attacks.measures import measure_groups
 from mats.evaluation.benchmarks.attacks.run import QUERIES, AttackedRegistry, Say, targets_of
 from mats.evaluation.benchmarks.attacks.scene import Attack
