@@ -69,7 +69,8 @@ class DomainChoice:
 def index_of(capabilities: int, *, dimension: int = 1_024, encoding: str = "float") -> MeasuredIndex:
     """The index at this size: sizes in proportion to the nearest larger one measured, or else the largest.
 
-    Processor time between two sizes follows a power of the size, and beyond the largest the power of the last two.
+    Processor time between two sizes follows a power of the size, and beyond the largest the power of the last two, or
+    grows in proportion if there is but one.
 
     Raises:
         CannotEstimate: nothing was measured.
@@ -100,8 +101,10 @@ def _rows(dimension: int, encoding: str) -> Sequence[Mapping[str, Any]]:
 
 def _cpu_ms(rows: Sequence[Mapping[str, Any]], capabilities: int) -> float:
     points = [(row["documents"], row["as_filled"]["node_cpu_ms"]) for row in rows]
-    if capabilities <= points[0][0] or len(points) == 1:
+    if capabilities <= points[0][0]:
         return float(points[0][1])
+    if len(points) == 1:
+        return float(points[0][1] * capabilities / points[0][0])
     above = next((at for at in range(1, len(points)) if points[at][0] >= capabilities), len(points) - 1)
     (low, low_ms), (high, high_ms) = points[above - 1], points[above]
     power = math.log(high_ms / low_ms) / math.log(high / low)

@@ -3,7 +3,7 @@
 from infra.capacity import NODES, domain_for, growth_rows, index_of
 from infra.cost import SECONDS, estimate
 from infra.prices import PriceList, load_json
-from infra.traffic import Traffic
+from infra.traffic import CannotEstimate, Traffic
 from infra.vendor import ROOT
 from mats.evaluation.reporting.rendered_pages import replace_block, rewrite
 
@@ -14,6 +14,7 @@ CAPABILITIES = 10_000_000
 _RESULTS = ROOT / "evaluation" / "results" / "aws-event-path.json"
 _SHOWN = 6
 _NOT_YET = "Not measured yet."
+_FROM_CURVE = " (not measured; from the curve)"
 _CAPABILITIES = (10_000, 100_000, 300_000, 1_000_000)
 _PER_SECOND = (10, 100)
 
@@ -67,13 +68,13 @@ def _growth() -> str:
         return _NOT_YET
     lines = [
         "| capabilities | components | vectors | our share: p50 / p99 | beside the size before | a query on the node "
-        "| disk | memory | recall@15 / @200 | filled in |",
+        "| disk | memory | recall@15 / @200 | filling, on the node |",
         "|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for row in sorted(growth_rows(), key=lambda row: (-row["dimension"], row["documents"])):
         state = row["as_filled"]
         beside = f"{state['beside']['p50_ratio']:.2f} ×" if "beside" in state else ""
-        filled = f"{row['fill_s'] / 60:.0f} min" if row["fill_s"] else ""
+        filled = f"{row['fill']['node_cpu_s'] / 60:.1f} core-min" if row["fill"] else ""
         lines.append(
             f"| {row['documents']:,} | {row['dimension']:,} | {row['encoding']} "
             f"| {state['ms']['p50']:.0f} / {state['ms']['p99']:.0f} ms | {beside} | {state['node_cpu_ms']:.0f} core-ms "
@@ -84,20 +85,21 @@ def _growth() -> str:
 
 
 def _domains() -> str:
-    if not growth_rows():
+    try:
+        indices = [index_of(capabilities) for capabilities in _CAPABILITIES]
+    except CannotEstimate:
         return _NOT_YET
     prices = PriceList.load()
     lines = [
         "| capabilities | queries a second | the index in each copy | domain | dollars a month |",
         "|---:|---:|---|---|---:|",
     ]
-    for capabilities in _CAPABILITIES:
-        index = index_of(capabilities)
-        told = f"{index.disk_gb:.0f} GB on disk, {index.memory_gb:.1f} GB of memory, {index.cpu_ms:.0f} core-ms a query"
+    for index in indices:
+        told = f"{index.disk_gb:.1f} GB on disk, {index.memory_gb:.2f} GB of memory, {index.cpu_ms:.0f} core-ms a query"
         for per_second in _PER_SECOND:
             domain = domain_for(index, per_second, prices)
             lines.append(
-                f"| {capabilities:,} | {per_second} | {told}{'' if index.measured else ' (estimated)'} "
+                f"| {index.capabilities:,} | {per_second} | {told}{'' if index.measured else _FROM_CURVE} "
                 f"| {NODES} × `{domain.node}`, {domain.gb_each} GB each | {domain.usd:,.0f} |"
             )
     return "\n".join(lines)

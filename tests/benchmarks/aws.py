@@ -33,9 +33,10 @@ from mats.ports import SearchIndex, Vector
 from mats.settings import Settings
 from mats.usecases.stages import Budgets
 from tests.benchmarks import aws_memory, cold_start, cut_vectors, growth, length_bias
+from tests.benchmarks.growth_indices import ENCODINGS
 from tests.benchmarks.opensearch import REGION, index_on, node
 from tests.benchmarks.own_share import PAGE, WARM_UP, DenseEncoder, fill, latencies, uncached
-from tests.benchmarks.processes import module_process
+from tests.benchmarks.processes import interrupt_on_sigterm, module_process
 from tests.benchmarks.vectors import vector_of
 
 DOCUMENTS = 100_000
@@ -180,20 +181,23 @@ def main() -> None:
     parser.add_argument(
         "--components", type=int, nargs="+", metavar="N", default=growth.COMPONENTS, help="of growth: of a vector"
     )
-    parser.add_argument(
-        "--encodings", nargs="+", choices=growth.ENCODINGS, default=tuple(growth.ENCODINGS), help="of growth"
-    )
+    parser.add_argument("--encodings", nargs="+", choices=ENCODINGS, default=tuple(ENCODINGS), help="of growth")
     parser.add_argument("--again", action="store_true", help="of growth: measure anew what has been measured")
+    parser.add_argument(
+        "--folder", type=Path, help="of growth: its indices stay here for other runs; default: removed when measured"
+    )
+    parser.add_argument("--fill-only", action="store_true", help="of growth: make its indices, measure nothing")
     chosen = parser.parse_args()
-    benchmarks = BENCHMARKS | {
-        "growth": partial(
-            growth.growth, chosen=growth.Chosen(chosen.sizes, chosen.components, chosen.encodings, chosen.again)
-        )
-    }
+    grown = growth.Chosen(chosen.sizes, chosen.components, chosen.encodings, chosen.again, chosen.folder)
+    benchmarks = BENCHMARKS | {"growth": partial(growth.growth, chosen=grown)}
     if unknown := set(chosen.names) - benchmarks.keys():
         parser.error(f"there is no benchmark {', '.join(sorted(unknown))}")
     os.environ |= {"AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none", "AWS_EC2_METADATA_DISABLED": "true"}
+    interrupt_on_sigterm()
     settings = Settings.from_env(os.environ)
+    if chosen.fill_only:
+        growth.fill_indices(chosen.data, settings, grown)
+        return
     for name in chosen.names or BENCHMARKS:
         results = benchmarks[name](chosen.data, settings)
         path = write_results(f"aws-{name}", results)

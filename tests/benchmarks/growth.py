@@ -1,19 +1,18 @@
 """The index as it grows: our share of an answer, size, memory, time to fill and recall, as floats and quantised.
 
 Each size is measured beside the next smaller one, in one node and in turns, so that their ratio holds on a busy
-machine. Figures are saved when they are measured; a run that was interrupted goes on where it stopped.
+machine: first as single writes leave both, then copies of both that are merged. Figures are saved when they are
+measured; a run that was interrupted goes on where it stopped. Indices can be made in advance, on a busy machine.
 """
 
 import os
 import random
 import shutil
 import sys
-import time
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,30 +20,25 @@ import numpy as np
 
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.index import OpenSearchIndex
-from mats.adapters.opensearch.mapping import index_body, write_alias
 from mats.bootstrap.cloud import cloud_system
 from mats.bootstrap.models import user_cache
 from mats.domain.query import Filter
-from mats.evaluation.data.synthetic import each_registration, registrations
+from mats.evaluation.data.synthetic import registrations
 from mats.evaluation.measures import SEED
 from mats.evaluation.reporting.results import RESULTS, provenance, read_results, write_results
 from mats.evaluation.systems.models import cached_encoder
-from mats.ports import Target
 from mats.settings import Settings
 from mats.usecases.discover import Discover
 from mats.usecases.stages import Budgets
+from tests.benchmarks.growth_indices import ENCODINGS, PATIENCE_S, GrowthIndices
 from tests.benchmarks.node_stats import NodeStats
 from tests.benchmarks.opensearch import REGION, node
-from tests.benchmarks.own_share import PAGE, WARM_UP, WRITERS, DenseEncoder, Latencies, fill, uncached
+from tests.benchmarks.own_share import WARM_UP, DenseEncoder, Latencies, uncached
 from tests.benchmarks.processes import module_process
 from tests.benchmarks.shaped_vectors import DESCRIPTION, ShapedVectors, shaped
 
 SIZES = (10_000, 100_000, 300_000, 1_000_000)
 COMPONENTS = (1_024, 256)
-ENCODINGS: Mapping[str, Mapping[str, Any]] = {
-    "float": {},
-    "7 bits": {"parameters": {"encoder": {"name": "sq", "parameters": {"bits": 7}}}},
-}
 NAME = "aws-growth"
 _TITAN = "amazon.titan-embed-text-v2:0"
 _QUERIES = 400
@@ -54,17 +48,24 @@ _RERANK_MS = 50
 _DEPTH = 200
 _HEAP = "3g"
 _PATIENT = Budgets(encode_ms=10_000, retrieve_ms=60_000, rerank_ms=10_000)
-_LOAD_S = 600
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What a run measures; `again`: also what has been measured before."""
+    """What a run measures; `again`: also what has been measured before.
+
+    Indices stay in `folder`; None: they are removed when all of their sizes are measured.
+    """
 
     sizes: Sequence[int] = SIZES
     components: Sequence[int] = COMPONENTS
     encodings: Sequence[str] = tuple(ENCODINGS)
     again: bool = False
+    folder: Path | None = None
+
+    def of_dimension(self, dimension: int) -> Path:
+        """The folder of the indices with so many components."""
+        return (self.folder or user_cache()) / f"growth-{dimension}"
 
 
 def growth(data: Path, settings: Settings, chosen: Chosen) -> dict[str, Any]:
@@ -74,22 +75,35 @@ def growth(data: Path, settings: Settings, chosen: Chosen) -> dict[str, Any]:
         dimension: [size for size in sorted(chosen.sizes) if chosen.again or _missing(rows, size, dimension, chosen)]
         for dimension in chosen.components
     }
-    encoder = cached_encoder(settings)
-    if encoder is None:
-        raise SystemExit("no encoder for vectors of real texts: unset MATS_ENCODER=none")
-    documents, queries = shaped(data, encoder, _QUERIES)
+    vectors = _vectors(data, settings, chosen)
     for dimension, sizes in wanted.items():
-        folder = user_cache() / f"growth-{dimension}"
+        folder = chosen.of_dimension(dimension)
         for size in sizes:
             before = max((other for other in chosen.sizes if other < size), default=None)
-            with _bench(settings, folder, ShapedVectors(documents, queries, dimension), chosen.encodings) as bench:
+            with _bench(settings, folder, vectors[dimension], chosen.encodings) as bench:
                 measured = bench.measure(size, before)
             new = {_key(row) for row in measured}
             rows = [row for row in rows if _key(row) not in new] + measured
             rows.sort(key=lambda row: (-row["dimension"], row["documents"], row["encoding"]))
             write_results(NAME, _results(rows))
-        shutil.rmtree(folder, ignore_errors=True)
+        if chosen.folder is None:
+            shutil.rmtree(folder, ignore_errors=True)
     return _results(rows)
+
+
+def fill_indices(data: Path, settings: Settings, chosen: Chosen) -> None:
+    """Make the indices that `growth` asks and their merged copies, for which the machine need not be quiet."""
+    for dimension, vectors in _vectors(data, settings, chosen).items():
+        with _bench(settings, chosen.of_dimension(dimension), vectors, chosen.encodings) as bench:
+            bench.make(chosen.sizes)
+
+
+def _vectors(data: Path, settings: Settings, chosen: Chosen) -> dict[int, ShapedVectors]:
+    encoder = cached_encoder(settings)
+    if encoder is None:
+        raise SystemExit("no encoder for vectors of real texts: unset MATS_ENCODER=none")
+    documents, queries = shaped(data, encoder, _QUERIES)
+    return {dimension: ShapedVectors(documents, queries, dimension) for dimension in chosen.components}
 
 
 def _key(row: Mapping[str, Any]) -> tuple[int, int, str]:
@@ -121,7 +135,7 @@ def _bench(settings: Settings, folder: Path, vectors: ShapedVectors, encodings: 
         os.environ["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"] = stand_in
         yield _Bench(
             replace(settings, index_endpoint=url, region=REGION, bedrock=True, encoder=_TITAN),
-            folder,
+            GrowthIndices(url, folder, vectors, _TITAN),
             vectors,
             encodings,
         )
@@ -130,22 +144,32 @@ def _bench(settings: Settings, folder: Path, vectors: ShapedVectors, encodings: 
 @dataclass(frozen=True)
 class _Bench:
     settings: Settings
-    folder: Path
+    indices: GrowthIndices
     vectors: ShapedVectors
     encodings: Sequence[str]
 
+    def make(self, sizes: Sequence[int]) -> None:
+        """Fill indices of these sizes, and make their merged copies."""
+        for name in self._filled(sizes).values():
+            self.indices.merged(name)
+
+    def _filled(self, sizes: Sequence[int]) -> dict[tuple[int, str], str]:
+        """The names of indices of these sizes, each in every encoding."""
+        names: dict[tuple[int, str], str] = {}
+        for encoding in self.encodings:
+            smaller = ""
+            for size in sorted(sizes):
+                smaller = names[size, encoding] = self.indices.filled(size, encoding, smaller=smaller)
+        return names
+
     def measure(self, size: int, before: int | None) -> list[dict[str, Any]]:
         """Figures of one size in every encoding."""
-        filled = {encoding: self._filled(size, encoding) for encoding in self.encodings}
-        names = {(size, encoding): name for encoding, (name, _) in filled.items()}
-        if before:
-            names |= {(before, encoding): self._filled(before, encoding)[0] for encoding in self.encodings}
+        filled = self._filled([before, size] if before else [size])
         nearest = self.vectors.nearest(size, _DEPTH)[:_RECALL_QUERIES]
-        states = {"as_filled": self._state(names, size, nearest)}
-        for name in names.values():
-            sys.stderr.write(f"merging {name}\n")
-            self.domain.merge(name)
-        states["merged"] = self._state(names, size, nearest)
+        self._warm_up(filled)
+        states = {"as_filled": self._state(filled, size, nearest)}
+        merged = {key: self.indices.merged(name) for key, name in filled.items()}
+        states["merged"] = self._state(merged, size, nearest)
         about = {
             "documents": size,
             "dimension": self.vectors.dimension,
@@ -153,36 +177,21 @@ class _Bench:
         }
         return [
             {
-                **about, "encoding": encoding, "commit": provenance()["commit"], "fill_s": filled[encoding][1],
+                **about, "encoding": encoding, "commit": provenance()["commit"],
+                "fill": self.indices.effort(filled[size, encoding]),
                 **{state: figures[encoding] for state, figures in states.items()},
             }
             for encoding in self.encodings
         ]  # fmt: skip
 
-    @cached_property
-    def domain(self) -> Domain:
-        return Domain(self.settings.index_endpoint, region=REGION, read_s=_LOAD_S)
-
-    def _filled(self, size: int, encoding: str) -> tuple[str, float | None]:
-        """An index of this size, and the seconds it took to fill; None if that was interrupted."""
-        name = f"growth-{size}-{encoding.replace(' ', '-')}"
-        body = index_body(self.vectors.dimension, aliases=[write_alias(name)], replicas="0-1", refresh="1s")
-        body["mappings"]["properties"]["vector"]["method"] |= ENCODINGS[encoding]
-        self.domain.create(name, body)
-        index = OpenSearchIndex(self.domain, lambda: [Target(name, _TITAN)], encoder=_TITAN, read=name)
-        there, seconds = sum(1 for _ in index.revisions()), self.folder / f"{name}.seconds"
-        started = time.monotonic()
-        if there < size:
-            fill(
-                index,
-                each_registration(size),
-                _TITAN,
-                lambda start, texts: self.vectors.of_documents(start, len(texts)),
-                start=max(0, there - there % PAGE - WRITERS * PAGE),
-            )
-            if not there:
-                seconds.write_text(str(round(time.monotonic() - started, 1)))
-        return name, float(seconds.read_text()) if seconds.exists() else None
+    def _warm_up(self, names: Mapping[tuple[int, str], str]) -> None:
+        """Ask every query once: a node that has just started still compiles, and reads its indices from disk."""
+        texts = self._texts()
+        for name in names.values():
+            sys.stderr.write(f"{name}: warming up\n")
+            discover = _patient(self._discover(name, texts))
+            for text in texts:
+                Latencies(_RERANK_MS).ask(discover, text)
 
     def _state(self, names: Mapping[tuple[int, str], str], size: int, nearest: Any) -> dict[str, dict[str, Any]]:
         """Figures by encoding: of answers, asked in turns, of the index, and recall."""
@@ -212,11 +221,12 @@ class _Bench:
         heap: list[float] = []
         for start in range(0, len(texts), _TURN):
             for key, discover in systems.items():
-                patient = replace(discover, stages=replace(discover.stages, budgets=_PATIENT))
                 warm = start < WARM_UP
                 before = stats.cpu_ms()
                 for text in texts[start : start + _TURN]:
-                    (Latencies(_RERANK_MS) if warm else latencies[key]).ask(patient if warm else discover, text)
+                    (Latencies(_RERANK_MS) if warm else latencies[key]).ask(
+                        _patient(discover) if warm else discover, text
+                    )
                 cpu_ms[key] += 0 if warm else stats.cpu_ms() - before
             heap.append(stats.heap_gb())
             sys.stderr.write(f"\rasked {start + _TURN} of {len(texts)} queries of each of {len(names)} indices")
@@ -245,10 +255,15 @@ class _Bench:
 
     def _recall(self, name: str, nearest: Any) -> dict[str, float]:
         """The share of the exact nearest that the index finds."""
-        index = OpenSearchIndex(self.domain, list, encoder=_TITAN, read=name)
+        patient = Domain(self.settings.index_endpoint, region=REGION, read_s=PATIENCE_S)
+        index = OpenSearchIndex(patient, list, encoder=_TITAN, read=name)
         shares: dict[int, list[float]] = {15: [], _DEPTH: []}
         for query, exact in zip(self.vectors.asked, nearest, strict=False):
             found = [int(hit.id.rpartition("_")[2]) for hit in index.neural(array("f", query), Filter(), depth=_DEPTH)]
             for depth, of_queries in shares.items():
                 of_queries.append(len(set(found[:depth]) & set(exact[:depth].tolist())) / depth)
         return {f"recall@{depth}": round(float(np.mean(each)), 4) for depth, each in shares.items()}
+
+
+def _patient(discover: Discover) -> Discover:
+    return replace(discover, stages=replace(discover.stages, budgets=_PATIENT))

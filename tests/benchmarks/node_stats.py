@@ -10,8 +10,6 @@ from urllib.request import urlopen
 
 _GB = 1e9
 _RAW, _GRAPH, _QUANTISED = ("vec",), ("vex", "vem"), ("veq", "vemq")
-
-
 _USER, _SYSTEM = 11, 12
 
 
@@ -38,6 +36,14 @@ class NodeStats:
         """Release of its virtual machine, and whether Lucene computes with SIMD."""
         node = self._one("_nodes/jvm")["jvm"]
         return {"version": node["version"], "simd": "--add-modules=jdk.incubator.vector" in node["input_arguments"]}
+
+    def documents(self, name: str) -> int:
+        """Documents of an index that searches see."""
+        return int(_json(f"{self.url}/{name}/_count")["count"])
+
+    def merges(self, name: str) -> int:
+        """Merges of an index under way."""
+        return int(_json(f"{self.url}/{name}/_stats/merge")["indices"][name]["primaries"]["merges"]["current"])
 
     def of_index(self, name: str) -> dict[str, Any]:
         """Segments and sizes of an index; `searched_gb` is what a vector search reads, which memory should hold."""

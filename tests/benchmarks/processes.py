@@ -1,10 +1,16 @@
 """Child processes of a benchmark."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+
+
+def interrupt_on_sigterm() -> None:
+    """Treat SIGTERM as Ctrl-C, so that child processes end with this one."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 @contextmanager

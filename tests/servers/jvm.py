@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
@@ -117,7 +118,8 @@ class JavaServer:
 
 
 def serve(server: JavaServer) -> None:
-    """Keep it up in the foreground until interrupted."""
+    """Keep it up in the foreground until interrupted; SIGTERM is an interrupt, too, so that its folder is removed."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with server:
         print(server.url, flush=True)  # noqa: T201  what a person at the keyboard waits for
         with suppress(KeyboardInterrupt):

@@ -48,6 +48,11 @@ def test_beyond_the_largest_sizes_grow_in_proportion_and_time_as_it_grew_last():
     assert index.cpu_ms == pytest.approx(40)
 
 
+def test_beyond_a_single_size_time_grows_in_proportion_too(measured):
+    measured.write_text(json.dumps({"rows": [row(10_000, disk_gb=0.2, searched_gb=0.04, cpu_ms=10)]}))
+    assert index_of(20_000).cpu_ms == pytest.approx(20)
+
+
 @given(st.integers(1, 3_000_000), st.integers(0, 50))
 def test_more_capabilities_or_queries_never_cost_less(capabilities, per_second):
     small = domain_for(index_of(capabilities), per_second, PRICES)
