@@ -20,7 +20,7 @@ Out = Annotated[Path, typer.Argument(metavar="OUT", help="Folder of the new set.
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing set.")]
 
 
-commands = typer.Typer(help="Judged data sets: convert published ones, and check for defects.", no_args_is_help=True)
+commands = typer.Typer(help="Convert and check judged data sets.", no_args_is_help=True)
 
 
 View = Literal["tools", "agents"]

@@ -15,7 +15,7 @@ _SHOWN = 20
 
 def demand(
     context: typer.Context,
-    days: Annotated[int, typer.Option(min=1, max=3650, help="Only the last days; receipts are kept for 30.")] = 30,
+    days: Annotated[int, typer.Option(min=1, max=3650, help="Only the last N days; receipts are kept for 30.")] = 30,
     as_json: AsJson = False,
 ) -> None:
     """Show what callers asked for and did not find, grouped by meaning.

@@ -53,7 +53,7 @@ def import_(
     ] = 30,
     live: Live = False,
     with_trust: Annotated[
-        bool, typer.Option("--with-trust", help="Assign the trust in an export, too; without it, it is passed over.")
+        bool, typer.Option("--with-trust", help="Also assign the trust in an export; otherwise it is skipped.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

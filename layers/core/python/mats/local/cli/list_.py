@@ -21,7 +21,7 @@ def list_(
     tag: Annotated[
         list[str] | None, typer.Option(help="Only capabilities with this tag; given several times: with all of them.")
     ] = None,
-    limit: Annotated[int, typer.Option(help="At most this many.", min=1)] = 50,
+    limit: Annotated[int, typer.Option(help="Maximum number of capabilities.", min=1)] = 50,
     after: Annotated[str, typer.Option(metavar="ID", help="Continue after this id.", show_default=False)] = "",
     as_json: AsJson = False,
 ) -> None:

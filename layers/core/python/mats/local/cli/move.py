@@ -60,7 +60,7 @@ def backup(
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the whole registry to one file, and verify it; the service may go on.
+    """Write the whole registry to one file and verify it; the service can keep running.
 
     Everything is in it: registrations, trust, profiles with their versions, vectors, index and waiting changes. Keep
     it like the registry itself: hidden capabilities are in it, too.
@@ -77,9 +77,9 @@ def backup(
 
 def restore(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="A file that `mats backup` has written.", dir_okay=False)],
+    file: Annotated[Path, typer.Argument(help="A file that `mats backup` wrote.", dir_okay=False)],
     force: Annotated[
-        bool, typer.Option("--force", help="Replace a registry that is not empty, after a backup of it beside it.")
+        bool, typer.Option("--force", help="Replace a registry that is not empty; it is kept beside the new one.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

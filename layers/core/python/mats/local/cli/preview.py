@@ -38,8 +38,8 @@ def preview(
 ) -> None:
     """Preview a registration without saving it.
 
-    Shows the profile it would get; its place in the answers to queries, which are its own examples or derived from its
-    text; the capabilities that outrank it and why; near-duplicates; and advice. The reranker is not called.
+    Shows the profile it would get; its rank for queries, which are its own examples or derived from its text; the
+    capabilities that outrank it and why; near-duplicates; and suggestions. The reranker is not called.
     """
     local = local_system(context.obj, create=False)
     registration = _choose(_registrations(item, namespace, local), name)

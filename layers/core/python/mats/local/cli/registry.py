@@ -144,8 +144,8 @@ def show(
         SnippetFormat | None,
         typer.Option(
             "--as",
-            help="Print only a text to copy that calls it: the configuration of an MCP client (mcp), a command (curl), "
-            "a program (python) or a tool of Bedrock Converse (converse).",
+            help="Print only a snippet that calls it: the configuration of an MCP client (mcp), a command (curl), a "
+            "program (python) or a tool of Bedrock Converse (converse).",
         ),
     ] = None,
     as_json: AsJson = False,

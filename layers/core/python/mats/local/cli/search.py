@@ -43,7 +43,7 @@ def search(
     tag: Annotated[
         list[str] | None, typer.Option(help="Only capabilities with this tag; given several times: with all of them.")
     ] = None,
-    limit: Annotated[int | None, typer.Option(help="At most this many results.", show_default="15")] = None,
+    limit: Annotated[int | None, typer.Option(help="Maximum number of results.", show_default="15")] = None,
     min_relevance: Annotated[
         str | None,
         typer.Option(

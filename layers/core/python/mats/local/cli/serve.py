@@ -42,16 +42,20 @@ def serve(
     port: Annotated[int, typer.Option(help="Port; 0: any free port.", min=0, max=65_535)] = 8080,
     sample: Annotated[bool, typer.Option("--sample", help="Load the sample registry if this one is empty.")] = False,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; `0.0.0.0`: all. Others than this machine's need tokens.")
+        str, typer.Option(help="Address to listen on; `0.0.0.0` for all. Any but loopback needs tokens.")
     ] = _HOST,
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(help="Name under which callers reach the service, such as a proxy's; may be given several times."),
     ] = None,
-    read_token_file: Annotated[Path | None, typer.Option(help="File with the token; also MATS_READ_TOKEN.")] = None,
-    write_token_file: Annotated[Path | None, typer.Option(help="File with the token; also MATS_WRITE_TOKEN.")] = None,
+    read_token_file: Annotated[
+        Path | None, typer.Option(help="File with the token to read; also MATS_READ_TOKEN.")
+    ] = None,
+    write_token_file: Annotated[
+        Path | None, typer.Option(help="File with the token to write; also MATS_WRITE_TOKEN.")
+    ] = None,
 ) -> None:
-    """Answer requests over HTTP, on this machine or, with tokens, for others."""
+    """Serve the registry over HTTP: to this machine or, with tokens, to others."""
     access = access_to(
         host, settings=context.obj, allowed=allowed_host or (), read_file=read_token_file, write_file=write_token_file
     )

@@ -27,7 +27,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 commands = typer.Typer(
     name="source",
-    help="Sources that `mats sync` reads again: what they are, what came from them, and when it last worked.",
+    help="Manage the sources that `mats sync` reads again.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -49,7 +49,9 @@ def add_source(
     namespace: Annotated[
         str, typer.Option(help="Register under this namespace, not under those of the documents.", show_default=False)
     ] = "",
-    timeout: Annotated[float, typer.Option(help="Timeout in seconds for each of its answers.", min=1, max=600)] = 30,
+    timeout: Annotated[
+        float, typer.Option(help="Timeout in seconds for each answer of the source.", min=1, max=600)
+    ] = 30,
     live: Live = False,
     as_json: AsJson = False,
 ) -> None:
@@ -109,7 +111,9 @@ def _default_name(kind: SourceKind, location: tuple[str, ...]) -> str:
 @commands.command("list")
 def list_sources(
     context: typer.Context,
-    table: Annotated[str, typer.Option(help="What was synced to this DynamoDB table, not to the local registry.")] = "",
+    table: Annotated[
+        str, typer.Option(help="Show what was synced to this DynamoDB table, not to the local registry.")
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Show every source: its entries, its last success, its error."""
