@@ -53,7 +53,7 @@ def reindex(
     `mats backfill`. Writes go to both indexes meanwhile. An interrupted run continues when you run it again.
     """
     if rollback and retire:
-        raise typer.BadParameter("--rollback and --retire exclude each other")
+        raise typer.BadParameter("--rollback and --retire exclude each other: give one of them")
     system = open_system(context.obj, create=False)
     generations = system.stores.generations
     if rollback:

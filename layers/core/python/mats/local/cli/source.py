@@ -90,7 +90,7 @@ def _path(text: str) -> str:
     if text == "-":
         raise RequestInvalid([Fault("WHAT", "standard input cannot be read again: give a file or an address")])
     if "\0" in text or not Path(text).exists():
-        raise NotPossible([Fault(text[:200], "does not exist")])
+        raise NotPossible([Fault(text[:200], "does not exist: give a file, a folder or an address")])
     return str(Path(text).absolute())
 
 

@@ -103,7 +103,7 @@ def _states(states: Sequence[SourceState], names: Sequence[str]) -> Sequence[Sou
     if unknown is not None:
         raise unknown_source(unknown)
     if len(set(names)) < len(names):
-        raise RequestInvalid([Fault("NAME", "names a source twice")])
+        raise RequestInvalid([Fault("NAME", "names a source twice: name it once")])
     return [known[name] for name in names] or states
 
 

@@ -107,7 +107,7 @@ class _EncodedQueries:
 
     def encode_query(self, text: str) -> Vector:
         if text not in self.vectors:
-            raise DependencyFailed("the encoder did not answer")
+            raise DependencyFailed("the encoder did not answer: try again")
         return self.vectors[text]
 
     def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
