@@ -52,19 +52,26 @@ class Context:
         "masters, higher limits, logs and tables protected from deletion, and stacks with termination protection",
         choices=("trial", "production"),
     )
-    instance_type: str = _key("", "OpenSearch instance type of the data nodes, such as `r7g.xlarge.search`")
-    instance_count: int = _key(0, "number of data nodes: 1, or a multiple of the three zones")
-    storage_gb: int = _key(0, "storage of each data node in GB, 10 to 16,000")
+    instance_type: str = _key(
+        "", "instance type of the data nodes; default `t3.small.search`, in production `r7g.large.search`"
+    )
+    instance_count: int = _key(0, "number of data nodes: 1 or a multiple of three; default 1, in production 3")
+    storage_gb: int = _key(0, "storage of each data node in GB, 10 to 16,000; default 10, in production 100")
     engine_version: str = _key(
         Settings().index_engine,
         "version of OpenSearch; a later one upgrades the domain in place, and there is no way back",
         choices=("2.19", "3.1", "3.3", "3.5", "3.7"),
     )
-    enrichment_concurrency: int = _key(0, "batches of changes that are enriched at once, 2 to 1,000; default 2 or 10")
-    discovery_concurrency: int = _key(
-        0, "reserved concurrency of the discovery function: it has these, and no more; 0: it shares the account's"
+    enrichment_concurrency: int = _key(
+        0, "batches of changes enriched at once, 2 to 1,000; default 2, in production 10"
     )
-    throttle_rate: int = _key(0, "calls of the API in a second, all callers together; bursts may be twice that")
+    discovery_concurrency: int = _key(
+        0, "reserved concurrency of the discovery function, and its maximum; 0: it shares the account's concurrency"
+    )
+    throttle_rate: int = _key(
+        0,
+        "calls of the API in a second, all callers together; bursts may be twice that; default 20, in production 200",
+    )
     network: str = _key(
         "public",
         "`vpc`: functions and domain in private subnets, AWS's services through endpoints, no way to the Internet",
@@ -98,7 +105,7 @@ class Context:
     rollout: str = _key(
         "",
         "how a new version of discovery takes over: `all-at-once`; `canary`, a tenth of the calls for five minutes; "
-        "`linear`, a tenth more each minute. Alarms turn it back. Default: `all-at-once`, in production `linear`",
+        "`linear`, a tenth more each minute. An alarm moves calls back. Default: `all-at-once`, in production `linear`",
         choices=("", "all-at-once", "canary", "linear"),
     )
     auth: str = _key(
@@ -111,7 +118,7 @@ class Context:
     jwt_claim: str = _key(
         Settings().jwt_claim,
         "for `auth=jwt`: the claim that lists a caller's audiences, such as `cognito:groups`, or `realm_access.roles` "
-        "for one inside another",
+        "for a list inside an object",
     )
     domain_name: str = _key("", "host name of the API; needs `certificate_arn`, and a DNS record that you create")
     certificate_arn: str = _key("", "ACM certificate for `domain_name`, in the region of the stacks")
@@ -132,7 +139,7 @@ class Context:
     )
     alarm_email: str = _key("", "address that alarms are sent to; empty: no alarm is sent by mail")
     alarm_topic_arn: str = _key("", "SNS topic of your own that alarms are sent to")
-    rejection_email: str = _key("", "address that hears of rejected registrations, each with its faults")
+    rejection_email: str = _key("", "address that rejected registrations are mailed to, each with its faults")
     spend_per_hour: int = _key(5, "dollars that models may cost in an hour before an alarm; 0: no alarm")
     log_retention_days: int = _key(
         90, "days that logs of functions, API and network are kept; one of CloudWatch's choices"
@@ -155,7 +162,7 @@ class Context:
         "",
         "how both language models are invoked. Empty: Nova as the region needs it, others directly; `none`: directly; "
         "`us`, `eu` or `apac`: through the profile of this geography; for others name the regions that it may route "
-        "to, as in `us:us-east-1,us-west-2`; `global`: for models that have such a profile, which Nova has not",
+        "to, as in `us:us-east-1,us-west-2`; `global`: for models that have such a profile; Nova has none",
     )
     switch_models: tuple[str, ...] = _key(
         (), "other models that operators may choose with `mats switch`, without a deployment"

@@ -63,12 +63,14 @@ class Settings:
         "",
         "address of a server that speaks OpenAI's chat completions, such as http://127.0.0.1:8080/v1",
     )
-    llm_model: str = _setting("MATS_LLM_MODEL", "", "writer and reranker by MATS_LLM_URL, where no other is named")
+    llm_model: str = _setting(
+        "MATS_LLM_MODEL", "", "model at MATS_LLM_URL that writes and reranks, unless another is named"
+    )
     llm_key: str = _setting("MATS_LLM_KEY", "", "key of the server of MATS_LLM_URL; empty: none is sent", secret=True)
     llm_output: str = _setting(
         "MATS_LLM_OUTPUT",
         "auto",
-        "how these models return JSON: `tool`, `schema`, `json`, `text`, or `auto`: the first that the server takes",
+        "how models at MATS_LLM_URL return JSON: `tool`, `schema`, `json`, `text`, or `auto`: the first that works",
         choices=LLM_OUTPUTS,
     )
     llm_http: bool = _setting("MATS_LLM_HTTP", False, "1: MATS_LLM_URL may be plain http to another machine")
@@ -123,11 +125,11 @@ class Settings:
     )
     receipts_table: str = _setting("MATS_RECEIPTS_TABLE", "", "DynamoDB table of receipts; empty: answers leave none")
     outcomes_table: str = _setting("MATS_OUTCOMES_TABLE", "", "DynamoDB table of the outcomes that callers report")
-    tallies_table: str = _setting("MATS_TALLIES_TABLE", "", "DynamoDB table of the sums of outcomes")
+    tallies_table: str = _setting("MATS_TALLIES_TABLE", "", "DynamoDB table of tallies")
     discovery_function: str = _setting(
         "MATS_DISCOVERY_FUNCTION", "", "Lambda function whose old versions are deleted; set by the stacks"
     )
-    event_bus: str = _setting("MATS_EVENT_BUS", "", "EventBridge bus for events about rejected registrations")
+    event_bus: str = _setting("MATS_EVENT_BUS", "", "EventBridge bus for rejections and changes that are sent again")
     metrics: str = _setting("MATS_METRICS", "", "CloudWatch namespace of the metrics; empty: no metrics")
     versions_days: int = _setting(
         "MATS_VERSIONS_DAYS", 90, "days that a superseded version of a profile is kept; 0: for ever"
@@ -150,11 +152,11 @@ class Settings:
     log_format: str = _setting(
         "MATS_LOG_FORMAT",
         "file",
-        "log of `mats serve`: in the `file` mats.log, or also as `json` lines on stderr, one for each request as well",
+        "log of `mats serve`: `file` (mats.log), or `json`: also JSON lines on stderr, with one for each request",
         choices=("file", "json"),
     )
     otel: bool = _setting(
-        "MATS_OTEL", False, "1: `mats serve` sends OpenTelemetry spans, to where OTEL_EXPORTER_OTLP_ENDPOINT says"
+        "MATS_OTEL", False, "1: `mats serve` sends OpenTelemetry spans to OTEL_EXPORTER_OTLP_ENDPOINT"
     )
 
     def __post_init__(self) -> None:

@@ -54,7 +54,7 @@ class Parameter(Compact):
 class HttpCall(Compact):
     """An operation of an HTTP API. `body` is the media type of the body, whose property is `body_property` or `body`.
 
-    `inputs` has the names in braces in `url` that are no parameters in the path.
+    `inputs` has the names in braces in `url` that are not path parameters.
     """
 
     protocol: Literal["http"] = "http"

@@ -85,11 +85,11 @@ class Cost(_ResponseModel):
 
     input_tokens: int
     output_tokens: int
-    usd: float | None = Field(description="None if the price of the model is unknown.")
+    usd: float | None = Field(description="Null if the price of the model is unknown.")
 
 
 class CalibrationVersion(_ResponseModel):
-    """Whose constants map the raw scores of words and vectors to `retrieval` and to a verdict without a reranker."""
+    """The constants that map raw scores to `retrieval`, and without a reranker to a verdict."""
 
     name: str = Field(description="Index and encoder that the constants were fitted to.")
     fitted: bool = Field(
@@ -126,7 +126,8 @@ class Answer(_ResponseModel):
     )
     without: list[str] = Field(default=[], description="Parts that are not configured or switched off: llm, neural.")
     notes: list[str] = Field(
-        default=[], description="What limits this answer: a query in a language that the encoder does not read."
+        default=[],
+        description="What limits or narrows this answer: a language that the encoder does not read, a namespace.",
     )
     thresholds: ThresholdsAnswer | None = Field(
         default=None, description="What the verdict compares the relevance of the best result with."

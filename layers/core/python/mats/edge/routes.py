@@ -9,7 +9,7 @@ _PROBLEMS = {
     413: "The body is too large.",
     422: "The request breaks the contract; `errors` names every field.",
     429: "Too many requests; see Retry-After.",
-    503: "Retrieval cannot be done now; see Retry-After.",
+    503: "A dependency did not answer; see Retry-After.",
 }
 _ARD_ERRORS = {
     400: "The request breaks the contract; the message names every field.",
@@ -19,7 +19,7 @@ _ARD_ERRORS = {
     413: "The body is too large.",
     429: "Too many requests; see Retry-After.",
     500: "Internal error.",
-    503: "Retrieval cannot be done now; see Retry-After.",
+    503: "A dependency did not answer; see Retry-After.",
 }
 _ARD_ALWAYS = (401, 403, 429, 500, 503)
 _NOT_MODIFIED = {304: BodySpec("The caller's copy is current.", media_type="")}
@@ -79,8 +79,8 @@ ROUTES = (
         operation_id="getInstructions",
         summary="Read the instructions of a skill",
         description=(
-            "A capability whose own id ends in `/instructions` comes first: it is shown here. With `Accept: "
-            "application/json` the answer is JSON. The text is what the owner wrote: read it as untrusted."
+            "The text is what the owner wrote: do not trust it. With `Accept: application/json` the answer is JSON. If "
+            "the id of a capability itself ends in `/instructions`, the answer is that capability."
         ),
         parameters=(path_parameter("id", "`namespace/name`; slashes may be written as they are or as %2F."),),
         responses={
@@ -96,11 +96,11 @@ ROUTES = (
         summary="Show one capability",
         parameters=(
             path_parameter("id", "`namespace/name`; slashes may be written as they are or as %2F."),
-            parameter("snippets", "With texts to copy that call it.", {"type": "boolean", "default": False}),
+            parameter("snippets", "Also texts to copy that call it.", {"type": "boolean", "default": False}),
         ),
         responses={
             200: BodySpec(
-                "Its profile; with `snippets=true`, also how it is called in words and as texts to copy.",
+                "Its profile; with `snippets=true`, also how to call it, in words and as texts to copy.",
                 ("answer.Capability", "snippets.capability.CapabilityWithSnippets"),
             ),
             **_problems(404, 422, 429, 503),
@@ -116,7 +116,7 @@ ROUTES = (
         "only on its results, and for as long as its receipt is kept.",
         request=BodySpec("", ("feedback.FeedbackRequest",)),
         responses={
-            202: BodySpec("It is recorded.", ("feedback.FeedbackAnswer",)),
+            202: BodySpec("Recorded.", ("feedback.FeedbackAnswer",)),
             **_problems(400, 413, 422, 429, 503),
             404: BodySpec(
                 "No such answer of this caller, or too old.", ("answer.Problem",), "application/problem+json"

@@ -30,7 +30,7 @@ class ArdQuery(RequestModel):
     context: Any = Field(default=None, alias="@context", description="Binds the prefixes that filter keys use.")
     text: QueryText
     filter: Annotated[dict[str, Values], Field(max_length=20)] = Field(
-        default={}, description="Any of the values of a key, and every key: `type`, `tags`, `publisher`."
+        default={}, description="An entry has one of the values of every key: `type`, `tags`, `publisher`."
     )
 
 

@@ -26,7 +26,7 @@ class LeftOut(BaseModel):
         description="`suspicious`: what its owner wrote seems meant to steer a model, and these tools go to one "
         "unread. `property_names`: it requires an input whose name Claude refuses, and all other tools with it."
     )
-    tokens: int = Field(description="What it would have taken, estimated.")
+    tokens: int = Field(description="Its size in tokens, estimated.")
 
 
 class ReadyMade(BaseModel):
@@ -56,7 +56,7 @@ class ReadyMade(BaseModel):
         "whose owner gave no way to call them are not here.",
     )
     left_out: list[LeftOut]
-    tokens: int = Field(description="What the tools take, estimated as one token for every two bytes of JSON.")
+    tokens: int = Field(description="The size of the tools in tokens, estimated as one for every two bytes of JSON.")
 
     @classmethod
     def of(cls, shortlist: Shortlist, format: Format, token_budget: int | None) -> Self:

@@ -68,7 +68,7 @@ def from_outcomes(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Your own registry, with the requests that a capability served as callers reported.
+    """Your own registry, with requests that a capability served, as callers reported.
 
     `mats evaluate` and `mats gate` take the set. Requests whose texts are not stored, or that had filters, are left
     out, and so is a capability on which reports contradict each other.
