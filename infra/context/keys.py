@@ -52,9 +52,7 @@ class Context:
         "masters, higher limits, logs and tables protected from deletion, and stacks with termination protection",
         choices=("trial", "production"),
     )
-    instance_type: str = _key(
-        "", "instance type of the data nodes; default `t3.small.search`, in production `r7g.large.search`"
-    )
+    instance_type: str = _key("", "type of data nodes; default `t3.small.search`, in production `r7g.large.search`")
     instance_count: int = _key(0, "number of data nodes: 1 or a multiple of three; default 1, in production 3")
     storage_gb: int = _key(0, "storage of each data node in GB, 10 to 16,000; default 10, in production 100")
     engine_version: str = _key(
@@ -62,15 +60,10 @@ class Context:
         "version of OpenSearch; a later one upgrades the domain in place, and there is no way back",
         choices=("2.19", "3.1", "3.3", "3.5", "3.7"),
     )
-    enrichment_concurrency: int = _key(
-        0, "batches of changes enriched at once, 2 to 1,000; default 2, in production 10"
-    )
-    discovery_concurrency: int = _key(
-        0, "reserved concurrency of the discovery function, and its maximum; 0: it shares the account's concurrency"
-    )
+    enrichment_concurrency: int = _key(0, "batches enriched at once, 2 to 1,000; default 2, in production 10")
+    discovery_concurrency: int = _key(0, "reserved concurrency of discovery, and its maximum; 0: the account's")
     throttle_rate: int = _key(
-        0,
-        "calls of the API in a second, all callers together; bursts may be twice that; default 20, in production 200",
+        0, "calls of the API in a second, all callers together, bursts twice that; default 20, in production 200"
     )
     network: str = _key(
         "public",
