@@ -54,13 +54,15 @@ class Originals:
         mixed = share * self.vectors[ones] + (1 - share) * self.vectors[others]
         noise = chance.standard_normal(mixed.shape, np.float32) * (_NOISE / mixed.shape[1] ** 0.5)
         vectors = _unit(_unit(mixed) + noise)
-        for number, (one, other, vector) in enumerate(zip(ones, others, vectors, strict=True), start):
+        pairs = zip(ones.tolist(), others.tolist(), vectors, strict=True)
+        for number, (one, other, vector) in enumerate(pairs, start):
             profile = self._compose(self.profiles[one], self.profiles[other], number, words)
             yield Stored(profile, array("f", vector.tobytes()))
 
     def _compose(self, one: Profile, other: Profile, number: int, words: random.Random) -> Profile:
         """A profile in the namespace of the first one, which holds some seventy of each of its own."""
-        text = mix_words(*(each.source.description if each.source else "" for each in (one, other)), words)
+        described, added = (each.source.description if each.source else "" for each in (one, other))
+        text = mix_words(described, added, words)
         update = {
             "name": f"{one.name}-{number}",
             "rev": 1,

@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mats.adapters.sqlite.arrays import best_places
 from mats.adapters.sqlite.matrix import Entry, Matrix
 from mats.domain.capability import Id, Kind
 from mats.domain.query import Filter
@@ -75,6 +76,17 @@ def test_it_agrees_with_looking_at_every_row(changes, depth):
             rows[row] = unit(1, angle)
     expected = sorted(rows, key=lambda row: (-round(float(rows[row] @ unit(1, 0)), 6), f"n/{row}"))
     assert nearest(matrix, unit(1, 0), depth) == [f"n/{row}" for row in expected[:depth]]
+
+
+@given(
+    st.lists(st.integers(-3, 40), max_size=400).map(lambda each: np.array(each * 5, np.float32)),
+    st.integers(1, 6),
+    st.sampled_from([-np.inf, 0, 3]),
+)
+def test_the_best_places_are_those_of_sorting(values, depth, above):
+    wanted = sorted((value for value in values.tolist() if value > above), reverse=True)
+    expected = [place for place, value in enumerate(values) if wanted and value >= wanted[:depth][-1]]
+    assert best_places(values, depth, above=above).tolist() == expected
 
 
 LABELS = st.text("abc-.", min_size=1, max_size=6)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from mats.adapters.sqlite.arrays import FIRST_ROOM, Mask, release_freed
+from mats.adapters.sqlite.arrays import FIRST_ROOM, Mask, best_places, release_freed
 from mats.adapters.sqlite.database import Database, Readable
 from mats.adapters.sqlite.matrix import Entry, Matrix
 from mats.adapters.sqlite.postings import Document, Postings, pack
@@ -101,7 +101,8 @@ class SqliteIndex:
         with self._lock:
             mask = self._mask(admitted)
             scores = self._postings.scores(terms)[: len(mask)]
-            rows = np.flatnonzero(mask & (scores > 0))
+            scores *= mask[: len(scores)]
+            rows = best_places(scores, depth, above=0)
             return [Hit(id, score) for id, score in self._matrix.best(rows, scores[rows], depth)]
 
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:

@@ -6,7 +6,7 @@ from typing import Generic, NamedTuple, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from mats.adapters.sqlite.arrays import FIRST_ROOM, Floats, Mask, Rows, with_room
+from mats.adapters.sqlite.arrays import FIRST_ROOM, Floats, Mask, Rows, best_places, with_room
 from mats.adapters.sqlite.vectors import EXACT_UP_TO, Vectors
 from mats.domain.capability import Id, Kind
 from mats.domain.query import Filter
@@ -35,7 +35,7 @@ class Column(Generic[V]):
     def where(self, admits: Callable[[V], bool], size: int) -> Mask:
         """Mask of the first `size` rows whose value is admitted."""
         table = np.fromiter((admits(value) for value in self._codes), np.bool_, len(self._codes))
-        return table[self._rows[:size]]
+        return np.ones(size, np.bool_) if table.all() else table[self._rows[:size]]
 
     def values(self, mask: Mask) -> Collection[V]:
         """The distinct values of the rows of a mask."""
@@ -169,9 +169,8 @@ class Matrix:
 
     def best(self, rows: Rows, scores: npt.NDArray[np.floating], depth: int) -> list[tuple[Id, float]]:
         """At most `depth` of these rows by their scores, best first, ties by id."""
-        if len(rows) > depth:
-            chosen = scores >= np.partition(scores, -depth)[-depth]
-            rows, scores = rows[chosen], scores[chosen]
+        places = best_places(scores, depth)
+        rows, scores = rows[places], scores[places]
         ids = [self._ids[row] for row in rows.tolist()]
         hits = [(id, score) for id, score in zip(ids, scores.tolist(), strict=True) if id is not None]
         return sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:depth]

@@ -104,7 +104,10 @@ class Postings:
         self._segment_of: Integers = np.zeros(FIRST_ROOM, np.int32)
         """Number of the segment with the present state of a row; 0: of none."""
         self._lengths: Integers = np.zeros(FIRST_ROOM, np.int32)
+        self._thinned: set[int] = set()
+        """Numbers of segments with rows that have been dropped or replaced since."""
         self._documents = self._length = 0
+        self._saturation: Scores | None = None
 
     def put(self, added: Sequence[Document], *, merge: bool = True) -> None:
         """Add documents, each row once, or replace them; whoever adds many in parts can merge after the last one."""
@@ -115,6 +118,8 @@ class Postings:
             last = int(rows.max())
             self._segment_of, self._lengths = with_room(self._segment_of, last), with_room(self._lengths, last)
             replaced = rows[self._segment_of[rows] > 0]
+            self._thinned.update(np.unique(self._segment_of[replaced]).tolist())
+            self._saturation = None
             self._documents += len(added) - len(replaced)
             self._length += int(lengths.sum()) - int(self._lengths[replaced].sum())
             self._segment_of[rows], self._lengths[rows] = self._last, lengths
@@ -128,7 +133,8 @@ class Postings:
     def drop(self, row: int) -> None:
         """Remove a document if it is there."""
         if row < len(self._segment_of) and self._segment_of[row]:
-            self._segment_of[row] = 0
+            self._thinned.add(int(self._segment_of[row]))
+            self._segment_of[row], self._saturation = 0, None
             self._documents -= 1
             self._length -= int(self._lengths[row])
 
@@ -138,18 +144,18 @@ class Postings:
         other._segments, other._last = list(self._segments), self._last
         other._segment_of, other._lengths = self._segment_of.copy(), self._lengths.copy()
         other._documents, other._length = self._documents, self._length
+        other._thinned = set(self._thinned)
         return other
 
     def scores(self, words: Sequence[str]) -> Scores:
         """BM25 of every row; 0: without any of the words."""
         found = np.zeros(len(self._segment_of))
-        mean = max(self._length, 1) / max(self._documents, 1)
+        saturations = self._saturations()
         for term in dict.fromkeys(index_terms(" ".join(words))):
             present = list(self._present(_number(term)))
             worth = (K1 + 1) * idf(sum(len(rows) for rows, _ in present), self._documents)
             for rows, frequencies in present:
-                saturation = K1 * (1 - B) + K1 * B / mean * self._lengths[rows]
-                found[rows] += worth * (frequencies / (frequencies + saturation))
+                found[rows] += worth * (frequencies / (frequencies + saturations[rows]))
         return found
 
     def _present(self, term: int) -> Iterator[tuple[Integers, Frequencies]]:
@@ -157,8 +163,17 @@ class Postings:
         for segment in self._segments:
             found = segment.slice_of(term)
             rows, frequencies = segment.rows[found], segment.frequencies[found]
-            current = self._segment_of[rows] == segment.number
-            yield (rows, frequencies) if current.all() else (rows[current], frequencies[current])
+            if segment.number in self._thinned:
+                current = self._segment_of[rows] == segment.number
+                rows, frequencies = rows[current], frequencies[current]
+            yield rows, frequencies
+
+    def _saturations(self) -> Scores:
+        """By row: what is added to a frequency below the line; computed again when a length has changed."""
+        if self._saturation is None:
+            mean = max(self._length, 1) / max(self._documents, 1)
+            self._saturation = K1 * (1 - B) + K1 * B / mean * self._lengths.astype(np.float64)
+        return self._saturation
 
     def _merge(self) -> None:
         """Replace the last segments by one without what has been dropped or replaced, if there are many like them."""
@@ -172,4 +187,5 @@ class Postings:
         current = [each.only(self._segment_of[each.rows] == each.number) for each in self._segments[first:]]
         merged = _Segment.merge(self._last, current)
         self._segment_of[merged.rows] = self._last
+        self._thinned.difference_update(each.number for each in self._segments[first:])
         self._segments[first:] = [merged]
