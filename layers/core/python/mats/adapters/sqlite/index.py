@@ -31,6 +31,7 @@ _CHANGED = (
     "SELECT change, row, length, terms, id, findable, kind, namespace, tags, visible_to, encoder, vector "
     "FROM entries {} LEFT JOIN lexical USING (row) WHERE change > ?"
 )
+_KINDS = {str(kind): kind for kind in Kind}
 _PART = 4_096
 """Changed rows that are applied together."""
 _FINDABLE = "SELECT row, profile FROM entries WHERE findable"
@@ -186,7 +187,7 @@ class SqliteIndex:
             if findable and kind:
                 audiences = None if visible_to is None else _labels(visible_to)
                 vector = blob if blob and encoder == self._encoder else None
-                entries.append(Entry(row, id, Kind(kind), namespace, _labels(tags), audiences, vector))
+                entries.append(Entry(row, id, _KINDS[kind], namespace, _labels(tags), audiences, vector))
                 documents.append(Document(row, length, terms))
             else:
                 self._matrix.drop(row, id)

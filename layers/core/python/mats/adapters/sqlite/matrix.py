@@ -14,22 +14,29 @@ from mats.domain.query import Filter
 V = TypeVar("V", bound=Hashable)
 
 
+class _Codes(dict[V, int]):
+    """The number of each distinct value, which is given when a value is first looked up."""
+
+    def __missing__(self, value: V) -> int:
+        self[value] = code = len(self)
+        return code
+
+
 class Column(Generic[V]):
     """Dictionary-encoded column: a predicate is evaluated once per distinct value, not once per row."""
 
     def __init__(self) -> None:
-        self._codes: dict[V, int] = {}
+        self._codes: _Codes[V] = _Codes()
         self._rows = np.zeros(FIRST_ROOM, np.int32)
 
     def put(self, rows: Rows, values: Iterable[V]) -> None:
         """Set the values of rows."""
-        codes = self._codes
         self._rows = with_room(self._rows, int(rows.max()))
-        self._rows[rows] = [codes.setdefault(value, len(codes)) for value in values]
+        self._rows[rows] = list(map(self._codes.__getitem__, values))
 
     def copy(self) -> Self:
         other = type(self)()
-        other._codes, other._rows = dict(self._codes), self._rows.copy()
+        other._codes, other._rows = _Codes(self._codes), self._rows.copy()
         return other
 
     def where(self, admits: Callable[[V], bool], size: int) -> Mask:
@@ -103,26 +110,26 @@ class Matrix:
         """Add findable rows, each once, or replace them."""
         if not added:
             return
-        rows = np.array([entry.row for entry in added], np.intp)
+        numbers, ids, kinds, namespaces, tags, audiences, blobs = zip(*added, strict=True)
+        rows = np.array(numbers, np.intp)
         last = int(rows.max())
         self._ids.extend([None] * (last + 1 - len(self._ids)))
-        for row, id, *_ in added:
+        for row, id in zip(numbers, ids, strict=True):
             self._row_of[id], self._ids[row] = row, id
         self._findable = with_room(self._findable, last)
         self._findable[rows] = True
-        self._kinds.put(rows, (entry.kind for entry in added))
-        self._namespaces.put(rows, (entry.namespace for entry in added))
-        self._tags.put(rows, (entry.tags for entry in added))
-        self._audiences.put(rows, (entry.visible_to for entry in added))
-        encoded = [entry for entry in added if entry.vector is not None]
-        if self._vectors is not None and len(encoded) < len(added):
+        self._kinds.put(rows, kinds)
+        self._namespaces.put(rows, namespaces)
+        self._tags.put(rows, tags)
+        self._audiences.put(rows, audiences)
+        encoded = [blob is not None for blob in blobs]
+        if self._vectors is not None and not all(encoded):
             self._vectors.drop(rows)
-        if encoded:
-            vectors = np.frombuffer(b"".join(entry.vector or b"" for entry in encoded), np.float32)
-            vectors = vectors.reshape(len(encoded), -1)
+        if any(encoded):
+            vectors = np.frombuffer(b"".join(filter(None, blobs)), np.float32).reshape(sum(encoded), -1)
             if self._vectors is None:
                 self._vectors = Vectors(self._room, vectors.shape[1], exact_up_to=self._exact_up_to)
-            self._vectors.put(np.array([entry.row for entry in encoded], np.intp), vectors)
+            self._vectors.put(rows[encoded], vectors)
 
     def copy(self) -> "Matrix":
         """An independent copy with room for one more row."""
