@@ -14,6 +14,8 @@ README = REPOSITORY / "README.md"
 SECURITY = REPOSITORY / "docs" / "security.md"
 SCORING = REPOSITORY / "docs" / "scoring.md"
 MEASURED = REPOSITORY / "docs" / "results.md"
+_MILLION = RESULTS / "bench-million.json"
+"""Measured only where a machine has the memory and the time."""
 
 
 def main() -> None:
@@ -163,7 +165,18 @@ def _speed() -> str:
     results = {name: _load(f"bench-{name}") for name in benchmarks}
     results |= {name: _load(f"aws-{name}") for name in ("answer", "cold", "parity")}
     slowest = max(results["console"]["pages_ms"].items(), key=lambda page: float(page[1]["p50"]))
-    return _template("speed").format(**results, layer=_load("vendor-layer"), slowest=slowest)
+    return _template("speed").format(
+        **results, layer=_load("vendor-layer"), slowest=slowest, million=_million() if _MILLION.exists() else ""
+    )
+
+
+def _million() -> str:
+    """A row of the table, after a line break."""
+    found = read_results(_MILLION)
+    return (
+        f"\n| the same over {found['documents']:,}, with synthetic vectors | p50 {found['ms']['p50']:.1f} ms, "
+        f"p99 {found['ms']['p99']:.1f} ms, {found['resident_mb']:,} MB resident, started in {found['start_s']:.1f} s |"
+    )
 
 
 def _origin(source: Json) -> str:
