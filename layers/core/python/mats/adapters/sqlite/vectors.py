@@ -14,7 +14,7 @@ from mats.adapters.sqlite.first_pass import BLOCK, FirstPass
 
 EXACT_UP_TO = 20_000
 """Rows that are searched in one pass, which takes no longer than two."""
-_GUESSES = 8
+_GUESSES = 16
 """Rows of the second pass, as a multiple of the square root of the number of rows searched."""
 _SAMPLE = 16_384
 """Rows from which axes are computed."""
