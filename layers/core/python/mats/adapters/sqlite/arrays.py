@@ -30,14 +30,14 @@ def with_room(values: A, row: int) -> A:
 
 def best_places(values: npt.NDArray[np.floating], depth: int, *, above: float = -np.inf) -> Rows:
     """Where the `depth` largest values above this one are, and those equal to the last of them; in no order."""
-    places = np.flatnonzero(values >= max(_bound(values, depth), np.nextafter(values.dtype.type(above), np.inf)))
+    places = np.flatnonzero(values >= max(_lower_bound(values, depth), np.nextafter(values.dtype.type(above), np.inf)))
     if len(places) <= depth:
         return places
     found = values[places]
     return np.asarray(places[found >= np.partition(found, -depth)[-depth]])
 
 
-def _bound(values: npt.NDArray[np.floating], depth: int) -> float:
+def _lower_bound(values: npt.NDArray[np.floating], depth: int) -> float:
     """At least `depth` values are not less: so many are not in a sample, if they are many."""
     sample = values[:: max(1, len(values) // max(1, _SAMPLE * depth))]
     return -np.inf if len(sample) == len(values) else float(np.partition(sample, -depth)[-depth])
