@@ -34,12 +34,13 @@ def demand(
     if len(found.gaps) > _SHOWN:
         note(f"and {len(found.gaps) - _SHOWN:,} more; --json has all")
     unmet = f"{found.unmet:,} of {found.requests:,} requests in {days} days were not served"
-    note(f"{unmet}; {len(found.gaps):,} groups" if found.requests else f"no receipts of the last {days} days")
+    groups = f"{len(found.gaps):,} group{'' if len(found.gaps) == 1 else 's'}"
+    note(f"{unmet}; {groups}" if found.requests else f"no receipts of the last {days} days")
 
 
 def _facts_of(gap: Gap) -> list[tuple[str, object]]:
     verdicts = "".join(f"{count} {verdict}, " for verdict, count in gap.verdicts.items())
-    asked = f"{gap.requests:,} times by {gap.callers:,} callers"
+    asked = f"{gap.requests:,} times by {gap.callers:,} caller{'' if gap.callers == 1 else 's'}"
     rows: list[tuple[str, object]] = [
         ("asked", f"{asked} ({verdicts}{gap.reported} reported as unserved)"),
         ("last", gap.last),

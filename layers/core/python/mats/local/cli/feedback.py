@@ -41,4 +41,7 @@ def feedback(
     local = local_system(context.obj, create=False)
     with closing(local):
         answer = require(local.feedback)(local_caller(local.settings), wish)
-    print_result(answer.model_dump(), f"{answer.recorded:,} new outcomes recorded", as_json=as_json)
+    text = f"{answer.recorded:,} new outcomes recorded"
+    if missing:
+        text = f"recorded what was missing; {text}" if outcomes else "recorded what was missing"
+    print_result(answer.model_dump(), text, as_json=as_json)

@@ -115,7 +115,9 @@ def _run(
     if not as_json:
         _show_remarks(report)
     rate = f" ({indexed / seconds:,.0f} a second), findable after {findable_s:,.1f} s" if indexed and seconds else ""
-    text = f"{_rows(report)} in {seconds:,.1f} s: {_counts(report)}; {indexed:,} indexed{rate}"
+    elsewhere = report.placed[Placed.NEW] + report.placed[Placed.CHANGED] - indexed
+    by_service = f", {elsewhere:,} by the running service" if elsewhere > 0 else ""
+    text = f"{_rows(report)} in {seconds:,.1f} s: {_counts(report)}; {indexed:,} indexed{rate}{by_service}"
     times = {"findable_seconds": round(findable_s, 2), "seconds": round(seconds, 2)}
     outcome = {**_report(report), "indexed": indexed, **times}
     print_with_usage(local, outcome, text, as_json=as_json)
