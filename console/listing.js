@@ -97,6 +97,7 @@ function row(one, params) {
       h("span", { class: "about" }, h("span", { class: `kind ${one.kind}` }, one.kind ?? "?"), one.namespace, one.provider && ` by ${one.provider}`,
         one.lifecycle === "deprecated" && h("span", { class: "flag" }, "deprecated"),
         one.sparse && h("span", { class: "flag quiet" }, one.sparse),
+        one.vector_pending && h("span", { class: "flag quiet", title: "found by words until it is encoded" }, "vector pending"),
         one.suspicious.length > 0 && h("span", { class: "flag bad" }, "suspicious")),
       one.error ? h("span", { class: "summary bad" }, one.error) : one.summary && h("span", { class: "summary" }, one.summary)),
     cell("trust", one.trust ?? "–", "number"), cell("updated", day(one.updated)),

@@ -70,6 +70,7 @@ function parts(id, capability, words) {
     isLocal && h("p", { class: "row" }, registration && h("a", { class: "button", href: linkTo("edit", "", { id }) }, "Edit")),
     profile?.error && h("p", { class: "notice bad" }, h("strong", {}, "Rejected: "), profile.error),
     failure && h("p", { class: "notice bad" }, h("strong", {}, "Given up: "), failure, " Run ", h("code", {}, "mats reconcile"), " to try again."),
+    capability.vector_pending && h("p", { class: "hint" }, h("span", { class: "flag quiet" }, "vector pending"), " Found by words until it is encoded."),
     profile?.suspicious?.map((reason) => h("p", { class: "notice" }, h("strong", {}, "Suspicious: "), `its text ${reason}.`)),
     capability.snippets && useSection(capability),
     profile && fiveFields(profile, words, capability),

@@ -18,7 +18,9 @@ const SHOWS = {
   deprecated: ["Deprecated", "still found, marked"],
   unenriched: ["As registered", "not enriched by an LLM"],
   uncallable: ["No way to call", "nothing registered says how to call it"],
+  pending: ["Vector pending", "found by words until it is encoded"],
 };
+const PASSING = "pending"; // shown only while there is one
 const VIEWS = { exposure, sources };
 
 let params, box, list, side, filter, running, seen, actions, trusted;
@@ -87,7 +89,7 @@ function head(there) {
   const kinds = params.getAll("kind");
   return [
     h("ul", { class: "tiles" },
-      Object.entries(SHOWS).map(([name, [label, meaning]]) =>
+      Object.entries(SHOWS).filter(([name]) => name !== PASSING || there.shows[name] > 0 || show === name).map(([name, [label, meaning]]) =>
         tile(`show-${name}`, label, there.shows[name], meaning, linkTo("registry", view ? "" : params, { show: name === "all" ? undefined : name, view: undefined, open: undefined }), show === name)),
       tile("show-providers", "Providers", there.providers, "exposure by provider", linkTo("registry", "", { view: "exposure" }), view === "exposure"),
       tile("show-sources", "Sources", there.sources, "what mats sync reads again", linkTo("registry", "", { view: "sources" }), view === "sources")),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+from mats.settings import Settings
 from tests.command import Mats, serving
 from tests.conftest import ROOT
 from tests.console.browser import Looks, installed, launched, watched
@@ -54,8 +55,8 @@ PICTURES: dict[str, tuple[str, Callable[[Page], None]]] = {
 def take(out: Path, *, browser_path: str, encoder: str) -> list[str]:
     """Take all pictures into a folder; the faults of the pages."""
     with (
-        tempfile.TemporaryDirectory() as home,
-        serving(Mats(Path(home), encoder), "--sample") as service,
+        tempfile.TemporaryDirectory() as folder,
+        serving(Mats(Settings().home, encoder, folder=Path(folder)), "--sample") as service,
         launched(browser_path) as browser,
         watched(browser, service.url, _LOOKS) as console,
     ):

@@ -65,6 +65,34 @@ def test_the_counts_are_those_of_the_registry(console, sample):
         expect(page.get_by_role("checkbox", name=f"{kind} {count}")).not_to_be_checked()
 
 
+def test_what_waits_for_its_vector_is_marked_and_counted_while_it_waits(console):
+    page = console.open("#/registry")
+    expect(rows(page).first).to_be_visible()
+    expect(tile(page, "Vector pending")).to_have_count(0)
+    expect(page.get_by_text("vector pending")).to_have_count(0)
+
+    def wait(route):
+        response = route.fetch()
+        body = response.json()
+        match body:
+            case {"shows": shows}:
+                shows["pending"] = 1
+            case {"capabilities": [first, *_]}:
+                first["vector_pending"] = True
+            case {"id": _}:
+                body["vector_pending"] = True
+        route.fulfill(response=response, json=body)
+
+    page.route(re.compile(r"/registry($|/capabilities)"), wait)
+    for name in ("Search", "Registry"):
+        page.get_by_role("navigation", name="Pages").get_by_role("link", name=name).click()
+    expect(tile(page, "Vector pending")).to_have_attribute("href", "#/registry?show=pending")
+    expect(rows(page).first.get_by_text("vector pending")).to_be_visible()
+    expect(page.get_by_text("vector pending", exact=True)).to_have_count(1)
+    rows(page).first.get_by_role("link").click()
+    expect(panel(page).get_by_text("vector pending Found by words until it is encoded.")).to_be_visible()
+
+
 @pytest.mark.parametrize("label", SHOWS)
 def test_every_count_links_to_its_capabilities(opener, amiss, label):
     page = opener(amiss).open("#/registry?show=deprecated" if label == "All" else "#/registry")

@@ -2,15 +2,16 @@
 
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from mats.adapters.spans import Spans
+from mats.adapters.spans import Spans, close_provider
 from mats.domain.query import Query
 from mats.domain.trace import StageRun
 from mats.domain.usage import Usage
@@ -49,10 +50,45 @@ def exported(*observations) -> dict[str, ReadableSpan]:
     return {span.name: span for span in memory.get_finished_spans()}
 
 
+class SlowExporter(InMemorySpanExporter):
+    """Answers only when it is told to, as a collector that cannot be reached."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.may_answer = threading.Event(), threading.Event()
+
+    def export(self, spans):
+        self.asked.set()
+        self.may_answer.wait(10)
+        return super().export(spans)
+
+
+def waiting(exporter: InMemorySpanExporter) -> TracerProvider:
+    """A provider with a span that has not been sent."""
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=3_600_000))
+    provider.get_tracer("test").start_span("waiting").end()
+    return provider
+
+
 def ms(span: ReadableSpan) -> float:
     assert span.start_time is not None
     assert span.end_time is not None
     return (span.end_time - span.start_time) / 1e6
+
+
+def test_closing_sends_the_spans_that_are_waiting():
+    exporter = InMemorySpanExporter()
+    close_provider(waiting(exporter), within_s=10)
+    assert [span.name for span in exporter.get_finished_spans()] == ["waiting"]
+
+
+def test_closing_does_not_wait_for_a_collector_that_does_not_answer():
+    exporter = SlowExporter()
+    close_provider(waiting(exporter), within_s=0)
+    assert exporter.asked.wait(10)
+    assert exporter.get_finished_spans() == ()
+    exporter.may_answer.set()
 
 
 def test_a_request_has_its_answer_below_it_and_the_stages_below_that():

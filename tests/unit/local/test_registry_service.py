@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -23,6 +24,7 @@ from mats.domain.errors import (
 )
 from mats.domain.placement import Placed
 from mats.domain.sync import SourceKind, SourceRun, TrackedSource
+from mats.evaluation.systems.workbench import index_changes
 from mats.local.cli.registry import counts
 from mats.local.console import capability_list, files
 from mats.local.console.capability_list import RefreshThread
@@ -32,6 +34,7 @@ from mats.local.console.selection import ListQuery
 from mats.local.worker import drain
 from mats.settings import Settings
 from tests.builders import a_profile, a_registration, a_shortlist, an_item
+from tests.fakes import FakeEncoder
 
 ANY = precondition(None, None)
 REFUND = a_registration().id
@@ -86,7 +89,7 @@ def test_only_changed_profiles_are_read_again(local, service, monkeypatch):
     monkeypatch.setattr(
         capability_list,
         "list_row",
-        lambda profile, indexed: read.append(profile.name) or list_row(profile, indexed=indexed),
+        lambda profile, **more: read.append(profile.name) or list_row(profile, **more),
     )
     service.refresh()
     assert read == []
@@ -94,6 +97,25 @@ def test_only_changed_profiles_are_read_again(local, service, monkeypatch):
     drain(local)
     assert [one["trust"] for one in service.page(ListQuery())["capabilities"]] == [None, None, None, 50, None]
     assert read == ["tool-3"]
+
+
+def test_a_vector_is_pending_until_the_encoder_has_encoded_the_profile(tmp_path):
+    encoder, settings = FakeEncoder(), replace(Settings(), home=tmp_path / "home")
+    with closing(local_system(replace(settings, encoder="none"))) as local:
+        local.stores.registry.put([a_registration()])
+        drain(local)
+        before = RegistryService(local)
+        assert not only(before)["vector_pending"]
+        assert not before.get(REFUND)["vector_pending"]
+    with closing(local_system(settings, encoder=encoder)) as local:
+        service = RegistryService(local)
+        assert only(service)["vector_pending"]
+        assert service.get(REFUND)["vector_pending"]
+        assert service.overview()["shows"]["pending"] == 1
+        index_changes(local, [REFUND])
+        assert not only(service)["vector_pending"]
+        assert not service.get(REFUND)["vector_pending"]
+        assert service.page(ListQuery(show="pending"))["total"] == 0
 
 
 def test_a_long_list_waits_for_the_next_refresh_but_for_writes_of_this_service(local, service, monkeypatch):

@@ -4,6 +4,7 @@ Spans are made after the fact, from the times that the trace of an answer has. T
 registrations. The names of attributes are those of the semantic conventions for HTTP and for generative AI.
 """
 
+import threading
 import time
 from collections.abc import Mapping
 
@@ -24,6 +25,7 @@ from mats.ports import Answered, Observation, RequestHandled, WriterCalled
 
 Attributes = Mapping[str, AttributeValue]
 _SERVER_FAULT, _MAX_FAULT = 500, 300
+_CLOSE_S = 1.0
 
 
 def exporting_provider() -> TracerProvider:
@@ -32,6 +34,13 @@ def exporting_provider() -> TracerProvider:
     provider = TracerProvider(resource=resource)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     return provider
+
+
+def close_provider(provider: TracerProvider, within_s: float = _CLOSE_S) -> None:
+    """Send the spans that are waiting, for so long at most: without a collector, the exporter retries for seconds."""
+    closing = threading.Thread(target=provider.shutdown, name="close-spans", daemon=True)
+    closing.start()
+    closing.join(within_s)
 
 
 class Spans:

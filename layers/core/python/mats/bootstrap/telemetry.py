@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from mats.domain.errors import DependencyFailed
 from mats.ports import Observer, ServiceState
@@ -10,7 +11,7 @@ from mats.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Telemetry:
-    """The observers of a local service; `close` sends what is waiting."""
+    """The observers of a local service; `close` sends what is waiting, for about a second."""
 
     observers: Sequence[Observer]
     render_metrics: Callable[[], tuple[bytes, str]]
@@ -30,14 +31,19 @@ def open_telemetry(settings: Settings, read_state: Callable[[], ServiceState]) -
     if not settings.otel:
         return Telemetry(observers=observers, render_metrics=render)
     try:
-        from mats.adapters.spans import Spans, exporting_provider  # noqa: PLC0415 - the extra `otel`
+        from mats.adapters.spans import Spans, close_provider, exporting_provider  # noqa: PLC0415 - the extra `otel`
     except ModuleNotFoundError as error:
         raise DependencyFailed(
             f"MATS_OTEL needs {error.name}, which is not installed: install mats with the extra `otel`"
         ) from error
     provider = exporting_provider()
     spans = Spans(provider, model_provider="openai" if settings.llm_url else "aws.bedrock")
-    return Telemetry(observers=[*observers, spans], render_metrics=render, wants_answers=True, close=provider.shutdown)
+    return Telemetry(
+        observers=[*observers, spans],
+        render_metrics=render,
+        wants_answers=True,
+        close=partial(close_provider, provider),
+    )
 
 
 def _metrics(read_state: Callable[[], ServiceState]) -> tuple[list[Observer], Callable[[], tuple[bytes, str]]]:

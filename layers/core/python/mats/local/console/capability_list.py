@@ -104,8 +104,10 @@ class CapabilityList:
         listing: Listing,
         queue: QueueMonitor,
         notice_changes: Callable[[Collection[Id]], None] = lambda ids: None,
+        encoder: str = "",
     ) -> None:
-        """`notice_changes` is called with the ids of changed profiles."""
+        """`notice_changes` is called with the ids of changed profiles; `encoder` as of `list_row`."""
+        self._encoder = encoder
         self._listing, self._queue, self._notice_changes = listing, queue, notice_changes
         self._lock = threading.Lock()
         self._version: int | None = None
@@ -143,7 +145,7 @@ class CapabilityList:
         self._notice_changes(ids)
         for start in range(0, len(ids), _BATCH):
             for profile, indexed in self._listing.profiles(ids[start : start + _BATCH]):
-                self._profiled[profile.id] = list_row(profile, indexed=indexed)
+                self._profiled[profile.id] = list_row(profile, indexed=indexed, encoder=self._encoder)
                 (self._not_indexed.discard if indexed else self._not_indexed.add)(profile.id)
         self._position = position  # only now: after an error the next call reads the same changes again
         rows = {id: self._row(id, kind) for id, kind in registered.items()}

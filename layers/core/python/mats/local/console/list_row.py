@@ -25,6 +25,7 @@ class Show(StrEnum):
     DEPRECATED = "deprecated"
     UNENRICHED = "unenriched"
     UNCALLABLE = "uncallable"
+    PENDING = "pending"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,7 @@ class ListRow:
 
     `sparse` is the reason why its description is sparse; `error` why it was rejected or its change is a dead letter.
     `callable` is false if its owner gave no way to call it; true also where no profile says so yet.
+    `vector_pending`: words find it, and it has no vector of the encoder yet.
     `updated` is the time of its latest revision, `registered` of its first registration (ISO 8601, UTC), or empty.
     """
 
@@ -51,6 +53,7 @@ class ListRow:
     suspicious: tuple[str, ...] = ()
     rev: int = 0
     findable: bool = False
+    vector_pending: bool = False
     updated: str = ""
     registered: str = ""
     namespace: str = field(init=False)
@@ -78,11 +81,17 @@ _FILTERS: dict[Show, Callable[[ListRow], bool]] = {
     Show.DEPRECATED: lambda row: row.lifecycle == Lifecycle.DEPRECATED,
     Show.UNENRICHED: lambda row: not row.enriched,
     Show.UNCALLABLE: lambda row: not row.callable,
+    Show.PENDING: lambda row: row.vector_pending,
 }
 
 
-def list_row(profile: Profile, *, indexed: bool) -> ListRow:
-    """The row of a profile; `indexed`: the index has this revision."""
+def is_vector_pending(profile: Profile, encoder: str) -> bool:
+    """Whether words find it, and it has no vector of this encoder yet; never without an encoder."""
+    return bool(encoder) and profile.findable and profile.encoder != encoder
+
+
+def list_row(profile: Profile, *, indexed: bool, encoder: str = "") -> ListRow:
+    """The row of a profile; `indexed`: the index has this revision; `encoder`: the name of the one in use, or empty."""
     description = profile.source.description if profile.source else ""
     return ListRow(
         id=profile.id,
@@ -100,6 +109,7 @@ def list_row(profile: Profile, *, indexed: bool) -> ListRow:
         suspicious=profile.suspicious,
         rev=profile.rev,
         findable=indexed and profile.findable,
+        vector_pending=indexed and is_vector_pending(profile, encoder),
         updated=profile.cause.time if profile.cause else "",
         registered=profile.first_registered,
     )

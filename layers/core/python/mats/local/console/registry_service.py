@@ -21,6 +21,7 @@ from mats.local.console.capability_list import CapabilityList, Snapshot
 from mats.local.console.demand import DemandReader
 from mats.local.console.home import home_page
 from mats.local.console.imports import ImportRequest, import_documents
+from mats.local.console.list_row import is_vector_pending
 from mats.local.console.outcomes import OutcomeQuery, outcomes_page, use_json
 from mats.local.console.parameters import DemandQuery
 from mats.local.console.selection import ListQuery
@@ -41,7 +42,8 @@ class RegistryService:
         """`timeout_s` is how long a write waits for the index; `assigns_trust` as of `RegistryActions`."""
         self._local, self._stores, self._timeout_s = local, local.stores, timeout_s
         self._uses = UseCounts(local.stores.use_log, local.clock)
-        self._list = CapabilityList(local.stores.listing, local.stores.queue, self._uses.recheck)
+        self._encoder = local.models.encoder.name if local.models.encoder else ""
+        self._list = CapabilityList(local.stores.listing, local.stores.queue, self._uses.recheck, self._encoder)
         self._demand = DemandReader(lambda days: demand_json(find_demand(local, days)))
         self.actions = RegistryActions(local, self._settle, assigns_trust)
 
@@ -101,6 +103,7 @@ class RegistryService:
             "reliability": self._reliability(stored.profile) if stored else None,
             "use": use_json(self._current_uses(), id),
             "profile": stored.profile.model_dump(mode="json") if stored else None,
+            "vector_pending": stored is not None and is_vector_pending(stored.profile, self._encoder),
             "snippets": Snippets.of(stored.profile).model_dump() if stored and stored.profile.findable else None,
             "versions": versions_json(profiles),
             "given_up": next((letter.reason for letter in self._stores.queue.dead_letters() if letter.id == id), ""),

@@ -1,0 +1,33 @@
+"""`GET /metrics` where the package for it is not installed."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from starlette.testclient import TestClient
+
+from mats.bootstrap.local import LocalSystem, local_system
+from mats.local.service import application
+from mats.settings import Settings
+
+
+@pytest.fixture
+def local(tmp_path) -> Iterator[LocalSystem]:
+    opened = local_system(replace(Settings(), home=tmp_path / "home", encoder="none"))
+    yield opened
+    opened.close()
+
+
+def test_without_its_package_metrics_say_what_to_install_and_all_else_works(local, monkeypatch):
+    monkeypatch.delitem(sys.modules, "mats.adapters.prometheus", raising=False)
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with TestClient(application(local), base_url="http://127.0.0.1") as client:
+        refused = client.get("/metrics")
+        assert refused.status_code == 503
+        assert refused.json()["detail"] == (
+            "/metrics needs prometheus_client, which is not installed: pip install 'mats[local]'"
+        )
+        assert client.post("/metrics").status_code == 405
+        assert client.get("/healthz").status_code == 200
+        assert client.get("/registry").status_code == 200
