@@ -49,7 +49,7 @@ export async function ask(path, { method = "GET", body, headers = {}, signal } =
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Problem(0, "The service does not answer. Is it running?");
+    throw new Problem(0, "The service does not answer: check that it is running.");
   }
   const answer = await parseJson(response);
   if (response.ok) return answer;

@@ -86,7 +86,7 @@ export function namespaceTrust(namespace, changed) {
   return h("details", { class: "namespace-trust", ontoggle: load }, h("summary", {}, `Trust of ${namespace} and all below it`),
     h("form", { class: "row", onsubmit: save }, h("label", { for: "namespace-trust" }, "Trust"), trust,
       h("label", { for: "namespace-provider" }, "Verified provider"), provider, h("button", { class: "main" }, "Save"), status),
-    h("p", { class: "hint" }, "It is the trust of capabilities without one of their own. Empty fields withdraw it."));
+    h("p", { class: "hint" }, "The default of capabilities without a trust of their own. Empty fields remove it."));
 
   async function load(event) {
     if (!event.currentTarget.open) return;

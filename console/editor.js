@@ -164,7 +164,7 @@ const preview = debounce(async (item, number) => {
 function offerPreview(item, number) {
   preview.stop();
   const button = h("button", { type: "button", onclick: () => preview(item, number) }, "Preview");
-  fill(report, heading(), h("p", {}, button), h("p", { class: "hint" }, `This calls ${writer}, which has a price.`));
+  fill(report, heading(), h("p", {}, button), h("p", { class: "hint" }, `This calls ${writer}, which has a cost.`));
 }
 
 function heading() {
@@ -192,7 +192,7 @@ async function put(event) {
     before = null;
     location.hash = linkTo("registry", "", { open: saved.id });
   } catch (error) {
-    if (error.status === 412) fill(status, h("strong", {}, id ? "It was changed by someone else. " : "It is registered already. "), h("a", { href: linkTo("registry", "", { open: target }) }, "Look at it"));
+    if (error.status === 412) fill(status, h("strong", {}, id ? "It was changed by someone else. " : "It is registered already. "), h("a", { href: linkTo("registry", "", { open: target }) }, "See its registration"));
     else if (error.errors?.length) showRejection(error.errors);
     else fill(status, error.message);
   } finally {

@@ -294,10 +294,10 @@ def test_a_service_that_fails_while_one_writes_loses_nothing(writing):
     page = writing.open("#/edit")
     page.route("**/registry/check", lambda route: route.abort())
     started(page, "offline", Description="Kept.")
-    expect(status(page)).to_have_text("The service does not answer. Is it running?")
+    expect(status(page)).to_have_text("The service does not answer: check that it is running.")
     with page.expect_event("requestfailed"):
         page.get_by_role("button", name="Register").click()
-    expect(status(page)).to_have_text("The service does not answer. Is it running?")
+    expect(status(page)).to_have_text("The service does not answer: check that it is running.")
     page.unroute("**/registry/check")
     expect(field(page, "Description")).to_have_value("Kept.")
     page.get_by_role("button", name="Register").click()

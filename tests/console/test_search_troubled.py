@@ -35,8 +35,8 @@ def test_missing_answer_is_reported_and_the_next_one_is_shown(console):
     page.route("**/discover", lambda route: route.abort())
     box(page).fill(REFUND)
     box(page).press("Enter")
-    expect(shortlist(page).get_by_text("The service does not answer. Is it running?")).to_be_visible()
-    expect(page.get_by_role("status")).to_have_text("The service does not answer. Is it running?")
+    expect(shortlist(page).get_by_text("The service does not answer: check that it is running.")).to_be_visible()
+    expect(page.get_by_role("status")).to_have_text("The service does not answer: check that it is running.")
     page.unroute("**/discover")
     page.get_by_role("button", name="Find").click()
     expect(names(page).first).to_have_text("create_refund")
@@ -50,10 +50,10 @@ def test_stopped_service_is_reported_at_the_next_query(opener, tmp_path):
         page = console.open(at("search", q=REFUND))
         expect(cards(page).first).to_be_visible()
     page.get_by_role("button", name="Find").click()
-    expect(shortlist(page).get_by_text("The service does not answer. Is it running?")).to_be_visible()
+    expect(shortlist(page).get_by_text("The service does not answer: check that it is running.")).to_be_visible()
     expect(cards(page)).to_have_count(0)
     page.get_by_role("link", name="Registry").click()
-    expect(page.get_by_role("alert")).to_contain_text("The service does not answer. Is it running?")
+    expect(page.get_by_role("alert")).to_contain_text("The service does not answer: check that it is running.")
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
 
 
