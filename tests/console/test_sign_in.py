@@ -200,7 +200,7 @@ def test_settings_that_cannot_be_read_leave_the_token_dialog(console, refused):
     console.page.route("**/console/config.json", lambda route: route.abort())
     page, _ = refused()
     sign(page).click()
-    expect(page.get_by_role("dialog", name="Sign in")).to_contain_text("The service does not answer.")
+    expect(page.get_by_role("dialog", name="Sign in")).to_contain_text("The service does not answer: check that it is")
 
 
 def test_pasted_token_is_stored_in_the_tab_only(console, refused):
