@@ -47,6 +47,7 @@ _TURN = 10
 _RERANK_MS = 50
 _DEPTH = 200
 _HEAP = "3g"
+_WARM_UPS = 3
 _PATIENT = Budgets(encode_ms=10_000, retrieve_ms=60_000, rerank_ms=10_000)
 
 
@@ -166,9 +167,10 @@ class _Bench:
         """Figures of one size in every encoding."""
         filled = self._filled([before, size] if before else [size])
         nearest = self.vectors.nearest(size, _DEPTH)[:_RECALL_QUERIES]
-        self._warm_up(filled)
+        self._warm_up(filled, _WARM_UPS)
         states = {"as_filled": self._state(filled, size, nearest)}
         merged = {key: self.indices.merged(name) for key, name in filled.items()}
+        self._warm_up(merged, 1)
         states["merged"] = self._state(merged, size, nearest)
         about = {
             "documents": size,
@@ -184,13 +186,13 @@ class _Bench:
             for encoding in self.encodings
         ]  # fmt: skip
 
-    def _warm_up(self, names: Mapping[tuple[int, str], str]) -> None:
-        """Ask every query once: a node that has just started still compiles, and reads its indices from disk."""
+    def _warm_up(self, names: Mapping[tuple[int, str], str], times: int) -> None:
+        """Ask every query: a node that has just started still compiles, and reads its indices from disk."""
         texts = self._texts()
         for name in names.values():
             sys.stderr.write(f"{name}: warming up\n")
             discover = _patient(self._discover(name, texts))
-            for text in texts:
+            for text in texts * times:
                 Latencies(_RERANK_MS).ask(discover, text)
 
     def _state(self, names: Mapping[tuple[int, str], str], size: int, nearest: Any) -> dict[str, dict[str, Any]]:
