@@ -81,7 +81,9 @@ def a_discover(
     return Discover(
         retrieve=Retrieve(index=index, encoder=encoder, k=k, breaker=encoder_breaker or CircuitBreaker()),
         rerank=Rerank(reranker=reranker, shuffle=shuffle, breaker=breaker or CircuitBreaker()),
-        stages=Stages(**{"clock": FakeClock(), "executor": AtOnce(), "models": AtOnce(), **stages}),
+        stages=Stages(
+            **{"clock": FakeClock(), "executor": AtOnce(), "models": {"encode": AtOnce(), "rerank": AtOnce()}, **stages}
+        ),
         scoring=Scoring(
             scale=Scale(c=0.5, lo=0.0, hi=1.0), weights=PAPER_WEIGHTS, trust=TrustRule(prior=50, proportional=True)
         ),

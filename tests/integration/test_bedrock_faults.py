@@ -226,7 +226,7 @@ def test_a_slow_reply_ends_with_the_budget(patience_s, said):
     ):
         discover = discover_with(
             reranker=Bench(dripping, patience_s=patience_s).reranker,
-            clock=SystemClock(), executor=threads, models=models, budgets=Budgets(rerank_ms=300),
+            clock=SystemClock(), executor=threads, models={"rerank": models}, budgets=Budgets(rerank_ms=300),
         )  # fmt: skip
         shortlist = discover(QUERY)
     assert (shortlist.degraded, shortlist.without) == (("llm",), ("neural",))

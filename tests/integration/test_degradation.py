@@ -207,7 +207,7 @@ def test_models_that_hang_take_no_thread_from_the_index():
     with ThreadPoolExecutor(4) as index, ThreadPoolExecutor(30) as models, ThreadPoolExecutor(30) as callers:
         discover = discover_with(
             reranker=ScriptedReranker(hangs),
-            clock=SystemClock(), executor=index, models=models,
+            clock=SystemClock(), executor=index, models={"rerank": models},
             budgets=Budgets(retrieve_ms=20_000, rerank_ms=100), breaker=CircuitBreaker(failures=1_000),
         )  # fmt: skip
         try:
@@ -224,7 +224,7 @@ def test_reranker_without_a_free_thread_costs_at_most_its_budget(budget_ms):
     reranker = ScriptedReranker(lambda query, shown: judging(len(shown)))
     discover = discover_with(
             reranker=reranker,
-            clock=SystemClock(), models=Never(), budgets=Budgets(rerank_ms=budget_ms),
+            clock=SystemClock(), models={"rerank": Never()}, budgets=Budgets(rerank_ms=budget_ms),
     )  # fmt: skip
     answer = discover(Query(query=QUERY.query))
     assert answer.degraded == ("llm",)

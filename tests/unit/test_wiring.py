@@ -2,6 +2,7 @@
 
 import json
 import socket
+import threading
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from mats.adapters.opensearch.index import OpenSearchIndex
 from mats.bootstrap.calibration import RERANKED, load_calibration
 from mats.bootstrap.cloud import CloudStores, cloud_system
 from mats.bootstrap.local import LocalStores, local_system
+from mats.bootstrap.stages import stages_of
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.profile import Profile, Refusal, Status
 from mats.domain.ranking import WEIGHT_SETS
@@ -26,8 +28,8 @@ from mats.edge.api_gateway import parse_request
 from mats.edge.caller import local_caller
 from mats.edge.observers import MeasureObserver
 from mats.ports import OperationFailed
-from mats.settings import WEIGHTS, Settings, SettingsInvalid
-from tests.fakes import FakeEncoder, MemoryModelSwitch
+from mats.settings import TITAN, WEIGHTS, Settings, SettingsInvalid
+from tests.fakes import FakeClock, FakeEncoder, MemoryModelSwitch
 from tests.servers.tables import credentials
 
 TABLES = {"registry_table": "registry", "trust_table": "trust", "profiles_table": "profiles"}
@@ -54,6 +56,23 @@ def test_settings_without_an_endpoint_open_the_local_system(tmp_path: Path):
     system = bootstrap.open_system(Settings(home=tmp_path, encoder="none"))
     assert isinstance(system.stores, LocalStores)
     system.close()
+
+
+@pytest.mark.parametrize(
+    ("settings", "threadless"),
+    [
+        (Settings(), {"index", "encode"}),
+        (Settings(encoder=f"{TITAN}:0", bedrock=True), {"index"}),
+        (Settings(index_endpoint=NOWHERE, **TABLES), set()),
+    ],
+    ids=["local encoder", "remote encoder", "AWS"],
+)
+def test_only_what_needs_no_network_runs_in_the_answers_own_thread(settings: Settings, threadless: set[str]):
+    stages, here = stages_of(settings, FakeClock()), threading.current_thread()
+    executors = {"index": stages.executor, **stages.models}
+    ran_in = {name: each.submit(threading.current_thread).result() for name, each in executors.items()}
+    assert {name for name, thread in ran_in.items() if thread is here} == threadless
+    stages.executor.shutdown()
 
 
 def test_settings_with_an_endpoint_open_the_one_in_aws(offline):

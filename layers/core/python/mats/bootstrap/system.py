@@ -1,21 +1,20 @@
 """The pipeline over stores and models. Each part is built at first use, for short cold starts."""
 
 import logging
-import os
 import time
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from mats.adapters.clock import SystemClock, fresh_id
-from mats.adapters.threads import CallersThread, DaemonThreads, FirstComeGate
+from mats.adapters.threads import DaemonThreads
 from mats.bootstrap.calibration import RERANKED, load_calibration
 from mats.bootstrap.learning import feedback_service, leave_receipt, read_reliability, tallies_reader
-from mats.bootstrap.models import ConfiguredModels, budgets_of
+from mats.bootstrap.models import ConfiguredModels
 from mats.bootstrap.observers import service_observer
+from mats.bootstrap.stages import retrieval_gate, stages_of
 from mats.bootstrap.stores import Stores
 from mats.domain.capability import Id
 from mats.domain.errors import CapabilityError, DependencyFailed, ModelRefused
@@ -23,7 +22,7 @@ from mats.domain.ranking import WEIGHT_SETS, VerdictThresholds
 from mats.domain.scoring import Scoring, TrustRule
 from mats.edge.app import Application
 from mats.ports import Clock, LanguageBound, ModelChoice, ModelsRefused, Observer, Reranker, Writer
-from mats.settings import TITAN, Settings
+from mats.settings import Settings
 from mats.usecases.discover import Discover
 from mats.usecases.look_up import LookUp
 from mats.usecases.model_switch import CurrentChoice, SwitchedModel
@@ -32,7 +31,6 @@ from mats.usecases.read_reliability import ReadReliability
 from mats.usecases.recall import Recall
 from mats.usecases.rerank import Rerank
 from mats.usecases.retrieve import Retrieve, reads_all
-from mats.usecases.stages import Stages
 
 if TYPE_CHECKING:
     from mats.edge.changes import ChangeProcessor
@@ -50,10 +48,6 @@ S_co = TypeVar("S_co", bound=Stores, covariant=True)
 LOGGER = logging.getLogger("mats")
 _OPEN_S = 2.0
 """Timeout of opening a connection in advance; Lambda allows 10 s for all that follows a restore."""
-_STAGE_THREADS = 256
-"""Threads start on demand, and an idle one is cheap."""
-_REMOTE_ENCODERS_PER_CORE = 16
-"""Concurrent retrievals per core where most of a retrieval is waiting for a remote encoder; otherwise 1."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +71,6 @@ class System(Generic[S_co]):
         index, encoder = self.stores.index, self.models.encoder
         calibration = load_calibration(index.name, encoder.name if encoder else "none")
         trust = _trust_rule(self.settings)
-        retrievals = _REMOTE_ENCODERS_PER_CORE if self.settings.encoder.startswith(TITAN) else 1
         memory = self.stores.memory if self.settings.learning == "on" and encoder else None
         return Discover(
             retrieve=Retrieve(
@@ -94,14 +87,7 @@ class System(Generic[S_co]):
                 switch=self._switch_of(self.models.make_reranker, lambda choice: choice.rerank),
                 shuffle=self.settings.candidate_order == "shuffled",
             ),
-            stages=Stages(
-                clock=self.clock,
-                executor=(  # a local index is in memory: to hand a search over takes as long as the search
-                    ThreadPoolExecutor(_STAGE_THREADS, "stage") if self.settings.in_aws else CallersThread()
-                ),
-                models=DaemonThreads(_STAGE_THREADS, "model"),
-                budgets=budgets_of(self.settings),
-            ),
+            stages=stages_of(self.settings, self.clock),
             scoring=Scoring(scale=calibration.scale, weights=WEIGHT_SETS[self.settings.weights], trust=trust),
             thresholds=VerdictThresholds(
                 reranked=RERANKED,
@@ -111,7 +97,7 @@ class System(Generic[S_co]):
             ids=fresh_id,
             calibration=calibration.source,
             tallies=tallies_reader(self.stores, self.settings),
-            gate=FirstComeGate((os.cpu_count() or 1) * retrievals),
+            gate=retrieval_gate(self.settings),
         )
 
     @cached_property

@@ -102,7 +102,7 @@ class Retrieve:
         *,
         caller: str = "",
     ) -> Retrieved:
-        """Search both sides; lexical search runs concurrently with the encoder. A failed side is left out.
+        """Search both sides; if stages have threads, lexical search runs beside the encoder. A failed side is left out.
 
         A request for what a namespace has is answered from the namespaces with all of the words it names, if there are
         any.

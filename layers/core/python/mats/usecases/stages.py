@@ -80,14 +80,15 @@ def finish(stage: Stage[T], trace: Trace) -> T | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stages:
-    """Starts stages. Those that call a model have threads of their own, so a hanging model blocks no search.
+    """Starts stages. `models` has the executor of each stage that calls a model, `executor` runs the others.
 
-    The others run where `executor` runs them. If that is the caller's own thread, nothing interrupts them.
+    A model that may hang needs threads of its own, so that it blocks no search. A stage that runs in the caller's own
+    thread is finished when it has started: its budget does not interrupt it.
     """
 
     clock: Clock
     executor: Executor
-    models: Executor
+    models: Mapping[str, Executor]
     budgets: Budgets = Budgets()
 
     def start(self, name: str, work: Callable[[], T], *, budget_ms: float | None = None) -> Stage[T]:
@@ -105,7 +106,7 @@ class Stages:
         if not breaker.allows_call(self.clock.elapsed_ms()):
             trace.lose(_DEGRADED[name], f"{name}: not asked, because it failed several times in a row")
             return lambda: None
-        stage = self._start(name, work, self.budgets.of(name), self.models)
+        stage = self._start(name, work, self.budgets.of(name), self.models[name])
 
         def reply() -> T | None:
             value = finish(stage, trace)
