@@ -27,6 +27,7 @@ _BUSY = 0.5
 _FREE_DISK = 2
 """Times the index: a reindex makes a second one."""
 _LEAST_GB = 10
+_LEAST_SHOWN_GB = 0.01
 _PEAK = 10
 """Times the mean of queries a second."""
 
@@ -60,10 +61,17 @@ class DomainChoice:
     def __str__(self) -> str:
         index, how = self.index, "measured" if self.index.measured else "estimated from what was measured"
         return (
-            f"The index of {index.capabilities:,} capabilities, {how}: {index.disk_gb:.1f} GB on disk and "
-            f"{index.memory_gb:.1f} GB of memory in each copy, {index.cpu_ms:.0f} ms of a core for a query.\n"
+            f"The index of {index.capabilities:,} capabilities, {how}: {gigabytes(index.disk_gb)} on disk and "
+            f"{gigabytes(index.memory_gb)} of memory in each copy, {index.cpu_ms:.0f} ms of a core for a query.\n"
             f'Enough for it: CONTEXT="{self.context}", {self.usd:,.0f} dollars a month for {NODES} such nodes.'
         )
+
+
+def gigabytes(size: float) -> str:
+    """A size in GB as text: two decimals below 1 GB, one from there on."""
+    if size < _LEAST_SHOWN_GB:
+        return f"under {_LEAST_SHOWN_GB} GB"
+    return f"{size:.1f} GB" if size >= 1 else f"{size:.2f} GB"
 
 
 def index_of(capabilities: int, *, dimension: int = 1_024, encoding: str = "float") -> MeasuredIndex:

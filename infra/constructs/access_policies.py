@@ -21,7 +21,7 @@ TAGS = ("mats-namespace", *(f"mats-namespace-{n}" for n in range(2, 6)))
 """Principal tags that hold an owner's namespaces, one in each; the first one makes an owner."""
 MEND: Calls = {
     **{f"es:ESHttp{method}": ["*"] for method in ("Get", "Head")},
-    **{f"es:ESHttp{method}": ["capabilities*"] for method in ("Put", "Delete")},
+    **{f"es:ESHttp{method}": ["capabilities*", "memory*"] for method in ("Put", "Delete")},
     "es:ESHttpPost": ["capabilities*", "_aliases"],
 }
 """Calls of operators: look at the whole domain; change our indices, but no settings, templates, scripts or snapshots of
@@ -84,7 +84,7 @@ class AccessPolicies(Construct):
 
     def _accept_operators(self, domain: SearchDomain, maintenance: MaintenanceMachine) -> None:
         domain.accept_paths(self.operators, ["*"], "Operators may look at everything, which GET and HEAD do not change")
-        domain.accept_paths(self.operators, ["capabilities*"], "Operators may mend every index of ours")
+        domain.accept_paths(self.operators, ["capabilities*", "memory*"], "Operators may mend every index of ours")
         accept_wildcards(
             self.operators, [f"arn:<AWS::Partition>:events:{HERE}:replay/*"], "A replay is named by whoever starts it"
         )

@@ -81,6 +81,11 @@ def test_the_text_has_the_context_of_a_deployment():
     assert "estimated from what was measured: 18.0 GB on disk" in text
 
 
+def test_a_small_index_takes_some_memory():
+    assert "0.20 GB on disk and 0.04 GB of memory" in needs(Traffic(capabilities=10_000))[0]
+    assert "0.02 GB on disk and under 0.01 GB of memory" in needs(Traffic(capabilities=1_000))[0]
+
+
 def test_without_results_the_text_says_how_to_get_them(measured):
     measured.unlink()
     assert needs(Traffic()) == [
