@@ -89,6 +89,22 @@ def test_the_best_places_are_those_of_sorting(values, depth, above):
     assert best_places(values, depth, above=above).tolist() == expected
 
 
+@given(
+    st.integers(0, 1_000),
+    st.integers(8_000, 30_000),
+    st.integers(1, 600),
+    st.sampled_from([np.float64, np.int32]),
+    st.floats(0, 1),
+)
+def test_the_best_places_of_many_values_are_those_of_sorting(seed, size, depth, kind, share):
+    chance = np.random.default_rng(seed)
+    values, mask = chance.integers(-5, 400, size).astype(kind), chance.random(size) < share
+    values[np.arange(size) % 7 == 0] = 1_000 * (seed % 2)  # what a sample may or may not see
+    held = np.sort(values[mask & (values > 0)])[-depth:]
+    expected = np.flatnonzero(mask & (values > 0) & (values >= held[0])) if len(held) else []
+    assert best_places(values, depth, above=0, mask=mask).tolist() == list(expected)
+
+
 LABELS = st.text("abc-.", min_size=1, max_size=6)
 
 

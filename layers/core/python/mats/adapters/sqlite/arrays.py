@@ -1,6 +1,7 @@
 """Arrays by row number, with room for rows to come, and the memory that building them leaves behind."""
 
 import ctypes
+import math
 import sys
 from typing import TypeVar
 
@@ -13,8 +14,12 @@ Rows = npt.NDArray[np.intp]
 """Row numbers."""
 
 FIRST_ROOM = 1_024
-_SAMPLE = 32
-"""Values of a sample, as a multiple of those that are wanted."""
+_SAMPLE = 4_096
+"""Values that a bound is guessed from."""
+_MARGIN = 4
+"""Of a guess, in standard deviations of the number of values in the sample."""
+
+Values = npt.NDArray[np.floating] | npt.NDArray[np.int32]
 
 A = TypeVar("A", Floats, Mask, npt.NDArray[np.int32])
 
@@ -28,19 +33,33 @@ def with_room(values: A, row: int) -> A:
     return grown
 
 
-def best_places(values: npt.NDArray[np.floating], depth: int, *, above: float = -np.inf) -> Rows:
-    """Where the `depth` largest values above this one are, and those equal to the last of them; in no order."""
-    places = np.flatnonzero(values >= max(_lower_bound(values, depth), np.nextafter(values.dtype.type(above), np.inf)))
+def best_places(values: Values, depth: int, *, above: float = -np.inf, mask: Mask | None = None) -> Rows:
+    """Where the `depth` largest values above this one are, and those equal to the last of them; ascending.
+
+    With a mask, only places of the mask count.
+    """
+    places = _places_from(_guessed_bound(values, depth, mask), values, above, mask)
+    if len(places) < depth:
+        places = _places_from(-np.inf, values, above, mask)
     if len(places) <= depth:
         return places
     found = values[places]
     return np.asarray(places[found >= np.partition(found, -depth)[-depth]])
 
 
-def _lower_bound(values: npt.NDArray[np.floating], depth: int) -> float:
-    """At least `depth` values are not less: so many are not in a sample, if they are many."""
-    sample = values[:: max(1, len(values) // max(1, _SAMPLE * depth))]
-    return -np.inf if len(sample) == len(values) else float(np.partition(sample, -depth)[-depth])
+def _places_from(least: float, values: Values, above: float, mask: Mask | None) -> Rows:
+    """Where values are at least one number and above another one."""
+    places = np.flatnonzero(values >= least if least > above else values > above)
+    return places if mask is None else places[mask[places]]
+
+
+def _guessed_bound(values: Values, depth: int, mask: Mask | None) -> float:
+    """What some more than `depth` values are likely to reach, from a sample."""
+    step = max(1, len(values) // _SAMPLE)
+    sample = values[::step] if mask is None else values[::step][mask[::step]]
+    share = depth / step
+    rank = math.ceil(share + _MARGIN * math.sqrt(share) + _MARGIN)
+    return -np.inf if step == 1 or rank > len(sample) else float(np.partition(sample, -rank)[-rank])
 
 
 def release_freed() -> None:

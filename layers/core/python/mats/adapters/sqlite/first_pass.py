@@ -10,6 +10,7 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 from mats.adapters.sqlite.arrays import Floats
+from mats.adapters.sqlite.halves import in_halves
 
 BLOCK = 16_384
 """Rows that are computed together."""
@@ -23,6 +24,8 @@ _FINE = 128
 """A query is two rows of numbers: multiples of so many, and what is left."""
 _LEAST = 1e-30
 """In place of a step of 0."""
+_LEAST_IN_HALVES = 8
+"""Blocks, from which on two cores multiply."""
 _OPSET, _IR_VERSION = 20, 10
 
 Products = npt.NDArray[np.int32]
@@ -65,11 +68,16 @@ class FirstPass:
         coarse = np.rint(exact / _FINE)
         query = {"query": (np.stack([coarse, exact - coarse * _FINE]) + _ZERO).astype(np.uint8)}
         found = np.zeros(size, np.int32)
-        for number, block in self._blocks.items():
-            start, end = number * BLOCK, min((number + 1) * BLOCK, size)
-            if start < end:
-                high, low = block.run(None, query)[0][:, : end - start]
-                found[start:end] = high * _FINE + low
+        blocks = [(number * BLOCK, block) for number, block in self._blocks.items() if number * BLOCK < size]
+
+        def multiply(first: int, last: int) -> None:
+            for start, block in blocks[first:last]:
+                part = found[start : start + BLOCK]
+                high, low = block.run(None, query)[0][:, : len(part)]
+                np.multiply(high, _FINE, out=part)
+                part += low
+
+        in_halves(multiply, len(blocks), least=_LEAST_IN_HALVES)
         return found
 
 

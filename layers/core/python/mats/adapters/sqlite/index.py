@@ -102,8 +102,7 @@ class SqliteIndex:
         with self._lock:
             mask = self._mask(admitted)
             scores = self._postings.scores(terms)[: len(mask)]
-            scores *= mask[: len(scores)]
-            rows = best_places(scores, depth, above=0)
+            rows = best_places(scores, depth, above=0, mask=mask[: len(scores)])
             return [Hit(id, score) for id, score in self._matrix.best(rows, scores[rows], depth)]
 
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:

@@ -18,6 +18,8 @@ Frequencies = npt.NDArray[np.float32]
 Scores = npt.NDArray[np.float64]
 
 _PACKED = np.dtype([("term", "<i8"), ("frequency", "<f4")])
+_PART = 16_384
+"""Postings that are scored together."""
 _GROWTH = 8
 """A segment is merged with the one before it unless that is at least so many times as large."""
 
@@ -43,6 +45,25 @@ def _number(term: str) -> int:
     return int.from_bytes(digest, "little", signed=True)
 
 
+def _order(terms: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The stable order of terms: sorted with their places in the last bits, a third of the time of sorting places."""
+    bits = len(terms).bit_length()
+    order = np.sort((terms >> bits << bits) | np.arange(len(terms))) & ((1 << bits) - 1)
+    ordered = terms[order]
+    return order if (ordered[1:] >= ordered[:-1]).all() else np.argsort(terms, kind="stable")
+
+
+def _add(found: Scores, saturations: Scores, worth: float, rows: Integers, frequencies: Frequencies) -> None:
+    """Add what a term is worth in each of these rows, without arrays in between that a cache cannot hold."""
+    places = rows.astype(np.intp)
+    scores = saturations.take(places, mode="clip")
+    scores += frequencies
+    np.divide(frequencies, scores, out=scores)
+    scores *= worth
+    scores += found.take(places, mode="clip")
+    found[places] = scores
+
+
 @dataclass(frozen=True, slots=True)
 class _Segment:
     """Documents that were added together; the postings of `terms[n]` are those from `starts[n]` to `starts[n + 1]`."""
@@ -55,8 +76,8 @@ class _Segment:
 
     @classmethod
     def of(cls, number: int, terms: npt.NDArray[np.int64], rows: Integers, frequencies: Frequencies) -> "_Segment":
-        """Of postings in any order, in which the rows of a term may end up, too."""
-        order = np.argsort(terms)
+        """Of postings in any order, which those of a term keep."""
+        order = _order(terms)
         terms = terms[order]
         starts = np.flatnonzero(np.append(True, terms[1:] != terms[:-1]))[: len(terms)]
         return cls(number, terms[starts], np.append(starts, len(terms)), rows[order], frequencies[order])
@@ -155,7 +176,9 @@ class Postings:
             present = list(self._present(_number(term)))
             worth = (K1 + 1) * idf(sum(len(rows) for rows, _ in present), self._documents)
             for rows, frequencies in present:
-                found[rows] += worth * (frequencies / (frequencies + saturations[rows]))
+                for start in range(0, len(rows), _PART):
+                    part = slice(start, start + _PART)
+                    _add(found, saturations, worth, rows[part], frequencies[part])
         return found
 
     def _present(self, term: int) -> Iterator[tuple[Integers, Frequencies]]:

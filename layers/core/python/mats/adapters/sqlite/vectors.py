@@ -9,13 +9,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mats.adapters.sqlite.arrays import Floats, Mask, Rows, with_room
+from mats.adapters.sqlite.arrays import Floats, Mask, Rows, best_places, with_room
 from mats.adapters.sqlite.first_pass import BLOCK, FirstPass
+from mats.adapters.sqlite.halves import in_halves
 
 EXACT_UP_TO = 20_000
 """Rows that are searched in one pass, which takes no longer than two."""
 _GUESSES = 16
 """Rows of the second pass, as a multiple of the square root of the number of rows searched."""
+_PART = 256
+"""Rows that are multiplied together, after copying within the cache of a core if they are picked."""
+_LEAST_PARTS = 8
+"""Parts, from which on two cores multiply."""
 _SAMPLE = 16_384
 """Rows from which axes are computed."""
 _STALE = 1_024
@@ -69,24 +74,53 @@ class Vectors:
     def nearest(self, vector: Floats, mask: Mask, depth: int) -> tuple[Rows, Floats]:
         """The exact cosine of rows of the mask, in no order: of all, or of those that the first pass finds best."""
         size = min(len(mask), len(self._present))
-        rows = np.flatnonzero(mask[:size] & self._present[:size])
-        if len(rows) > self._exact_up_to:
-            rows = self._guess(vector, rows, max(math.ceil(_GUESSES * math.sqrt(len(rows))), 2 * depth))
-        elif 2 * len(rows) > size:  # reading all of them takes less than picking most of them
-            return rows, np.clip(self._vectors[:size] @ vector, -1.0, 1.0)[rows]
-        return rows, np.clip(self._vectors[rows] @ vector, -1.0, 1.0)
+        wanted = mask[:size] & self._present[:size]
+        count = int(np.count_nonzero(wanted))
+        if count > self._exact_up_to:
+            rows = self._guess(vector, wanted, max(math.ceil(_GUESSES * math.sqrt(count)), 2 * depth))
+        else:
+            rows = np.flatnonzero(wanted)
+            if 2 * count > size:  # reading all of them takes less than picking most of them
+                return rows, self._products_of_first(vector, size)[rows]
+        return rows, self._products(vector, rows)
 
-    def _guess(self, vector: Floats, rows: Rows, wanted: int) -> Rows:
-        """So many of these rows that the first pass finds best, and all that it has not seen."""
+    def _products_of_first(self, vector: Floats, size: int) -> Floats:
+        """The cosine of each of the first rows."""
+        products = np.empty(size, np.float32)
+
+        def multiply(first: int, last: int) -> None:
+            part = slice(first * _PART, last * _PART)
+            np.matmul(self._vectors[:size][part], vector, out=products[part])
+
+        in_halves(multiply, -(-size // _PART), least=_LEAST_PARTS)
+        return np.clip(products, -1.0, 1.0, out=products)
+
+    def _products(self, vector: Floats, rows: Rows) -> Floats:
+        """The cosine of each of these rows."""
+        products = np.empty(len(rows), np.float32)
+
+        def multiply(first: int, last: int) -> None:
+            room = np.empty((_PART, self.width), np.float32)
+            for start in range(first * _PART, min(last * _PART, len(rows)), _PART):
+                picked = rows[start : start + _PART]
+                vectors = np.take(self._vectors, picked, axis=0, out=room[: len(picked)], mode="clip")
+                np.matmul(vectors, vector, out=products[start : start + len(picked)])
+
+        in_halves(multiply, -(-len(rows) // _PART), least=_LEAST_PARTS)
+        return np.clip(products, -1.0, 1.0, out=products)
+
+    def _guess(self, vector: Floats, wanted: Mask, count: int) -> Rows:
+        """So many rows of the mask that the first pass finds best, and all that it has not seen."""
         self.prepare()
-        if self._first is None or wanted >= len(rows):
-            return rows
-        guesses = self._first.products(vector, int(rows[-1]) + 1)
+        rows = int(np.count_nonzero(wanted))
+        if self._first is None or count >= rows:
+            return np.flatnonzero(wanted)
+        guesses = self._first.products(vector, len(wanted))
+        limits = np.iinfo(np.int32)
         stale = [row for row in self._stale if row < len(guesses)]
-        guesses[stale] = np.iinfo(np.int32).max
-        guesses = guesses[rows]
-        wanted = min(wanted + len(stale), len(rows))
-        return np.sort(rows[np.argpartition(guesses, -wanted)[-wanted:]])
+        guesses[stale] = limits.max
+        guesses[~wanted] = limits.min
+        return best_places(guesses, min(count + len(stale), rows))
 
     def prepare(self) -> None:
         """Bring the first pass up to date, if it is needed; its axes change when the rows have doubled."""
