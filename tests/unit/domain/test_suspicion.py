@@ -1,14 +1,16 @@
 """Flags for prompt injection, keyword stuffing and copies."""
 
+import re
+import string
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mats.domain.fence import visible
 from mats.domain.suspicion import BIDI, HIDDEN, LONG, STUFFED, suspicions
-from mats.domain.suspicion_patterns import FENCE, ORDERS, RANK, RESULT, ROLE
+from mats.domain.suspicion_patterns import FENCE, ORDERS, PATTERNS, RANK, RESULT, ROLE
 from tests.builders import a_registration
 
 ATTACKS = {
@@ -172,3 +174,22 @@ def test_text_flagged_in_visible_form_is_flagged_as_registered(text):
     description = f"x {text}"
     seen = suspicions(a_registration(description=visible(description)))
     assert set(seen) <= set(suspicions(a_registration(description=description.encode(errors="ignore").decode())))
+
+
+_KEYBOARD = string.ascii_letters + string.digits + string.punctuation + " "
+_GAP = re.compile(r"\[\^\.\]\{0,\d+\}")
+_NOT_IN_ASCII = ("bỏ qua", "wähl")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [each for patterns in PATTERNS.values() for each in patterns if re.search("[a-z]{3}", each)
+     and not any(word in each for word in _NOT_IN_ASCII)],
+)  # fmt: skip
+@given(data=st.data())
+@settings(max_examples=20)
+def test_ascii_text_is_flagged_as_the_same_text_with_another_letter(pattern, data):
+    neighbours = _GAP.sub(" ", pattern)
+    text = data.draw(st.from_regex(re.compile(neighbours, re.IGNORECASE), fullmatch=True, alphabet=_KEYBOARD))
+    flagged = suspicions(a_registration(descriptor={"notes": [f"{text} x"]}))
+    assert flagged == suspicions(a_registration(descriptor={"notes": [f"{text} é"]}))

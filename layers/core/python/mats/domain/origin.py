@@ -48,7 +48,9 @@ def _text_fingerprint(registration: Registration) -> str:
     return fingerprint([SCHEMA if concerned else 1, text])
 
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=str)
+
+
 def fingerprint(value: object) -> str:
     """128 bits of SHA-256 over canonical JSON."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return hashlib.sha256(_CANONICAL.encode(value).encode()).hexdigest()[:32]

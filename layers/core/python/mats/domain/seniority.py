@@ -5,7 +5,9 @@ registration into somebody else's, a few words at a time, and be its senior. Of 
 """
 
 import hashlib
+import heapq
 from collections.abc import Set
+from functools import lru_cache
 
 from mats.domain.near_duplicates import Wording
 from mats.domain.profile import Profile
@@ -14,6 +16,8 @@ LEAST = 0.5
 """Estimated word overlap with the first text, and with the first description, as long as nothing begins anew."""
 _SAMPLED, _DIGITS = 32, 6
 """Words of a sample, and hexadecimal digits of each word's hash."""
+_CACHED = 50_000
+"""Words whose hash is kept in memory, some 8 MB."""
 
 
 def sample_text(profile: Profile) -> str:
@@ -30,8 +34,12 @@ def is_same_work(first: str, profile: Profile) -> bool:
 
 def _sample(words: Set[str]) -> str:
     """The smallest hashes of the words: equal words are equally likely to be in both of two samples."""
-    hashes = sorted(hashlib.blake2b(word.encode("utf-8", "replace")).hexdigest()[:_DIGITS] for word in words)
-    return "".join(hashes[:_SAMPLED])
+    return "".join(heapq.nsmallest(_SAMPLED, map(_hash, words)))
+
+
+@lru_cache(maxsize=_CACHED)
+def _hash(word: str) -> str:
+    return hashlib.blake2b(word.encode("utf-8", "replace")).hexdigest()[:_DIGITS]
 
 
 def _hashes(sample: str) -> list[str]:

@@ -29,16 +29,27 @@ _SHORT, _REMEMBERED = 500, 16_384
 """Texts of at most so many characters are remembered, and how many of them: some 8 MB."""
 
 _WORD = r"\b"
+_GROUP = re.compile(r"\((?!\?)")
+_NO_LATIN = re.compile(r"(?:\\.|[^A-Za-z])*")
+"""A pattern without Latin letters is of another script, and in no ASCII text."""
 
 
-def _any_of(patterns: Sequence[str]) -> re.Pattern[str]:
-    """One pattern; those that begin with a word are tried at words only, which halves the time."""
-    at_words = "|".join(pattern.removeprefix(_WORD) for pattern in patterns if pattern.startswith(_WORD))
-    elsewhere = [pattern for pattern in patterns if not pattern.startswith(_WORD)]
-    return re.compile("|".join([*([f"{_WORD}(?:{at_words})"] if at_words else []), *elsewhere]), re.IGNORECASE)
+def _any_of(patterns: Sequence[str], flags: re.RegexFlag) -> re.Pattern[str]:
+    """One pattern, without the time for capturing; those that begin with a word are tried at words only."""
+    whole = [_GROUP.sub("(?:", pattern) for pattern in patterns]
+    at_words = "|".join(pattern.removeprefix(_WORD) for pattern in whole if pattern.startswith(_WORD))
+    elsewhere = [pattern for pattern in whole if not pattern.startswith(_WORD)]
+    return re.compile("|".join([*([f"{_WORD}(?:{at_words})"] if at_words else []), *elsewhere]), flags)
 
 
-_COMPILED = {reason: _any_of(patterns) for reason, patterns in PATTERNS.items()}
+def _any_in_ascii() -> re.Pattern[str]:
+    """Every pattern that ASCII text can match, for its lower case: a tenth of the time of ignoring case."""
+    every = [pattern.replace("(?-i:", "(?:") for patterns in PATTERNS.values() for pattern in patterns]
+    return _any_of([each for each in every if each.isascii() or not _NO_LATIN.fullmatch(each)], re.ASCII)
+
+
+_COMPILED = {reason: _any_of(patterns, re.IGNORECASE) for reason, patterns in PATTERNS.items()}
+_IN_ASCII = _any_in_ascii()
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _WIDTHLESS = frozenset("\u200b\u2060\ufeff\u00ad")
 _ORDINARY = _WIDTHLESS | frozenset("\u200c\u200d\ufe0e\ufe0f\u200e\u200f\u061c")
@@ -76,6 +87,8 @@ def _reasons_in(text: str) -> frozenset[str]:
 
 def _search(text: str) -> frozenset[str]:
     forms = set(_visible_forms(text))
+    if text.isascii() and not any(_IN_ASCII.search(form.lower()) for form in forms):
+        return frozenset()
     return frozenset(reason for reason, pattern in _COMPILED.items() if any(map(pattern.search, forms)))
 
 
@@ -99,6 +112,8 @@ def _visible_forms(text: str) -> Iterator[str]:
     seen = text if text.isascii() else unicodedata.normalize("NFKC", "".join(c for c in text if not is_hidden(c)))
     seen = seen[:_LONG]
     yield visible(seen)
+    if seen.isascii() and seen.isprintable():
+        return  # it is one line
     yield "\n".join(" ".join(line.split()) for line in seen.splitlines() if line.strip())
 
 

@@ -82,9 +82,8 @@ def _accept(registration: Registration, assigned: Assigned, kept: Stored | None,
         marked = profile.model_copy(update={"refused": before.refused}).without_refusal(*settled)
         target = maker.to_stored(marked, vector)
         return ProfileDraft(ChangeResult.INDEXED, target, registration, needs_writer=needs_writer)
-    return ProfileDraft(
-        ChangeResult.INDEXED, Stored(check_profile_size(maker.raw(registration, assigned))), registration, raw != final
-    )
+    made = check_profile_size(profile_of(registration, assigned=assigned, origin=raw))
+    return ProfileDraft(ChangeResult.INDEXED, Stored(made), registration, raw != final)
 
 
 def parse_item(id: Id, item: Item, kept: Stored | None) -> Registration:

@@ -14,8 +14,8 @@ from mats.domain.errors import DependencyFailed, Fault, RegistrationInvalid, Req
 from mats.domain.placement import Placed
 from mats.domain.registration import Registration
 from mats.domain.sync import SourceKind
+from mats.local.cli.indexing import index
 from mats.local.cli.output import AsJson, Exit, Live, bar, complain, err, note, out, plain, print_json
-from mats.local.cli.registry import index
 from mats.local.cli.spending import print_with_usage
 from mats.local.imports.dynamodb_files import write_requests
 from mats.local.imports.formats import Source

@@ -11,8 +11,8 @@ from mats.bootstrap import AnySystem, open_system
 from mats.bootstrap.local import as_local
 from mats.domain.capability import Id
 from mats.domain.change_result import ChangeResult
+from mats.local.cli.indexing import index
 from mats.local.cli.output import AsJson, Bar, Exit, bar, complain, print_result, readable
-from mats.local.cli.registry import index
 from mats.local.cli.spending import print_with_usage
 
 After = Annotated[str, typer.Option(metavar="ID", help="Continue after this id, which an interrupted run has printed.")]

@@ -2,9 +2,8 @@
 
 import json
 import sys
-import time
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 import typer
 
@@ -13,7 +12,6 @@ from mats.bootstrap.models import model_names
 from mats.domain.capability import Id, Kind
 from mats.domain.errors import (
     CapabilityNotFound,
-    DependencyFailed,
     Fault,
     KindConflict,
     NotPossible,
@@ -25,18 +23,13 @@ from mats.domain.placement import Placed
 from mats.domain.registration import Registration
 from mats.edge.caller import LOCAL
 from mats.edge.snippets.capability import SnippetFormat, Snippets
-from mats.local.cli.output import AsJson, CapabilityId, bars, facts, out, plain, print_json, readable
+from mats.local.cli.indexing import settle
+from mats.local.cli.output import AsJson, CapabilityId, facts, out, plain, print_json, readable
 from mats.local.cli.spending import print_with_usage
 from mats.local.imports.files import open_file
 from mats.local.imports.formats.registrations import parse_row
 from mats.local.imports.lines import MAX_LINE_BYTES, parse_line
-from mats.local.worker import MANY, drain
 from mats.usecases.look_up import LookUp
-
-_SETTLE_S = 10
-"""Timeout for a running service that processes the same change."""
-_PAUSE_S = 0.05
-_STAGES = ("Findable by words", "Complete, with vectors")
 
 
 def add(
@@ -89,52 +82,9 @@ def _of_options(given: dict[str, Any]) -> Registration:
         raise RequestInvalid([Fault(f"--{fault.attribute}", fault.message) for fault in error.faults]) from error
 
 
-def settle(local: LocalSystem, *ids: Id) -> None:
-    """Process the changes of capabilities, or wait for a running service that does."""
-    waited_s = 0.0  # for the other process; changes processed here have no timeout
-    while True:
-        drain(local, stopped=lambda: not _first_unfinished(local, ids))
-        unfinished = _first_unfinished(local, ids)
-        if not unfinished:
-            return
-        if waited_s >= _SETTLE_S:
-            raise DependencyFailed(f"{unfinished}: the change is saved but not findable yet: run `mats reconcile`")
-        time.sleep(_PAUSE_S)
-        waited_s += _PAUSE_S
-
-
 def not_found(local: LocalSystem, id: Id) -> CapabilityNotFound:
     """The error for an unknown id; it names the nearest ones."""
     return CapabilityNotFound(id, LookUp(local.stores.index).nearest(id, local.settings.audiences))
-
-
-def _first_unfinished(local: LocalSystem, ids: Sequence[Id]) -> Id | None:
-    return next((id for id in ids if local.stores.queue.has_unfinished(id)), None)
-
-
-class Indexed(NamedTuple):
-    """The outcome of `index`."""
-
-    changes: int
-    """How many were completed."""
-    findable_s: float
-    """Seconds until everything was findable by its words; vectors and a writer's text may have come later."""
-
-
-def index(local: LocalSystem) -> Indexed:
-    """Drain the event queue with progress bars."""
-    began, findable_s = time.monotonic(), 0.0
-    total = local.stores.queue.depth().waiting
-    with bars(*_STAGES if total >= MANY and local.models.encoder else ("Indexing",), total=total) as (*raw, complete):
-
-        def on_findable(count: int) -> None:
-            nonlocal findable_s
-            findable_s = time.monotonic() - began
-            for each in raw:
-                each(count)
-
-        drain(local, complete, on_findable=on_findable)
-    return Indexed(complete.count, findable_s or time.monotonic() - began)
 
 
 def show(

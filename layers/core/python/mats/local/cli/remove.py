@@ -10,8 +10,8 @@ from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.assignment import namespace_of_pattern, parse_target
 from mats.domain.capability import Id
 from mats.domain.errors import CapabilityNotFound, Fault, NotPossible
+from mats.local.cli.indexing import index, settle
 from mats.local.cli.output import AsJson, Exit, bar, complain, out, parse_id, plain, print_json, print_result
-from mats.local.cli.registry import index, settle
 
 _MOST_SHOWN = 50
 

@@ -14,8 +14,8 @@ from mats.domain.errors import Fault, NotPossible, RequestInvalid
 from mats.domain.redaction import redact_arguments
 from mats.domain.registration import Registration
 from mats.domain.sync import SourceKind, TrackedSource
+from mats.local.cli.indexing import index
 from mats.local.cli.output import AsJson, Live, note, out, plain, print_json, print_result, table_of
-from mats.local.cli.registry import index
 from mats.local.imports.addresses import is_address
 from mats.local.imports.readers import LIVE, parse_location
 from mats.local.imports.source_state import definition_json, shown_location, state_json

@@ -12,8 +12,8 @@ from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.placement import Placed
 from mats.domain.sync import TrackedSource
 from mats.local.cli.import_ import fail_if_waiting
+from mats.local.cli.indexing import index
 from mats.local.cli.output import AsJson, Exit, bar, note, out, plain, print_json
-from mats.local.cli.registry import index
 from mats.local.cli.source import unknown_source
 from mats.local.imports.readers import Reading, open_reading
 from mats.local.imports.syncing import DryRunSources, DryRunTarget, Sync, Synced

@@ -16,8 +16,9 @@ from mats.domain.assignment import (
 )
 from mats.domain.capability import Id
 from mats.domain.errors import Fault, RequestInvalid
+from mats.local.cli.indexing import index, settle
 from mats.local.cli.output import AsJson, print_result
-from mats.local.cli.registry import index, not_found, settle
+from mats.local.cli.registry import not_found
 
 _NONE = "none"
 

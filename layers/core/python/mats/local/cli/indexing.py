@@ -1,0 +1,75 @@
+"""Progress of indexing in a command: of everything that waits, or of the capabilities that it has changed."""
+
+import gc
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from mats.bootstrap.local import LocalSystem
+from mats.domain.capability import Id
+from mats.domain.errors import DependencyFailed
+from mats.local.cli.output import bars
+from mats.local.worker import MANY, drain
+
+_SETTLE_S = 10
+"""Timeout for a running service that processes the same change."""
+_PAUSE_S = 0.05
+_COLLECTED_AFTER = 10_000
+"""New objects between two garbage collections during indexing; Python's default is 700."""
+_STAGES = ("Findable by words", "Complete, with vectors")
+
+
+def settle(local: LocalSystem, *ids: Id) -> None:
+    """Process the changes of capabilities, or wait for a running service that does."""
+    waited_s = 0.0  # for the other process; changes processed here have no timeout
+    while True:
+        drain(local, stopped=lambda: not _first_unfinished(local, ids))
+        unfinished = _first_unfinished(local, ids)
+        if not unfinished:
+            return
+        if waited_s >= _SETTLE_S:
+            raise DependencyFailed(f"{unfinished}: the change is saved but not findable yet: run `mats reconcile`")
+        time.sleep(_PAUSE_S)
+        waited_s += _PAUSE_S
+
+
+def _first_unfinished(local: LocalSystem, ids: Sequence[Id]) -> Id | None:
+    return next((id for id in ids if local.stores.queue.has_unfinished(id)), None)
+
+
+class Indexed(NamedTuple):
+    """The outcome of `index`."""
+
+    changes: int
+    """How many were completed."""
+    findable_s: float
+    """Seconds until everything was findable by its words; vectors and a writer's text may have come later."""
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Collect garbage rarely: indexing makes no cycles, and to look for them takes a fifteenth of its time."""
+    before = gc.get_threshold()
+    gc.set_threshold(_COLLECTED_AFTER, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+@_rare_collections()
+def index(local: LocalSystem) -> Indexed:
+    """Drain the event queue with progress bars."""
+    began, findable_s = time.monotonic(), 0.0
+    total = local.stores.queue.depth().waiting
+    with bars(*_STAGES if total >= MANY and local.models.encoder else ("Indexing",), total=total) as (*raw, complete):
+
+        def on_findable(count: int) -> None:
+            nonlocal findable_s
+            findable_s = time.monotonic() - began
+            for each in raw:
+                each(count)
+
+        drain(local, complete, on_findable=on_findable)
+    return Indexed(complete.count, findable_s or time.monotonic() - began)
