@@ -4,7 +4,9 @@ Near-duplicates of one pasted request are found by their text alone only until e
 all of them must keep are the words of the request, and honest capabilities hold only some of these.
 """
 
+import math
 from collections.abc import Iterable
+from itertools import islice
 
 from mats.domain.index_fields import searched_text
 from mats.domain.profile import Profile
@@ -28,15 +30,11 @@ def find_echoes(request: str, profiles: Iterable[Profile]) -> list[int]:
 
 def _repeats(asked: set[str], profile: Profile) -> bool:
     searched = searched_text(profile)
-    if not _may_repeat(asked, searched.lowered):
+    absent = (each for each in asked if not may_have_stem(searched.lowered, each))
+    if any(islice(absent, len(asked) - math.ceil(SHARE * len(asked)), None)):  # no need to cut the text into words
         return False
     starts = tuple({each[:_PREFIX] for each in asked})
     said: set[str] = set()
     for text in searched.fields:
         said |= {stem(word) for word in set(words(text)) if word.startswith(starts)}
     return len(asked & said) >= SHARE * len(asked)
-
-
-def _may_repeat(asked: set[str], lowered: str) -> bool:
-    """False for most texts that do not repeat the request, without cutting them into words."""
-    return sum(may_have_stem(lowered, each) for each in asked) >= SHARE * len(asked)

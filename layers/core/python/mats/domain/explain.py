@@ -1,13 +1,15 @@
 """Explanation of a match: which words of the query occur in which fields of a capability."""
 
 from collections.abc import Collection, Set
-from itertools import pairwise
+from functools import lru_cache
 from typing import NamedTuple
 
 from mats.domain.index_fields import lexical_fields, searched_text
 from mats.domain.profile import Profile
 from mats.domain.text import Pair, content_words, may_have_stem, stem, words
 
+_CACHED = 4_096
+"""Fields whose stems are kept, a kilobyte each."""
 _PREFIX = 2
 """Words that share a stem share at least these first letters; comparing them first saves most stemming."""
 
@@ -43,13 +45,21 @@ def explain(terms: Collection[str], profile: Profile) -> MatchedWords:
 def pairs_found(asked: Set[Pair], profile: Profile) -> int:
     """How many of a query's pairs of words are also neighbours near the start of a field of the profile."""
     text = searched_text(profile)
-    said = {each for each in {each for pair in asked for each in pair} if may_have_stem(text.lowered, each)}
-    possible = [pair for pair in asked if said.issuperset(pair)]
-    starts = tuple({each[:_PREFIX] for pair in possible for each in pair})
+    possible = _possible_pairs(asked, text.lowered)
     found: set[Pair] = set()
-    for field in text.fields if possible else ():
-        lowered = field.lower()
-        if any(may_have_stem(lowered, one) and may_have_stem(lowered, other) for one, other in possible):
-            stems = [stem(word) if word.startswith(starts) else "" for word in content_words(field)]
-            found.update(asked & set(pairwise(stems)))
+    for field in filter(None, text.fields if possible else ()):
+        for one, other in _possible_pairs(possible, field.lower()):
+            if f" {one} {other} " in _stems_in_order(field):
+                found.add((one, other))
     return len(found)
+
+
+@lru_cache(maxsize=_CACHED)
+def _stems_in_order(field: str) -> str:
+    """The stems of the content words, with a space before and after each."""
+    return f" {' '.join(map(stem, content_words(field)))} "
+
+
+def _possible_pairs(asked: Collection[Pair], lowered: str) -> list[Pair]:
+    """The pairs of which a text in lower case may have both stems."""
+    return [pair for pair in asked if may_have_stem(lowered, pair[0]) and may_have_stem(lowered, pair[1])]

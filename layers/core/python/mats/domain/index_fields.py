@@ -28,12 +28,15 @@ def lexical_fields(profile: Profile) -> dict[str, str]:
     is the start of its description and is not indexed twice, nor is an action that repeats the summary. Negative
     examples are left out.
     """
-    source, written = profile.source or SourceText(), profile.enrichment
-    spoken = split_identifier(profile.name)
+    return _fields(profile.name, profile.source or SourceText(), profile.enrichment, profile.enriched)
+
+
+def _fields(name: str, source: SourceText, written: Enrichment, enriched: bool) -> dict[str, str]:
+    spoken = split_identifier(name)
     texts = {
-        "name": f"{profile.name} {spoken} {spoken}",
+        "name": f"{name} {spoken} {spoken}",
         "title": source.title,
-        "summary": written.summary if profile.enriched else "",
+        "summary": written.summary if enriched else "",
         "action": added_action(written),
         "keywords": " ".join(written.keywords),
         "description": source.description,
@@ -57,10 +60,14 @@ class SearchedText(NamedTuple):
     lowered: str
 
 
-@lru_cache(maxsize=_CACHED)
 def searched_text(profile: Profile) -> SearchedText:
     """What is compared with a query once the profile is a candidate; candidates are often those of earlier queries."""
-    fields = tuple(text[:_READ] for text in lexical_fields(profile).values())
+    return _searched_text(profile.name, profile.source or SourceText(), profile.enrichment, profile.enriched)
+
+
+@lru_cache(maxsize=_CACHED)
+def _searched_text(name: str, source: SourceText, written: Enrichment, enriched: bool) -> SearchedText:
+    fields = tuple(text[:_READ] for text in _fields(name, source, written, enriched).values())
     return SearchedText(fields, "\n".join(fields).lower())
 
 

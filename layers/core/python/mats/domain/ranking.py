@@ -35,7 +35,8 @@ def fuse(lexical: Scores, neural: Scores, *, lexical_share: float) -> dict[Id, f
     """
     top = max(lexical.values(), default=0.0)
     low, high = min(neural.values(), default=0.0), max(neural.values(), default=0.0)
-    fused = {id: (1 - lexical_share) * _unit(cosine, low, high) for id, cosine in neural.items()}
+    span, neural_share = high - low, 1 - lexical_share
+    fused = {id: neural_share * ((cosine - low) / span if span > 0 else 1.0) for id, cosine in neural.items()}
     for id, score in lexical.items():
         fused[id] = fused.get(id, 0.0) + lexical_share * (score / top if top > 0 else 0.0)
     return fused

@@ -39,7 +39,8 @@ _CJK = re.compile(
 )
 """Runs of letters of Chinese, Japanese and Korean, which are written without spaces or with endings attached."""
 _ACCENTS = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+")
-_CONTRACTED = re.compile(r"(?<=\w)['’](?:s|t|d|m|ll|re|ve)\b", re.IGNORECASE)
+_APOSTROPHES = "'’"
+_CONTRACTED = re.compile(rf"(?<=\w)[{_APOSTROPHES}](?:s|t|d|m|ll|re|ve)\b", re.IGNORECASE)
 """Contracted function words: without it, `I'm` would search for the letter m."""
 
 _STRUCTURE = frozenset(
@@ -235,7 +236,7 @@ def query_terms(text: str) -> tuple[str, ...]:
 
     A query of function words alone keeps them all, because it would have no terms otherwise.
     """
-    asked = words(_CONTRACTED.sub(" ", text)) or words(text)
+    asked = words(_without_contractions(text)) or words(text)
     first: dict[str, str] = {}
     for word in [word for word in asked if word not in STOP_WORDS] or asked:
         first.setdefault(stem(word), word)
@@ -248,7 +249,12 @@ Pair = tuple[str, str]
 
 def content_words(text: str) -> list[str]:
     """Lower-case words in order, without function words, their contractions and single letters."""
-    return [word for word in words(_CONTRACTED.sub(" ", text)) if len(word) > 1 and word not in STOP_WORDS]
+    return [word for word in words(_without_contractions(text)) if len(word) > 1 and word not in STOP_WORDS]
+
+
+def _without_contractions(text: str) -> str:
+    has_apostrophe = any(apostrophe in text for apostrophe in _APOSTROPHES)  # far faster than the expression
+    return _CONTRACTED.sub(" ", text) if has_apostrophe else text
 
 
 def stems(text: str) -> set[str]:
