@@ -76,6 +76,16 @@ def test_a_block_that_raises_leaves_nothing_behind(tmp_path: Path):
     database.close()
 
 
+def test_a_write_waits_for_the_disk_unless_an_event_would_repeat_it(tmp_path: Path):
+    database = Database(tmp_path / "mats.db")
+    synchronous = []
+    for durable in (True, False, True):
+        with database.writing(durable=durable) as connection:
+            synchronous += connection.execute("PRAGMA synchronous").fetchone()
+    assert synchronous == [2, 1, 2]  # FULL, NORMAL
+    database.close()
+
+
 def test_connections_are_used_again(tmp_path: Path):
     database = Database(tmp_path / "mats.db")
     for _ in range(50):

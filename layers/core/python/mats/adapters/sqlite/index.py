@@ -71,8 +71,8 @@ class SqliteIndex:
         return fork
 
     def put(self, entries: Sequence[Stored]) -> None:
-        """In one transaction."""
-        with self._database.writing() as connection:
+        """In one transaction. After a power cut, profiles whose entry was lost are not marked as indexed either."""
+        with self._database.writing(durable=False) as connection:
             for entry in entries:
                 write(connection, entry)
 
@@ -203,7 +203,8 @@ def _labels(text: str) -> frozenset[str]:
 def write(connection: sqlite3.Connection, entry: Stored, *, again: bool = False) -> None:
     """Index a revision, or its tombstone; an equal revision is a no-op unless `again`, an older one always."""
     profile = entry.profile
-    before = connection.execute("SELECT row, rev, findable FROM entries WHERE id = ?", (profile.id,)).fetchone()
+    found = "SELECT row, rev, findable, profile FROM entries WHERE id = ?"
+    before = connection.execute(found, (profile.id,)).fetchone()
     if before and before[1] >= profile.rev + again:
         return
     change = connection.execute("UPDATE counter SET change = change + 1 RETURNING change").fetchone()[0]
@@ -226,9 +227,16 @@ def write(connection: sqlite3.Connection, entry: Stored, *, again: bool = False)
         values,
     ).lastrowid
     if before and before[2]:
+        if not again and profile.findable and _has_texts_of(profile, before[3]):
+            return
         connection.execute("DELETE FROM lexical WHERE row = ?", (row,))
     if profile.findable and row is not None:
         connection.execute(_INSERT_TERMS, pack(row, count_terms(lexical_fields(profile), FIELD_WEIGHTS)))
+
+
+def _has_texts_of(profile: Profile, indexed: str) -> bool:
+    """Whether the indexed profile has the same terms, as if only its vector or its trust has changed."""
+    return lexical_fields(Profile.model_validate_json(indexed)) == lexical_fields(profile)
 
 
 def _document(row: int, profile: str, weights: Mapping[str, float] = FIELD_WEIGHTS) -> Document:

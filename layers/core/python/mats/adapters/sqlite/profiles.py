@@ -56,7 +56,7 @@ class SqliteProfiles:
         return superseded
 
     def mark_indexed(self, revs: Mapping[Id, int]) -> None:
-        with self.database.writing() as connection:
+        with self.database.writing(durable=False) as connection:
             connection.executemany(
                 "UPDATE profiles SET indexed_rev = ? WHERE id = ? AND rev = ?",
                 [(rev, id, rev) for id, rev in revs.items()],

@@ -33,7 +33,7 @@ class SqliteQueue:
         now = time.time()
         if not self.database.rows("SELECT 1 FROM events WHERE dead IS NULL AND due <= ? LIMIT 1", (now,)):
             return []
-        with self.database.writing() as connection:
+        with self.database.writing(durable=False) as connection:
             rows = connection.execute(
                 "UPDATE events SET holder = ?, due = ?, attempts = attempts + 1 WHERE seq IN "
                 "(SELECT seq FROM events WHERE dead IS NULL AND due <= ? ORDER BY seq LIMIT ?) "
