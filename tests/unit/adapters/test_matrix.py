@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.adapters.sqlite.arrays import best_places
-from mats.adapters.sqlite.matrix import Entry, Matrix
+from mats.adapters.sqlite.matrix import Entries, Matrix
 from mats.domain.capability import Id, Kind
 from mats.domain.query import Filter
 
@@ -17,7 +17,7 @@ def unit(*components: float) -> np.ndarray:
 
 def put(matrix: Matrix, row: int, vector=None, *, name: str | None = None) -> None:
     blob = None if vector is None else vector.tobytes()
-    matrix.put([Entry(row, Id(name or f"n/{row}"), Kind.TOOL, "n", frozenset(), None, blob)])
+    matrix.put(Entries([row], [Id(name or f"n/{row}")], [Kind.TOOL], ["n"], [frozenset()], [None], [blob]))
 
 
 def nearest(matrix: Matrix, vector, depth: int = 10) -> list[str]:
@@ -45,7 +45,7 @@ def test_room_grows_by_doubling_so_that_most_registrations_copy_nothing():
 def test_a_dropped_row_is_found_no_more_and_can_be_used_again():
     matrix = Matrix()
     put(matrix, 1, unit(1, 0))
-    matrix.drop(1, Id("n/1"))
+    matrix.drop(1)
     assert nearest(matrix, unit(1, 0)) == []
     put(matrix, 1, unit(0, 1), name="n/other")
     assert nearest(matrix, unit(0, 1)) == ["n/other"]
@@ -69,7 +69,7 @@ def test_it_agrees_with_looking_at_every_row(changes, depth):
     matrix, rows = Matrix(), {}
     for row, angle in changes:
         if angle is None:
-            matrix.drop(row, Id(f"n/{row}"))
+            matrix.drop(row)
             rows.pop(row, None)
         else:
             put(matrix, row, unit(1, angle))
@@ -112,9 +112,9 @@ LABELS = st.text("abc-.", min_size=1, max_size=6)
 def test_namespaces_with_words_are_those_of_looking_at_each(namespaces, asked, dropped):
     matrix = Matrix()
     for row, namespace in enumerate(namespaces):
-        matrix.put([Entry(row, Id(f"{namespace}/{row}"), Kind.TOOL, namespace, frozenset(), None, None)])
+        matrix.put(Entries([row], [Id(f"{namespace}/{row}")], [Kind.TOOL], [namespace], [frozenset()], [None], [None]))
         if row in dropped:
-            matrix.drop(row, Id(f"{namespace}/{row}"))
+            matrix.drop(row)
         matrix.namespaces(asked, matrix.mask(Filter()))
     left = {namespace for row, namespace in enumerate(namespaces) if row not in dropped}
     found = matrix.namespaces(asked, matrix.mask(Filter()))

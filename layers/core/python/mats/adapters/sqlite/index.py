@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from mats.adapters.sqlite.arrays import FIRST_ROOM, Mask, best_places, release_freed
 from mats.adapters.sqlite.database import Database, Readable
-from mats.adapters.sqlite.matrix import Entry, Matrix
+from mats.adapters.sqlite.matrix import Entries, Matrix
 from mats.adapters.sqlite.postings import Document, Postings, pack
 from mats.adapters.sqlite.profiles import to_blob
 from mats.adapters.sqlite.registry import IN, as_json
@@ -28,7 +28,7 @@ from mats.domain.query import Filter
 from mats.ports import Hit, SearchIndex, Stored, Vector
 
 _CHANGED = (
-    "SELECT change, row, length, terms, id, findable, kind, namespace, tags, visible_to, encoder, vector "
+    "SELECT change, row, findable, kind, length, terms, id, namespace, tags, visible_to, encoder, vector "
     "FROM entries {} LEFT JOIN lexical USING (row) WHERE change > ?"
 )
 _KINDS = {str(kind): kind for kind in Kind}
@@ -112,14 +112,20 @@ class SqliteIndex:
 
     def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:
         with self._lock:
-            self._catch_up()
-            scores = self._postings.scores(terms)
-            return {id: float(scores[row]) for row, id in self._matrix.rows(ids).items()}
+            rows = self._rows(ids)
+            scores = self._postings.scores(terms, only=list(rows))
+            return {id: float(scores[row]) for row, id in rows.items()}
 
     def cosine_of(self, vector: Vector, ids: Collection[Id]) -> Mapping[Id, float]:
         with self._lock:
-            self._catch_up()
-            return self._matrix.cosines(np.asarray(vector), ids)
+            rows = self._rows(ids)
+            return {rows[row]: cosine for row, cosine in self._matrix.cosines(np.asarray(vector), rows).items()}
+
+    def _rows(self, ids: Collection[Id]) -> Mapping[int, Id]:
+        """The findable ones of these, by row."""
+        self._catch_up()
+        rows = self._source.rows(f"SELECT row, id FROM entries WHERE id IN {IN}", (as_json(ids),))
+        return self._matrix.findable(dict(rows))
 
     def fetch(self, ids: Collection[Id]) -> Mapping[Id, Profile]:
         query = f"SELECT id, profile FROM entries WHERE findable AND id IN {IN}"
@@ -174,25 +180,32 @@ class SqliteIndex:
                     self._take_over(part)
                     last = max(last, *(change for change, *_ in part))
                 self._postings.put([])
-                self._matrix.prepare()
+            if whole:
+                release_freed()
+            self._matrix.prepare()
             if whole:
                 release_freed()
             self._version, self._change = version, last
 
     def _take_over(self, changed: Sequence[Sequence[Any]]) -> None:
         """Apply rows of `_CHANGED` to the arrays."""
-        entries, documents = [], []
-        for _, row, length, terms, id, findable, kind, namespace, tags, visible_to, encoder, blob in changed:
-            if findable and kind:
-                audiences = None if visible_to is None else _labels(visible_to)
-                vector = blob if blob and encoder == self._encoder else None
-                entries.append(Entry(row, id, _KINDS[kind], namespace, _labels(tags), audiences, vector))
-                documents.append(Document(row, length, terms))
-            else:
-                self._matrix.drop(row, id)
-                self._postings.drop(row)
-        self._matrix.put(entries)
-        self._postings.put(documents, merge=False)
+        gone = [row for _, row, findable, kind, *_ in changed if not (findable and kind)]
+        for row in gone:
+            self._matrix.drop(row)
+            self._postings.drop(row)
+        if gone:
+            changed = [each for each in changed if each[2] and each[3]]
+        if not changed:
+            return
+        columns = zip(*changed, strict=True)
+        _, rows, _, names, lengths, terms, ids, namespaces, labels, visible_to, encoders, blobs = columns
+        audiences = [None if each is None else _labels(each) for each in visible_to]
+        vectors = [
+            (blob or None) if encoder == self._encoder else None for blob, encoder in zip(blobs, encoders, strict=True)
+        ]
+        kinds, tags = list(map(_KINDS.__getitem__, names)), list(map(_labels, labels))
+        self._matrix.put(Entries(rows, ids, kinds, namespaces, tags, audiences, vectors))
+        self._postings.put(list(map(Document, rows, lengths, terms)), merge=False)
 
 
 @functools.lru_cache(maxsize=4_096)

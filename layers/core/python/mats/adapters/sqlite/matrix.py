@@ -1,6 +1,6 @@
 """Every vector of the index and the filtered attributes in memory; updated in place."""
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -44,50 +44,50 @@ class Column(Generic[V]):
         table = np.fromiter((admits(value) for value in self._codes), np.bool_, len(self._codes))
         return np.ones(size, np.bool_) if table.all() else table[self._rows[:size]]
 
-    def values(self, mask: Mask) -> Collection[V]:
-        """The distinct values of the rows of a mask."""
-        values = list(self._codes)
-        return [values[code] for code in np.unique(self._rows[: len(mask)][mask])]
-
 
 class Names(Column[str]):
     """A column of names without line breaks, which are searched for words."""
 
     def __init__(self) -> None:
         super().__init__()
+        self._names: list[str] = []
         self._joined, self._starts = "", np.zeros(0, np.intp)
         """Every distinct name in one text, and where each begins: far faster to search than name by name."""
 
     def containing(self, words: Collection[str], mask: Mask) -> Collection[str]:
         """The distinct names of the mask's rows that contain each of these words."""
-        if len(self._starts) != len(self._codes):
-            self._joined = "\n".join(self._codes)
-            self._starts = np.cumsum([0, *(len(name) + 1 for name in self._codes)])[:-1]
-        found = np.zeros(len(self._codes), np.bool_)
-        found[list(self._codes_with(max(words, key=len, default="")))] = True
-        names = self.values(mask & found[self._rows[: len(mask)]]) if found.any() else ()
-        return [name for name in names if all(word in name for word in words)]
+        if len(self._names) != len(self._codes):
+            self._names = list(self._codes)
+            self._joined = "\n".join(self._names)
+            self._starts = np.cumsum([0, *(len(name) + 1 for name in self._names)])[:-1]
+        codes = self._codes_with(max(words, key=len, default=""))
+        codes = [code for code in codes if all(word in self._names[code] for word in words)]
+        if not codes:
+            return ()
+        wanted = np.zeros(len(self._names), np.bool_)
+        wanted[codes] = True
+        rows = self._rows[: len(mask)]
+        held = rows[np.flatnonzero(wanted[rows] & mask)]
+        return [self._names[code] for code in np.unique(held).tolist()]
 
-    def _codes_with(self, word: str) -> Iterator[int]:
-        place = self._joined.find(word) if self._codes else -1
-        while place >= 0:
-            code = int(np.searchsorted(self._starts, place, "right")) - 1
-            yield code
-            if code + 1 == len(self._starts):
-                return
-            place = self._joined.find(word, int(self._starts[code + 1]))
+    def _codes_with(self, word: str) -> Sequence[int]:
+        """The codes of names with a word, found between the parts that it cuts the text into."""
+        if not word:
+            return range(len(self._names))
+        ends = np.cumsum([len(part) + len(word) for part in self._joined.split(word)[:-1]], dtype=np.intp)
+        return [int(code) for code in np.unique(np.searchsorted(self._starts, ends - len(word), "right") - 1)]
 
 
-class Entry(NamedTuple):
-    """A findable row of the index; `vector`: float32, or None without one that can be compared."""
+class Entries(NamedTuple):
+    """Findable rows of the index by column; `vectors`: float32, or None without one that can be compared."""
 
-    row: int
-    id: Id
-    kind: Kind | None
-    namespace: str
-    tags: frozenset[str]
-    visible_to: frozenset[str] | None
-    vector: bytes | None
+    rows: Sequence[int]
+    ids: Sequence[Id]
+    kinds: Sequence[Kind | None]
+    namespaces: Sequence[str]
+    tags: Sequence[frozenset[str]]
+    visible_to: Sequence[frozenset[str] | None]
+    vectors: Sequence[bytes | None]
 
 
 class Matrix:
@@ -95,7 +95,6 @@ class Matrix:
 
     def __init__(self, room: int = FIRST_ROOM, *, exact_up_to: int = EXACT_UP_TO) -> None:
         """Without rows, with room for so many; `exact_up_to`: see `Vectors`."""
-        self._row_of: dict[Id, int] = {}
         self._ids: list[Id | None] = []
         """By row number."""
         self._room, self._exact_up_to = room, exact_up_to
@@ -106,44 +105,43 @@ class Matrix:
         self._tags: Column[frozenset[str]] = Column()
         self._audiences: Column[frozenset[str] | None] = Column()
 
-    def put(self, added: Sequence[Entry]) -> None:
+    def put(self, added: Entries) -> None:
         """Add findable rows, each once, or replace them."""
-        if not added:
+        if not added.rows:
             return
-        numbers, ids, kinds, namespaces, tags, audiences, blobs = zip(*added, strict=True)
-        rows = np.array(numbers, np.intp)
+        rows = np.array(added.rows, np.intp)
         last = int(rows.max())
         self._ids.extend([None] * (last + 1 - len(self._ids)))
-        for row, id in zip(numbers, ids, strict=True):
-            self._row_of[id], self._ids[row] = row, id
+        for row, id in zip(added.rows, added.ids, strict=True):
+            self._ids[row] = id
         self._findable = with_room(self._findable, last)
         self._findable[rows] = True
-        self._kinds.put(rows, kinds)
-        self._namespaces.put(rows, namespaces)
-        self._tags.put(rows, tags)
-        self._audiences.put(rows, audiences)
-        encoded = [blob is not None for blob in blobs]
-        if self._vectors is not None and not all(encoded):
+        self._kinds.put(rows, added.kinds)
+        self._namespaces.put(rows, added.namespaces)
+        self._tags.put(rows, added.tags)
+        self._audiences.put(rows, added.visible_to)
+        blobs = [blob for blob in added.vectors if blob is not None]
+        encoded = rows if len(blobs) == len(rows) else rows[[blob is not None for blob in added.vectors]]
+        if self._vectors is not None and len(blobs) < len(rows):
             self._vectors.drop(rows)
-        if any(encoded):
-            vectors = np.frombuffer(b"".join(filter(None, blobs)), np.float32).reshape(sum(encoded), -1)
+        if blobs:
+            vectors = np.frombuffer(b"".join(blobs), np.float32).reshape(len(blobs), -1)
             if self._vectors is None:
                 self._vectors = Vectors(self._room, vectors.shape[1], exact_up_to=self._exact_up_to)
-            self._vectors.put(rows[encoded], vectors)
+            self._vectors.put(encoded, vectors)
 
     def copy(self) -> "Matrix":
         """An independent copy with room for one more row."""
         other = Matrix(exact_up_to=self._exact_up_to)
-        other._row_of, other._ids = dict(self._row_of), list(self._ids)
+        other._ids = list(self._ids)
         other._vectors = None if self._vectors is None else self._vectors.copy(self._size)
         other._findable = self._findable.copy()
         other._kinds, other._namespaces = self._kinds.copy(), self._namespaces.copy()
         other._tags, other._audiences = self._tags.copy(), self._audiences.copy()
         return other
 
-    def drop(self, row: int, id: Id) -> None:
+    def drop(self, row: int) -> None:
         """Make a row unfindable."""
-        self._row_of.pop(id, None)
         if row < self._size:
             self._ids[row], self._findable[row] = None, False
         if self._vectors is not None:
@@ -182,11 +180,10 @@ class Matrix:
         hits = [(id, score) for id, score in zip(ids, scores.tolist(), strict=True) if id is not None]
         return sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:depth]
 
-    def cosines(self, vector: Floats, ids: Collection[Id]) -> Mapping[Id, float]:
-        """The cosine of each of these that has a vector."""
-        vectors, row_ids = self._of_width(vector), self.rows(ids)
-        cosines = {} if vectors is None else vectors.cosines(vector, list(row_ids))
-        return {row_ids[row]: cosine for row, cosine in cosines.items()}
+    def cosines(self, vector: Floats, rows: Collection[int]) -> Mapping[int, float]:
+        """The cosine of each of these rows that has a vector."""
+        vectors = self._of_width(vector)
+        return {} if vectors is None else vectors.cosines(vector, rows)
 
     def _of_width(self, vector: Floats) -> Vectors | None:
         """The vectors that this one can be compared with, if there are any."""
@@ -197,11 +194,6 @@ class Matrix:
         """The number of the last row that was ever findable, and one more."""
         return len(self._ids)
 
-    @property
-    def findable(self) -> int:
-        """The number of findable rows."""
-        return len(self._row_of)
-
-    def rows(self, ids: Collection[Id]) -> Mapping[int, Id]:
-        """The findable ones of these, by row number."""
-        return {self._row_of[id]: id for id in ids if id in self._row_of}
+    def findable(self, rows: Mapping[int, Id]) -> Mapping[int, Id]:
+        """Those of these rows that are findable and have this id."""
+        return {row: id for row, id in rows.items() if row < self._size and self._ids[row] == id}

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mats.adapters.sqlite.arrays import FIRST_ROOM, Mask, with_room
+from mats.adapters.sqlite.arrays import FIRST_ROOM, Mask, Rows, with_room
 from mats.domain.bm25 import K1, B, TermCounts, idf
 from mats.domain.text import index_terms
 
@@ -53,15 +53,14 @@ def _order(terms: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return order if (ordered[1:] >= ordered[:-1]).all() else np.argsort(terms, kind="stable")
 
 
-def _add(found: Scores, saturations: Scores, worth: float, rows: Integers, frequencies: Frequencies) -> None:
+def _add(found: Scores, saturations: Scores, worth: float, rows: Rows, frequencies: Frequencies) -> None:
     """Add what a term is worth in each of these rows, without arrays in between that a cache cannot hold."""
-    places = rows.astype(np.intp)
-    scores = saturations.take(places, mode="clip")
+    scores = saturations.take(rows, mode="clip")
     scores += frequencies
     np.divide(frequencies, scores, out=scores)
     scores *= worth
-    scores += found.take(places, mode="clip")
-    found[places] = scores
+    scores += found.take(rows, mode="clip")
+    found[rows] = scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +133,8 @@ class Postings:
         """Add documents, each row once, or replace them; whoever adds many in parts can merge after the last one."""
         if added:
             self._last += 1
-            rows = np.array([document.row for document in added], np.int32)
-            lengths = np.array([document.length for document in added], np.int32)
+            numbers, spans, packed = zip(*added, strict=True)
+            rows, lengths = np.array(numbers, np.int32), np.array(spans, np.int32)
             last = int(rows.max())
             self._segment_of, self._lengths = with_room(self._segment_of, last), with_room(self._lengths, last)
             replaced = rows[self._segment_of[rows] > 0]
@@ -144,9 +143,8 @@ class Postings:
             self._documents += len(added) - len(replaced)
             self._length += int(lengths.sum()) - int(self._lengths[replaced].sum())
             self._segment_of[rows], self._lengths[rows] = self._last, lengths
-            postings = np.frombuffer(b"".join(document.packed for document in added), _PACKED)
-            counts = [len(document.packed) // _PACKED.itemsize for document in added]
-            of_rows = np.repeat(rows, counts)
+            postings = np.frombuffer(b"".join(packed), _PACKED)
+            of_rows = np.repeat(rows, np.array(list(map(len, packed))) // _PACKED.itemsize)
             self._segments.append(_Segment.of(self._last, postings["term"], of_rows, postings["frequency"]))
         if merge:
             self._merge()
@@ -168,9 +166,12 @@ class Postings:
         other._thinned = set(self._thinned)
         return other
 
-    def scores(self, words: Sequence[str]) -> Scores:
-        """BM25 of every row; 0: without any of the words."""
+    def scores(self, words: Sequence[str], *, only: Sequence[int] | None = None) -> Scores:
+        """BM25 of every row, or of these only; 0: without any of the words."""
         found = np.zeros(len(self._segment_of))
+        wanted = None if only is None else np.zeros(len(found), np.bool_)
+        if wanted is not None:
+            wanted[only] = True
         saturations = self._saturations()
         for term in dict.fromkeys(index_terms(" ".join(words))):
             present = list(self._present(_number(term)))
@@ -178,7 +179,11 @@ class Postings:
             for rows, frequencies in present:
                 for start in range(0, len(rows), _PART):
                     part = slice(start, start + _PART)
-                    _add(found, saturations, worth, rows[part], frequencies[part])
+                    places, counts = rows[part].astype(np.intp), frequencies[part]
+                    if wanted is not None:
+                        held = np.flatnonzero(wanted.take(places))
+                        places, counts = places[held], counts[held]
+                    _add(found, saturations, worth, places, counts)
         return found
 
     def _present(self, term: int) -> Iterator[tuple[Integers, Frequencies]]:

@@ -5,11 +5,11 @@ second one computes the exact cosine of the best rows of the first. docs/decisio
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from mats.adapters.sqlite.arrays import Floats, Mask, Rows, best_places, with_room
+from mats.adapters.sqlite.arrays import Floats, Mask, Rows, best_places, release_freed, with_room
 from mats.adapters.sqlite.first_pass import BLOCK, FirstPass
 from mats.adapters.sqlite.halves import in_halves
 
@@ -21,6 +21,8 @@ _PART = 256
 """Rows that are multiplied together, after copying within the cache of a core if they are picked."""
 _LEAST_PARTS = 8
 """Parts, from which on two cores multiply."""
+_RELEASED = 4
+"""Blocks of the first pass, after which the memory that computing them took is returned."""
 _SAMPLE = 16_384
 """Rows from which axes are computed."""
 _STALE = 1_024
@@ -66,7 +68,7 @@ class Vectors:
         other._stale = set(self._stale)
         return other
 
-    def cosines(self, vector: Floats, rows: Sequence[int]) -> dict[int, float]:
+    def cosines(self, vector: Floats, rows: Collection[int]) -> dict[int, float]:
         """The cosine of each of these rows that has a vector."""
         known = [row for row in rows if row < len(self._present) and self._present[row]]
         return {row: float(np.clip(self._vectors[row] @ vector, -1.0, 1.0)) for row in known}
@@ -137,5 +139,16 @@ class Vectors:
         else:
             return
         self._stale.clear()
-        for number in sorted(blocks):
-            self._first.compute(number, self._vectors[number * BLOCK : min((number + 1) * BLOCK, end)])
+        self._compute(self._first, sorted(blocks), end)
+
+    def _compute(self, first: FirstPass, blocks: Sequence[int], end: int) -> None:
+        """Compute blocks of rows before the end."""
+
+        def compute(start: int, stop: int) -> None:
+            for place in range(start, stop):
+                number = blocks[place]
+                first.compute(number, self._vectors[number * BLOCK : min((number + 1) * BLOCK, end)])
+                if place % _RELEASED == 0:
+                    release_freed()
+
+        in_halves(compute, len(blocks), least=2)
