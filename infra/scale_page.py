@@ -1,5 +1,7 @@
 """Render the tables of docs/scale.md and docs/aws.md: event path, growth of the index, domains, and a month's cost."""
 
+from itertools import product
+
 from infra.capacity import NODES, domain_for, growth_rows, index_of
 from infra.cost import SECONDS, estimate
 from infra.prices import PriceList, load_json
@@ -16,6 +18,8 @@ _SHOWN = 6
 _NOT_YET = "Not measured yet."
 _FROM_CURVE = " (not measured; from the curve)"
 _CAPABILITIES = (10_000, 100_000, 300_000, 1_000_000)
+_COMPONENTS = (1_024, 256)
+_FLOAT = "float"
 _PER_SECOND = (10, 100)
 
 
@@ -71,7 +75,7 @@ def _growth() -> str:
         "| disk | memory | recall@15 / @200 | filling, on the node |",
         "|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
-    for row in sorted(growth_rows(), key=lambda row: (-row["dimension"], row["documents"])):
+    for row in sorted(growth_rows(), key=lambda row: (-row["dimension"], row["encoding"] != _FLOAT, row["documents"])):
         state = row["as_filled"]
         beside = f"{state['beside']['p50_ratio']:.2f} ×" if "beside" in state else ""
         filled = f"{row['fill']['node_cpu_s'] / 60:.1f} core-min" if row["fill"] else ""
@@ -81,7 +85,19 @@ def _growth() -> str:
             f"| {state['disk_gb']:.1f} GB | {state['searched_gb']:.2f} GB "
             f"| {state['recall@15']:.3f} / {state['recall@200']:.3f} | {filled} |"
         )
-    return "\n".join(lines)
+    return "\n".join([*lines, "", _not_measured()])
+
+
+def _not_measured() -> str:
+    """Which sizes have no row, by components and encoding."""
+    measured = {(row["dimension"], row["encoding"], row["documents"]) for row in growth_rows()}
+    gaps = []
+    for dimension, encoding in product(_COMPONENTS, (_FLOAT, "7 bits")):
+        sizes = [size for size in _CAPABILITIES if (dimension, encoding, size) not in measured]
+        if sizes:
+            which = "any size" if len(sizes) == len(_CAPABILITIES) else " and ".join(f"{size:,}" for size in sizes)
+            gaps.append(f"{dimension:,} components as {encoding} at {which}")
+    return f"Not measured: {'; '.join(gaps)}." if gaps else "Every size was measured."
 
 
 def _domains() -> str:

@@ -1,10 +1,11 @@
 """The index as it grows: our share of an answer, size, memory, time to fill and recall, as floats and quantised.
 
-Each size is measured beside the next smaller one, in one node and in turns, so that their ratio holds on a busy
-machine: first as single writes leave both, then copies of both that are merged. Figures are saved when they are
-measured; a run that was interrupted goes on where it stopped. Indices can be made in advance, on a busy machine.
+All indices of a dimension are asked in one node and in turns, so that their ratios hold on a busy machine: first as
+single writes leave them, then copies that are merged. Figures are saved when those of a dimension are complete.
+Indices can be made in advance, on a busy machine; a run that was interrupted while it made them goes on there.
 """
 
+import math
 import os
 import random
 import shutil
@@ -47,7 +48,7 @@ _TURN = 10
 _RERANK_MS = 50
 _DEPTH = 200
 _HEAP = "3g"
-_WARM_UPS = 3
+_WARM_UP_QUERIES = 1_200
 _PATIENT = Budgets(encode_ms=10_000, retrieve_ms=60_000, rerank_ms=10_000)
 
 
@@ -79,10 +80,9 @@ def growth(data: Path, settings: Settings, chosen: Chosen) -> dict[str, Any]:
     vectors = _vectors(data, settings, chosen)
     for dimension, sizes in wanted.items():
         folder = chosen.of_dimension(dimension)
-        for size in sizes:
-            before = max((other for other in chosen.sizes if other < size), default=None)
+        if sizes:
             with _bench(settings, folder, vectors[dimension], chosen.encodings) as bench:
-                measured = bench.measure(size, before)
+                measured = bench.measure(sizes, chosen.sizes)
             new = {_key(row) for row in measured}
             rows = [row for row in rows if _key(row) not in new] + measured
             rows.sort(key=lambda row: (-row["dimension"], row["documents"], row["encoding"]))
@@ -163,54 +163,58 @@ class _Bench:
                 smaller = names[size, encoding] = self.indices.filled(size, encoding, smaller=smaller)
         return names
 
-    def measure(self, size: int, before: int | None) -> list[dict[str, Any]]:
-        """Figures of one size in every encoding."""
-        filled = self._filled([before, size] if before else [size])
-        nearest = self.vectors.nearest(size, _DEPTH)[:_RECALL_QUERIES]
-        self._warm_up(filled, _WARM_UPS)
-        states = {"as_filled": self._state(filled, size, nearest)}
+    def measure(self, sizes: Sequence[int], among: Sequence[int]) -> list[dict[str, Any]]:
+        """Figures of these sizes in every encoding, each beside the next smaller one of `among`."""
+        before = {size: max((other for other in among if other < size), default=None) for size in sizes}
+        filled = self._filled(sorted({*sizes, *(other for other in before.values() if other)}))
+        nearest = {size: self.vectors.nearest(size, _DEPTH)[:_RECALL_QUERIES] for size in sizes}
+        states = {"as_filled": self._state(filled, before, nearest)}
         merged = {key: self.indices.merged(name) for key, name in filled.items()}
-        self._warm_up(merged, 1)
-        states["merged"] = self._state(merged, size, nearest)
+        states["merged"] = self._state(merged, before, nearest)
         about = {
-            "documents": size,
             "dimension": self.vectors.dimension,
             "java": NodeStats(self.settings.index_endpoint).java(),
+            "commit": provenance()["commit"],
         }
         return [
             {
-                **about, "encoding": encoding, "commit": provenance()["commit"],
+                "documents": size, "encoding": encoding, **about,
                 "fill": self.indices.effort(filled[size, encoding]),
-                **{state: figures[encoding] for state, figures in states.items()},
+                **{state: figures[size, encoding] for state, figures in states.items()},
             }
-            for encoding in self.encodings
+            for size in sizes for encoding in self.encodings
         ]  # fmt: skip
 
-    def _warm_up(self, names: Mapping[tuple[int, str], str], times: int) -> None:
-        """Ask every query: a node that has just started still compiles, and reads its indices from disk."""
+    def _warm_up(self, names: Mapping[tuple[int, str], str]) -> None:
+        """Ask every query, without the reranker: a node that has just started still compiles.
+
+        Its files are read before, because those that a search does not touch now are touched by a later one.
+        """
+        self.indices.read_files()
         texts = self._texts()
         for name in names.values():
             sys.stderr.write(f"{name}: warming up\n")
             discover = _patient(self._discover(name, texts))
-            for text in texts * times:
-                Latencies(_RERANK_MS).ask(discover, text)
+            discover = replace(discover, rerank=replace(discover.rerank, reranker=None))
+            for text in texts * math.ceil(_WARM_UP_QUERIES / (len(texts) * len(names))):
+                Latencies(0).ask(discover, text)
 
-    def _state(self, names: Mapping[tuple[int, str], str], size: int, nearest: Any) -> dict[str, dict[str, Any]]:
-        """Figures by encoding: of answers, asked in turns, of the index, and recall."""
+    def _state(
+        self, names: Mapping[tuple[int, str], str], before: Mapping[int, int | None], nearest: Mapping[int, Any]
+    ) -> dict[tuple[int, str], dict[str, Any]]:
+        """Figures by size and encoding: of answers, asked in turns, of the index, and recall."""
+        self._warm_up(names)
         stats = NodeStats(self.settings.index_endpoint)
         asked = self._in_turns(names, stats)
-        found: dict[str, dict[str, Any]] = {}
-        for encoding in self.encodings:
-            name = names[size, encoding]
-            found[encoding] = {
-                **asked[size, encoding],
-                **stats.of_index(name),
-                **self._recall(name, nearest),
-            }
-            for (other, same), figures in asked.items():
-                if other != size and same == encoding:
-                    ratio = found[encoding]["ms"]["p50"] / figures["ms"]["p50"]
-                    found[encoding]["beside"] = {"documents": other, "p50_ratio": round(ratio, 3), "ms": figures["ms"]}
+        found: dict[tuple[int, str], dict[str, Any]] = {}
+        for size, smaller in before.items():
+            for encoding in self.encodings:
+                name, figures = names[size, encoding], asked[size, encoding]
+                found[size, encoding] = {**figures, **stats.of_index(name), **self._recall(name, nearest[size])}
+                if smaller:
+                    other = asked[smaller, encoding]["ms"]
+                    ratio = round(figures["ms"]["p50"] / other["p50"], 3)
+                    found[size, encoding]["beside"] = {"documents": smaller, "p50_ratio": ratio, "ms": other}
         return found
 
     def _in_turns(

@@ -1,10 +1,10 @@
 """The indices of the growth benchmark: filled once, kept, and copied to be merged."""
 
+import contextlib
 import json
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,7 @@ ENCODINGS: Mapping[str, Mapping[str, Any]] = {
 }
 PATIENCE_S = 600
 _POLL_S = 1
+_READ = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class GrowthIndices:
         name = f"growth-{size}-{encoding.replace(' ', '-')}"
         if not self._domain.behind(write_alias(name)):
             self._create(name, encoding, smaller)
+        self._follow_policy(name)
         index = OpenSearchIndex(self._domain, lambda: [Target(name, self.encoder)], encoder=self.encoder, read=name)
         there = self._stats.documents(name)
         if there < size:
@@ -77,6 +79,13 @@ class GrowthIndices:
         path = self._effort(name)
         return dict(json.loads(path.read_text())) if path.exists() else None
 
+    def read_files(self) -> None:
+        """Read all files of the node, so that the machine has them in memory, as a domain of enough memory has."""
+        for path in self.folder.glob("data/nodes/*/indices/**/*.*"):
+            with contextlib.suppress(OSError), path.open("rb") as file:  # a merge may remove it meanwhile
+                while file.read(_READ):
+                    pass
+
     def merged(self, name: str) -> str:
         """The name of a copy with one segment; an alias marks one that is complete."""
         copy = f"{name}-merged"
@@ -99,6 +108,20 @@ class GrowthIndices:
         body["mappings"]["properties"]["vector"]["method"] |= ENCODINGS[encoding]
         self._domain.create(name, body)
 
+    def _follow_policy(self, name: str) -> None:
+        """Merge as new indices are merged, if this one was filled under another policy; its effort then has both."""
+        policy = index_body(None, aliases=[], replicas="0-1", refresh="1s")["settings"]["index"]["merge"]["policy"]
+        settings = self._send("GET", f"{name}/_settings")[name]["settings"]["index"]
+        if settings.get("merge") == {"policy": {key: str(value) for key, value in policy.items()}}:
+            return
+        sys.stderr.write(f"{name}: merging as new indices are merged\n")
+        with self._noted(name, name, whole=True):
+            self._send("PUT", f"{name}/_settings", {"index.merge.policy": policy})
+            segments = 0
+            while segments != (segments := self._stats.of_index(name)["segments"]):
+                self._send("POST", f"{name}/_forcemerge")  # only what the policy wants
+                self._settle(name)
+
     def _copy(self, name: str, copy: str, *aliases: str) -> None:
         """Copy an index with its segments; they share the disk."""
         self._block_writes(name, True)  # OpenSearch requires it
@@ -109,7 +132,7 @@ class GrowthIndices:
     def _block_writes(self, name: str, blocked: bool) -> None:
         self._send("PUT", f"{name}/_settings", {"index.blocks.write": blocked})
 
-    @contextmanager
+    @contextlib.contextmanager
     def _noted(self, name: str, smaller: str, *, whole: bool) -> Iterator[None]:
         """Note what the fill takes, with that of the smaller index, if both are whole."""
         spent = self.effort(smaller) if smaller else {"seconds": 0.0, "node_cpu_s": 0.0}
@@ -129,7 +152,7 @@ class GrowthIndices:
             time.sleep(_POLL_S)
         self._send("POST", f"{name}/_flush?wait_if_ongoing=true&force=true")
 
-    def _send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> None:
+    def _send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         request = Request(
             f"{self.url}/{path}",
             json.dumps(body).encode() if body else None,
@@ -137,4 +160,4 @@ class GrowthIndices:
             method=method,
         )
         with urlopen(request, timeout=PATIENCE_S) as answer:
-            answer.read()
+            return json.load(answer)

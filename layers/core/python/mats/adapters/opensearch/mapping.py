@@ -19,8 +19,10 @@ VERSION = 1
 EVERYONE = ""
 """Value of `audiences` for a capability visible to everyone; it cannot be the name of an audience."""
 
-_SEGMENTS = 4
-"""Segments of each size; every segment is a graph to search, and searches are far more frequent than writes."""
+_MERGES: Mapping[str, Any] = {"segments_per_tier": 2, "max_merge_at_once": 2, "floor_segment": "64mb"}
+"""Few segments: every one is a graph to search, and searches are far more frequent than writes."""
+_SEARCHED = 400
+"""Entries that a search of a graph keeps on its way: the fewer the graphs, the more they need (0061)."""
 _TIMES_WEIGHT = 2
 _K1, _B = 1.2, 0.75
 _LONGEST_TOKEN = 200
@@ -75,7 +77,7 @@ def index_body(dimension: int | None, *, aliases: Collection[str], replicas: str
                 "number_of_shards": 1,
                 "auto_expand_replicas": replicas,
                 "refresh_interval": refresh,
-                "merge": {"policy": {"segments_per_tier": _SEGMENTS, "max_merge_at_once": _SEGMENTS}},
+                "merge": {"policy": dict(_MERGES)},
                 "gc_deletes": "0s",  # own tombstones reject late writes; a purged id is free at once
                 "similarity": {"weighted": {"type": "BM25", "k1": _K1 * _TIMES_WEIGHT, "b": _B}},
             },
@@ -161,7 +163,13 @@ def any_word(terms: Sequence[str]) -> dict[str, Any]:
 
 def nearest(vector: Vector, count: int, clauses: list[dict[str, Any]]) -> dict[str, Any]:
     """The `count` nearest by cosine among the documents that match the clauses."""
-    return {"knn": {"vector": {"vector": vector.tolist(), "k": count, "filter": {"bool": {"filter": clauses}}}}}
+    wanted = {
+        "vector": vector.tolist(),
+        "k": count,
+        "filter": {"bool": {"filter": clauses}},
+        "method_parameters": {"ef_search": max(count, _SEARCHED)},
+    }
+    return {"knn": {"vector": wanted}}
 
 
 def among(ids: Collection[Id]) -> list[dict[str, Any]]:
