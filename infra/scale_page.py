@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from infra.capacity import NODES, domain_for, growth_rows, index_of
+from infra.capacity import NODES, domain_for, gigabytes, growth_rows, index_of
 from infra.cost import SECONDS, estimate
 from infra.prices import PriceList, load_json
 from infra.traffic import CannotEstimate, Traffic
@@ -82,7 +82,7 @@ def _growth() -> str:
         lines.append(
             f"| {row['documents']:,} | {row['dimension']:,} | {row['encoding']} "
             f"| {state['ms']['p50']:.0f} / {state['ms']['p99']:.0f} ms | {beside} | {state['node_cpu_ms']:.0f} core-ms "
-            f"| {state['disk_gb']:.1f} GB | {state['searched_gb']:.2f} GB "
+            f"| {gigabytes(state['disk_gb'])} | {gigabytes(state['searched_gb'])} "
             f"| {state['recall@15']:.3f} / {state['recall@200']:.3f} | {filled} |"
         )
     return "\n".join([*lines, "", _not_measured()])
@@ -111,7 +111,8 @@ def _domains() -> str:
         "|---:|---:|---|---|---:|",
     ]
     for index in indices:
-        told = f"{index.disk_gb:.1f} GB on disk, {index.memory_gb:.2f} GB of memory, {index.cpu_ms:.0f} core-ms a query"
+        sizes = f"{gigabytes(index.disk_gb)} on disk, {gigabytes(index.memory_gb)} of memory"
+        told = f"{sizes}, {index.cpu_ms:.0f} core-ms a query"
         for per_second in _PER_SECOND:
             domain = domain_for(index, per_second, prices)
             lines.append(
