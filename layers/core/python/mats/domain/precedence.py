@@ -16,6 +16,8 @@ def apply_precedence(order: Sequence[K], *rules: Mapping[K, Collection[K]]) -> l
         order: Each key once.
         rules: The predecessors of a key; keys that are not in the order are ignored.
     """
+    if not any(rules):
+        return list(order)
     waiting = dict.fromkeys(order)
     placed: list[K] = []
     while waiting:

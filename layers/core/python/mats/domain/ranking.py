@@ -144,11 +144,15 @@ def shares(signals: Signals, weights: Weights) -> dict[Signal, float]:
 
 def blend(signals: Signals, weights: Weights) -> float:
     """Weighted mean of the signals present, between the weakest and the strongest of them; 0.0 if there are none."""
-    weighed = shares(signals, weights)
+    return weighted_mean(signals, shares(signals, weights))
+
+
+def weighted_mean(signals: Signals, weighed: Weights) -> float:
+    """As `blend`, with shares that sum to 1, of signals that are present."""
     if not weighed:
         return 0.0
-    mean = sum(share * signals[signal] for signal, share in weighed.items())
     values = [signals[signal] for signal in weighed]
+    mean = sum(share * value for share, value in zip(weighed.values(), values, strict=True))
     return min(max(values), max(min(values), mean))  # rounding cannot leave the range
 
 

@@ -12,7 +12,7 @@ from mats.domain.parts import Part
 from mats.domain.precedence import apply_precedence
 from mats.domain.profile import Profile
 from mats.domain.query import Query
-from mats.domain.ranking import Signal, Verdict, blend, fallback_weights, intent, shares
+from mats.domain.ranking import Signal, Verdict, fallback_weights, intent, shares, weighted_mean
 from mats.domain.reliability import NO_COUNTS, Counts, limit_moves
 from mats.domain.scoring import Scoring
 from mats.domain.trace import Trace
@@ -177,10 +177,11 @@ def _with_alternates(ranked: Sequence[Result]) -> tuple[Result, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Measured:
-    """A candidate with its signals except `quality`, the blend of these, and its relevance."""
+    """A candidate with its signals except `quality`, the shares and the blend of these, and its relevance."""
 
     candidate: Candidate
     signals: Mapping[Signal, float]
+    shares: Mapping[Signal, float]
     blended: float
     relevance: float
 
@@ -197,8 +198,14 @@ def _measure(candidate: Candidate, llm: float | None, inferred: str | None, scor
         Signal.INTENT: intent(inferred, kind=profile.kind, type_tags=profile.type_tags),
     }
     signals = {signal: value for signal, value in measured.items() if value is not None and signal in weights}
-    relevance = llm if llm is not None else retrieval or 0.0
-    return _Measured(candidate=candidate, signals=signals, blended=blend(signals, weights), relevance=relevance)
+    weighed = shares(signals, weights)
+    return _Measured(
+        candidate=candidate,
+        signals=signals,
+        shares=weighed,
+        blended=weighted_mean(signals, weighed),
+        relevance=llm if llm is not None else retrieval or 0.0,
+    )
 
 
 def _results(measured: Sequence[_Measured], scoring: Scoring, counts: Mapping[Id, Counts]) -> list[Result]:
@@ -224,15 +231,17 @@ def _result(measured: _Measured, scoring: Scoring, others: _Others, counts: Coun
     # Where nobody is rated, equal reliability must leave the order as it is: docs/decisions/0050.
     scaled = measured.relevance if others.rated else measured.blended
     quality = scoring.trust.quality(profile.trust, others.prior, scaled, counts)
-    signals, score = measured.signals, measured.blended
+    signals, weighed, score = measured.signals, measured.shares, measured.blended
     if quality is not None and Signal.QUALITY in weights:
-        signals = {**signals, Signal.QUALITY: quality}
-        score = blend(signals, weights)
+        with_quality = {**signals, Signal.QUALITY: quality}
+        signals = {signal: with_quality[signal] for signal in Signal if signal in with_quality}
+        weighed = shares(signals, weights)
+        score = weighted_mean(signals, weighed)
     return Result(
         candidate=measured.candidate,
         score=score,
-        signals={signal: signals[signal] for signal in Signal if signal in signals},
-        weights=shares(signals, weights),
+        signals=signals,
+        weights=weighed,
         relevance=measured.relevance,
         suspicious=profile.suspicious,
     )
