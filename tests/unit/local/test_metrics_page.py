@@ -28,6 +28,7 @@ def test_without_its_package_metrics_say_what_to_install_and_all_else_works(loca
         assert refused.json()["detail"] == (
             "/metrics needs prometheus_client, which is not installed: pip install 'mats[local]'"
         )
+        assert "Retry-After" not in refused.headers  # no retry installs it
         assert client.post("/metrics").status_code == 405
         assert client.get("/healthz").status_code == 200
         assert client.get("/registry").status_code == 200

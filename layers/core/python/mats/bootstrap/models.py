@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mats.domain.errors import DependencyFailed
+from mats.domain.errors import DependencyFailed, NotInstalled
 from mats.domain.prompt import Prompt
 from mats.domain.usage import Prices, Usage
 from mats.ports import Encoder, Reranker, Writer
@@ -170,7 +170,7 @@ def _by_address(settings: Settings) -> ModelService:
         from mats.adapters.chat_completions.factory import ChatCompletions  # noqa: PLC0415 - urllib3
         from mats.adapters.chat_completions.form import Output  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise DependencyFailed(
+        raise NotInstalled(
             f"MATS_LLM_URL needs {error.name}, which is not installed: pip install 'mats[local]'"
         ) from error
     return ChatCompletions(
@@ -210,9 +210,7 @@ def _bedrock(settings: Settings, budgets: Budgets, **more: Any) -> "Bedrock":
     try:
         from mats.adapters.bedrock.factory import Bedrock  # noqa: PLC0415 - boto3, for those who use Bedrock
     except ModuleNotFoundError as error:
-        raise DependencyFailed(
-            f"Bedrock needs {error.name}, which is not installed: pip install 'mats[aws]'"
-        ) from error
+        raise NotInstalled(f"Bedrock needs {error.name}, which is not installed: pip install 'mats[aws]'") from error
     return Bedrock(
         prices(),
         region=settings.region,
@@ -232,9 +230,7 @@ def bedrock_catalogue(settings: Settings) -> dict[str, Any]:
     try:
         from mats.adapters.bedrock import catalogue  # noqa: PLC0415 - boto3, for those who use Bedrock
     except ModuleNotFoundError as error:
-        raise DependencyFailed(
-            f"Bedrock needs {error.name}, which is not installed: pip install 'mats[aws]'"
-        ) from error
+        raise NotInstalled(f"Bedrock needs {error.name}, which is not installed: pip install 'mats[aws]'") from error
     return catalogue.list_models(settings.region)
 
 

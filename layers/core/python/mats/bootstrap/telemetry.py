@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from mats.domain.errors import DependencyFailed
+from mats.domain.errors import NotInstalled
 from mats.ports import Observer, ServiceState
 from mats.settings import Settings
 
@@ -33,7 +33,7 @@ def open_telemetry(settings: Settings, read_state: Callable[[], ServiceState]) -
     try:
         from mats.adapters.spans import Spans, close_provider, exporting_provider  # noqa: PLC0415 - the extra `otel`
     except ModuleNotFoundError as error:
-        raise DependencyFailed(
+        raise NotInstalled(
             f"MATS_OTEL needs {error.name}, which is not installed: install mats with the extra `otel`"
         ) from error
     provider = exporting_provider()
@@ -53,7 +53,7 @@ def _metrics(read_state: Callable[[], ServiceState]) -> tuple[list[Observer], Ca
         message = f"/metrics needs {error.name}, which is not installed: pip install 'mats[local]'"
 
         def refuse() -> tuple[bytes, str]:
-            raise DependencyFailed(message)
+            raise NotInstalled(message)
 
         return [], refuse
     metrics = PrometheusMetrics(read_state)

@@ -14,6 +14,7 @@ CapabilityError
 ├── ReplyUnusable            by a model; the pipeline continues without that reply
 └── DependencyFailed         by a dependency; retry
     ├── OutOfTime            the dependency did not answer within its budget
+    ├── NotInstalled         by the operator: a package; a retry alone will not help
     ├── NotPermitted         by the operator: credentials, policies, regions; a retry alone will not help
     │   └── ModelRefused     a model refuses every request of this configuration
     └── StorageUnusable      by the operator, as the message says; a retry alone will not help
@@ -116,6 +117,10 @@ class DependencyFailed(CapabilityError):
 
 class OutOfTime(DependencyFailed):
     """A stage did not answer within its budget."""
+
+
+class NotInstalled(DependencyFailed):
+    """A package is missing until an operator installs it."""
 
 
 class NotPermitted(DependencyFailed):

@@ -50,20 +50,20 @@ class DiscoverRequest(Query):
         if isinstance(body, dict):
             conflicts = sorted(name for name in from_query if name in body and body[name] != from_query[name])
             if conflicts:
-                raise RequestInvalid(
-                    [Fault(name, "differs between the body and the query string") for name in conflicts]
-                )
+                message = "differs between the body and the query string: give it in one of them"
+                raise RequestInvalid([Fault(name, message) for name in conflicts])
             body = {**from_query, **body}
         return cls.parse(body)
 
 
 def _parse_parameters(parameters: Mapping[str, Sequence[str]]) -> dict[str, str | int]:
+    repeated = "is given more than once: give it once"
+    unknown = "is not a query parameter; only `format` and `token_budget` are, anything else belongs in the body"
     faults = [
-        Fault(name, "is given more than once" if name in _PARAMETERS else "is not a query parameter; only "
-              "`format` and `token_budget` are, anything else belongs in the body")
+        Fault(name, repeated if name in _PARAMETERS else unknown)
         for name, values in sorted(parameters.items())
         if name not in _PARAMETERS or len(values) != 1
-    ]  # fmt: skip
+    ]
     if faults:
         raise RequestInvalid(faults)
     return {name: _number(values[0]) if name == "token_budget" else values[0] for name, values in parameters.items()}

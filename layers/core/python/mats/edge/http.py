@@ -15,6 +15,7 @@ from mats.domain.errors import (
     Fault,
     Invalid,
     KindConflict,
+    NotInstalled,
     NotPermitted,
     NotPossible,
     PreconditionFailed,
@@ -36,6 +37,8 @@ _TITLES = {
     500: "Internal Server Error", 503: "Service Unavailable",
 }  # fmt: skip
 """As in RFC 9110; `http.HTTPStatus` has older phrases for 413 and 422 before Python 3.13."""
+_FOR_OPERATORS = (NotInstalled, NotPermitted, StorageUnusable)
+"""A retry alone does not help."""
 _UNAVAILABLE = "discovery cannot answer now; try again"
 
 
@@ -81,7 +84,7 @@ class Request:
             BodyUnreadable: not UTF-8, not JSON, or nested too deeply.
         """
         if self.body is None:
-            raise BodyUnreadable([Fault("", "the body is not UTF-8 text")])
+            raise BodyUnreadable([Fault("", "the body is not UTF-8 text: send JSON in UTF-8")])
         return parse_json(self.body)
 
 
@@ -97,17 +100,18 @@ class Response:
 def parse_json(data: bytes, limit: int = MAX_BODY_BYTES) -> Any:
     """The JSON of at most `limit` bytes. Raises as `Request.json` does."""
     if len(data) > limit:
-        raise BodyTooLarge([Fault("", f"the body is {len(data):,} bytes; at most {limit:,} are read")])
+        raise BodyTooLarge([Fault("", f"the body is {len(data):,} bytes; at most {limit:,} are read: send less")])
     try:
         return json.loads(data.decode("utf-8-sig"))
     except UnicodeError as error:
-        raise BodyUnreadable([Fault("", "the body is not UTF-8 text")]) from error
+        raise BodyUnreadable([Fault("", "the body is not UTF-8 text: send JSON in UTF-8")]) from error
     except json.JSONDecodeError as error:
-        raise BodyUnreadable([Fault("", f"the body is not JSON: {error.msg} at character {error.pos}")]) from error
-    except ValueError as error:  # a number too long to read
-        raise BodyUnreadable([Fault("", f"the body cannot be read: {error}")]) from error
+        message = f"the body is not JSON ({error.msg} at character {error.pos}): correct it"
+        raise BodyUnreadable([Fault("", message)]) from error
+    except ValueError as error:
+        raise BodyUnreadable([Fault("", "the body has a number too long to read: shorten it")]) from error
     except RecursionError as error:
-        raise BodyUnreadable([Fault("", "the body is nested too deeply")]) from error
+        raise BodyUnreadable([Fault("", "the body is nested too deeply: nest it less")]) from error
 
 
 def json_response(content: BaseModel) -> Response:
@@ -126,7 +130,7 @@ def error_response(error: CapabilityError, *, internal_details: bool = True) -> 
     if isinstance(error, DependencyFailed) and not internal_details:
         return problem(status, _UNAVAILABLE, headers={"Retry-After": "1"})
     faults = error.faults if isinstance(error, Invalid) else ()
-    headers = {"Retry-After": "1"} if status == 503 and not isinstance(error, NotPermitted | StorageUnusable) else {}
+    headers = {"Retry-After": "1"} if status == 503 and not isinstance(error, _FOR_OPERATORS) else {}
     return problem(status, str(error), faults, headers)
 
 

@@ -37,7 +37,7 @@ class ListRequest(RequestModel):
         """
         repeated = [name for name, values in parameters.items() if len(values) > 1 and name not in _REPEATABLE]
         if repeated:
-            raise RequestInvalid([Fault(name, "is given more than once") for name in sorted(repeated)])
+            raise RequestInvalid([Fault(name, "is given more than once: give it once") for name in sorted(repeated)])
         single: dict[str, Any] = {
             name: list(values) if name in _REPEATABLE else values[0] for name, values in parameters.items() if values
         }

@@ -39,7 +39,8 @@ def read_baseline(path: Path) -> dict[str, Any]:
             means = {measure: {"mean": value["mean"], "low": value["low"]} for measure, value in metrics.items()}
             sets[name] = {"data_sha256": str(one["data_sha256"]), "metrics": means}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BaselineInvalid([Fault(str(path), f"is no baseline: {error}")]) from error
+        message = f"is no baseline ({error}): make one with `mats gate --update`"
+        raise BaselineInvalid([Fault(str(path), message)]) from error
     return sets
 
 

@@ -58,7 +58,7 @@ def search_filter(query: ArdQuery) -> EntryFilter:
         if term not in ("type", "tags", "publisher"):
             raise RequestInvalid([Fault(field, "is not a filter; use type, tags or publisher")])
         if term in conditions:
-            raise RequestInvalid([Fault(field, f"gives {term} more than once")])
+            raise RequestInvalid([Fault(field, f"gives {term} more than once: give it once")])
         conditions[term] = frozenset(values)
     return _entry_filter(conditions.get("type"), conditions.get("publisher"), conditions.get("tags"))
 

@@ -67,7 +67,7 @@ class ArdListRequest:
         """
         known = {name: values for name, values in parameters.items() if name in _LIST_PARAMETERS}
         if repeated := [name for name, values in known.items() if len(values) > 1]:
-            raise RequestInvalid([Fault(name, "is given more than once") for name in repeated])
+            raise RequestInvalid([Fault(name, "is given more than once: give it once") for name in repeated])
         given = {name: values[0] for name, values in known.items() if values}
         if "orderBy" in given:
             raise RequestInvalid([Fault("orderBy", "is not supported: entries are always in order of id")])

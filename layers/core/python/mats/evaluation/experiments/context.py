@@ -50,7 +50,7 @@ class ExperimentContext:
             if name not in self.sets:
                 self.log(f"{self.data} holds no {name}: skipped")
         if not self.sets:
-            raise DatasetInvalid([Fault(str(self.data), f"holds none of {', '.join(asked)}")])
+            raise DatasetInvalid([Fault(str(self.data), f"holds none of {', '.join(asked)}: name a folder that does")])
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -50,7 +50,7 @@ def reindex(
     """Fill a new index from the profiles while the current one answers; then switch to it in one step.
 
     Needed after a change of the mapping. Vectors are copied from the profiles; after a change of the encoder, run
-    `mats backfill`. Writes go to both indexes meanwhile. An interrupted run continues when you run it again.
+    `mats backfill`. Writes go to both indices meanwhile. An interrupted run continues when you run it again.
     """
     if rollback and retire:
         raise typer.BadParameter("--rollback and --retire exclude each other: give one of them")

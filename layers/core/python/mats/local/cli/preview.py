@@ -58,7 +58,7 @@ def _registrations(item: str, namespace: str, local: LocalSystem) -> list[Regist
     if item != "-" and not addresses.is_address(item) and not os.path.exists(item):  # noqa: PTH110 - as for a folder
         stored = local.stores.registry.get([Id(item)]).get(Id(item))
         if stored is None and ("/" not in item or item.lower().endswith(_FILES)):
-            raise NotPossible([Fault(item, "no such file, nor a capability with this id")])
+            raise NotPossible([Fault(item, "no such file, nor a capability with this id: `mats list` shows the ids")])
         if stored is None:
             raise not_found(local, Id(item))
         return [Registration.parse(stored)]
@@ -71,7 +71,7 @@ def _registrations(item: str, namespace: str, local: LocalSystem) -> list[Regist
             for place, faults in importer.report.rejected
             for fault in faults
         ]
-        raise NotPossible(faults or [Fault(item, "holds no registration")])
+        raise NotPossible(faults or [Fault(item, "holds no registration: name a file in a format of `mats import`")])
     return [Registration.parse(mapped) for mapped in registry.items.values()]
 
 

@@ -37,7 +37,7 @@ def parse_query(query: bytes, model: type[M]) -> M:
         key = percent_decode(name, "")
         values.setdefault(key, []).append(percent_decode(value, key))
     if repeated := [name for name, texts in values.items() if len(texts) > 1 and name not in _REPEATABLE]:
-        raise RequestInvalid([Fault(name, "is given more than once") for name in sorted(repeated)])
+        raise RequestInvalid([Fault(name, "is given more than once: give it once") for name in sorted(repeated)])
     try:
         return model.model_validate(
             {name: texts if name in _REPEATABLE else texts[0] for name, texts in values.items()}

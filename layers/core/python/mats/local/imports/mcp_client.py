@@ -94,7 +94,8 @@ async def _list_by_address(url: str, timeout_s: float, headers: Mapping[str, str
                 result = await _list_tools(*streams)
     except Exception as error:
         if transport.failure is None:
-            raise ServerFailed(f"the server broke the connection: {type(error).__name__}") from error
+            message = f"the server broke the connection ({type(error).__name__}): read its log, or try again"
+            raise ServerFailed(message) from error
     if result is not None and not isinstance(result, Exception):
         return result
     status = transport.post_status
