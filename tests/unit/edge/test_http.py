@@ -268,6 +268,7 @@ EXPECTED = [
     (errors.DependencyFailed("the index did not answer"), 503, RETRY),
     (errors.OutOfTime("lexical: 600 ms"), 503, RETRY),
     (errors.StorageUnusable("the disk is full; make room"), 503, {}),
+    (errors.NotInstalled("boto3 is not installed: install it"), 503, {}),
     (errors.NotPermitted("access to the model was denied"), 503, {}),
     (errors.ModelRefused("the model was denied", model="m", cause="denied"), 503, {}),
     (errors.ReplyUnusable("no scores"), 500, {}),

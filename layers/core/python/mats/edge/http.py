@@ -106,7 +106,7 @@ def parse_json(data: bytes, limit: int = MAX_BODY_BYTES) -> Any:
     except UnicodeError as error:
         raise BodyUnreadable([Fault("", "the body is not UTF-8 text: send JSON in UTF-8")]) from error
     except json.JSONDecodeError as error:
-        message = f"the body is not JSON ({error.msg} at character {error.pos}): correct it"
+        message = f"the body is not JSON: {error.msg} at character {error.pos}; send one JSON value"
         raise BodyUnreadable([Fault("", message)]) from error
     except ValueError as error:
         raise BodyUnreadable([Fault("", "the body has a number too long to read: shorten it")]) from error
