@@ -2,7 +2,6 @@
 
 from datetime import datetime, timedelta
 
-from mats.adapters.grouping import group_by_similarity
 from mats.bootstrap.local import LocalSystem
 from mats.usecases.find_demand import Demand, FindDemand
 
@@ -13,6 +12,8 @@ def find_demand(local: LocalSystem, days: int) -> Demand:
     Raises:
         DependencyFailed: the file cannot be used.
     """
+    from mats.adapters.grouping import group_by_similarity  # noqa: PLC0415 - numpy, for those who ask for demand
+
     stores = local.stores
     if stores.receipts:
         stores.receipts.flush()
