@@ -77,7 +77,7 @@ bench: setup ## Measure what the README claims, on the judged data sets in DATA 
 	@$(BIN)/python -m tests.benchmarks --data $(DATA) $(BENCH)
 	@$(MAKE) --no-print-directory readme
 
-bench-aws: setup ## Measure what runs in AWS over a real OpenSearch node; needs Maven and a JDK (BENCH="parity cold answer"; BENCH="growth --sizes 10000 100000" takes hours, and goes on where it stopped)
+bench-aws: setup ## Measure what runs in AWS over a real OpenSearch node; needs Maven and a JDK (BENCH="parity cold"; BENCH="growth --sizes 10000 100000" takes half an hour, and goes on where it stopped)
 	@$(BIN)/python -m tests.benchmarks.aws --data $(DATA) $(BENCH)
 
 calibrate: setup ## Fit score constants and verdict thresholds on DATA

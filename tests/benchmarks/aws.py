@@ -6,7 +6,6 @@
 import argparse
 import json
 import os
-import random
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -23,7 +22,7 @@ from mats.domain.text import query_terms
 from mats.evaluation.data.datasets import JudgedQuery, load
 from mats.evaluation.data.synthetic import registrations
 from mats.evaluation.experiments.slices import dense_slice
-from mats.evaluation.measures import SEED, estimate, per_query
+from mats.evaluation.measures import estimate, per_query
 from mats.evaluation.reporting.results import write_results
 from mats.evaluation.systems.base import ask, run_of
 from mats.evaluation.systems.models import cached_encoder
@@ -31,19 +30,15 @@ from mats.evaluation.systems.pipeline import shortlist_system
 from mats.evaluation.systems.workbench import registry_of
 from mats.ports import SearchIndex, Vector
 from mats.settings import Settings
-from mats.usecases.stages import Budgets
 from tests.benchmarks import aws_memory, cold_start, cut_vectors, growth, length_bias
 from tests.benchmarks.growth_indices import ENCODINGS
 from tests.benchmarks.opensearch import REGION, index_on, node
-from tests.benchmarks.own_share import PAGE, WARM_UP, DenseEncoder, fill, latencies, uncached
+from tests.benchmarks.own_share import PAGE, WARM_UP, fill
 from tests.benchmarks.processes import interrupt_on_sigterm, module_process
 from tests.benchmarks.vectors import vector_of
 
-DOCUMENTS = 100_000
 DIMENSION = 1024
 TITAN = "amazon.titan-embed-text-v2:0"
-_QUERIES = 600
-_RERANK_MS = 300
 _SLICE = 2_000
 
 
@@ -91,42 +86,6 @@ def _bm25_ratio(one: SearchIndex, other: SearchIndex, queries: Sequence[JudgedQu
     return float(np.median(ratios))
 
 
-def answer(data: Path, settings: Settings) -> dict[str, Any]:
-    """Latency of an online answer at 100,000 documents without the reranker's own time.
-
-    The Titan stand-in answers at once, so that the encoder's round trip is part of the figure.
-    """
-    documents = registrations(DOCUMENTS)
-    chance = random.Random(SEED)
-    texts = [chance.choice(documents).description[:200] for _ in range(_QUERIES)]
-    arguments = ("--port", "0", "--delay-ms", str(_RERANK_MS))
-    with (
-        node("3g", settings.index_endpoint) as url,
-        module_process("tests.servers.bedrock", *arguments, env={}) as (_, stand_in),
-    ):
-        os.environ["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"] = stand_in
-        cloud = cloud_system(replace(settings, index_endpoint=url, region=REGION, bedrock=True, encoder=TITAN))
-        if cloud.models.encoder is None:
-            raise SystemExit("no encoder: unset MATS_ENCODER=none")
-        with index_on(url, cloud.models.encoder) as index:
-            if sum(1 for _ in index.revisions()) < DOCUMENTS:
-                fill(index, documents, cloud.models.encoder.name, _vectors_of)
-            shipped = cloud.discover
-            encoder = DenseEncoder(cloud.models.encoder, lambda text: vector_of(text, DIMENSION))
-            discover = uncached(shipped, shipped.retrieve.index, encoder)
-            long_budgets = Budgets(encode_ms=10_000, retrieve_ms=30_000, rerank_ms=10_000)
-            slow_start = replace(
-                discover,
-                retrieve=replace(discover.retrieve, index=index),
-                stages=replace(discover.stages, budgets=long_budgets),
-            )
-            latencies(slow_start, texts, _RERANK_MS)
-            figures = {"as_filled": latencies(discover, texts, _RERANK_MS)}
-            index.domain.merge("capabilities")
-            figures["merged"] = latencies(discover, texts, _RERANK_MS)
-    return {"documents": DOCUMENTS, "dimension": DIMENSION, "reranker_ms": _RERANK_MS, **figures}
-
-
 def _vectors_of(start: int, texts: Sequence[str]) -> Sequence[Vector]:
     return [vector_of(text, DIMENSION) for text in texts]
 
@@ -158,7 +117,6 @@ BENCHMARKS = {
     "parity": parity,
     "length-bias": length_bias.length_bias,
     "cold": cold,
-    "answer": answer,
     "memory": aws_memory.memory,
     "event-path": event_path,
     "cut-vectors": cut_vectors.cut_vectors,

@@ -118,15 +118,5 @@ class Latencies:
         }
 
 
-def latencies(discover: Discover, texts: Sequence[str], reranker_ms: float) -> dict[str, Any]:
-    """Percentiles of the latency without the reranker, one query at a time, and of each stage."""
-    for text in texts[:WARM_UP]:
-        Latencies(reranker_ms).ask(discover, text)
-    measured = Latencies(reranker_ms)
-    for text in texts[WARM_UP:]:
-        measured.ask(discover, text)
-    return measured.summary()
-
-
 def _percentiles(values: Sequence[float], which: Sequence[int]) -> dict[str, float]:
     return {f"p{p}": round(float(np.percentile(values, p)), 1) for p in which}

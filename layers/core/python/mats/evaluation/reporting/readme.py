@@ -163,11 +163,17 @@ def _speed() -> str:
     """The table `speed.md` with the results of the benchmarks in its places."""
     benchmarks = ("latency", "scale", "import", "rerank", "mcp", "load", "console")
     results = {name: _load(f"bench-{name}") for name in benchmarks}
-    results |= {name: _load(f"aws-{name}") for name in ("answer", "cold", "parity")}
+    results |= {name: _load(f"aws-{name}") for name in ("cold", "parity")}
+    results["own_share"] = next(row for row in _load("aws-growth")["rows"] if _is_shown(row))
     slowest = max(results["console"]["pages_ms"].items(), key=lambda page: float(page[1]["p50"]))
     return _template("speed").format(
         **results, layer=_load("vendor-layer"), slowest=slowest, million=_million() if _MILLION.exists() else ""
     )
+
+
+def _is_shown(row: Json) -> bool:
+    """Whether a size of the index stands for the deployment: 100,000 entries with Titan's vectors."""
+    return (row["documents"], row["dimension"], row["encoding"]) == (100_000, 1_024, "float")
 
 
 def _million() -> str:
