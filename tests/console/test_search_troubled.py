@@ -127,10 +127,11 @@ def test_an_answer_that_comes_when_nothing_is_asked_any_more_is_not_shown(consol
 def test_a_page_that_comes_late_does_not_come_over_another(console, where, what):
     page = console.open()
     ready(page)
-    waiting = held(page, what, times=1)  # the home page asks for the registry, too
+    calm(page)  # the home page asks for the registry, too
+    waiting = held(page, what, times=1)
     with page.expect_request(what):
-        page.get_by_role("link", name=where.capitalize()).click()
-    page.get_by_role("link", name="Search").click()
+        page.get_by_role("link", name=where.capitalize(), exact=True).click()
+    page.get_by_role("link", name="Search", exact=True).click()
     expect(box(page)).to_be_focused()
     waiting[0].abort()
     console.forgive("net::ERR_FAILED")
