@@ -78,22 +78,25 @@ export function twice(name, act) {
   }
 }
 
-/** The trust and the verified provider of a namespace and all below it; they are read when it is unfolded. */
+/** The trust and the verified provider of a namespace and all below it; the fields are disabled until both are read. */
 export function namespaceTrust(namespace, changed) {
   const status = h("p", { class: "status", role: "status" });
   const trust = h("input", { id: "namespace-trust", type: "number", min: 0, max: 100, placeholder: "none" });
   const provider = h("input", { id: "namespace-provider", autocomplete: "off", maxlength: 200, placeholder: "none" });
+  const fields = h("fieldset", { class: "row", disabled: true }, h("label", { for: "namespace-trust" }, "Trust"), trust,
+    h("label", { for: "namespace-provider" }, "Verified provider"), provider, h("button", { class: "main" }, "Save"), status);
   return h("details", { class: "namespace-trust", ontoggle: load }, h("summary", {}, `Trust of ${namespace} and all below it`),
-    h("form", { class: "row", onsubmit: save }, h("label", { for: "namespace-trust" }, "Trust"), trust,
-      h("label", { for: "namespace-provider" }, "Verified provider"), provider, h("button", { class: "main" }, "Save"), status),
+    h("form", { onsubmit: save }, fields),
     h("p", { class: "hint" }, "The default of capabilities without a trust of their own. Empty fields remove it."));
 
   async function load(event) {
+    fields.disabled = true;
     if (!event.currentTarget.open) return;
     try {
       const row = await ask(`registry/trust?${new URLSearchParams({ namespace })}`);
       trust.value = row.trust ?? "";
       provider.value = row.provider;
+      fields.disabled = false;
     } catch (error) {
       fill(status, error.message);
     }

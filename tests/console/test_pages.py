@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.builders import an_item
-from tests.console.pages import REFUND, STRIPE, answered, at, panel, put, ready, told
+from tests.console.pages import REFUND, STRIPE, answered, at, held, panel, put, ready, told
 
 pytestmark = pytest.mark.server
 
@@ -174,6 +174,20 @@ def test_a_namespace_gets_trust_and_a_verified_provider(two, empty):
         "trust": 81,
         "provider": "Acme",
     }
+
+
+def test_what_is_typed_for_a_namespace_is_not_overwritten_by_what_is_read(two):
+    page = two.open(at("registry", ns="com.acme"))
+    reads = held(page, "**/registry/trust?*", times=1)
+    with page.expect_request("**/registry/trust?*"):
+        page.get_by_text("Trust of com.acme and all below it").click()
+    trust = page.get_by_role("spinbutton", name="Trust")
+    expect(trust).to_be_disabled()
+    expect(page.get_by_role("button", name="Save")).to_be_disabled()
+    reads[0].continue_()
+    trust.fill("81")
+    page.get_by_role("button", name="Save").click()
+    expect(rows(page).first.get_by_role("cell").nth(1)).to_have_text("81")
 
 
 def test_a_pasted_document_is_previewed_then_registered(blank, empty):
