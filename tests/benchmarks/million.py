@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mats.adapters.sqlite.database import Database
-from mats.adapters.sqlite.index import SqliteIndex, write
+from mats.adapters.sqlite.entries import write
+from mats.adapters.sqlite.index import SqliteIndex
 from mats.bootstrap.local import DATABASE
 from mats.bootstrap.models import user_cache
 from mats.domain.index_fields import embedded_text

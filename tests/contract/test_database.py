@@ -99,7 +99,7 @@ def test_an_older_file_is_migrated_and_keeps_its_rows(tmp_path: Path):
     Database(tmp_path / "mats.db").close()
     old = sqlite3.connect(tmp_path / "mats.db", isolation_level=None)
     old.executescript(
-        "ALTER TABLE counter DROP COLUMN texts; DROP TABLE answers; "
+        "ALTER TABLE counter DROP COLUMN texts; ALTER TABLE counter DROP COLUMN arrays; DROP TABLE answers; "
         "DROP INDEX profile_versions_expiry; ALTER TABLE profile_versions DROP COLUMN expires_at; "
         "DROP INDEX profiles_expiry; ALTER TABLE profiles DROP COLUMN expires_at; "
         f"{OLD_TRUST} INSERT INTO trust VALUES ('a/b', 1); PRAGMA user_version = 1"
@@ -121,7 +121,7 @@ def test_two_processes_that_migrate_a_file_at_once_both_open_it(tmp_path: Path):
         Database(file).close()
         old = sqlite3.connect(file, isolation_level=None)
         old.executescript(
-            "ALTER TABLE counter DROP COLUMN texts; "
+            "ALTER TABLE counter DROP COLUMN texts; ALTER TABLE counter DROP COLUMN arrays; "
             "DROP INDEX profile_versions_expiry; ALTER TABLE profile_versions DROP COLUMN expires_at; "
             "DROP INDEX profiles_expiry; ALTER TABLE profiles DROP COLUMN expires_at; "
             f"{OLD_TRUST} INSERT INTO trust VALUES ('a/b', 1); PRAGMA user_version = 2"

@@ -1,9 +1,11 @@
-"""Arrays by row number, with room for rows to come, and the memory that building them leaves behind."""
+"""Arrays by row number, with room for rows to come; how they are saved; the memory that building them leaves behind."""
 
 import ctypes
+import json
 import math
 import sys
-from typing import TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +14,8 @@ Mask = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.intp]
 """Row numbers."""
+Arrays = Mapping[str, npt.NDArray[Any]]
+"""By name, as they are saved."""
 
 FIRST_ROOM = 1_024
 _SAMPLE = 4_096
@@ -60,6 +64,16 @@ def _guessed_bound(values: Values, depth: int, mask: Mask | None) -> float:
     share = depth / step
     rank = math.ceil(share + _MARGIN * math.sqrt(share) + _MARGIN)
     return -np.inf if step == 1 or rank > len(sample) else float(np.partition(sample, -rank)[-rank])
+
+
+def as_array(value: object) -> npt.NDArray[np.uint8]:
+    """JSON as an array; sets become lists."""
+    return np.frombuffer(json.dumps(value, default=sorted).encode(), np.uint8)
+
+
+def from_array(array: npt.NDArray[np.uint8]) -> Any:
+    """The value of `as_array`."""
+    return json.loads(array.tobytes())
 
 
 def release_freed() -> None:

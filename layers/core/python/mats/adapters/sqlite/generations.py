@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mats.adapters.sqlite.database import Database
-from mats.adapters.sqlite.index import write
+from mats.adapters.sqlite.entries import write
 from mats.domain.capability import Id
 from mats.domain.errors import Fault, RequestInvalid
 from mats.ports import Stored, Target

@@ -13,16 +13,15 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from mats.adapters.sqlite.arrays import FIRST_ROOM, Mask, best_places, release_freed
+from mats.adapters.sqlite.arrays import FIRST_ROOM, Arrays, Mask, best_places, release_freed
 from mats.adapters.sqlite.database import Database, Readable
+from mats.adapters.sqlite.entries import FINDABLE, document_of, renew_terms, write
 from mats.adapters.sqlite.matrix import Entries, Matrix
-from mats.adapters.sqlite.postings import Document, Postings, pack
-from mats.adapters.sqlite.profiles import to_blob
+from mats.adapters.sqlite.postings import Document, Postings
 from mats.adapters.sqlite.registry import IN, as_json
+from mats.adapters.sqlite.saved import SAVED_FROM, SavedArrays
 from mats.adapters.sqlite.vectors import EXACT_UP_TO
-from mats.domain.bm25 import count_terms
 from mats.domain.capability import Id, Kind
-from mats.domain.index_fields import FIELD_WEIGHTS, TEXTS, lexical_fields
 from mats.domain.profile import Profile
 from mats.domain.query import Filter
 from mats.ports import Hit, SearchIndex, Stored, Vector
@@ -34,8 +33,10 @@ _CHANGED = (
 _KINDS = {str(kind): kind for kind in Kind}
 _PART = 4_096
 """Changed rows that are applied together."""
-_FINDABLE = "SELECT row, profile FROM entries WHERE findable"
-_INSERT_TERMS = "INSERT INTO lexical (row, length, terms) VALUES (?, ?, ?)"
+_AGED = 8
+"""Saved arrays are not used if more than one of so many entries has changed since."""
+_SPARE = 8
+"""Room for new rows, as a part of those that are there; it takes memory only once it is used."""
 
 
 class SqliteIndex:
@@ -44,30 +45,33 @@ class SqliteIndex:
     name = "sqlite-fts5-1"
     """The key of its calibration. BM25 has the scale of SQLite's FTS5, which it once was: docs/decisions/0052."""
 
-    def __init__(self, database: Database, *, encoder: str = "", exact_up_to: int = EXACT_UP_TO) -> None:
+    def __init__(
+        self, database: Database, *, encoder: str = "", exact_up_to: int = EXACT_UP_TO, saved_from: int = SAVED_FROM
+    ) -> None:
         """Load the vectors of one encoder, by its name; those of any other are not comparable and are left out.
 
-        Searches by meaning are exact up to so many vectors; among more, they may miss some of the nearest.
+        Searches by meaning are exact up to so many vectors; among more, they may miss some of the nearest. Arrays are
+        saved from so many rows on.
         """
         threadpool_limits(1, user_api="blas")  # BLAS threads spin between products and starve other queries
         self._database = database
         self._encoder = encoder
-        self._exact_up_to = exact_up_to
+        self._exact_up_to, self._saved_from = exact_up_to, saved_from
+        self._saved = SavedArrays(database, encoder)
         self._matrix, self._postings = Matrix(), Postings()
         self._lock = threading.RLock()
-        _renew_terms(database)
+        renew_terms(database)
         self._source: Readable = database
         self._data_version = database.watch().version
         self._version = -1
-        self._change = 0
-        self._purge = -1
+        self._change = -1
         self._catch_up()
 
     def weighing(self, weights: Mapping[str, float]) -> "SqliteIndex":
         """This index as it is now with other weights of the lexical fields, by the names of `FIELD_WEIGHTS`."""
         fork = self._fork(self._database)
         fork._postings = Postings()
-        fork._postings.put([_document(row, profile, weights) for row, profile in self._database.rows(_FINDABLE)])
+        fork._postings.put([document_of(row, profile, weights) for row, profile in self._database.rows(FINDABLE)])
         return fork
 
     def put(self, entries: Sequence[Stored]) -> None:
@@ -93,7 +97,7 @@ class SqliteIndex:
         with self._lock:
             self._catch_up()
             fork._matrix, fork._postings = self._matrix.copy(), self._postings.copy()
-            fork._change, fork._purge = self._change, self._purge
+            fork._change = self._change
         fork._source, fork._data_version, fork._version = source, lambda: 0, -1
         fork._catch_up()
         return fork
@@ -150,10 +154,10 @@ class SqliteIndex:
         yield from ((Id(id), rev, bool(findable)) for id, rev, findable in rows)
 
     def purge(self, ids: Collection[Id]) -> None:
-        query = f"DELETE FROM entries WHERE NOT findable AND id IN {IN}"
+        query = f"DELETE FROM entries WHERE NOT findable AND id IN {IN} RETURNING change"
         with self._database.writing() as connection:
-            if connection.execute(query, (as_json(ids),)).rowcount:
-                connection.execute("UPDATE counter SET purge = purge + 1")
+            deleted = connection.execute(query, (as_json(ids),)).fetchall()
+            connection.execute("UPDATE counter SET purge = max(purge, ?)", max(deleted, default=(0,)))
 
     def _mask(self, wanted: Filter) -> Mask:
         """The rows that pass the filter."""
@@ -168,24 +172,40 @@ class SqliteIndex:
             if version == self._version:
                 return
             with self._source.reading() as connection:
-                purge = connection.execute("SELECT purge FROM counter").fetchone()[0]
-                if purge != self._purge:
-                    last = connection.execute("SELECT ifnull(max(row), 0) FROM entries").fetchone()[0]
-                    self._matrix = Matrix(max(FIRST_ROOM, last + 1), exact_up_to=self._exact_up_to)
-                    self._postings, self._change, self._purge = Postings(), 0, purge
+                key, purge = connection.execute("SELECT arrays, purge FROM counter").fetchone()
+                begins = self._change < purge
+                if begins:
+                    self._begin(connection, key, purge)
                 whole = self._change == 0
                 changes = connection.execute(_CHANGED.format("NOT INDEXED" if whole else ""), (self._change,))
-                last = self._change
+                last = max(self._change, purge)
                 while part := changes.fetchmany(_PART):
                     self._take_over(part)
                     last = max(last, *(change for change, *_ in part))
-                self._postings.put([])
             if whole:
+                self._postings.compact()
+            else:
+                self._postings.put([])
+            if whole or begins:
                 release_freed()
             self._matrix.prepare()
-            if whole:
+            if whole or begins:
                 release_freed()
             self._version, self._change = version, last
+            if whole and self._matrix.size >= self._saved_from and self._source is self._database:
+                self._saved.save(last, {**self._matrix.arrays(), **self._postings.arrays()}, key=key)
+
+    def _begin(self, connection: sqlite3.Connection, key: str, purge: int) -> None:
+        """Take over the saved arrays if they fit, or make empty ones."""
+        last, count = connection.execute("SELECT ifnull(max(row), 0), count(*) FROM entries").fetchone()
+        room, exact = max(FIRST_ROOM, last + 1 + last // _SPARE), self._exact_up_to
+        aged = connection.execute("SELECT change FROM entries ORDER BY change DESC LIMIT 1 OFFSET ?", (count // _AGED,))
+
+        def restore(arrays: Arrays) -> tuple[Matrix, Postings]:
+            return Matrix.restored(arrays, room, exact_up_to=exact), Postings.restored(arrays)
+
+        found = self._saved.load(restore, key=key, least=max(purge, *(aged.fetchone() or (0,))))
+        self._change, (self._matrix, self._postings) = found or (0, (Matrix(room, exact_up_to=exact), Postings()))
 
     def _take_over(self, changed: Sequence[Sequence[Any]]) -> None:
         """Apply rows of `_CHANGED` to the arrays."""
@@ -211,62 +231,6 @@ class SqliteIndex:
 @functools.lru_cache(maxsize=4_096)
 def _labels(text: str) -> frozenset[str]:
     return frozenset(json.loads(text))
-
-
-def write(connection: sqlite3.Connection, entry: Stored, *, again: bool = False) -> None:
-    """Index a revision, or its tombstone; an equal revision is a no-op unless `again`, an older one always."""
-    profile = entry.profile
-    found = "SELECT row, rev, findable, profile FROM entries WHERE id = ?"
-    before = connection.execute(found, (profile.id,)).fetchone()
-    if before and before[1] >= profile.rev + again:
-        return
-    change = connection.execute("UPDATE counter SET change = change + 1 RETURNING change").fetchone()[0]
-    values = {
-        "row": before[0] if before else None,
-        "id": profile.id,
-        "rev": profile.rev,
-        "findable": profile.findable,
-        "change": change,
-        "kind": profile.kind,
-        "namespace": profile.namespace,
-        "tags": json.dumps(profile.tags),
-        "visible_to": None if profile.visible_to is None else json.dumps(profile.visible_to),
-        "profile": profile.model_dump_json(),
-        "encoder": profile.encoder,
-        "vector": to_blob(entry.vector) if profile.findable else None,
-    }
-    row = connection.execute(
-        f"INSERT OR REPLACE INTO entries ({', '.join(values)}) VALUES ({', '.join(f':{name}' for name in values)})",
-        values,
-    ).lastrowid
-    if before and before[2]:
-        if not again and profile.findable and _has_texts_of(profile, before[3]):
-            return
-        connection.execute("DELETE FROM lexical WHERE row = ?", (row,))
-    if profile.findable and row is not None:
-        connection.execute(_INSERT_TERMS, pack(row, count_terms(lexical_fields(profile), FIELD_WEIGHTS)))
-
-
-def _has_texts_of(profile: Profile, indexed: str) -> bool:
-    """Whether the indexed profile has the same terms, as if only its vector or its trust has changed."""
-    return lexical_fields(Profile.model_validate_json(indexed)) == lexical_fields(profile)
-
-
-def _document(row: int, profile: str, weights: Mapping[str, float] = FIELD_WEIGHTS) -> Document:
-    return pack(row, count_terms(lexical_fields(Profile.model_validate_json(profile)), weights))
-
-
-def _renew_terms(database: Database) -> None:
-    """Write the terms of every entry again if another release wrote them, or nobody."""
-    current = "SELECT texts FROM counter"
-    if database.rows(current)[0][0] == TEXTS:
-        return
-    with database.writing() as connection:
-        if connection.execute(current).fetchone()[0] != TEXTS:  # else another process has done it in the meantime
-            connection.execute("DELETE FROM lexical")
-            for row, profile in connection.execute(_FINDABLE).fetchall():
-                connection.execute(_INSERT_TERMS, _document(row, profile))
-            connection.execute("UPDATE counter SET texts = ?", (TEXTS,))
 
 
 def _reader(mask: Mask) -> Callable[[int], int]:

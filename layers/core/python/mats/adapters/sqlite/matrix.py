@@ -1,17 +1,29 @@
 """Every vector of the index and the filtered attributes in memory; updated in place."""
 
+import itertools
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from typing import Generic, NamedTuple, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from mats.adapters.sqlite.arrays import FIRST_ROOM, Floats, Mask, Rows, best_places, with_room
+from mats.adapters.sqlite.arrays import (
+    FIRST_ROOM,
+    Arrays,
+    Floats,
+    Mask,
+    Rows,
+    as_array,
+    best_places,
+    from_array,
+    with_room,
+)
 from mats.adapters.sqlite.vectors import EXACT_UP_TO, Vectors
 from mats.domain.capability import Id, Kind
 from mats.domain.query import Filter
 
 V = TypeVar("V", bound=Hashable)
+_COLUMNS = ("kinds", "namespaces", "tags", "audiences")
 
 
 class _Codes(dict[V, int]):
@@ -35,9 +47,18 @@ class Column(Generic[V]):
         self._rows[rows] = list(map(self._codes.__getitem__, values))
 
     def copy(self) -> Self:
-        other = type(self)()
-        other._codes, other._rows = _Codes(self._codes), self._rows.copy()
+        return self.restored(self._rows.copy(), self._codes)
+
+    @classmethod
+    def restored(cls, codes: npt.NDArray[np.int32], values: Iterable[V]) -> Self:
+        """The column of these codes, which are places among the values."""
+        other = cls()
+        other._codes, other._rows = _Codes(zip(values, itertools.count())), codes
         return other
+
+    def arrays(self) -> tuple[npt.NDArray[np.int32], Sequence[V]]:
+        """What `restored` takes."""
+        return self._rows, list(self._codes)
 
     def where(self, admits: Callable[[V], bool], size: int) -> Mask:
         """Mask of the first `size` rows whose value is admitted."""
@@ -134,28 +155,55 @@ class Matrix:
         """An independent copy with room for one more row."""
         other = Matrix(exact_up_to=self._exact_up_to)
         other._ids = list(self._ids)
-        other._vectors = None if self._vectors is None else self._vectors.copy(self._size)
+        other._vectors = None if self._vectors is None else self._vectors.copy(self.size)
         other._findable = self._findable.copy()
         other._kinds, other._namespaces = self._kinds.copy(), self._namespaces.copy()
         other._tags, other._audiences = self._tags.copy(), self._audiences.copy()
         return other
 
+    def arrays(self) -> Arrays:
+        """Everything, for `restored`."""
+        held: tuple[Column[Any], ...] = (self._kinds, self._namespaces, self._tags, self._audiences)
+        columns = {name: column.arrays() for name, column in zip(_COLUMNS, held, strict=True)}
+        return {
+            "ids": as_array(self._ids),
+            "findable": self._findable[: self.size],
+            **{name: codes for name, (codes, _) in columns.items()},
+            **{f"{name}-values": as_array(values) for name, (_, values) in columns.items()},
+            **({} if self._vectors is None else self._vectors.arrays()),
+        }
+
+    @classmethod
+    def restored(cls, arrays: Arrays, room: int, *, exact_up_to: int = EXACT_UP_TO) -> "Matrix":
+        """That which `arrays` is from, with room for so many rows."""
+        other = cls(room, exact_up_to=exact_up_to)
+        other._ids, other._findable = from_array(arrays["ids"]), arrays["findable"]
+        values = {name: from_array(arrays[f"{name}-values"]) for name in _COLUMNS}
+        other._kinds = Column.restored(arrays["kinds"], map(Kind, values["kinds"]))
+        other._namespaces = Names.restored(arrays["namespaces"], values["namespaces"])
+        other._tags = Column.restored(arrays["tags"], map(frozenset, values["tags"]))
+        audiences = (None if each is None else frozenset(each) for each in values["audiences"])
+        other._audiences = Column.restored(arrays["audiences"], audiences)
+        if "vectors-present" in arrays:
+            other._vectors = Vectors.restored(arrays, room, exact_up_to=exact_up_to)
+        return other
+
     def drop(self, row: int) -> None:
         """Make a row unfindable."""
-        if row < self._size:
+        if row < self.size:
             self._ids[row], self._findable[row] = None, False
         if self._vectors is not None:
             self._vectors.drop(np.array([row], np.intp))
 
     def mask(self, wanted: Filter) -> Mask:
         """The findable rows that pass the filter."""
-        mask = self._findable[: self._size] & self._audiences.where(wanted.sees, self._size)
+        mask = self._findable[: self.size] & self._audiences.where(wanted.sees, self.size)
         if wanted.kinds:
-            mask &= self._kinds.where(wanted.admits_kind, self._size)
+            mask &= self._kinds.where(wanted.admits_kind, self.size)
         if wanted.namespaces or wanted.scope.exact_namespaces:
-            mask &= self._namespaces.where(wanted.admits_namespace, self._size)
+            mask &= self._namespaces.where(wanted.admits_namespace, self.size)
         if wanted.tags or wanted.scope.tag_choices:
-            mask &= self._tags.where(wanted.admits_tags, self._size)
+            mask &= self._tags.where(wanted.admits_tags, self.size)
         return mask
 
     def namespaces(self, words: Collection[str], mask: Mask) -> Collection[str]:
@@ -190,10 +238,10 @@ class Matrix:
         return self._vectors if self._vectors is not None and vector.shape == (self._vectors.width,) else None
 
     @property
-    def _size(self) -> int:
+    def size(self) -> int:
         """The number of the last row that was ever findable, and one more."""
         return len(self._ids)
 
     def findable(self, rows: Mapping[int, Id]) -> Mapping[int, Id]:
         """Those of these rows that are findable and have this id."""
-        return {row: id for row, id in rows.items() if row < self._size and self._ids[row] == id}
+        return {row: id for row, id in rows.items() if row < self.size and self._ids[row] == id}

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import resources
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 """Of schema.sql, stored in the file as its `user_version`."""
 FIRST_VERSION = 1
 """The schema of the first release."""
@@ -21,6 +21,7 @@ _STEPS: Mapping[int, tuple[str, ...]] = {
     ),
     7: ("ALTER TABLE counter ADD COLUMN texts INTEGER NOT NULL DEFAULT 0",),
     9: ("DROP TABLE lexical",),  # a table of FTS5; SqliteIndex writes the terms of every entry
+    10: ("ALTER TABLE counter ADD COLUMN arrays TEXT NOT NULL DEFAULT ''",),
 }
 """The step to a version from the one before, where schema.sql, which runs afterwards, is not enough."""
 

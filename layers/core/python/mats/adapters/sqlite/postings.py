@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mats.adapters.sqlite.arrays import FIRST_ROOM, Mask, Rows, with_room
+from mats.adapters.sqlite.arrays import FIRST_ROOM, Arrays, Mask, Rows, with_room
 from mats.domain.bm25 import K1, B, TermCounts, idf
 from mats.domain.text import index_terms
 
@@ -20,6 +20,7 @@ Scores = npt.NDArray[np.float64]
 _PACKED = np.dtype([("term", "<i8"), ("frequency", "<f4")])
 _PART = 16_384
 """Postings that are scored together."""
+_ARRAYS = tuple(f"postings-{name}" for name in ("segments", "lengths", "terms", "starts", "rows", "frequencies"))
 _GROWTH = 8
 """A segment is merged with the one before it unless that is at least so many times as large."""
 
@@ -147,7 +148,11 @@ class Postings:
             of_rows = np.repeat(rows, np.array(list(map(len, packed))) // _PACKED.itemsize)
             self._segments.append(_Segment.of(self._last, postings["term"], of_rows, postings["frequency"]))
         if merge:
-            self._merge()
+            self._merge(self._first_alike())
+
+    def compact(self) -> None:
+        """Merge everything, as after adding many documents in parts."""
+        self._merge(0)
 
     def drop(self, row: int) -> None:
         """Remove a document if it is there."""
@@ -203,12 +208,33 @@ class Postings:
             self._saturation = K1 * (1 - B) + K1 * B / mean * self._lengths.astype(np.float64)
         return self._saturation
 
-    def _merge(self) -> None:
-        """Replace the last segments by one without what has been dropped or replaced, if there are many like them."""
+    def arrays(self) -> Arrays:
+        """Everything, after `compact`, for `restored`."""
+        [segment] = self._segments
+        held = (self._segment_of, self._lengths, segment.terms, segment.starts, segment.rows, segment.frequencies)
+        return dict(zip(_ARRAYS, held, strict=True))
+
+    @classmethod
+    def restored(cls, arrays: Arrays) -> "Postings":
+        """Those that `arrays` is from."""
+        other = cls()
+        other._segment_of, other._lengths, *segment = (arrays[name] for name in _ARRAYS)
+        present = other._segment_of > 0
+        other._last = int(other._segment_of.max())
+        other._segments = [_Segment(other._last, *segment)]
+        other._documents, other._length = int(present.sum()), int(other._lengths[present].sum())
+        return other
+
+    def _first_alike(self) -> int:
+        """The first of the last segments, none of which is much larger than those after it."""
         first, size = len(self._segments), 0
         while first and (size == 0 or len(self._segments[first - 1].rows) < _GROWTH * size):
             first -= 1
             size += len(self._segments[first].rows)
+        return first
+
+    def _merge(self, first: int) -> None:
+        """Replace the segments from one on by one without what has been dropped or replaced."""
         if len(self._segments) - first < 2:
             return
         self._last += 1

@@ -29,8 +29,8 @@ CREATE TABLE IF NOT EXISTS profile_versions (
 );
 CREATE INDEX IF NOT EXISTS profile_versions_expiry ON profile_versions (expires_at) WHERE expires_at IS NOT NULL;
 
--- The search index. `change` numbers every write, so that a process reads only what others have written since; after a
--- `purge`, which deletes rows, it reads everything again.
+-- The search index. `change` numbers every write, so that a process reads only what others have written since.
+-- `purge` is the highest change of a row that was deleted: a process that has not seen that one reads everything again.
 CREATE TABLE IF NOT EXISTS entries (
     row INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, rev INTEGER NOT NULL, findable INTEGER NOT NULL,
     change INTEGER NOT NULL, kind TEXT, namespace TEXT NOT NULL, tags TEXT NOT NULL, visible_to TEXT,
@@ -38,7 +38,8 @@ CREATE TABLE IF NOT EXISTS entries (
 );
 CREATE TABLE IF NOT EXISTS counter (
     change INTEGER NOT NULL, purge INTEGER NOT NULL,
-    texts INTEGER NOT NULL DEFAULT 0  -- since version 7: of the terms in `lexical` (index_fields.py)
+    texts INTEGER NOT NULL DEFAULT 0,  -- since version 7: of the terms in `lexical` (index_fields.py)
+    arrays TEXT NOT NULL DEFAULT ''  -- since version 10: the key of the file of arrays that fits (saved.py)
 );
 INSERT INTO counter (change, purge) SELECT 0, 0 WHERE NOT EXISTS (SELECT * FROM counter);
 CREATE INDEX IF NOT EXISTS entries_change ON entries (change);

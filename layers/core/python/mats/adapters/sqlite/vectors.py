@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from mats.adapters.sqlite.arrays import Floats, Mask, Rows, best_places, release_freed, with_room
+from mats.adapters.sqlite.arrays import Arrays, Floats, Mask, Rows, best_places, release_freed, with_room
 from mats.adapters.sqlite.first_pass import BLOCK, FirstPass
 from mats.adapters.sqlite.halves import in_halves
 
@@ -66,6 +66,23 @@ class Vectors:
         other._vectors[:held], other._present[:held] = self._vectors[:held], self._present[:held]
         other._first, other._fitted = self._first and self._first.copy(), self._fitted
         other._stale = set(self._stale)
+        return other
+
+    def arrays(self) -> Arrays:
+        """Every vector, for `restored`; in parts, so that none is there twice."""
+        end = int(np.flatnonzero(self._present)[-1]) + 1
+        parts = {f"vectors-{start}": self._vectors[start:end][:BLOCK] for start in range(0, end, BLOCK)}
+        return {"vectors-present": self._present[:end], **parts}
+
+    @classmethod
+    def restored(cls, arrays: Arrays, room: int, *, exact_up_to: int) -> "Vectors":
+        """Those that `arrays` is from, with room for so many."""
+        present = arrays["vectors-present"]
+        other = cls(max(room, len(present)), arrays["vectors-0"].shape[1], exact_up_to=exact_up_to)
+        other._present[: len(present)] = present
+        for start in range(0, len(present), BLOCK):
+            part = arrays[f"vectors-{start}"]
+            other._vectors[start : start + len(part)] = part
         return other
 
     def cosines(self, vector: Floats, rows: Collection[int]) -> dict[int, float]:

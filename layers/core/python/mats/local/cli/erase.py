@@ -77,6 +77,7 @@ def _settle_here(local: LocalSystem, id: Id) -> None:
     cause = Cause(event_id=f"erase-{local.clock.now()}", time=local.clock.now())
     local.enrich([Change(id, cause)])
     local.stores.queue.forget(id)
+    local.stores.delete_saved_arrays()
 
 
 def _settle_in_aws(stores: "CloudStores", id: Id, sleep: Callable[[float], None]) -> None:
