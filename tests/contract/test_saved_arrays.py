@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mats.adapters.sqlite.backup import back_up, restore
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.index import SqliteIndex
-from mats.adapters.sqlite.saved import SavedArrays
+from mats.adapters.sqlite.saved import SAVED, SavedArrays
 from mats.domain.capability import Kind
 from mats.domain.query import Filter
 from mats.domain.text import query_terms
@@ -44,7 +44,7 @@ def opened(database: Database, *, encoder: str = ENCODER.name) -> SqliteIndex:
 
 
 def file_of(database: Database) -> Path:
-    return database.path.with_suffix(".arrays")
+    return database.path.with_name(SAVED)
 
 
 def answers(index: SqliteIndex) -> list:

@@ -40,6 +40,27 @@ def test_purges_of_one_process_are_seen_by_the_other(database: Database):
     assert other.bm25_of(["red"], [entry("a").profile.id]) == {}
 
 
+def test_whoever_has_seen_a_removal_does_not_read_everything_after_its_purge(database: Database):
+    one, other = SqliteIndex(database, encoder="ours"), SqliteIndex(database, encoder="ours")
+    one.put([encoded("a", "red words"), encoded("b", "blue words")])
+    one.put([tombstone("a", rev=2)])
+    assert lexical(other, "words") == ["b"]
+    one.purge([entry("a").profile.id])
+    with database.writing() as connection:
+        connection.execute("UPDATE lexical SET terms = x''")
+    assert lexical(other, "words") == ["b"]
+
+
+def test_a_purge_of_the_latest_change_is_read_once(database: Database):
+    one = SqliteIndex(database, encoder="ours")
+    one.put([encoded("a", "red words"), encoded("b", "blue words"), tombstone("c", rev=1)])
+    one.purge([entry("c").profile.id])
+    other = SqliteIndex(database, encoder="ours")
+    with database.writing() as connection:
+        connection.execute("UPDATE lexical SET terms = x''")
+    assert lexical(other, "words") == ["a", "b"]
+
+
 def test_vectors_of_another_encoder_are_left_out_and_their_words_are_not(database: Database):
     index = SqliteIndex(database, encoder="ours")
     index.put([encoded("a", "red words"), encoded("b", "red words", encoder="theirs")])

@@ -201,10 +201,10 @@ class SqliteIndex:
         room, exact = max(FIRST_ROOM, last + 1 + last // _SPARE), self._exact_up_to
         aged = connection.execute("SELECT change FROM entries ORDER BY change DESC LIMIT 1 OFFSET ?", (count // _AGED,))
 
-        def restore(arrays: Arrays) -> tuple[Matrix, Postings]:
-            return Matrix.restored(arrays, room, exact_up_to=exact), Postings.restored(arrays)
+        def build(arrays: Arrays) -> tuple[Matrix, Postings]:
+            return Matrix.restore(arrays, room, exact_up_to=exact), Postings.restore(arrays)
 
-        found = self._saved.load(restore, key=key, least=max(purge, *(aged.fetchone() or (0,))))
+        found = self._saved.load(build, key=key, least=max(purge, *(aged.fetchone() or (0,))))
         self._change, (self._matrix, self._postings) = found or (0, (Matrix(room, exact_up_to=exact), Postings()))
 
     def _take_over(self, changed: Sequence[Sequence[Any]]) -> None:

@@ -47,17 +47,17 @@ class Column(Generic[V]):
         self._rows[rows] = list(map(self._codes.__getitem__, values))
 
     def copy(self) -> Self:
-        return self.restored(self._rows.copy(), self._codes)
+        return self.restore(self._rows.copy(), self._codes)
 
     @classmethod
-    def restored(cls, codes: npt.NDArray[np.int32], values: Iterable[V]) -> Self:
+    def restore(cls, codes: npt.NDArray[np.int32], values: Iterable[V]) -> Self:
         """The column of these codes, which are places among the values."""
         other = cls()
         other._codes, other._rows = _Codes(zip(values, itertools.count())), codes
         return other
 
     def arrays(self) -> tuple[npt.NDArray[np.int32], Sequence[V]]:
-        """What `restored` takes."""
+        """What `restore` takes."""
         return self._rows, list(self._codes)
 
     def where(self, admits: Callable[[V], bool], size: int) -> Mask:
@@ -162,7 +162,7 @@ class Matrix:
         return other
 
     def arrays(self) -> Arrays:
-        """Everything, for `restored`."""
+        """Everything, for `restore`."""
         held: tuple[Column[Any], ...] = (self._kinds, self._namespaces, self._tags, self._audiences)
         columns = {name: column.arrays() for name, column in zip(_COLUMNS, held, strict=True)}
         return {
@@ -174,18 +174,18 @@ class Matrix:
         }
 
     @classmethod
-    def restored(cls, arrays: Arrays, room: int, *, exact_up_to: int = EXACT_UP_TO) -> "Matrix":
+    def restore(cls, arrays: Arrays, room: int, *, exact_up_to: int = EXACT_UP_TO) -> "Matrix":
         """That which `arrays` is from, with room for so many rows."""
         other = cls(room, exact_up_to=exact_up_to)
         other._ids, other._findable = from_array(arrays["ids"]), arrays["findable"]
         values = {name: from_array(arrays[f"{name}-values"]) for name in _COLUMNS}
-        other._kinds = Column.restored(arrays["kinds"], map(Kind, values["kinds"]))
-        other._namespaces = Names.restored(arrays["namespaces"], values["namespaces"])
-        other._tags = Column.restored(arrays["tags"], map(frozenset, values["tags"]))
+        other._kinds = Column.restore(arrays["kinds"], map(Kind, values["kinds"]))
+        other._namespaces = Names.restore(arrays["namespaces"], values["namespaces"])
+        other._tags = Column.restore(arrays["tags"], map(frozenset, values["tags"]))
         audiences = (None if each is None else frozenset(each) for each in values["audiences"])
-        other._audiences = Column.restored(arrays["audiences"], audiences)
+        other._audiences = Column.restore(arrays["audiences"], audiences)
         if "vectors-present" in arrays:
-            other._vectors = Vectors.restored(arrays, room, exact_up_to=exact_up_to)
+            other._vectors = Vectors.restore(arrays, room, exact_up_to=exact_up_to)
         return other
 
     def drop(self, row: int) -> None:

@@ -209,13 +209,13 @@ class Postings:
         return self._saturation
 
     def arrays(self) -> Arrays:
-        """Everything, after `compact`, for `restored`."""
+        """Everything, after `compact`, for `restore`."""
         [segment] = self._segments
         held = (self._segment_of, self._lengths, segment.terms, segment.starts, segment.rows, segment.frequencies)
         return dict(zip(_ARRAYS, held, strict=True))
 
     @classmethod
-    def restored(cls, arrays: Arrays) -> "Postings":
+    def restore(cls, arrays: Arrays) -> "Postings":
         """Those that `arrays` is from."""
         other = cls()
         other._segment_of, other._lengths, *segment = (arrays[name] for name in _ARRAYS)

@@ -17,6 +17,8 @@ from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.entries import NEW_KEY
 from mats.domain.errors import DependencyFailed
 
+SAVED = "mats.arrays"
+"""The file's name, in the folder of the database."""
 SAVED_FROM = 20_000
 """Entries, from which on arrays are saved; to read fewer takes less than half a second."""
 _FORMAT = 1
@@ -30,7 +32,7 @@ class SavedArrays:
 
     def __init__(self, database: Database, encoder: str) -> None:
         self._database, self._encoder = database, encoder
-        self._file = database.path.with_suffix(".arrays")
+        self._file = database.path.with_name(SAVED)
 
     def load(self, build: Callable[[Arrays], T], *, key: str, least: int) -> tuple[int, T] | None:
         """The last change that the arrays have, and what is built from them; None if there is no file that fits.

@@ -69,13 +69,13 @@ class Vectors:
         return other
 
     def arrays(self) -> Arrays:
-        """Every vector, for `restored`; in parts, so that none is there twice."""
+        """Every vector, for `restore`; in parts, so that none is there twice."""
         end = int(np.flatnonzero(self._present)[-1]) + 1
         parts = {f"vectors-{start}": self._vectors[start:end][:BLOCK] for start in range(0, end, BLOCK)}
         return {"vectors-present": self._present[:end], **parts}
 
     @classmethod
-    def restored(cls, arrays: Arrays, room: int, *, exact_up_to: int) -> "Vectors":
+    def restore(cls, arrays: Arrays, room: int, *, exact_up_to: int) -> "Vectors":
         """Those that `arrays` is from, with room for so many."""
         present = arrays["vectors-present"]
         other = cls(max(room, len(present)), arrays["vectors-0"].shape[1], exact_up_to=exact_up_to)
