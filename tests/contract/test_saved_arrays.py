@@ -223,6 +223,13 @@ def test_a_file_that_cannot_be_written_is_reported(database: Database, caplog, m
     assert [each.name for each in database.path.parent.glob("*arrays*")] == []
 
 
+def test_what_a_killed_process_left_is_taken_over(saved: Database):
+    file_of(saved).rename(partial := file_of(saved).with_name(f".{SAVED}.partial"))
+    opened(saved)
+    assert not partial.exists()
+    assert is_used(saved)
+
+
 def test_what_changes_while_the_file_is_written_makes_it_unfit(saved: Database):
     [(key,)] = saved.rows("SELECT arrays FROM counter")
     arrays, before = SavedArrays(saved, ENCODER.name), file_of(saved).read_bytes()

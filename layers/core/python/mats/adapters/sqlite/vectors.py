@@ -70,7 +70,7 @@ class Vectors:
 
     def arrays(self) -> Arrays:
         """Every vector, for `restore`; in parts, so that none is there twice."""
-        end = int(np.flatnonzero(self._present)[-1]) + 1
+        end = int(np.flatnonzero(self._present).max(initial=-1)) + 1
         parts = {f"vectors-{start}": self._vectors[start:end][:BLOCK] for start in range(0, end, BLOCK)}
         return {"vectors-present": self._present[:end], **parts}
 
