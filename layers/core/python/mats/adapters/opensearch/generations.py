@@ -107,7 +107,7 @@ class OpenSearchGenerations:
         current = self.current()
         earlier = [t for t in self.targets() if not t.filling and current and _number(t.name) < _number(current)]
         if not earlier:
-            raise NotPossible([Fault("", f"there is no index before {current}")])
+            raise NotPossible([Fault("", f"there is no index before {current}: reindex to make a new one")])
         self.domain.point(ALIAS, earlier[-1].name)
         return earlier[-1]
 

@@ -47,7 +47,7 @@ class SqliteGenerations:
             connection.execute("DELETE FROM renewal")
 
     def roll_back(self) -> Target:
-        raise RequestInvalid([Fault("", "the local index is rewritten in place; there is no earlier one")])
+        raise RequestInvalid([Fault("", "the local index is rewritten in place, so there is no earlier one: run `mats reindex` to write it again")])
 
     def retire(self) -> Sequence[str]:
         """A no-op: there is no other index."""
