@@ -47,7 +47,8 @@ class SqliteGenerations:
             connection.execute("DELETE FROM renewal")
 
     def roll_back(self) -> Target:
-        raise RequestInvalid([Fault("", "the local index is rewritten in place, so there is no earlier one: run `mats reindex` to write it again")])
+        message = "the local index is rewritten in place, so there is no earlier one: `mats reindex` writes it again"
+        raise RequestInvalid([Fault("", message)])
 
     def retire(self) -> Sequence[str]:
         """A no-op: there is no other index."""
