@@ -17,7 +17,7 @@ from urllib.parse import quote
 import urllib3
 
 from mats.evaluation.data.datasets import load
-from mats.evaluation.measures import percentiles
+from mats.evaluation.percentiles import percentiles
 from mats.settings import Settings
 from tests.benchmarks.processes import module_process
 

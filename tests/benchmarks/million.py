@@ -27,6 +27,7 @@ from mats.evaluation.benchmarks.size import serve_apart
 from mats.evaluation.data.datasets import load, sets_in
 from mats.evaluation.data.enlarge import mix_words
 from mats.evaluation.measures import SEED
+from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.models import cached_encoder
 from mats.ports import Stored
 from mats.settings import Settings
@@ -89,7 +90,7 @@ def measure(data: Path, settings: Settings, documents: int, home: Path) -> dict[
     encoded = encoder.encode_documents([embedded_text(profile) for profile in profiles])
     vectors = np.array([vector or np.zeros(encoder.dimension) for vector in encoded], np.float32)
     fill(home / DATABASE, Originals(profiles, vectors, encoder.name), documents)
-    texts = [query.text for query in load(data / "tools").queries][:_QUERIES]
+    texts = [query.text[:LONGEST_QUERY] for query in load(data / "tools").queries[:_QUERIES]]
     served = serve_apart(replace(settings, home=home), texts)
     return {"documents": documents, "originals": len(profiles), **served}
 

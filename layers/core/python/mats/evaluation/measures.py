@@ -67,11 +67,6 @@ def estimate(values: Values) -> Estimate:
     return Estimate(float(values.mean()), float(interval.low), float(interval.high))
 
 
-def percentiles(values: Sequence[float], *ranks: int, digits: int = 2) -> dict[str, float]:
-    """`p50` and so on by rank."""
-    return {f"p{rank}": round(float(np.percentile(values, rank)), digits) for rank in ranks}
-
-
 @dataclass(frozen=True, slots=True)
 class PairedTest:
     """Queries that only the second of two systems answers (`gained`), and only the first (`lost`)."""

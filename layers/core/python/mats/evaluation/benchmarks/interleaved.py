@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mats.domain.query import Query
-from mats.evaluation.measures import percentiles
+from mats.evaluation.percentiles import percentiles
 from mats.evaluation.systems.base import LONGEST_QUERY
 
 Answering: TypeAlias = Callable[[Query], object]

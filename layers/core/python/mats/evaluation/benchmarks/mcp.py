@@ -17,7 +17,7 @@ from mats.edge.mcp.results import SearchResults, readable, to_lines
 from mats.edge.mcp.tools import definitions
 from mats.evaluation.benchmarks.reranker import TOKENIZER, enriched_by_template, token_counter
 from mats.evaluation.data.datasets import load, sample
-from mats.evaluation.measures import percentiles
+from mats.evaluation.percentiles import percentiles
 from mats.evaluation.systems.conversation import alphabetical, list_line
 from mats.evaluation.systems.workbench import registry_of, without_timeouts
 from mats.settings import Settings

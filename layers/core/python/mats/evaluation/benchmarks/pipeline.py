@@ -1,8 +1,5 @@
 """Benchmarks of the pipeline without a reranker, and of the encoder."""
 
-import gc
-import resource
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,8 +15,10 @@ from mats.domain.index_fields import embedded_text
 from mats.domain.profile import profile_of
 from mats.domain.query import Query
 from mats.edge.answer import Answer
+from mats.evaluation.benchmarks.serving import latencies, resident_mb
 from mats.evaluation.data.datasets import load, sample
-from mats.evaluation.measures import estimate, per_query, percentiles
+from mats.evaluation.measures import estimate, per_query
+from mats.evaluation.percentiles import percentiles
 from mats.evaluation.systems.base import LONGEST_QUERY, ask, run_of
 from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.pipeline import shortlist_system
@@ -28,8 +27,6 @@ from mats.ports import Encoder
 from mats.settings import Settings
 from mats.usecases.discover import Discover
 
-_WARM_UP = 50
-
 
 def latency(data: Path, settings: Settings) -> dict[str, Any]:
     """Latency of `discover` over the tools, in process, one query at a time, encoder included."""
@@ -37,33 +34,8 @@ def latency(data: Path, settings: Settings) -> dict[str, Any]:
     with registry_of(dataset.registrations, settings, encoder=cached_encoder(settings)) as local:
         return {
             "documents": len(dataset.registrations),
-            **latencies(local.discover, [query.text for query in dataset.queries]),
+            **latencies(local.discover, [query.text[:LONGEST_QUERY] for query in dataset.queries]),
         }
-
-
-def latencies(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
-    """Percentiles of the latency of queries, one at a time, after a warm-up; each is encoded.
-
-    What is in memory by then is not searched for garbage, as in `mats serve`.
-    """
-    gc.collect()
-    gc.freeze()
-    discover = replace(discover, retrieve=replace(discover.retrieve, vectors=None))
-    for text in texts[:_WARM_UP]:
-        discover(Query(query=text[:LONGEST_QUERY]))
-    totals: list[float] = []
-    stages: dict[str, list[float]] = {}
-    for text in texts:
-        began = time.perf_counter()
-        shortlist = discover(Query(query=text[:LONGEST_QUERY]))
-        totals.append((time.perf_counter() - began) * 1000)
-        for stage, ms in shortlist.trace.took_ms.items():
-            stages.setdefault(stage, []).append(ms)
-    return {
-        "queries": len(totals),
-        "ms": percentiles(totals, 50, 95, 99),
-        "stages_p50_ms": {stage: round(float(np.median(values)), 2) for stage, values in stages.items()},
-    }
 
 
 def import_(data: Path, settings: Settings) -> dict[str, Any]:
@@ -150,16 +122,3 @@ def _sample_registry(settings: Settings) -> Iterator[Discover]:
     dataset, encoder = sample(), bootstrap.load_encoder(settings)
     with registry_of(dataset.registrations, settings, encoder=encoder, trust=dataset.trust) as local:
         yield local.discover
-
-
-def resident_mb() -> int:
-    """The most memory that this process had resident so far.
-
-    `ru_maxrss` would include what the parent had: a child process begins with its parent's memory, until it executes.
-    """
-    try:
-        status = Path("/proc/self/status").read_text()
-    except OSError:  # not Linux
-        unit = 1_048_576 if sys.platform == "darwin" else 1_024
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit
-    return int(status.split("VmHWM:")[1].split()[0]) // 1_024

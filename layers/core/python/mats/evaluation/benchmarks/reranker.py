@@ -19,7 +19,7 @@ from mats.domain.query import Query
 from mats.domain.rerank_prompt import CARD_BYTES, card, cards
 from mats.domain.text import content_words, query_terms, split_identifier, stem, words
 from mats.evaluation.data.datasets import JudgedQuery, load
-from mats.evaluation.measures import percentiles
+from mats.evaluation.percentiles import percentiles
 from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.workbench import registry_of

@@ -7,29 +7,23 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
 from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from mats.adapters.sqlite.index import SqliteIndex
 from mats.adapters.sqlite.saved import SAVED
-from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.query import Query
-from mats.evaluation.benchmarks.pipeline import latencies, resident_mb
 from mats.evaluation.data.datasets import load, sets_in
 from mats.evaluation.data.enlarge import ComposedEncoder, enlarge, is_original
-from mats.evaluation.measures import percentiles
+from mats.evaluation.percentiles import percentiles
 from mats.evaluation.systems.base import LONGEST_QUERY, Progress
-from mats.evaluation.systems.models import QueryCache, cached_encoder
+from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.workbench import registry_of
 from mats.settings import Settings
 from mats.usecases.discover import Discover
 
-_DOCUMENTS, _QUERIES, _COMPARED = 100_000, 1_000, 500
+_DOCUMENTS, _QUERIES = 100_000, 1_000
 _SECONDS, _AT_ONCE = 15, (1, 2, 4, 8)
 
 
@@ -42,7 +36,7 @@ def scale(data: Path, settings: Settings) -> dict[str, Any]:
         raise SystemExit("no encoder to measure: unset MATS_ENCODER=none")
     sys.stderr.write(f"encoding {sum(map(is_original, registrations)):,} texts that are not in the cache yet\n")
     composed = ComposedEncoder.of(encoder, registrations)
-    texts = [query.text for query in load(data / "tools").queries][:_QUERIES]
+    texts = [query.text[:LONGEST_QUERY] for query in load(data / "tools").queries[:_QUERIES]]
     with registry_of(registrations, settings, encoder=composed, progress=_tell()) as built:
         served = serve_apart(replace(settings, home=built.settings.home), texts)
     return {"documents": _DOCUMENTS, "originals": sum(map(is_original, registrations)), **served}
@@ -60,7 +54,7 @@ def serve_apart(settings: Settings, texts: Sequence[str]) -> dict[str, Any]:
 
 def _apart(settings: Settings, texts: Sequence[str]) -> dict[str, Any]:
     process = subprocess.run(
-        [sys.executable, "-m", "mats.evaluation.benchmarks.size"],
+        [sys.executable, "-m", "mats.evaluation.benchmarks.serving"],
         env={**os.environ, **settings.to_env()},
         input=json.dumps(texts),
         stdout=subprocess.PIPE,
@@ -82,38 +76,6 @@ def _tell() -> Progress:
         done += more
 
     return progress
-
-
-def _serve(settings: Settings, texts: Sequence[str]) -> dict[str, Any]:
-    began = time.perf_counter()
-    with closing(local_system(settings)) as served:
-        discover = served.discover
-        start = {"start_s": round(time.perf_counter() - began, 2)}
-        if not texts:
-            return {**start, "resident_mb": resident_mb()}
-        measured = latencies(discover, texts)
-        return {**measured, **start, "resident_mb": resident_mb(), "exact": _compare(served, texts)}
-
-
-def _compare(served: LocalSystem, texts: Sequence[str]) -> dict[str, Any]:
-    """The first 15 results beside those of an index that searches all vectors exactly."""
-    discover, encoder = served.discover, served.models.encoder
-    if encoder is None:
-        raise SystemExit("no encoder to measure: unset MATS_ENCODER=none")
-    exact = SqliteIndex(served.stores.database, encoder=encoder.name, exact_up_to=sys.maxsize)
-    cached = replace(discover.retrieve, encoder=QueryCache(encoder), vectors=None)
-    both = [replace(discover, retrieve=replace(cached, index=index)) for index in (cached.index, exact)]
-    pairs = [[_first_15(each, text) for each in both] for text in texts[:_COMPARED]]
-    shared = [len(set(ours) & set(all_)) / max(len(all_), 1) for ours, all_ in pairs]
-    return {
-        "queries": len(pairs),
-        "results_shared": round(float(np.mean(shared)), 4),
-        "top_15_equal": round(float(np.mean([ours == all_ for ours, all_ in pairs])), 4),
-    }
-
-
-def _first_15(discover: Discover, text: str) -> list[str]:
-    return [result.candidate.profile.id for result in discover(Query(query=text[:LONGEST_QUERY])).ranked[:15]]
 
 
 def throughput(data: Path, settings: Settings) -> dict[str, Any]:
@@ -142,7 +104,3 @@ def _ask_at_once(discover: Discover, queries: Iterator[tuple[int, str]], clients
     with ThreadPoolExecutor(clients) as threads:
         times = [each for client in [threads.submit(ask) for _ in range(clients)] for each in client.result()]
     return {"per_second": round(len(times) / _SECONDS, 1), "ms": percentiles(times, 50, 95, 99)}
-
-
-if __name__ == "__main__":  # the child process of `scale`: queries on standard input, results on standard output
-    json.dump(_serve(Settings.from_env(os.environ), json.load(sys.stdin)), sys.stdout)

@@ -10,7 +10,7 @@ from mats.domain.capability import Id
 from mats.domain.query import Query
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.experiments.context import ExperimentContext, share_json
-from mats.evaluation.measures import percentiles
+from mats.evaluation.percentiles import percentiles
 from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.score import dataset_json
 from mats.usecases.discover import Discover

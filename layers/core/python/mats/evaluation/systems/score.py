@@ -6,7 +6,8 @@ from typing import Any
 
 from mats.domain.usage import Usage
 from mats.evaluation.data.datasets import Dataset
-from mats.evaluation.measures import MEASURES, Estimate, estimate, per_query, percentiles
+from mats.evaluation.measures import MEASURES, Estimate, estimate, per_query
+from mats.evaluation.percentiles import percentiles
 from mats.evaluation.systems.base import Answers, Progress, failure_counts, no_progress, run_of, total_failure
 from mats.evaluation.systems.catalogue import Variant
 from mats.evaluation.systems.workbench import Workbench

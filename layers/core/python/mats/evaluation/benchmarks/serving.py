@@ -1,0 +1,102 @@
+"""A process that answers from a registry and measures itself; it imports nothing that answers do not need.
+
+Queries come as JSON on standard input; the measures go to standard output.
+"""
+
+import gc
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mats.adapters.sqlite.index import SqliteIndex
+from mats.bootstrap.local import LocalSystem, local_system
+from mats.domain.query import Query
+from mats.evaluation.percentiles import percentiles
+from mats.evaluation.systems.models import QueryCache
+from mats.settings import Settings
+from mats.usecases.discover import Discover
+
+_WARM_UP, _COMPARED = 50, 500
+
+
+def latencies(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
+    """Percentiles of the latency of queries, one at a time, after a warm-up; each is encoded.
+
+    What is in memory by then is not searched for garbage, as in `mats serve`.
+    """
+    gc.collect()
+    gc.freeze()
+    discover = replace(discover, retrieve=replace(discover.retrieve, vectors=None))
+    for text in texts[:_WARM_UP]:
+        discover(Query(query=text))
+    totals: list[float] = []
+    stages: dict[str, list[float]] = {}
+    for text in texts:
+        began = time.perf_counter()
+        shortlist = discover(Query(query=text))
+        totals.append((time.perf_counter() - began) * 1000)
+        for stage, ms in shortlist.trace.took_ms.items():
+            stages.setdefault(stage, []).append(ms)
+    return {
+        "queries": len(totals),
+        "ms": percentiles(totals, 50, 95, 99),
+        "stages_p50_ms": {stage: round(float(np.median(values)), 2) for stage, values in stages.items()},
+    }
+
+
+def _serve(settings: Settings, texts: Sequence[str]) -> dict[str, Any]:
+    began = time.perf_counter()
+    with closing(local_system(settings)) as served:
+        discover = served.discover
+        start = {"start_s": round(time.perf_counter() - began, 2)}
+        if not texts:
+            return {**start, "resident_mb": resident_mb()}
+        measured = latencies(discover, texts)
+        return {**measured, **start, "resident_mb": resident_mb(), "exact": _compare(served, texts)}
+
+
+def _compare(served: LocalSystem, texts: Sequence[str]) -> dict[str, Any]:
+    """The first 15 results beside those of an index that searches all vectors exactly."""
+    discover, encoder = served.discover, served.models.encoder
+    if encoder is None:
+        raise SystemExit("no encoder to measure: unset MATS_ENCODER=none")
+    exact = SqliteIndex(served.stores.database, encoder=encoder.name, exact_up_to=sys.maxsize)
+    cached = replace(discover.retrieve, encoder=QueryCache(encoder), vectors=None)
+    both = [replace(discover, retrieve=replace(cached, index=index)) for index in (cached.index, exact)]
+    pairs = [[_first_15(each, text) for each in both] for text in texts[:_COMPARED]]
+    shared = [len(set(ours) & set(all_)) / max(len(all_), 1) for ours, all_ in pairs]
+    return {
+        "queries": len(pairs),
+        "results_shared": round(float(np.mean(shared)), 4),
+        "top_15_equal": round(float(np.mean([ours == all_ for ours, all_ in pairs])), 4),
+    }
+
+
+def _first_15(discover: Discover, text: str) -> list[str]:
+    return [result.candidate.profile.id for result in discover(Query(query=text)).ranked[:15]]
+
+
+def resident_mb() -> int:
+    """The most memory that this process had resident so far.
+
+    `ru_maxrss` would include what the parent had: a child process begins with its parent's memory, until it executes.
+    """
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:  # not Linux
+        unit = 1_048_576 if sys.platform == "darwin" else 1_024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit
+    return int(status.split("VmHWM:")[1].split()[0]) // 1_024
+
+
+if __name__ == "__main__":
+    json.dump(_serve(Settings.from_env(os.environ), json.load(sys.stdin)), sys.stdout)
