@@ -135,8 +135,14 @@ _load = LocalEncoder.load
 
 @cache
 def _loaded(name: str, **options: Any) -> LocalEncoder:
-    """Each encoder is loaded once; a command of its own process pays a second for it."""
-    return _load(name, **options)
+    """Each encoder is loaded once; a command of its own process pays a second for it.
+
+    Its second session is made here: onnxruntime reads environment variables when it makes one, and the next command
+    changes them, beside which no thread may read them.
+    """
+    encoder = _load(name, **options)
+    encoder._sessions._beside_others(wait=True)
+    return encoder
 
 
 @contextmanager
