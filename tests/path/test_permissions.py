@@ -204,7 +204,7 @@ def test_a_model_that_may_not_be_invoked_is_noticed_though_no_change_waits_for_i
     assert {refusal["role"] for refusal in profile["refused"]} == {"writer", "encoder"}
     assert all("AccessDeniedException" in refusal["cause"] for refusal in profile["refused"])
     answer = world.discover(REFUND)
-    assert (answer.ids, sorted(answer.content["degraded"])) == ([id], ["llm", "neural"])
+    assert (answer.ids, answer.lacks) == ([id], ["llm", "neural"])
     with pytest.raises(AssertionError, match=r"may not.*bedrock:InvokeModel"):
         world.check()
     world.forgive()

@@ -27,7 +27,7 @@ def test_an_item_is_enriched_found_changed_removed_and_put_again(world: World) -
     assert sorted(entry["id"] for entry in world.indexed()) == sorted([id, other])
     found = world.discover("refunds a card payment")
     assert found.ids[0] == id
-    assert found.content["degraded"] == []
+    assert found.lacks == []
     assert found.content["verdict"] == "match"
     assert found.content["results"][0]["signals"].keys() >= {"llm", "bm25"}
 
@@ -286,7 +286,7 @@ def test_with_the_encoder_down_an_item_is_findable_by_its_words_and_the_message_
     world.settle()
     assert _profile(world, id)["enriched"] is True
     assert isinstance(_profile(world, id)["vector"], bytes)
-    assert world.discover("refund a card payment").content["degraded"] == []
+    assert world.discover("refund a card payment").lacks == []
 
 
 def test_what_was_given_up_waits_with_its_reason_logged_and_is_redriven(world: World) -> None:
@@ -343,7 +343,7 @@ def test_without_an_encoder_words_alone_find_and_nothing_is_encoded(made: Make) 
     found = world.discover("refunds a card payment")
     assert found.ids[0] == id
     assert found.content["without"] == ["neural"]
-    assert found.content["degraded"] == []
+    assert found.lacks == []
     assert _profile(world, id)["enriched"]
     assert {exchange.operation for exchange in world.bedrock.exchanges} == {"Converse"}
 

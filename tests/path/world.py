@@ -57,6 +57,11 @@ class Reply:
         assert self.status == 200, self.content
         return [result["id"] for result in self.content["results"]]
 
+    @property
+    def lacks(self) -> list[str]:
+        """What the answer lacks; without the receipt, which may be late on a busy machine."""
+        return sorted(set(self.content["degraded"]) - {"receipt"})
+
 
 @dataclass
 class Environment:
