@@ -17,7 +17,7 @@ LEFT_OUT = (
     "bootstrap/sync.py",
     "bootstrap/telemetry.py",
     "client",
-    "domain/demand.py",
+    "domain/learning/demand.py",
     "evaluation",
     "local",
     "resources.py",

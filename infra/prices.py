@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from infra.traffic import CannotEstimate
 from infra.vendor import ROOT
-from mats.domain.usage import Prices
+from mats.domain.prompts.usage import Prices
 
 _MODEL_PRICES = ROOT / "layers" / "core" / "python" / "mats" / "prices.json"
 _PRICES = Path(__file__).with_name("prices.json")

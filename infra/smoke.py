@@ -21,7 +21,7 @@ from mats.adapters.aws import call, client
 from mats.adapters.dynamodb.tables import Tables, id_of, key_of
 from mats.adapters.dynamodb.values import from_row, to_row
 from mats.client import Bearer, Client, MatsError, Refused, Retries, SigV4, Unreachable
-from mats.domain.capability import Id, capability_id, parts
+from mats.domain.capability.capability import Id, capability_id, parts
 from mats.domain.errors import DependencyFailed
 
 NAMESPACE = "mats-smoke"

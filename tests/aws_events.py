@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qs
 
-from mats.domain.capability import parts
+from mats.domain.capability.capability import parts
 from mats.edge.api_gateway import parse_request
 from mats.edge.app import Application
 from mats.edge.dispatch import respond

@@ -4,14 +4,14 @@ import json
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from mats.domain.assignment import Assigned
-from mats.domain.profile import Enrichment, Profile, profile_of
-from mats.domain.query import Query
-from mats.domain.ranking import PAPER_WEIGHTS, Scale, Thresholds, Verdict, VerdictThresholds
-from mats.domain.registration import Registration
-from mats.domain.scoring import Scoring, TrustRule
-from mats.domain.shortlist import Candidate, Result, Shortlist
-from mats.domain.trace import Trace
+from mats.domain.capability.registration import Registration
+from mats.domain.profile.assignment import Assigned
+from mats.domain.profile.profile import Enrichment, Profile, profile_of
+from mats.domain.ranking.query import Query
+from mats.domain.ranking.ranking import PAPER_WEIGHTS, Scale, Thresholds, Verdict, VerdictThresholds
+from mats.domain.shortlist.scoring import Scoring, TrustRule
+from mats.domain.shortlist.shortlist import Candidate, Result, Shortlist
+from mats.domain.shortlist.trace import Trace
 from mats.ports import Encoder, Reranker, SearchIndex
 from mats.usecases.circuit_breaker import CircuitBreaker
 from mats.usecases.discover import Discover

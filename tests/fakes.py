@@ -13,17 +13,17 @@ from datetime import datetime
 from typing import Any
 
 from mats.adapters.retention import FOR_EVER, Retention
-from mats.domain.assignment import Assigned, covers, resolve_all
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, PreconditionFailed
-from mats.domain.index_fields import lexical_fields
-from mats.domain.placement import Placed, place, version_of
-from mats.domain.profile import Profile, Status
-from mats.domain.query import Filter
-from mats.domain.registration import Registration
-from mats.domain.shortlist import Shortlist
-from mats.domain.sync import SourceRun, TrackedEntry, TrackedSource
-from mats.domain.text import stem, words
+from mats.domain.profile.assignment import Assigned, covers, resolve_all
+from mats.domain.profile.index_fields import lexical_fields
+from mats.domain.profile.placement import Placed, place, version_of
+from mats.domain.profile.profile import Profile, Status
+from mats.domain.profile.sync import SourceRun, TrackedEntry, TrackedSource
+from mats.domain.ranking.query import Filter
+from mats.domain.shortlist.shortlist import Shortlist
+from mats.domain.text.text import stem, words
 from mats.ports import (
     NO_LABELS,
     DeadLetter,

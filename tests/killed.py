@@ -28,8 +28,8 @@ from mats.adapters.sqlite.receipts import SqliteOutcomes, SqliteReceipts
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
 from mats.adapters.sqlite.sources import SqliteSources
 from mats.bootstrap.local import local_system
-from mats.domain.outcome import Event
-from mats.domain.sync import SourceKind, TrackedSource
+from mats.domain.learning.outcome import Event
+from mats.domain.profile.sync import SourceKind, TrackedSource
 from mats.local import worker
 from mats.local.imports.readers import Reading
 from mats.local.imports.sources import open_sources

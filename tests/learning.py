@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mats.adapters.retention import Retention
-from mats.domain.capability import Id
-from mats.domain.outcome import Event, Feedback, Outcome, ReportedAnswer, effective_event
-from mats.domain.receipt import Receipt
-from mats.domain.reliability import Tally, weight_at
+from mats.domain.capability.capability import Id
+from mats.domain.learning.outcome import Event, Feedback, Outcome, ReportedAnswer, effective_event
+from mats.domain.learning.receipt import Receipt
+from mats.domain.learning.reliability import Tally, weight_at
 
 
 @dataclass

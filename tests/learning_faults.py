@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mats.adapters.sqlite.database import Database
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, ReceiptNotFound, StorageUnusable
-from mats.domain.outcome import Event, Feedback, Outcome, effective_event
-from mats.domain.receipt import Receipt
-from mats.domain.reliability import weight_at
+from mats.domain.learning.outcome import Event, Feedback, Outcome, effective_event
+from mats.domain.learning.receipt import Receipt
+from mats.domain.learning.reliability import weight_at
 from mats.ports import Outcomes, Receipts
 from mats.usecases.record_feedback import RecordFeedback
 from tests.contract.learning import AT, a_receipt

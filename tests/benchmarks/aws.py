@@ -17,8 +17,8 @@ import numpy as np
 
 from infra.event_path_simulation import Load, scenarios, simulate
 from mats.bootstrap.cloud import cloud_system
-from mats.domain.query import Filter, Query
-from mats.domain.text import query_terms
+from mats.domain.ranking.query import Filter, Query
+from mats.domain.text.text import query_terms
 from mats.evaluation.data.datasets import JudgedQuery, load
 from mats.evaluation.data.synthetic import registrations
 from mats.evaluation.experiments.slices import dense_slice

@@ -9,9 +9,9 @@ from typing import Any
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.memory import MEMORY, OpenSearchMemory
 from mats.bootstrap.cloud import cloud_system
-from mats.domain.outcome import Event, ReportedAnswer
-from mats.domain.receipt import Receipt
-from mats.domain.remembered import Remembered, remember
+from mats.domain.learning.outcome import Event, ReportedAnswer
+from mats.domain.learning.receipt import Receipt
+from mats.domain.learning.remembered import Remembered, remember
 from mats.evaluation.benchmarks.interleaved import Answering, compare_latencies
 from mats.evaluation.benchmarks.memory import MEMORIES, QUERIES, receipts_like
 from mats.evaluation.data.datasets import load

@@ -11,10 +11,10 @@ from urllib.parse import urlencode
 import numpy as np
 
 from mats.bootstrap.local import LocalStores
-from mats.domain.capability import Id
-from mats.domain.outcome import Event, Feedback, Outcome
-from mats.domain.ranking import Verdict
-from mats.domain.receipt import Receipt
+from mats.domain.capability.capability import Id
+from mats.domain.learning.outcome import Event, Feedback, Outcome
+from mats.domain.learning.receipt import Receipt
+from mats.domain.ranking.ranking import Verdict
 from mats.evaluation.data.datasets import load
 from mats.evaluation.data.synthetic import registrations as synthetic
 from mats.evaluation.systems.models import cached_encoder

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mats.domain.index_fields import embedded_text
-from mats.domain.profile import profile_of
+from mats.domain.profile.index_fields import embedded_text
+from mats.domain.profile.profile import profile_of
 from mats.evaluation.data.datasets import Dataset, load
 from mats.evaluation.measures import SEED, estimate
 from mats.evaluation.systems.models import cached_encoder

@@ -23,7 +23,7 @@ from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.index import OpenSearchIndex
 from mats.bootstrap.cloud import cloud_system
 from mats.bootstrap.models import user_cache
-from mats.domain.query import Filter
+from mats.domain.ranking.query import Filter
 from mats.evaluation.data.synthetic import registrations
 from mats.evaluation.measures import SEED
 from mats.evaluation.reporting.results import RESULTS, provenance, read_results, write_results

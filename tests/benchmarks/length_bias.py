@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 from mats.adapters.opensearch import mapping
 from mats.bootstrap.cloud import cloud_system
-from mats.domain.index_fields import FIELD_WEIGHTS
+from mats.domain.profile.index_fields import FIELD_WEIGHTS
 from mats.evaluation.data.datasets import load
 from mats.evaluation.experiments import length_bias as experiment
 from mats.evaluation.experiments.slices import dense_slice

@@ -21,8 +21,8 @@ from mats.adapters.sqlite.entries import write
 from mats.adapters.sqlite.index import SqliteIndex
 from mats.bootstrap.local import DATABASE
 from mats.bootstrap.models import user_cache
-from mats.domain.index_fields import embedded_text
-from mats.domain.profile import Profile, profile_of
+from mats.domain.profile.index_fields import embedded_text
+from mats.domain.profile.profile import Profile, profile_of
 from mats.evaluation.benchmarks.size import serve_apart
 from mats.evaluation.data.datasets import load, sets_in
 from mats.evaluation.data.enlarge import mix_words

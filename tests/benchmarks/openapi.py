@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from mats.bootstrap.local import DATABASE, local_system
-from mats.domain.capability import Id
-from mats.domain.registration import Registration
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.pipeline import shortlist_system
 from mats.evaluation.systems.workbench import without_timeouts

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from mats.adapters.opensearch.index import OpenSearchIndex
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed
-from mats.domain.index_fields import embedded_text
-from mats.domain.profile import profile_of
-from mats.domain.query import Query
-from mats.domain.registration import Registration
+from mats.domain.profile.index_fields import embedded_text
+from mats.domain.profile.profile import profile_of
+from mats.domain.ranking.query import Query
 from mats.ports import Encoder, SearchIndex, Stored, Vector
 from mats.usecases.discover import Discover
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from mats.domain.index_fields import embedded_text
-from mats.domain.profile import profile_of
+from mats.domain.profile.index_fields import embedded_text
+from mats.domain.profile.profile import profile_of
 from mats.evaluation.data.datasets import load
 from mats.evaluation.measures import SEED
 from mats.ports import Encoder, Vector

@@ -6,9 +6,9 @@ from contextlib import closing, contextmanager
 
 from mats import bootstrap
 from mats.bootstrap.local import LocalSystem, local_system
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed
-from mats.domain.registration import Registration
 from mats.evaluation.data.synthetic import registrations as synthetic
 from mats.local.worker import drain
 from mats.settings import Settings

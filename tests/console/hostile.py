@@ -7,9 +7,9 @@ import unicodedata
 from typing import Any
 from urllib.parse import quote
 
-from mats.domain.fence import remove_hidden
-from mats.domain.profile import Enrichment
-from mats.domain.registration import Registration
+from mats.domain.capability.registration import Registration
+from mats.domain.profile.profile import Enrichment
+from mats.domain.text.fence import remove_hidden
 from mats.ports import Written
 from tests.builders import an_item
 

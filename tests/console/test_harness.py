@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from mats.domain.profile import Status
-from mats.domain.registration import Registration
+from mats.domain.capability.registration import Registration
+from mats.domain.profile.profile import Status
 from tests.console import homes
 from tests.console.accessibility import violations
 from tests.console.browser import LOOKS, Console, Looks, watched

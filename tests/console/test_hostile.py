@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from mats.domain.fence import is_hidden
+from mats.domain.text.fence import is_hidden
 from tests.console.browser import LOOKS
 from tests.console.homes import REJECTED
 from tests.console.hostile import ENDPOINTS, NAMES, PAYLOADS, hostile_items, hostile_routes

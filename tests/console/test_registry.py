@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from tests.builders import an_item
 from tests.console import homes
 from tests.console.hostile import PAYLOADS

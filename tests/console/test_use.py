@@ -6,8 +6,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from mats.domain.registration import Registration
-from mats.domain.sync import SourceKind, SourceRun, TrackedEntry, TrackedSource
+from mats.domain.capability.registration import Registration
+from mats.domain.profile.sync import SourceKind, SourceRun, TrackedEntry, TrackedSource
 from mats.edge.snippets.words import WAYS_TO_CALL
 from tests.builders import an_item
 from tests.console import homes

@@ -31,7 +31,7 @@ from mats.adapters.sqlite.queue import SqliteQueue
 from mats.adapters.sqlite.receipts import SqliteOutcomes, SqliteReceipts
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
 from mats.adapters.sqlite.sources import SqliteSources
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.ports import (
     ConditionalRegistry,
     DeadLetter,

@@ -1,9 +1,9 @@
 """Receipts and reports for the contract suites of learning."""
 
-from mats.domain.capability import Id
-from mats.domain.outcome import Event, Feedback, Outcome
-from mats.domain.ranking import Verdict
-from mats.domain.receipt import Receipt, pack_vector
+from mats.domain.capability.capability import Id
+from mats.domain.learning.outcome import Event, Feedback, Outcome
+from mats.domain.learning.receipt import Receipt, pack_vector
+from mats.domain.ranking.ranking import Verdict
 
 PAY, SHIP, WRAP = Id("com.acme/pay"), Id("com.acme/ship"), Id("com.acme/wrap it")
 AT = "2026-01-01T00:00:00+00:00"

@@ -10,12 +10,12 @@ import pytest
 
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.index import SqliteIndex
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed
-from mats.domain.profile import profile_of
-from mats.domain.query import Filter
-from mats.domain.registration import Registration
-from mats.domain.text import query_terms
+from mats.domain.profile.profile import profile_of
+from mats.domain.ranking.query import Filter
+from mats.domain.text.text import query_terms
 from mats.ports import SearchIndex, Stored
 from tests.conftest import ROOT
 from tests.fakes import FakeEncoder

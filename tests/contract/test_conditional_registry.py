@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import PreconditionFailed
-from mats.domain.placement import Placed
+from mats.domain.profile.placement import Placed
 from mats.ports import ConditionalRegistry
 from tests.builders import a_registration
 from tests.contract.conftest import LocalStores

@@ -10,8 +10,8 @@ import pytest
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.generations import OpenSearchGenerations
 from mats.adapters.opensearch.index import OpenSearchIndex
-from mats.domain.capability import Id, Kind
-from mats.domain.query import Filter
+from mats.domain.capability.capability import Id, Kind
+from mats.domain.ranking.query import Filter
 from mats.ports import Stored, Target
 from tests.conftest import skip_or_fail
 from tests.contract.test_baseline import VOCABULARY, descriptions

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from mats.domain.errors import NotPermitted, NotPossible
-from mats.domain.profile import Status
-from mats.domain.query import Filter
+from mats.domain.profile.profile import Status
+from mats.domain.ranking.query import Filter
 from tests.contract.conftest import Renewable
 from tests.contract.test_index import entry, lexical, tombstone
 

@@ -1,6 +1,6 @@
 """Contract of the port `Listing`."""
 
-from mats.domain.profile import Status
+from mats.domain.profile.profile import Status
 from mats.ports import Stored
 from tests.builders import a_profile, a_registration
 from tests.contract.conftest import LocalStores

@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mats.domain.capability import Id
-from mats.domain.outcome import Event, Outcome
-from mats.domain.reliability import weight_at
+from mats.domain.capability.capability import Id
+from mats.domain.learning.outcome import Event, Outcome
+from mats.domain.learning.reliability import weight_at
 from mats.ports import Outcomes
 from tests.contract.learning import AT, PAY, SHIP, WRAP, a_feedback, a_receipt
 

@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
-from mats.domain.profile import Status
+from mats.domain.profile.profile import Status
 from mats.ports import ProfileStore, Stored
 from tests.builders import a_profile
 from tests.contract.conftest import Aging

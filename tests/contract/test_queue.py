@@ -8,7 +8,7 @@ from mats.adapters.sqlite import queue as module
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.queue import MAX_ATTEMPTS, SqliteQueue
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
-from mats.domain.assignment import Assigned
+from mats.domain.profile.assignment import Assigned
 from tests.builders import a_registration
 from tests.fakes import CountingIds, FakeClock
 

@@ -1,6 +1,6 @@
 """Contract of the port `QueueMonitor`."""
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from tests.contract.conftest import LocalStores
 
 A, B = Id("com.acme/a"), Id("com.acme/b")

@@ -1,8 +1,8 @@
 """Contract of the ports `Registry` and `TrustBook`."""
 
-from mats.domain.assignment import NOTHING_ASSIGNED, Assigned, pattern_id
-from mats.domain.capability import Id, Kind
-from mats.domain.placement import Placed
+from mats.domain.capability.capability import Id, Kind
+from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, pattern_id
+from mats.domain.profile.placement import Placed
 from mats.ports import Registry, TrustBook
 from tests.builders import a_registration
 

@@ -6,9 +6,9 @@ import pytest
 
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.sources import SqliteSources
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import PreconditionFailed
-from mats.domain.sync import SourceKind, SourceRun, TrackedEntry, TrackedSource
+from mats.domain.profile.sync import SourceKind, SourceRun, TrackedEntry, TrackedSource
 from mats.ports import SourceBook, SyncTarget
 from tests.builders import a_registration
 

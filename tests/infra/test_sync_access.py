@@ -9,7 +9,7 @@ import pytest
 
 from mats.adapters.dynamodb.registry import DynamoRegistry
 from mats.adapters.dynamodb.tables import Tables
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from tests.builders import a_registration
 from tests.command import Mats
 from tests.infra.synth import deployment

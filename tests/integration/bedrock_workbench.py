@@ -12,12 +12,12 @@ from mats.adapters.bedrock.titan import TitanEncoder
 from mats.adapters.llm.meter import Meter
 from mats.adapters.llm.reranker import LlmReranker
 from mats.adapters.llm.writer import LlmWriter
-from mats.domain.change_result import ChangeResult
 from mats.domain.errors import CapabilityError, DependencyFailed, ModelRefused, ReplyUnusable
-from mats.domain.profile import Cause
-from mats.domain.query import Filter, Query
-from mats.domain.shortlist import Shortlist
-from mats.domain.usage import Prices
+from mats.domain.profile.change_result import ChangeResult
+from mats.domain.profile.profile import Cause
+from mats.domain.prompts.usage import Prices
+from mats.domain.ranking.query import Filter, Query
+from mats.domain.shortlist.shortlist import Shortlist
 from mats.ports import Change, Encoder, Reranker, RerankResult, Stored, Writer
 from mats.usecases.discover import Discover
 from mats.usecases.enrich import Enrich

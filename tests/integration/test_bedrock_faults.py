@@ -12,10 +12,10 @@ import pytest
 from mats import bootstrap
 from mats.adapters.clock import SystemClock
 from mats.bootstrap.local import local_system
-from mats.domain.change_result import ChangeResult
 from mats.domain.errors import DependencyFailed, ModelRefused, NotPermitted
-from mats.domain.profile import Cause
-from mats.domain.query import Query
+from mats.domain.profile.change_result import ChangeResult
+from mats.domain.profile.profile import Cause
+from mats.domain.ranking.query import Query
 from mats.ports import Change
 from mats.settings import Settings
 from mats.usecases.stages import Budgets

@@ -11,11 +11,11 @@ import pytest
 
 from mats import bootstrap
 from mats.bootstrap.local import local_system
-from mats.domain.change_result import ChangeResult
 from mats.domain.errors import DependencyFailed, ReplyUnusable
-from mats.domain.profile import Cause, Profile
-from mats.domain.query import Query
-from mats.domain.ranking import Signal
+from mats.domain.profile.change_result import ChangeResult
+from mats.domain.profile.profile import Cause, Profile
+from mats.domain.ranking.query import Query
+from mats.domain.ranking.ranking import Signal
 from mats.ports import Change
 from mats.settings import Settings
 from tests.bedrock.conftest import Models, models_of

@@ -12,10 +12,10 @@ from mats import bootstrap
 from mats.adapters.chat_completions.factory import ChatCompletions
 from mats.adapters.chat_completions.form import Output
 from mats.bootstrap.local import local_system
-from mats.domain.change_result import ChangeResult
 from mats.domain.errors import DependencyFailed, ModelRefused, NotPermitted
-from mats.domain.query import Query
-from mats.domain.usage import Prices
+from mats.domain.profile.change_result import ChangeResult
+from mats.domain.prompts.usage import Prices
+from mats.domain.ranking.query import Query
 from mats.ports import Change, RerankResult
 from mats.settings import Settings, SettingsInvalid
 from tests.builders import a_registration

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from mats.client import Client, Format, Kind, NotFound, WrongRequest
-from mats.domain.mcp_server import McpRemote
+from mats.domain.protocols.mcp_server import McpRemote
 from tests.conftest import ROOT
 from tests.integration.conftest import Mats, serving
 from tests.unit.edge.test_formats import assert_taken

@@ -12,7 +12,7 @@ import pytest
 
 from mats.adapters.clock import SystemClock
 from mats.domain.errors import DependencyFailed
-from mats.domain.query import Query
+from mats.domain.ranking.query import Query
 from mats.ports import RerankResult
 from mats.usecases.circuit_breaker import CircuitBreaker
 from mats.usecases.stages import Budgets

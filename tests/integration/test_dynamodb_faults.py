@@ -25,13 +25,13 @@ from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.dynamodb.targets import DynamoTargets
 from mats.adapters.eventbridge import EventBus
 from mats.adapters.retention import Retention
-from mats.domain.assignment import NOTHING_ASSIGNED, Assigned
-from mats.domain.capability import Id
-from mats.domain.change_result import ChangeResult
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, NotPermitted, RegistrationInvalid
-from mats.domain.placement import Placed
-from mats.domain.profile import Cause, Enrichment, Profile, Status
-from mats.domain.registration import Registration
+from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned
+from mats.domain.profile.change_result import ChangeResult
+from mats.domain.profile.placement import Placed
+from mats.domain.profile.profile import Cause, Enrichment, Profile, Status
 from mats.ports import Change, Stored, Target, Written
 from mats.usecases.enrich import Enrich
 from mats.usecases.profile_maker import ProfileMaker

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from mats.adapters.sqlite.saved import SAVED
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.local.cli.erase import erase_of
 from tests.builders import a_registration
 from tests.fakes import FakeEncoder

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, NotPermitted
-from mats.domain.rerank_prompt import CARD_BYTES
-from mats.domain.usage import Usage
+from mats.domain.prompts.rerank_prompt import CARD_BYTES
+from mats.domain.prompts.usage import Usage
 from mats.evaluation.data.datasets import Dataset, JudgedQuery, load
 from mats.evaluation.experiments.context import has_candidate
 from mats.evaluation.systems.base import SystemAnswer, ask

@@ -11,14 +11,14 @@ import pytest
 from mats import bootstrap
 from mats.adapters.llm.reranker import LlmReranker
 from mats.adapters.llm.writer import LlmWriter
+from mats.domain.capability.registration import Registration
+from mats.domain.capability.suspicion import BIDI, HIDDEN, LONG, STUFFED
+from mats.domain.capability.suspicion_patterns import FENCE, ORDERS, RANK, RESULT, ROLE
 from mats.domain.errors import ReplyUnusable
-from mats.domain.fence import find_hidden, is_hidden, size
-from mats.domain.profile import Enrichment, Profile
-from mats.domain.query import Query
-from mats.domain.registration import Registration
-from mats.domain.rerank_prompt import CARD_BYTES, cards
-from mats.domain.suspicion import BIDI, HIDDEN, LONG, STUFFED
-from mats.domain.suspicion_patterns import FENCE, ORDERS, RANK, RESULT, ROLE
+from mats.domain.profile.profile import Enrichment, Profile
+from mats.domain.prompts.rerank_prompt import CARD_BYTES, cards
+from mats.domain.ranking.query import Query
+from mats.domain.text.fence import find_hidden, is_hidden, size
 from mats.ports import RerankResult
 from mats.settings import Settings
 from tests.builders import a_profile, a_registration

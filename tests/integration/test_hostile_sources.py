@@ -14,7 +14,7 @@ import httpcore2
 import pytest
 
 from mats.domain.errors import DependencyFailed
-from mats.domain.sync import SourceKind
+from mats.domain.profile.sync import SourceKind
 from mats.local.imports import files, http
 from mats.local.imports.addresses import Unfetchable
 from mats.local.imports.importer import Importer, Report

@@ -18,8 +18,8 @@ from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.llm.meter import Meter
 from mats.adapters.opensearch.domain import Domain
 from mats.domain.errors import DependencyFailed
-from mats.domain.query import Filter
-from mats.domain.usage import Prices
+from mats.domain.prompts.usage import Prices
+from mats.domain.ranking.query import Filter
 from mats.settings import Settings
 from tests.servers.tables import credentials
 

@@ -12,7 +12,7 @@ import pytest
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.index import SqliteIndex
 from mats.adapters.sqlite.migrations import SCHEMA_VERSION
-from mats.domain.query import Filter
+from mats.domain.ranking.query import Filter
 from tests import killed
 from tests.integration.test_home import FIRST_RELEASE
 

@@ -16,8 +16,8 @@ from mats.adapters.sqlite import database as sqlite_database
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.receipts import SqliteOutcomes, SqliteReceipts
 from mats.domain.errors import DependencyFailed
-from mats.domain.outcome import Event
-from mats.domain.reliability import weight_at
+from mats.domain.learning.outcome import Event
+from mats.domain.learning.reliability import weight_at
 from tests import killed
 from tests.contract.learning import AT, PAY, SHIP, a_feedback, a_receipt
 from tests.fakes import FakeClock

@@ -15,8 +15,8 @@ from mats.adapters.chat_completions.factory import ChatCompletions
 from mats.adapters.llm.reranker import LlmReranker
 from mats.adapters.llm.writer import LlmWriter
 from mats.domain.errors import ReplyUnusable
-from mats.domain.profile import Profile
-from mats.domain.usage import Prices
+from mats.domain.profile.profile import Profile
+from mats.domain.prompts.usage import Prices
 from mats.settings import Settings
 from tests.bedrock.conftest import aws_settings, models_of
 from tests.builders import a_profile, a_registration

@@ -1,6 +1,6 @@
 """What the benchmark of the memory compares, over the sample registry."""
 
-from mats.domain.query import Query
+from mats.domain.ranking.query import Query
 from mats.evaluation.benchmarks.memory import fill_memory, variants
 from mats.evaluation.data.datasets import sample
 from mats.evaluation.systems.workbench import registry_of

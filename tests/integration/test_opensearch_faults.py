@@ -19,8 +19,8 @@ from mats.adapters.opensearch.index import ALIAS, OpenSearchIndex
 from mats.adapters.opensearch.mapping import write_alias
 from mats.adapters.opensearch.memory import OpenSearchMemory, memory_body
 from mats.domain.errors import DependencyFailed, NotPermitted, OutOfTime
-from mats.domain.profile import Status
-from mats.domain.query import Filter
+from mats.domain.profile.profile import Status
+from mats.domain.ranking.query import Filter
 from mats.ports import Stored, Target
 from tests.builders import a_profile
 from tests.failures import Failures

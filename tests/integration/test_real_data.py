@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mats.domain.capability import Kind
+from mats.domain.capability.capability import Kind
 from mats.evaluation.data.datasets import load
 from tests.integration.conftest import Mats
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mats.domain.suspicion import suspicions
+from mats.domain.capability.suspicion import suspicions
 from mats.evaluation.data.datasets import load
 
 

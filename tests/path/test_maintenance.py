@@ -11,8 +11,8 @@ from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.dynamodb.values import from_row
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.index import OpenSearchIndex
-from mats.domain.capability import Id, parts
-from mats.domain.profile import Status
+from mats.domain.capability.capability import Id, parts
+from mats.domain.profile.profile import Status
 from mats.ports import Target
 from mats.usecases.erase import Erase, Traces
 from tests.path.world import Make, World, item

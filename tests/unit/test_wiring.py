@@ -20,10 +20,10 @@ from mats.bootstrap.cloud import CloudStores, cloud_system
 from mats.bootstrap.local import LocalStores, local_system
 from mats.bootstrap.stages import stages_of
 from mats.domain.errors import DependencyFailed, NotPermitted
-from mats.domain.profile import Profile, Refusal, Status
-from mats.domain.ranking import WEIGHT_SETS
-from mats.domain.scoring import PAPER_TRUST, TrustRule
-from mats.domain.trace import CalibrationSource
+from mats.domain.profile.profile import Profile, Refusal, Status
+from mats.domain.ranking.ranking import WEIGHT_SETS
+from mats.domain.shortlist.scoring import PAPER_TRUST, TrustRule
+from mats.domain.shortlist.trace import CalibrationSource
 from mats.edge.api_gateway import parse_request
 from mats.edge.caller import local_caller
 from mats.edge.observers import MeasureObserver

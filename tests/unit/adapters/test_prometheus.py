@@ -6,14 +6,14 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from mats.adapters.prometheus import PrometheusMetrics
-from mats.domain.capability import Id
-from mats.domain.change_result import ChangeResult
+from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
-from mats.domain.outcome import Event, Feedback, Outcome
-from mats.domain.profile import Refusal
-from mats.domain.query import Query
-from mats.domain.trace import StageRun
-from mats.domain.usage import Usage
+from mats.domain.learning.outcome import Event, Feedback, Outcome
+from mats.domain.profile.change_result import ChangeResult
+from mats.domain.profile.profile import Refusal
+from mats.domain.prompts.usage import Usage
+from mats.domain.ranking.query import Query
+from mats.domain.shortlist.trace import StageRun
 from mats.ports import (
     Answered,
     BatchDelayed,

@@ -12,9 +12,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from mats.adapters.spans import Spans, close_provider
-from mats.domain.query import Query
-from mats.domain.trace import StageRun
-from mats.domain.usage import Usage
+from mats.domain.prompts.usage import Usage
+from mats.domain.ranking.query import Query
+from mats.domain.shortlist.trace import StageRun
 from mats.ports import Answered, RequestHandled, WriterCalled
 from tests.unit.edge.test_metrics import a_shortlist
 

@@ -4,7 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.assignment import (
+from mats.domain.capability.capability import Id, capability_id, parts
+from mats.domain.capability.registration import Registration
+from mats.domain.errors import RegistrationInvalid
+from mats.domain.profile.assignment import (
     NOTHING_ASSIGNED,
     Assigned,
     covers,
@@ -17,9 +20,6 @@ from mats.domain.assignment import (
     resolve_all,
     row_keys,
 )
-from mats.domain.capability import Id, capability_id, parts
-from mats.domain.errors import RegistrationInvalid
-from mats.domain.registration import Registration
 
 LABELS = st.sampled_from(["com", "a", "ab", "a-b", "stripe"])
 NAMESPACES = st.lists(LABELS, min_size=1, max_size=4).map(".".join)

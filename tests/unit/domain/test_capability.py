@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.capability import capability_id, parts
+from mats.domain.capability.capability import capability_id, parts
 
 anything = st.text(st.sampled_from("%/~#257EFef.a-é") | st.characters(), max_size=12)
 

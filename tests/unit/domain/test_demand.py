@@ -2,11 +2,11 @@ from dataclasses import replace
 
 import pytest
 
-from mats.domain.capability import Id
-from mats.domain.demand import LEAST, REPORTED, Asked, gap_of, is_gap
-from mats.domain.outcome import Event
-from mats.domain.ranking import Verdict
-from mats.domain.receipt import Receipt
+from mats.domain.capability.capability import Id
+from mats.domain.learning.demand import LEAST, REPORTED, Asked, gap_of, is_gap
+from mats.domain.learning.outcome import Event
+from mats.domain.learning.receipt import Receipt
+from mats.domain.ranking.ranking import Verdict
 
 NEAREST = Id("com.acme/refund")
 RECEIPT = Receipt(

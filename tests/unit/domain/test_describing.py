@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.describing import brief, parse_reply
 from mats.domain.errors import ReplyUnusable
-from mats.domain.fence import find_hidden, size
-from mats.domain.profile import Enrichment
-from mats.domain.text import first_object
+from mats.domain.profile.profile import Enrichment
+from mats.domain.prompts.describing import brief, parse_reply
+from mats.domain.text.fence import find_hidden, size
+from mats.domain.text.text import first_object
 from tests.builders import a_registration
 
 GOOD = {

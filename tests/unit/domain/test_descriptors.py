@@ -1,6 +1,6 @@
 """Searchable entries of descriptors."""
 
-from mats.domain.descriptors import FORMAT, SEARCHED, searchable_part
+from mats.domain.protocols.descriptors import FORMAT, SEARCHED, searchable_part
 from mats.local.imports.formats import Source, map_value
 from mats.local.imports.formats.decoding import decode
 from tests.unit.local.imports.formats import documents as d

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from mats.domain.capability.faults import _MESSAGES, RequestModel, faults_of
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import Invalid
-from mats.domain.faults import _MESSAGES, RequestModel, faults_of
-from mats.domain.query import Query
-from mats.domain.registration import Registration
+from mats.domain.ranking.query import Query
 from mats.edge.listing import ListRequest
 from mats.local.console.parameters import NoParameters
 from mats.local.console.selection import ListQuery

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.fence import (
+from mats.domain.text.fence import (
     encode_json,
     escape_hidden,
     find_hidden,

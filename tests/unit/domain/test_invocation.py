@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.capability import Kind
-from mats.domain.grounding import is_bare
-from mats.domain.instructions import MAX_INSTRUCTIONS_BYTES
-from mats.domain.invocation import from_text, invocation_of, to_text
-from mats.domain.origin import Recipe
-from mats.domain.profile import MAX_PROFILE_BYTES
-from mats.domain.redaction import MAX_TEXT
-from mats.domain.source_text import SourceText
+from mats.domain.capability.capability import Kind
+from mats.domain.profile.origin import Recipe
+from mats.domain.profile.profile import MAX_PROFILE_BYTES
+from mats.domain.profile.source_text import SourceText
+from mats.domain.protocols.instructions import MAX_INSTRUCTIONS_BYTES
+from mats.domain.protocols.invocation import from_text, invocation_of, to_text
+from mats.domain.text.redaction import MAX_TEXT
+from mats.domain.trust.grounding import is_bare
 from tests.builders import a_profile, a_registration
 
 SECRET = "hunter2"

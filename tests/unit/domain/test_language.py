@@ -2,7 +2,7 @@
 
 import pytest
 
-from mats.domain.language import is_readable
+from mats.domain.text.language import is_readable
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from mats import bootstrap
-from mats.domain.prompt import Prompt, fill_template
+from mats.domain.prompts.prompt import Prompt, fill_template
 
 FILE = """# title
 

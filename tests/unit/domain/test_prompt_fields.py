@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.fence import is_hidden, size
-from mats.domain.prompt_fields import field_text, truncate
+from mats.domain.prompts.prompt_fields import field_text, truncate
+from mats.domain.text.fence import is_hidden, size
 
 
 @given(st.text(alphabet=st.characters() | st.sampled_from("<>＜﹥&|¦│｜║⎢\n")))

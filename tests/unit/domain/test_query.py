@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.capability import Kind
+from mats.domain.capability.capability import Kind
 from mats.domain.errors import Fault, RequestInvalid
-from mats.domain.query import Filter, Query
+from mats.domain.ranking.query import Filter, Query
 
 
 def _faults(body: object) -> dict[str, str]:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from mats.domain.capability import Id, Kind
-from mats.domain.ranking import (
+from mats.domain.capability.capability import Id, Kind
+from mats.domain.ranking.ranking import (
     PAPER_WEIGHTS,
     WITH_RETRIEVAL,
     Scale,

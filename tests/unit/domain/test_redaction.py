@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.redaction import names_secret, placeholders, redact_arguments, redact_url
+from mats.domain.text.redaction import names_secret, placeholders, redact_arguments, redact_url
 
 TOKENS = (
     "sk-proj-abc123DEF456ghi789jkl",

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.capability import Kind, Lifecycle
+from mats.domain.capability.capability import Kind, Lifecycle
+from mats.domain.capability.registration import MAX_DEPTH, MAX_ITEM_BYTES, Registration
 from mats.domain.errors import Fault, RegistrationInvalid
-from mats.domain.fence import is_hidden
-from mats.domain.registration import MAX_DEPTH, MAX_ITEM_BYTES, Registration
+from mats.domain.text.fence import is_hidden
 from tests.builders import an_item
 
 

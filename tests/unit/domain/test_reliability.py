@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.capability import Id
-from mats.domain.reliability import (
+from mats.domain.capability.capability import Id
+from mats.domain.learning.reliability import (
     MOST_PER_CALLER,
     NO_COUNTS,
     PRIOR_OUTCOMES,

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats import bootstrap
-from mats.domain.capability import Kind
-from mats.domain.fence import size
-from mats.domain.profile import Enrichment
-from mats.domain.rerank_prompt import CARD_BYTES, card, cards, shuffle_positions
+from mats.domain.capability.capability import Kind
+from mats.domain.profile.profile import Enrichment
+from mats.domain.prompts.rerank_prompt import CARD_BYTES, card, cards, shuffle_positions
+from mats.domain.text.fence import size
 from tests.builders import a_profile, an_earlier_profile
 
 FIVE = Enrichment(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.capability import Kind
-from mats.domain.rerank_reply import known_type, parse_reply
+from mats.domain.capability.capability import Kind
+from mats.domain.prompts.rerank_reply import known_type, parse_reply
 from tests.builders import a_profile
 from tests.failures import Failures
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.ranking import PAPER_WEIGHTS, Scale, Signal
-from mats.domain.scoring import PAPER_TRUST, Scoring, TrustRule
-from mats.domain.shortlist import Candidate, rank
+from mats.domain.ranking.ranking import PAPER_WEIGHTS, Scale, Signal
+from mats.domain.shortlist.scoring import PAPER_TRUST, Scoring, TrustRule
+from mats.domain.shortlist.shortlist import Candidate, rank
 from tests.builders import a_profile
 
 PROPORTIONAL = TrustRule(prior=50, proportional=True)

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.capability import Id, Lifecycle
-from mats.domain.copies import copies
-from mats.domain.ranking import PAPER_WEIGHTS, Scale, Signal
-from mats.domain.scoring import PAPER_TRUST, Scoring, TrustRule
-from mats.domain.shortlist import Candidate, Result, rank
+from mats.domain.capability.capability import Id, Lifecycle
+from mats.domain.ranking.ranking import PAPER_WEIGHTS, Scale, Signal
+from mats.domain.shortlist.scoring import PAPER_TRUST, Scoring, TrustRule
+from mats.domain.shortlist.shortlist import Candidate, Result, rank
+from mats.domain.trust.copies import copies
 from tests.builders import a_profile
 
 SCALE = Scale(c=0.5, lo=0.0, hi=1.0)

@@ -5,7 +5,7 @@ from importlib import resources
 
 import pytest
 
-from mats.domain.usage import Prices, Usage
+from mats.domain.prompts.usage import Prices, Usage
 
 PRICES = Prices.parse({"models": {"amazon.nova-micro": [0.035, 0.14], "amazon.nova": [1, 1]}})
 

@@ -4,9 +4,9 @@ import json
 from dataclasses import replace
 
 from mats.domain.errors import DependencyFailed, ModelRefused
-from mats.domain.profile import Refusal
-from mats.domain.query import Query
-from mats.domain.trace import CalibrationSource
+from mats.domain.profile.profile import Refusal
+from mats.domain.ranking.query import Query
+from mats.domain.shortlist.trace import CalibrationSource
 from mats.edge.api_gateway import parse_request, proxy_response
 from mats.edge.app import Application
 from mats.edge.caller import Caller

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from mats.domain.capability import Kind, Lifecycle
+from mats.domain.capability.capability import Kind, Lifecycle
 from mats.domain.errors import DependencyFailed, RequestInvalid
-from mats.domain.fence import spell_out
-from mats.domain.profile import Cause, Enrichment, Profile
-from mats.domain.query import Scope
+from mats.domain.profile.profile import Cause, Enrichment, Profile
+from mats.domain.ranking.query import Scope
+from mats.domain.text.fence import spell_out
 from mats.edge import http, openapi
 from mats.edge.app import Application
 from mats.edge.ard import page_tokens

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mats.domain.capability import Kind, capability_id
+from mats.domain.capability.capability import Kind, capability_id
 from mats.domain.errors import RequestInvalid
 from mats.edge.ard.identifiers import identifier, namespace_of, parse_identifier, publisher
 from tests.ard_models import IDENTIFIER, PROBED

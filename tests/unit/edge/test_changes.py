@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mats.domain.profile import Cause
+from mats.domain.profile.profile import Cause
 from mats.edge.changes import MessageUnreadable, parse_change
 from mats.ports import Change, NamespaceChange
 

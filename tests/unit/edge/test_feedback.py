@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from mats.domain.errors import DependencyFailed
-from mats.domain.outcome import Event
+from mats.domain.learning.outcome import Event
 from mats.edge.api_gateway import parse_request
 from mats.edge.app import Application
 from mats.edge.dispatch import respond

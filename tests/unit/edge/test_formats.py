@@ -15,10 +15,10 @@ from mcp_types import _v2025_11_25 as before
 from mcp_types import _v2026_07_28 as current
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from mats.domain.capability import Id, Kind
+from mats.domain.capability.capability import Id, Kind
 from mats.domain.errors import RequestInvalid
-from mats.domain.profile import Profile
-from mats.domain.ranking import Verdict
+from mats.domain.profile.profile import Profile
+from mats.domain.ranking.ranking import Verdict
 from mats.edge.discover_request import DiscoverRequest, Format
 from mats.edge.tools.formats import ReadyMade, estimated_tokens
 from mats.edge.tools.tool import MAX_NAME, id_of, tool_name, tool_of

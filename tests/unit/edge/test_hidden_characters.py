@@ -16,10 +16,10 @@ from mats.adapters.llm.reranker import LlmReranker
 from mats.adapters.llm.writer import LlmWriter
 from mats.bootstrap.models import prompt
 from mats.domain.errors import ReplyUnusable
-from mats.domain.fence import is_hidden, spell_out
-from mats.domain.profile import Enrichment, Profile
-from mats.domain.text import every_text
-from mats.domain.usage import Usage
+from mats.domain.profile.profile import Enrichment, Profile
+from mats.domain.prompts.usage import Usage
+from mats.domain.text.fence import is_hidden, spell_out
+from mats.domain.text.text import every_text
 from mats.edge.app import Application
 from mats.edge.ard.identifiers import identifier
 from mats.edge.discover_request import Format

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.query import Query
+from mats.domain.ranking.query import Query
 from mats.edge import log
 from mats.edge.log import JsonFormatter, LogText
 from mats.edge.observers import LogObserver

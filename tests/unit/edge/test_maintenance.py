@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, Fault, NotPossible
-from mats.domain.profile import Cause, Status
+from mats.domain.profile.profile import Cause, Status
 from mats.edge.maintenance import PACE_S, RESERVE_MS, Maintenance
 from mats.ports import Change, Stored, Target
 from mats.usecases.backfill import Backfill

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from mcp_types import _v2025_11_25 as before
 from mcp_types import _v2026_07_28 as current
 
-from mats.domain.capability import Kind
+from mats.domain.capability.capability import Kind
 from mats.domain.errors import DependencyFailed
-from mats.domain.fence import spell_out
+from mats.domain.text.fence import spell_out
 from mats.edge.app import Application
 from mats.edge.caller import Caller
 from mats.edge.http import MAX_BODY_BYTES, Response

@@ -2,13 +2,13 @@
 
 import pytest
 
-from mats.domain.change_result import ChangeResult
-from mats.domain.profile import Refusal
-from mats.domain.query import Query
-from mats.domain.ranking import Verdict
-from mats.domain.shortlist import Shortlist
-from mats.domain.trace import Trace
-from mats.domain.usage import Usage
+from mats.domain.profile.change_result import ChangeResult
+from mats.domain.profile.profile import Refusal
+from mats.domain.prompts.usage import Usage
+from mats.domain.ranking.query import Query
+from mats.domain.ranking.ranking import Verdict
+from mats.domain.shortlist.shortlist import Shortlist
+from mats.domain.shortlist.trace import Trace
 from mats.edge.metrics import FAILED, answer_metrics, batch_metrics, refusal_metrics
 from mats.ports import Measure
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from mats.domain.capability import Id, Lifecycle
+from mats.domain.capability.capability import Id, Lifecycle
 from mats.domain.errors import DependencyFailed, Fault, RequestInvalid
-from mats.domain.explain import MatchedWords
-from mats.domain.parts import Part
-from mats.domain.profile import Enrichment, Profile
-from mats.domain.query import Query
-from mats.domain.ranking import Signal, Thresholds, Verdict
-from mats.domain.shortlist import Candidate, Result, Shortlist
-from mats.domain.trace import Trace
-from mats.domain.usage import Usage
+from mats.domain.profile.profile import Enrichment, Profile
+from mats.domain.prompts.usage import Usage
+from mats.domain.ranking.parts import Part
+from mats.domain.ranking.query import Query
+from mats.domain.ranking.ranking import Signal, Thresholds, Verdict
+from mats.domain.shortlist.explain import MatchedWords
+from mats.domain.shortlist.shortlist import Candidate, Result, Shortlist
+from mats.domain.shortlist.trace import Trace
 from mats.edge import http, openapi
 from mats.edge.answer import Answer, Capability, Health, RankedCapability
 from mats.edge.discover_request import DiscoverRequest, Format

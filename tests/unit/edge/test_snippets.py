@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mats.domain.capability import Kind
-from mats.domain.profile import Profile
+from mats.domain.capability.capability import Kind
+from mats.domain.profile.profile import Profile
 from mats.edge.app import Application
 from mats.edge.dispatch import respond
 from mats.edge.http import Request

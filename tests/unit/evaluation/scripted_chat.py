@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mats.adapters.llm.question import ToolCall
-from mats.domain.capability import Id
-from mats.domain.registration import Registration
-from mats.domain.usage import Usage
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
+from mats.domain.prompts.usage import Usage
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.chat_model import Message, ModelTurn, ToolSpec, UserMessage
 from tests.builders import a_registration

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from mats.domain.assignment import pattern_id
-from mats.domain.capability import Id
-from mats.domain.scoring import PAPER_TRUST
-from mats.domain.suspicion import HIDDEN
+from mats.domain.capability.capability import Id
+from mats.domain.capability.suspicion import HIDDEN
+from mats.domain.profile.assignment import pattern_id
+from mats.domain.shortlist.scoring import PAPER_TRUST
 from mats.evaluation.benchmarks.attacks import items
 from mats.evaluation.benchmarks.attacks.benchmark import run_attacks
 from mats.evaluation.benchmarks.attacks.curve import ATTACKS_TRIED, RULES, prior_curve

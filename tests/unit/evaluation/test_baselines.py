@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.errors import DependencyFailed, NotPermitted
-from mats.domain.text import LUCENE_STOP_WORDS
+from mats.domain.text.text import LUCENE_STOP_WORDS
 from mats.evaluation.systems.chat_model import ANY, FREE
 from mats.evaluation.systems.conversation import BROKEN, ONE_CALL, list_line
 from mats.evaluation.systems.full_context import BUDGET, FullContext

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.capability import Id
-from mats.domain.ranking import Scale, Signal
-from mats.domain.scoring import PAPER_TRUST, Scoring
-from mats.domain.shortlist import Candidate, rank
+from mats.domain.capability.capability import Id
+from mats.domain.ranking.ranking import Scale, Signal
+from mats.domain.shortlist.scoring import PAPER_TRUST, Scoring
+from mats.domain.shortlist.shortlist import Candidate, rank
 from mats.evaluation.experiments.blends import (
     BLENDS,
     GOLD,

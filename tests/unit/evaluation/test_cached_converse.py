@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mats.adapters.llm.question import ModelReply, ToolCall
 from mats.domain.errors import DependencyFailed, StorageUnusable
-from mats.domain.usage import Prices, Usage
+from mats.domain.prompts.usage import Prices, Usage
 from mats.evaluation.systems.cached_converse import CachedConverse, CachedResponse, ReplyCache
 from mats.settings import Settings
 from tests.conftest import ROOT

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from mats.bootstrap import calibration, load_calibration
-from mats.domain.trace import CalibrationSource
+from mats.domain.shortlist.trace import CalibrationSource
 from mats.evaluation.calibration import __main__ as command
 from mats.evaluation.calibration.__main__ import encoder_key
 from mats.settings import Settings

@@ -6,9 +6,9 @@ from types import TracebackType
 
 import pytest
 
-from mats.domain.capability import Id
-from mats.domain.fence import size
-from mats.domain.usage import Usage
+from mats.domain.capability.capability import Id
+from mats.domain.prompts.usage import Usage
+from mats.domain.text.fence import size
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.systems import conversation
 from mats.evaluation.systems.catalogue import VARIANTS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.data.defects import defects, largest_group, shared_document
 from tests.builders import a_registration

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.experiments.demand import choose_families, count_gaps
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mats.domain.index_fields import embedded_text
-from mats.domain.profile import profile_of
+from mats.domain.profile.index_fields import embedded_text
+from mats.domain.profile.profile import profile_of
 from mats.evaluation.data.enlarge import ComposedEncoder, enlarge, is_original
 from mats.evaluation.data.synthetic import registrations
 from tests.fakes import FakeEncoder

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.capability import Id, Kind
+from mats.domain.capability.capability import Id, Kind
 from mats.evaluation import gate
 from mats.evaluation.data.datasets import Dataset, DatasetInvalid, JudgedQuery
 from mats.evaluation.experiments import enrichment, length_bias, scale_sweep, template_writer

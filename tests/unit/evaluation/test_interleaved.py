@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from mats.domain.query import Query
+from mats.domain.ranking.query import Query
 from mats.evaluation.benchmarks.interleaved import compare_latencies
 
 

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.evaluation.calibration.scale import TRUSTED, CandidateScores, fit, fit_spread
 from mats.evaluation.data.datasets import DatasetInvalid, JudgedQuery, load, sets_in
 from mats.evaluation.measures import MEASURES, estimate, per_query

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from mats.domain.capability import Id
-from mats.domain.outcome import Event, ReportedAnswer
-from mats.domain.receipt import Receipt
+from mats.domain.capability.capability import Id
+from mats.domain.learning.outcome import Event, ReportedAnswer
+from mats.domain.learning.receipt import Receipt
 from mats.evaluation.data.datasets import load
 from mats.evaluation.data.sources.layout import write
 from mats.evaluation.data.sources.outcomes import from_outcomes

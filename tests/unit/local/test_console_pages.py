@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from mats.bootstrap.local import LocalSystem, local_system
-from mats.domain.assignment import Assigned
-from mats.domain.capability import Id, Kind
+from mats.domain.capability.capability import Id, Kind
 from mats.domain.errors import DependencyFailed, RequestInvalid
-from mats.domain.outcome import Event, Feedback, Outcome
-from mats.domain.receipt import Receipt
-from mats.domain.reliability import time_of_weight, weight_at, wilson_interval
+from mats.domain.learning.outcome import Event, Feedback, Outcome
+from mats.domain.learning.receipt import Receipt
+from mats.domain.learning.reliability import time_of_weight, weight_at, wilson_interval
+from mats.domain.profile.assignment import Assigned
 from mats.local.console.actions import ActionRequest, TrustQuery, TrustRequest, parse_body
 from mats.local.console.capability_list import Snapshot
 from mats.local.console.demand import DemandReader

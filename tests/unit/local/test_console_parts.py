@@ -5,10 +5,10 @@ import json
 import pytest
 from starlette.datastructures import Headers
 
-from mats.domain.capability import Kind, Lifecycle
+from mats.domain.capability.capability import Kind, Lifecycle
+from mats.domain.capability.suspicion_patterns import ORDERS
 from mats.domain.errors import RequestInvalid
-from mats.domain.profile import Cause, Enrichment, Profile, Status
-from mats.domain.suspicion_patterns import ORDERS
+from mats.domain.profile.profile import Cause, Enrichment, Profile, Status
 from mats.local.asgi import registry_problem
 from mats.local.console.files import headers_of
 from mats.local.console.list_row import ListRow, Show, list_row, sparse_reason

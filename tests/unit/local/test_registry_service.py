@@ -12,8 +12,7 @@ from starlette.testclient import TestClient
 
 from mats.adapters.sqlite.profiles import SqliteListing
 from mats.bootstrap.local import LocalSystem, local_system
-from mats.domain.assignment import Assigned, pattern_id
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import (
     CapabilityNotFound,
     DependencyFailed,
@@ -22,8 +21,9 @@ from mats.domain.errors import (
     RegistrationInvalid,
     StorageUnusable,
 )
-from mats.domain.placement import Placed
-from mats.domain.sync import SourceKind, SourceRun, TrackedSource
+from mats.domain.profile.assignment import Assigned, pattern_id
+from mats.domain.profile.placement import Placed
+from mats.domain.profile.sync import SourceKind, SourceRun, TrackedSource
 from mats.evaluation.systems.workbench import index_changes
 from mats.local.cli.registry import counts
 from mats.local.console import capability_list, files

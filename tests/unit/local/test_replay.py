@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mats.domain.errors import NotPossible
-from mats.domain.query import Query
+from mats.domain.ranking.query import Query
 from mats.local.cli.replay import Move, RankedCandidate, decision, logged_query, moves
 from tests.unit.usecases.test_discover import GEOCODE, MAIL, REFUND, discover_over, indexed
 

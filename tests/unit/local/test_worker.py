@@ -10,10 +10,10 @@ from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.queue import SqliteQueue
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
 from mats.bootstrap.local import local_system
-from mats.domain.assignment import Assigned, pattern_id
-from mats.domain.change_result import ChangeResult
 from mats.domain.errors import DependencyFailed
-from mats.domain.profile import Enrichment
+from mats.domain.profile.assignment import Assigned, pattern_id
+from mats.domain.profile.change_result import ChangeResult
+from mats.domain.profile.profile import Enrichment
 from mats.edge.changes import ChangeProcessor
 from mats.local import worker
 from mats.local.worker import drain

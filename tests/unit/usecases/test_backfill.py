@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from mats.domain.capability import Id
-from mats.domain.change_result import ChangeResult
+from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, ReplyUnusable
-from mats.domain.profile import Status
+from mats.domain.profile.change_result import ChangeResult
+from mats.domain.profile.profile import Status
 from mats.ports import Written
 from mats.usecases.backfill import Backfill, BackfillStep
 from tests.builders import a_registration

@@ -4,8 +4,8 @@ from itertools import chain
 
 import pytest
 
-from mats.domain.capability import Kind
-from mats.domain.query import Filter
+from mats.domain.capability.capability import Kind
+from mats.domain.ranking.query import Filter
 from mats.ports import Stored
 from mats.usecases.browse import Browse
 from tests.builders import a_profile

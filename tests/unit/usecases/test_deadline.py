@@ -15,10 +15,10 @@ from infra.traffic import ENRICHED_AT_ONCE, ENRICHMENT_TIMEOUT_S
 from mats.adapters import aws, eventbridge
 from mats.adapters.dynamodb import tables
 from mats.adapters.opensearch import domain
-from mats.domain.capability import Id
-from mats.domain.change_result import ChangeResult
+from mats.domain.capability.capability import Id
 from mats.domain.errors import OutOfTime
-from mats.domain.profile import Cause
+from mats.domain.profile.change_result import ChangeResult
+from mats.domain.profile.profile import Cause
 from mats.ports import Change, Written
 from mats.usecases.deadline import FULL_S, NO_DEADLINE, READ_S, SAVE_S, Deadline
 from tests.builders import a_registration

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from mats.domain.capability import Kind
+from mats.domain.capability.capability import Kind
 from mats.domain.errors import DependencyFailed, NotPermitted, RequestInvalid, StorageUnusable
-from mats.domain.profile import Profile
-from mats.domain.query import Query
-from mats.domain.ranking import Signal, Verdict
-from mats.domain.shortlist import Shortlist
-from mats.domain.trace import RerankStats
-from mats.domain.usage import Usage
+from mats.domain.profile.profile import Profile
+from mats.domain.prompts.usage import Usage
+from mats.domain.ranking.query import Query
+from mats.domain.ranking.ranking import Signal, Verdict
+from mats.domain.shortlist.shortlist import Shortlist
+from mats.domain.shortlist.trace import RerankStats
 from mats.ports import RerankResult, Stored
 from mats.usecases.circuit_breaker import CircuitBreaker
 from mats.usecases.discover import Discover

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from mats.domain.capability import Lifecycle
+from mats.domain.capability.capability import Lifecycle
 from mats.domain.errors import DependencyFailed
-from mats.domain.query import Query
-from mats.domain.ranking import Verdict
-from mats.domain.shortlist import Shortlist
-from mats.domain.trace import Trace
+from mats.domain.ranking.query import Query
+from mats.domain.ranking.ranking import Verdict
+from mats.domain.shortlist.shortlist import Shortlist
+from mats.domain.shortlist.trace import Trace
 from mats.ports import Hit, RerankResult
 from tests.builders import a_profile
 from tests.fakes import FakeEncoder, MemoryIndex, ScriptedReranker

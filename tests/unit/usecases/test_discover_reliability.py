@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
-from mats.domain.query import Query
-from mats.domain.ranking import Signal
-from mats.domain.reliability import Tally
-from mats.domain.shortlist import Shortlist
+from mats.domain.learning.reliability import Tally
+from mats.domain.ranking.query import Query
+from mats.domain.ranking.ranking import Signal
+from mats.domain.shortlist.shortlist import Shortlist
 from mats.ports import Stored
 from mats.usecases.discover import Discover
 from tests.builders import a_discover, a_profile

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from mats.domain.assignment import NOTHING_ASSIGNED, Assigned, pattern_id
-from mats.domain.capability import Id, Kind
-from mats.domain.change_result import ChangeResult
+from mats.domain.capability.capability import Id, Kind
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, ReplyUnusable
-from mats.domain.profile import Cause, Enrichment, Status
-from mats.domain.query import Filter
-from mats.domain.registration import Registration
+from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, pattern_id
+from mats.domain.profile.change_result import ChangeResult
+from mats.domain.profile.profile import Cause, Enrichment, Status
+from mats.domain.ranking.query import Filter
 from mats.ports import Change, Written
 from mats.usecases import drafts
 from mats.usecases.enrich import Enrich

@@ -2,10 +2,10 @@
 
 import pytest
 
-from mats.domain.assignment import Assigned
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
-from mats.domain.profile import Cause, Status
+from mats.domain.profile.assignment import Assigned
+from mats.domain.profile.profile import Cause, Status
 from mats.ports import Change
 from mats.usecases.erase import Erase, Traces
 from tests.builders import a_registration

@@ -1,6 +1,6 @@
 """What was reported on capabilities that are removed."""
 
-from mats.domain.outcome import Event
+from mats.domain.learning.outcome import Event
 from mats.usecases.forget_removed import ForgetRemoved
 from tests.builders import a_registration
 from tests.contract.learning import AT, PAY, SHIP, a_feedback, a_receipt

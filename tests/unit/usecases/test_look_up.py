@@ -2,9 +2,9 @@
 
 import pytest
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityNotFound, DependencyFailed
-from mats.domain.query import Filter
+from mats.domain.ranking.query import Filter
 from mats.ports import Stored
 from mats.usecases.look_up import LookUp
 from tests.builders import a_profile

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from mats.domain.change_result import ChangeResult
 from mats.domain.errors import DependencyFailed, ModelRefused
-from mats.domain.query import Query
+from mats.domain.profile.change_result import ChangeResult
+from mats.domain.ranking.query import Query
 from mats.ports import OFF, ModelChoice, RerankResult, Written
 from mats.usecases.discover import Discover
 from mats.usecases.model_switch import CurrentChoice, SwitchedModel

@@ -1,9 +1,9 @@
 """Reconcile over fakes: differences are repaired."""
 
-from mats.domain.assignment import Assigned
-from mats.domain.capability import Id
-from mats.domain.profile import Status
-from mats.domain.query import Filter
+from mats.domain.capability.capability import Id
+from mats.domain.profile.assignment import Assigned
+from mats.domain.profile.profile import Status
+from mats.domain.ranking.query import Filter
 from mats.usecases.reconcile import Reconcile
 from tests.builders import a_registration
 from tests.fakes import CountingIds, FakeClock, FakeEncoder

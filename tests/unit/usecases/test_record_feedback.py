@@ -2,9 +2,9 @@
 
 import pytest
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import ReceiptNotFound, RequestInvalid
-from mats.domain.outcome import Event, Feedback, Outcome
+from mats.domain.learning.outcome import Event, Feedback, Outcome
 from mats.usecases.record_feedback import RecordFeedback
 from tests.contract.learning import PAY, SHIP, a_feedback, a_receipt
 from tests.fakes import FakeClock

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from mats.domain.change_result import ChangeResult
 from mats.domain.errors import DependencyFailed, ModelRefused
-from mats.domain.profile import Profile, Refusal
+from mats.domain.profile.change_result import ChangeResult
+from mats.domain.profile.profile import Profile, Refusal
 from mats.ports import Written
 from mats.usecases.backfill import Backfill
 from mats.usecases.reconcile import Reconcile

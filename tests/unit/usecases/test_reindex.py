@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.ports import Stored, Target
 from mats.usecases.reindex import Reindex, ReindexCursor, ReindexStep

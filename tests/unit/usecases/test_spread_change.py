@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, OutOfTime
-from mats.domain.profile import Cause
+from mats.domain.profile.profile import Cause
 from mats.edge.changes import ChangeProcessor, process_batch
 from mats.ports import NamespaceChange
 from mats.usecases.deadline import Deadline

@@ -3,8 +3,8 @@
 import pytest
 
 from mats.domain.errors import OutOfTime
-from mats.domain.query import Filter
-from mats.domain.trace import Trace
+from mats.domain.ranking.query import Filter
+from mats.domain.shortlist.trace import Trace
 from mats.usecases.retrieve import Retrieve
 from mats.usecases.stages import Stage, Stages
 from tests.fakes import AtOnce, FakeClock, FakeEncoder, MemoryIndex

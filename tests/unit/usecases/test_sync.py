@@ -4,11 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed
-from mats.domain.placement import Placed
-from mats.domain.registration import Registration
-from mats.domain.sync import SourceKind, Step, TrackedEntry, TrackedSource, content_digest, exceeds_guard, next_step
+from mats.domain.profile.placement import Placed
+from mats.domain.profile.sync import (
+    SourceKind,
+    Step,
+    TrackedEntry,
+    TrackedSource,
+    content_digest,
+    exceeds_guard,
+    next_step,
+)
 from mats.usecases.sync import SourceSync
 from tests.builders import a_registration
 from tests.fakes import MemoryRegistry, MemorySources

@@ -15,7 +15,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from mats.domain.sync import SourceKind
+from mats.domain.profile.sync import SourceKind
 from mats.local.imports import http
 from mats.local.imports.addresses import Unfetchable, redact, without_query
 from mats.local.imports.http import fetch

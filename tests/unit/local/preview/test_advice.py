@@ -2,7 +2,7 @@
 
 import pytest
 
-from mats.domain.profile import profile_of
+from mats.domain.profile.profile import profile_of
 from mats.local.preview.advice import advice, parameters_without_description
 from tests.builders import a_registration
 

@@ -4,12 +4,12 @@ import copy
 from dataclasses import replace
 from typing import Any
 
-from mats.domain.assignment import Assigned
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed
-from mats.domain.placement import Placed
-from mats.domain.profile import Cause, Enrichment
-from mats.domain.ranking import Signal, Thresholds, VerdictThresholds
-from mats.domain.registration import Registration
+from mats.domain.profile.assignment import Assigned
+from mats.domain.profile.placement import Placed
+from mats.domain.profile.profile import Cause, Enrichment
+from mats.domain.ranking.ranking import Signal, Thresholds, VerdictThresholds
 from mats.local.preview.queries import choose_queries, without_example
 from mats.local.preview.report import Preview
 from mats.ports import Change, Written

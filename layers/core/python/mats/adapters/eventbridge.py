@@ -8,11 +8,11 @@ from itertools import islice
 from boto3.session import Session
 
 from mats.adapters.aws import call, client, unexpected_response
-from mats.domain.assignment import pattern_id
-from mats.domain.capability import Id, parts
+from mats.domain.capability.capability import Id, parts
 from mats.domain.errors import DependencyFailed
-from mats.domain.fence import truncate_json
-from mats.domain.profile import Profile
+from mats.domain.profile.assignment import pattern_id
+from mats.domain.profile.profile import Profile
+from mats.domain.text.fence import truncate_json
 from mats.ports import NamespaceChange
 
 _REJECTED = {"Source": "mats.enrichment", "DetailType": "CapabilityRejected"}

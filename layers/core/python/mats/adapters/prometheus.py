@@ -8,7 +8,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from prometheus_client.registry import Collector
 
 from mats.domain.errors import DependencyFailed
-from mats.domain.usage import Usage
+from mats.domain.prompts.usage import Usage
 from mats.ports import (
     Answered,
     BatchDelayed,

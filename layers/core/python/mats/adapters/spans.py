@@ -18,9 +18,9 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from opentelemetry.util.types import AttributeValue
 
 from mats import __version__
-from mats.domain.text import clip
-from mats.domain.trace import StageRun, Trace
-from mats.domain.usage import Usage
+from mats.domain.prompts.usage import Usage
+from mats.domain.shortlist.trace import StageRun, Trace
+from mats.domain.text.text import clip
 from mats.ports import Answered, Observation, RequestHandled, WriterCalled
 
 Attributes = Mapping[str, AttributeValue]

@@ -5,8 +5,8 @@ import logging
 from dataclasses import dataclass
 
 from mats.bootstrap.models import packaged_text
-from mats.domain.ranking import Scale, Thresholds
-from mats.domain.trace import CalibrationSource
+from mats.domain.ranking.ranking import Scale, Thresholds
+from mats.domain.shortlist.trace import CalibrationSource
 
 LOGGER = logging.getLogger("mats")
 

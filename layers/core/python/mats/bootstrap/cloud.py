@@ -16,9 +16,9 @@ from mats.adapters.opensearch.memory import OpenSearchMemory
 from mats.adapters.retention import Retention
 from mats.bootstrap.models import ConfiguredModels, configured_models
 from mats.bootstrap.system import System
-from mats.domain.capability import Id
-from mats.domain.profile import Profile
-from mats.domain.query import Filter
+from mats.domain.capability.capability import Id
+from mats.domain.profile.profile import Profile
+from mats.domain.ranking.query import Filter
 from mats.ports import Encoder, NamespaceChange, Target
 from mats.settings import Settings, SettingsInvalid
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from mats.bootstrap.stores import Stores
-from mats.domain.capability import Id
-from mats.domain.scoring import TrustRule
+from mats.domain.capability.capability import Id
+from mats.domain.shortlist.scoring import TrustRule
 from mats.ports import Clock, MemoryWriter, Observer, Outcomes
 from mats.settings import Settings
 from mats.usecases.discover import Tallies

@@ -22,10 +22,10 @@ from mats.adapters.sqlite.use import SqliteUseLog
 from mats.bootstrap.models import ConfiguredModels, configured_models
 from mats.bootstrap.stores import Stores
 from mats.bootstrap.system import System
-from mats.domain.assignment import Assigned
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import RegistryNotFound
-from mats.domain.profile import Profile
+from mats.domain.profile.assignment import Assigned
+from mats.domain.profile.profile import Profile
 from mats.ports import CandidateIndex, Encoder, Generations, Item, Memory, Writer
 from mats.settings import Settings, SettingsInvalid
 

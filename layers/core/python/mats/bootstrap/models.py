@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mats.domain.errors import DependencyFailed, NotInstalled
-from mats.domain.prompt import Prompt
-from mats.domain.usage import Prices, Usage
+from mats.domain.prompts.prompt import Prompt
+from mats.domain.prompts.usage import Prices, Usage
 from mats.ports import Encoder, Reranker, Writer
 from mats.settings import TITAN, Settings
 from mats.usecases.stages import Budgets

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from mats.domain.profile import Profile
+from mats.domain.profile.profile import Profile
 from mats.ports import (
     Generations,
     Memory,

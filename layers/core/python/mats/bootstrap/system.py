@@ -16,10 +16,10 @@ from mats.bootstrap.models import ConfiguredModels
 from mats.bootstrap.observers import service_observer
 from mats.bootstrap.stages import retrieval_gate, stages_of
 from mats.bootstrap.stores import Stores
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityError, DependencyFailed, ModelRefused
-from mats.domain.ranking import WEIGHT_SETS, VerdictThresholds
-from mats.domain.scoring import Scoring, TrustRule
+from mats.domain.ranking.ranking import WEIGHT_SETS, VerdictThresholds
+from mats.domain.shortlist.scoring import Scoring, TrustRule
 from mats.edge.app import Application
 from mats.ports import Clock, LanguageBound, ModelChoice, ModelsRefused, Observer, Reranker, Writer
 from mats.settings import Settings

@@ -13,8 +13,8 @@ from mats.client.auth import Auth, Bearer, SigV4
 from mats.client.client import Client
 from mats.client.errors import Busy, MatsError, NotAllowed, NotFound, NotUnderstood, Refused, Unreachable, WrongRequest
 from mats.client.transport import Retries
-from mats.domain.capability import Kind
-from mats.domain.outcome import Event
+from mats.domain.capability.capability import Kind
+from mats.domain.learning.outcome import Event
 from mats.edge.answer import Answer, Capability, Instructions, Problem
 from mats.edge.capability_page import ListedCapability
 from mats.edge.discover_request import Format

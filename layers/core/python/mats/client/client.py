@@ -6,9 +6,9 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from mats.client.auth import Auth
 from mats.client.transport import Retries, Transport
-from mats.domain.capability import Kind, quote_id
-from mats.domain.outcome import Event
-from mats.domain.ranking import MinRelevance
+from mats.domain.capability.capability import Kind, quote_id
+from mats.domain.learning.outcome import Event
+from mats.domain.ranking.ranking import MinRelevance
 from mats.edge.answer import Answer, Capability, Health, Instructions
 from mats.edge.capability_page import CapabilityPage, ListedCapability
 from mats.edge.discover_request import Format

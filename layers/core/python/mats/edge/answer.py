@@ -6,12 +6,12 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mats.domain.capability import Kind, Lifecycle
-from mats.domain.invocation import Invocation, SkillReading, from_text
-from mats.domain.profile import Profile, Status
-from mats.domain.ranking import Signal, Verdict
-from mats.domain.reliability import Reliability
-from mats.domain.shortlist import Result, Shortlist
+from mats.domain.capability.capability import Kind, Lifecycle
+from mats.domain.learning.reliability import Reliability
+from mats.domain.profile.profile import Profile, Status
+from mats.domain.protocols.invocation import Invocation, SkillReading, from_text
+from mats.domain.ranking.ranking import Signal, Verdict
+from mats.domain.shortlist.shortlist import Result, Shortlist
 from mats.edge.part_answer import PartAnswer, part_answers
 from mats.edge.reliability_answer import ReliabilityAnswer
 from mats.edge.why import Why

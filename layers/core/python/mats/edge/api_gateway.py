@@ -4,7 +4,7 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from mats.domain.principal import principal
+from mats.domain.capability.principal import principal
 from mats.edge.caller import Caller
 from mats.edge.http import Request, Response
 

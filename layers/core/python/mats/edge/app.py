@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityError, CapabilityNotFound, DependencyFailed, Invalid
-from mats.domain.profile import Profile
-from mats.domain.query import ANYWHERE, Filter, Query, Scope
-from mats.domain.shortlist import Shortlist
+from mats.domain.profile.profile import Profile
+from mats.domain.ranking.query import ANYWHERE, Filter, Query, Scope
+from mats.domain.shortlist.shortlist import Shortlist
 from mats.edge.answer import Health
 from mats.edge.caller import Caller
 from mats.edge.observers import LOG
@@ -18,7 +18,7 @@ from mats.usecases.discover import Discover
 from mats.usecases.look_up import LookUp
 
 if TYPE_CHECKING:
-    from mats.domain.reliability import Reliability
+    from mats.domain.learning.reliability import Reliability
     from mats.edge.feedback import FeedbackService
     from mats.usecases.browse import Page
     from mats.usecases.read_reliability import ReadReliability

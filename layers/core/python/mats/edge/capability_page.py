@@ -4,8 +4,8 @@ from typing import Self
 
 from pydantic import BaseModel, Field
 
-from mats.domain.capability import Kind, Lifecycle
-from mats.domain.profile import Profile
+from mats.domain.capability.capability import Kind, Lifecycle
+from mats.domain.profile.profile import Profile
 
 
 class ListedCapability(BaseModel, extra="forbid"):

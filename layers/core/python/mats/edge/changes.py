@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mats.domain.assignment import namespace_of_pattern
-from mats.domain.capability import Id, capability_id
+from mats.domain.capability.capability import Id, capability_id
 from mats.domain.errors import DependencyFailed
-from mats.domain.profile import Cause
-from mats.domain.usage import Usage
+from mats.domain.profile.assignment import namespace_of_pattern
+from mats.domain.profile.profile import Cause
+from mats.domain.prompts.usage import Usage
 from mats.edge import log
 from mats.edge.observers import LOG
 from mats.ports import BatchDelayed, BatchProcessed, Change, NamespaceChange, Observer

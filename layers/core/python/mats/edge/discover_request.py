@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, ValidationInfo, field_validator
 
 from mats.domain.errors import Fault, RequestInvalid
-from mats.domain.query import Query
+from mats.domain.ranking.query import Query
 
 
 class Format(StrEnum):

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityNotFound, Fault, InstructionsNotFound, RequestInvalid
-from mats.domain.fence import spell_out
-from mats.domain.profile import Profile
+from mats.domain.profile.profile import Profile
+from mats.domain.text.fence import spell_out
 from mats.edge.answer import Answer, Capability, Instructions
 from mats.edge.app import Application
 from mats.edge.caller import Caller

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
+from mats.domain.capability.faults import RequestModel
 from mats.domain.errors import CapabilityError, DependencyFailed, Fault, NotPossible
-from mats.domain.faults import RequestModel
-from mats.domain.outcome import Event, Feedback, Outcome
+from mats.domain.learning.outcome import Event, Feedback, Outcome
 from mats.edge.caller import Caller
 from mats.edge.http import Request, Response, error_response, to_json
 from mats.ports import FeedbackRecorded, Observer, OperationFailed

@@ -23,7 +23,7 @@ from mats.domain.errors import (
     RequestInvalid,
     StorageUnusable,
 )
-from mats.domain.fence import spell_out
+from mats.domain.text.fence import spell_out
 from mats.edge.answer import FaultAnswer, Problem
 from mats.edge.caller import Caller
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mats.domain.capability import Id, capability_id
+from mats.domain.capability.capability import Id, capability_id
 from mats.domain.errors import DependencyFailed
 from mats.edge import log
 

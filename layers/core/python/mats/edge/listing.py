@@ -5,11 +5,11 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
-from mats.domain.capability import Id, Kind
+from mats.domain.capability.capability import Id, Kind
+from mats.domain.capability.faults import RequestModel
 from mats.domain.errors import Fault, RequestInvalid
-from mats.domain.faults import RequestModel
-from mats.domain.profile import Profile
-from mats.domain.query import Filter, Label
+from mats.domain.profile.profile import Profile
+from mats.domain.ranking.query import Filter, Label
 from mats.edge.app import Application
 from mats.edge.caller import Caller
 from mats.edge.capability_page import CapabilityPage, ListedCapability

@@ -9,15 +9,15 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from mats.domain.capability import Id
-from mats.domain.change_result import ChangeResult
-from mats.domain.fence import escape_hidden
-from mats.domain.outcome import Feedback
-from mats.domain.parts import Part
-from mats.domain.profile import Refusal
-from mats.domain.query import ANYWHERE, Scope
-from mats.domain.shortlist import Result, Shortlist
-from mats.domain.usage import Usage
+from mats.domain.capability.capability import Id
+from mats.domain.learning.outcome import Feedback
+from mats.domain.profile.change_result import ChangeResult
+from mats.domain.profile.profile import Refusal
+from mats.domain.prompts.usage import Usage
+from mats.domain.ranking.parts import Part
+from mats.domain.ranking.query import ANYWHERE, Scope
+from mats.domain.shortlist.shortlist import Result, Shortlist
+from mats.domain.text.fence import escape_hidden
 from mats.ports import NamespaceChange, RequestHandled
 
 LOGGER = logging.getLogger("mats")

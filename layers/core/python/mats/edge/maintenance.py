@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.edge.log import LOGGER, log_line
 from mats.ports import Generations, Registry
 from mats.usecases.backfill import Backfill

@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from mats.domain.change_result import ChangeResult
-from mats.domain.outcome import Event, Outcome
-from mats.domain.profile import Refusal
-from mats.domain.shortlist import Shortlist
-from mats.domain.usage import Usage
+from mats.domain.learning.outcome import Event, Outcome
+from mats.domain.profile.change_result import ChangeResult
+from mats.domain.profile.profile import Refusal
+from mats.domain.prompts.usage import Usage
+from mats.domain.shortlist.shortlist import Shortlist
 from mats.ports import NO_DIMENSIONS, Measure, Metrics
 
 FAILED: Mapping[str, Measure] = {"Failed": Measure(1, "Count")}

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mats.domain.change_result import ChangeResult
-from mats.domain.usage import Usage
+from mats.domain.profile.change_result import ChangeResult
+from mats.domain.prompts.usage import Usage
 from mats.edge import log, metrics
 from mats.ports import (
     Answered,

@@ -4,8 +4,8 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mats.domain.ranking import Verdict
-from mats.domain.shortlist import Result, Shortlist
+from mats.domain.ranking.ranking import Verdict
+from mats.domain.shortlist.shortlist import Result, Shortlist
 
 
 class ServingCapability(BaseModel):

@@ -4,7 +4,7 @@ from typing import Self
 
 from pydantic import BaseModel, Field
 
-from mats.domain.reliability import Reliability
+from mats.domain.learning.reliability import Reliability
 
 
 class ReliabilityAnswer(BaseModel, extra="forbid"):

@@ -4,7 +4,8 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mats.domain import explain, voting
+from mats.domain.learning import voting
+from mats.domain.shortlist import explain
 
 
 class PastRequests(BaseModel):

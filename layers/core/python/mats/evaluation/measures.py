@@ -9,7 +9,7 @@ import numpy.typing as npt
 from ir_measures import RR, R, Success
 from scipy.stats import binomtest, bootstrap
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.evaluation.data.datasets import JudgedQuery
 
 Run = Mapping[str, Sequence[Id]]

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from mats.bootstrap.local import LocalSystem
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
-from mats.domain.profile import Cause
+from mats.domain.profile.profile import Cause
 from mats.edge.changes import ChangeProcessor
 from mats.ports import Change, QueuedChange
 from mats.usecases.enrich import Enrich

@@ -6,11 +6,11 @@ Each operation may raise DependencyFailed: the store did not answer; safe to rep
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from mats.domain.capability import Id
-from mats.domain.outcome import Feedback, Outcome, ReportedAnswer
-from mats.domain.receipt import Receipt
-from mats.domain.reliability import Tally
-from mats.domain.remembered import Near, Remembered
+from mats.domain.capability.capability import Id
+from mats.domain.learning.outcome import Feedback, Outcome, ReportedAnswer
+from mats.domain.learning.receipt import Receipt
+from mats.domain.learning.reliability import Tally
+from mats.domain.learning.remembered import Near, Remembered
 from mats.ports.models import Vector
 
 

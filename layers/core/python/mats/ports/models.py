@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from mats.domain.profile import Enrichment, Profile
-from mats.domain.registration import Registration
-from mats.domain.usage import Usage
+from mats.domain.capability.registration import Registration
+from mats.domain.profile.profile import Enrichment, Profile
+from mats.domain.prompts.usage import Usage
 
 if TYPE_CHECKING:
     Vector: TypeAlias = array[float]

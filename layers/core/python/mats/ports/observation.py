@@ -4,14 +4,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from mats.domain.capability import Id
-from mats.domain.change_result import ChangeResult
+from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityError
-from mats.domain.outcome import Feedback, Outcome
-from mats.domain.profile import Refusal
-from mats.domain.query import ANYWHERE, Scope
-from mats.domain.shortlist import Shortlist
-from mats.domain.usage import Usage
+from mats.domain.learning.outcome import Feedback, Outcome
+from mats.domain.profile.change_result import ChangeResult
+from mats.domain.profile.profile import Refusal
+from mats.domain.prompts.usage import Usage
+from mats.domain.ranking.query import ANYWHERE, Scope
+from mats.domain.shortlist.shortlist import Shortlist
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

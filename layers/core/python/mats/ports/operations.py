@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol
 
-from mats.domain.shortlist import Shortlist
-from mats.domain.usage import Usage
+from mats.domain.prompts.usage import Usage
+from mats.domain.shortlist.shortlist import Shortlist
 
 
 class Clock(Protocol):

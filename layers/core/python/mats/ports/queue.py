@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from mats.domain.capability import Id
-from mats.domain.profile import Cause
+from mats.domain.capability.capability import Id
+from mats.domain.profile.profile import Cause
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from mats.domain.capability import Id
-from mats.domain.profile import Profile
-from mats.domain.query import Filter
+from mats.domain.capability.capability import Id
+from mats.domain.profile.profile import Profile
+from mats.domain.ranking.query import Filter
 from mats.ports.models import Vector
 from mats.ports.stores import Stored
 

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from mats.domain.capability import Id
-from mats.domain.sync import SourceRun, TrackedEntry, TrackedSource
+from mats.domain.capability.capability import Id
+from mats.domain.profile.sync import SourceRun, TrackedEntry, TrackedSource
 from mats.ports.stores import Item, Registry
 
 

@@ -4,11 +4,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from mats.domain.assignment import Assigned
-from mats.domain.capability import Id
-from mats.domain.placement import Placed
-from mats.domain.profile import Profile
-from mats.domain.registration import Registration
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
+from mats.domain.profile.assignment import Assigned
+from mats.domain.profile.placement import Placed
+from mats.domain.profile.profile import Profile
 from mats.ports.models import Vector
 
 Item: TypeAlias = Mapping[str, Any]

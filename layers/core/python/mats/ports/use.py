@@ -6,8 +6,8 @@ Each operation may raise DependencyFailed: the store did not answer; safe to rep
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from mats.domain.capability import Id
-from mats.domain.outcome import Event
+from mats.domain.capability.capability import Id
+from mats.domain.learning.outcome import Event
 
 
 class ShownAnswer(NamedTuple):

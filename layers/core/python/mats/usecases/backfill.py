@@ -4,10 +4,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from itertools import islice
 
-from mats.domain.capability import Id
-from mats.domain.change_result import ChangeResult
+from mats.domain.capability.capability import Id
 from mats.domain.errors import RegistrationInvalid
-from mats.domain.profile import Cause, Status
+from mats.domain.profile.change_result import ChangeResult
+from mats.domain.profile.profile import Cause, Status
 from mats.ports import Change, Clock, Ids, Item, Stored
 from mats.usecases.drafts import parse_item
 from mats.usecases.enrich import Enrich

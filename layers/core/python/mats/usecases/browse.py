@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 
-from mats.domain.capability import Id
-from mats.domain.profile import Profile
-from mats.domain.query import Filter
+from mats.domain.capability.capability import Id
+from mats.domain.profile.profile import Profile
+from mats.domain.ranking.query import Filter
 from mats.ports import SearchIndex
 
 _AT_ONCE, _TIMES = 100, 10

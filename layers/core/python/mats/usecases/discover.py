@@ -6,17 +6,17 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import Fault, RequestInvalid
-from mats.domain.explain import explain
-from mats.domain.presentation import present
-from mats.domain.query import ANYWHERE, Filter, Query, Scope
-from mats.domain.ranking import VerdictThresholds
-from mats.domain.reliability import Counts, Tally, count
-from mats.domain.scoring import Scoring
-from mats.domain.shortlist import Result, Shortlist, rank
-from mats.domain.text import query_terms
-from mats.domain.trace import CalibrationSource, StageRun, Trace
+from mats.domain.learning.reliability import Counts, Tally, count
+from mats.domain.ranking.query import ANYWHERE, Filter, Query, Scope
+from mats.domain.ranking.ranking import VerdictThresholds
+from mats.domain.shortlist.explain import explain
+from mats.domain.shortlist.presentation import present
+from mats.domain.shortlist.scoring import Scoring
+from mats.domain.shortlist.shortlist import Result, Shortlist, rank
+from mats.domain.shortlist.trace import CalibrationSource, StageRun, Trace
+from mats.domain.text.text import query_terms
 from mats.ports import Ids, Reranker
 from mats.usecases.gather import gather
 from mats.usecases.receipts import LeaveReceipt

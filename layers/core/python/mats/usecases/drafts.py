@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from mats.domain.assignment import Assigned
-from mats.domain.capability import Id, parts
-from mats.domain.change_result import ChangeResult
+from mats.domain.capability.capability import Id, parts
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, Fault, KindConflict, ModelRefused, RegistrationInvalid, ReplyUnusable
-from mats.domain.fence import truncate_json
-from mats.domain.origin import fingerprint
-from mats.domain.profile import MAX_KEPT_BYTES, Profile, Refusal, Status, check_profile_size, profile_of
-from mats.domain.registration import Registration
+from mats.domain.profile.assignment import Assigned
+from mats.domain.profile.change_result import ChangeResult
+from mats.domain.profile.origin import fingerprint
+from mats.domain.profile.profile import MAX_KEPT_BYTES, Profile, Refusal, Status, check_profile_size, profile_of
+from mats.domain.text.fence import truncate_json
 from mats.ports import NO_LABELS, Item, Labels, Stored, Vector
 from mats.usecases.profile_maker import ProfileMaker
 

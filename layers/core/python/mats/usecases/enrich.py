@@ -9,11 +9,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, wait
 from dataclasses import dataclass, replace
 
-from mats.domain.capability import Id
-from mats.domain.change_result import ChangeResult
+from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
-from mats.domain.profile import Cause, Profile, Refusal, Status
-from mats.domain.seniority import is_same_work, sample_text
+from mats.domain.profile.change_result import ChangeResult
+from mats.domain.profile.profile import Cause, Profile, Refusal, Status
+from mats.domain.trust.seniority import is_same_work, sample_text
 from mats.ports import Change, ProfileStore, Registry, SearchIndex, Stored, TrustBook
 from mats.usecases.deadline import NO_DEADLINE, READ_S, SAVE_S, Deadline
 from mats.usecases.drafts import OnWait, ProfileDraft, describe, encode, make_draft

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mats.domain.assignment import NOTHING_ASSIGNED
-from mats.domain.capability import Id, parts
+from mats.domain.capability.capability import Id, parts
 from mats.domain.errors import DependencyFailed
-from mats.domain.profile import Cause, Profile, Status
+from mats.domain.profile.assignment import NOTHING_ASSIGNED
+from mats.domain.profile.profile import Cause, Profile, Status
 from mats.ports import Clock, Ids, Outcomes, ProfileStore, Registry, Stored, TrustBook
 
 

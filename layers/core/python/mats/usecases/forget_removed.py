@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.ports import Outcomes, Registry
 
 

@@ -4,18 +4,18 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from mats.domain.capability import Id
-from mats.domain.echoes import find_echoes
+from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
-from mats.domain.near_duplicates import limit_near_duplicates
-from mats.domain.parts import take_in_turn
-from mats.domain.presentation import Steps
-from mats.domain.profile import Profile
-from mats.domain.query import Filter
-from mats.domain.ranking import Scale, Scores
-from mats.domain.shortlist import Candidate
-from mats.domain.text import query_terms
-from mats.domain.trace import Trace
+from mats.domain.profile.profile import Profile
+from mats.domain.ranking.parts import take_in_turn
+from mats.domain.ranking.query import Filter
+from mats.domain.ranking.ranking import Scale, Scores
+from mats.domain.shortlist.presentation import Steps
+from mats.domain.shortlist.shortlist import Candidate
+from mats.domain.shortlist.trace import Trace
+from mats.domain.text.text import query_terms
+from mats.domain.trust.echoes import find_echoes
+from mats.domain.trust.near_duplicates import limit_near_duplicates
 from mats.ports import Vector
 from mats.usecases.retrieve import Retrieve, Retrieved
 from mats.usecases.stages import Stages

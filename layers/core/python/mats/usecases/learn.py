@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from mats.domain.remembered import remember
+from mats.domain.learning.remembered import remember
 from mats.ports import MemoryWriter, Outcomes
 
 

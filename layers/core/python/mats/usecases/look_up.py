@@ -5,11 +5,11 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityNotFound, DependencyFailed
-from mats.domain.profile import Profile
-from mats.domain.query import Filter
-from mats.domain.text import query_terms, split_identifier
+from mats.domain.profile.profile import Profile
+from mats.domain.ranking.query import Filter
+from mats.domain.text.text import query_terms, split_identifier
 from mats.ports import SearchIndex
 
 _MOST, _SIMILAR = 3, 0.75

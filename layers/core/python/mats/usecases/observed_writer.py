@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import CapabilityError
-from mats.domain.registration import Registration
-from mats.domain.usage import Usage
+from mats.domain.prompts.usage import Usage
 from mats.ports import NO_LABELS, Clock, Labels, Observer, Writer, WriterCalled, Written
 
 

@@ -3,14 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mats.domain.assignment import NOTHING_ASSIGNED, Assigned
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, RegistrationInvalid, ReplyUnusable
-from mats.domain.grounding import SAYS_NOTHING, ground, says_nothing
-from mats.domain.index_fields import embedded_text
-from mats.domain.origin import Recipe, same_text
-from mats.domain.profile import MAX_KEPT_BYTES, Enrichment, Profile, check_profile_size, profile_of, with_owners_words
-from mats.domain.registration import Registration
+from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned
+from mats.domain.profile.index_fields import embedded_text
+from mats.domain.profile.origin import Recipe, same_text
+from mats.domain.profile.profile import (
+    MAX_KEPT_BYTES,
+    Enrichment,
+    Profile,
+    check_profile_size,
+    profile_of,
+    with_owners_words,
+)
+from mats.domain.trust.grounding import SAYS_NOTHING, ground, says_nothing
 from mats.ports import NO_LABELS, Encoder, Labels, Stored, Vector, Writer, Written
 from mats.usecases.model_switch import SwitchedModel
 from mats.usecases.refusals import ProbedEncoder, ProbedWriter

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
-from mats.domain.reliability import Reliability, count
-from mats.domain.scoring import TrustRule
+from mats.domain.learning.reliability import Reliability, count
+from mats.domain.shortlist.scoring import TrustRule
 from mats.ports import Clock
 from mats.usecases.discover import Tallies
 

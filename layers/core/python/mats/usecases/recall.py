@@ -3,13 +3,13 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
-from mats.domain.capability import Id
-from mats.domain.memory_rule import RULE, MemoryRule
-from mats.domain.ranking import Scale
-from mats.domain.remembered import Near
-from mats.domain.shortlist import Candidate
-from mats.domain.trace import Trace
-from mats.domain.voting import Votes, crowding, shifts, vote
+from mats.domain.capability.capability import Id
+from mats.domain.learning.memory_rule import RULE, MemoryRule
+from mats.domain.learning.remembered import Near
+from mats.domain.learning.voting import Votes, crowding, shifts, vote
+from mats.domain.ranking.ranking import Scale
+from mats.domain.shortlist.shortlist import Candidate
+from mats.domain.shortlist.trace import Trace
 from mats.ports import Memory, Vector
 from mats.usecases.stages import Stage, Stages, finish
 

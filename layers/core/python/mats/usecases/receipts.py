@@ -4,9 +4,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from mats.domain.errors import DependencyFailed
-from mats.domain.query import Query
-from mats.domain.receipt import Receipt, pack_vector
-from mats.domain.shortlist import Shortlist
+from mats.domain.learning.receipt import Receipt, pack_vector
+from mats.domain.ranking.query import Query
+from mats.domain.shortlist.shortlist import Shortlist
 from mats.ports import Receipts
 from mats.usecases.gather import Gathered
 from mats.usecases.stages import Stage, Stages, finish

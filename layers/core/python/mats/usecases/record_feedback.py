@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mats.domain.errors import Fault, ReceiptNotFound, RequestInvalid
-from mats.domain.outcome import Event, Feedback, Outcome
-from mats.domain.receipt import Receipt
+from mats.domain.learning.outcome import Event, Feedback, Outcome
+from mats.domain.learning.receipt import Receipt
 from mats.ports import Clock, Outcomes, Receipts
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, ModelRefused
-from mats.domain.registration import Registration
 from mats.ports import NO_LABELS, Encoder, Labels, Vector, Writer, Written
 
 T = TypeVar("T")

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mats.domain.capability import Id
-from mats.domain.profile import Profile
-from mats.domain.rerank_prompt import shuffle_positions
-from mats.domain.trace import RerankStats, Trace
+from mats.domain.capability.capability import Id
+from mats.domain.profile.profile import Profile
+from mats.domain.prompts.rerank_prompt import shuffle_positions
+from mats.domain.shortlist.trace import RerankStats, Trace
 from mats.ports import NO_LABELS, Labels, Reranker, RerankResult
 from mats.usecases.circuit_breaker import CircuitBreaker
 from mats.usecases.model_switch import SwitchedModel

@@ -4,19 +4,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from mats.domain.capability import Id
-from mats.domain.echoes import find_echoes
+from mats.domain.capability.capability import Id
+from mats.domain.capability.namespaces import is_named, named_words
 from mats.domain.errors import DependencyFailed
-from mats.domain.explain import pairs_found
-from mats.domain.namespaces import is_named, named_words
-from mats.domain.near_duplicates import NearDuplicates, limit_near_duplicates
-from mats.domain.profile import Profile
-from mats.domain.query import Filter
-from mats.domain.ranking import Fusion, Scores, best_first, fuse
-from mats.domain.shortlist import Candidate
-from mats.domain.text import pairs
-from mats.domain.trace import Trace
-from mats.domain.voting import Votes, fuse_votes
+from mats.domain.learning.voting import Votes, fuse_votes
+from mats.domain.profile.profile import Profile
+from mats.domain.ranking.query import Filter
+from mats.domain.ranking.ranking import Fusion, Scores, best_first, fuse
+from mats.domain.shortlist.explain import pairs_found
+from mats.domain.shortlist.shortlist import Candidate
+from mats.domain.shortlist.trace import Trace
+from mats.domain.text.text import pairs
+from mats.domain.trust.echoes import find_echoes
+from mats.domain.trust.near_duplicates import NearDuplicates, limit_near_duplicates
 from mats.ports import Encoder, Hit, SearchIndex, Vector
 from mats.usecases.circuit_breaker import CircuitBreaker
 from mats.usecases.query_vectors import QueryVectors

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import OutOfTime
 from mats.ports import NamespaceChange, Registry
 from mats.usecases.deadline import NO_DEADLINE, SAVE_S, Deadline

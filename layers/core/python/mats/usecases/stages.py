@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from mats.domain.errors import DependencyFailed, ModelRefused, OutOfTime, StorageUnusable
-from mats.domain.profile import Refusal
-from mats.domain.trace import StageRun, Trace
+from mats.domain.profile.profile import Refusal
+from mats.domain.shortlist.trace import StageRun, Trace
 from mats.ports import Clock
 from mats.usecases.circuit_breaker import CircuitBreaker
 

@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import PreconditionFailed
-from mats.domain.placement import Placed
-from mats.domain.registration import Registration
-from mats.domain.sync import Step, TrackedEntry, content_digest, exceeds_guard, next_step
+from mats.domain.profile.placement import Placed
+from mats.domain.profile.sync import Step, TrackedEntry, content_digest, exceeds_guard, next_step
 from mats.ports import Item, SourceBook, SyncTarget
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.invocation import invocation_of
-from mats.domain.profile import profile_of
-from mats.domain.registration import Registration
+from mats.domain.capability.registration import Registration
+from mats.domain.profile.profile import profile_of
+from mats.domain.protocols.invocation import invocation_of
 from mats.edge.ard.entries import AGENT_CARD, SERVER_CARD, media_type
 from mats.local.imports.formats import FORMATS, MappedValue, Source, detect_format, map_value, openapi, swagger
 from mats.local.imports.formats.decoding import decode

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from mats.domain.invocation import HttpCall, McpRemote, McpStdio, invocation_of
-from mats.domain.registration import Registration
+from mats.domain.capability.registration import Registration
+from mats.domain.protocols.invocation import HttpCall, McpRemote, McpStdio, invocation_of
 from mats.local.imports.formats import Source, detect_format, map_value
 
 OWNED = Source("file.json", namespace="com.acme")

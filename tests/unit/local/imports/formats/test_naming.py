@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.registration import Registration
+from mats.domain.capability.registration import Registration
 from mats.local.imports.formats.naming import (
     join_labels,
     label_of_title,

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from mats.adapters.llm.meter import to_count
 from mats.adapters.llm.question import AskModel, ModelReply, Question, ToolCall, at_path
-from mats.domain.usage import Usage
+from mats.domain.prompts.usage import Usage
 from mats.ports import Labels
 
 Converse: TypeAlias = Callable[[Mapping[str, Any]], ModelReply]

@@ -13,8 +13,8 @@ from mats.adapters.bedrock.converse import ask_through
 from mats.adapters.bedrock.titan import TitanEncoder
 from mats.adapters.llm.meter import Meter
 from mats.adapters.llm.reranker import LlmReranker
-from mats.domain.prompt import Prompt
-from mats.domain.usage import Prices
+from mats.domain.prompts.prompt import Prompt
+from mats.domain.prompts.usage import Prices
 
 if TYPE_CHECKING:
     from mats.adapters.llm.writer import LlmWriter

@@ -9,8 +9,8 @@ from mats.adapters.llm.meter import Meter
 from mats.adapters.llm.reranker import LlmReranker
 from mats.adapters.llm.writer import LlmWriter
 from mats.domain.errors import DependencyFailed
-from mats.domain.prompt import Prompt
-from mats.domain.usage import Prices
+from mats.domain.prompts.prompt import Prompt
+from mats.domain.prompts.usage import Prices
 
 _CONNECTIONS = 256
 """The number of concurrent requests of the service."""

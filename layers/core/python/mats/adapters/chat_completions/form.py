@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from mats.adapters.llm.question import FILTERED, MAX_TOKENS, ModelReply, Question, ToolCall, at_path
-from mats.domain.usage import Usage
+from mats.domain.prompts.usage import Usage
 
 
 class Output(StrEnum):

@@ -14,8 +14,8 @@ from typing import Any
 
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.dynamodb.values import Row, from_row
+from mats.domain.capability.principal import principal
 from mats.domain.errors import NotPermitted
-from mats.domain.principal import principal
 
 LOGGER = logging.getLogger("mats")
 _COLUMNS = {

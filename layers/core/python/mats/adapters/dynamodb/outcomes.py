@@ -18,11 +18,11 @@ from mats.adapters.dynamodb.receipts import receipt_of, receipt_row
 from mats.adapters.dynamodb.tables import CONDITION_FAILED, Tables
 from mats.adapters.dynamodb.tallies import DynamoTallies
 from mats.adapters.dynamodb.values import Row
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
-from mats.domain.outcome import Event, Feedback, Outcome, ReportedAnswer, effective_event
-from mats.domain.receipt import Receipt
-from mats.domain.reliability import Tally, weight_at
+from mats.domain.learning.outcome import Event, Feedback, Outcome, ReportedAnswer, effective_event
+from mats.domain.learning.receipt import Receipt
+from mats.domain.learning.reliability import Tally, weight_at
 
 BY_ID = "by-id"
 _RECEIPT, _OUTCOME = "receipt", "outcome#"

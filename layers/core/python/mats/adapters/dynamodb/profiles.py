@@ -17,9 +17,9 @@ from botocore.exceptions import ClientError
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.dynamodb.values import Row, from_row, to_row
 from mats.adapters.retention import FOR_EVER, Retention
-from mats.domain.capability import Id, parts
+from mats.domain.capability.capability import Id, parts
 from mats.domain.errors import DependencyFailed
-from mats.domain.profile import Profile, Status
+from mats.domain.profile.profile import Profile, Status
 from mats.ports import GUARD_DAYS, Stored, Vector
 
 _VERSIONS = "versions#"

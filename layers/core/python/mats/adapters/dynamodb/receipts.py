@@ -7,9 +7,9 @@ from typing import Any
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.dynamodb.values import Row, from_row, to_row
 from mats.adapters.retention import Retention
-from mats.domain.capability import Id
-from mats.domain.ranking import Verdict
-from mats.domain.receipt import Receipt
+from mats.domain.capability.capability import Id
+from mats.domain.learning.receipt import Receipt
+from mats.domain.ranking.ranking import Verdict
 
 _DIGITS = 6
 

@@ -8,11 +8,11 @@ from botocore.exceptions import ClientError
 
 from mats.adapters.dynamodb.tables import CONDITION_FAILED, Tables, id_of, key_of
 from mats.adapters.dynamodb.values import NotStorable, from_row, to_row
-from mats.domain.assignment import Assigned, parse_row, resolve_all
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, Fault, PreconditionFailed, RegistrationInvalid
-from mats.domain.placement import Placed, place, version_of
-from mats.domain.registration import Registration
+from mats.domain.profile.assignment import Assigned, parse_row, resolve_all
+from mats.domain.profile.placement import Placed, place, version_of
 from mats.ports import Item
 
 _KEY = ("namespace", "name")

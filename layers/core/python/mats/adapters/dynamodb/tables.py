@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from mats.adapters.aws import call, client, open_connection, unexpected_response
 from mats.adapters.dynamodb.values import Row
-from mats.domain.capability import Id, capability_id, parts
+from mats.domain.capability.capability import Id, capability_id, parts
 from mats.domain.errors import DependencyFailed
 
 T = TypeVar("T")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.dynamodb.values import Row
-from mats.domain.capability import Id
-from mats.domain.reliability import Tally
+from mats.domain.capability.capability import Id
+from mats.domain.learning.reliability import Tally
 
 _FIELDS = ("id", "caller", "successes", "failures")
 _MOST = 50

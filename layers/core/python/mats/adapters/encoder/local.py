@@ -20,8 +20,8 @@ from mats.adapters.encoder.sessions import Sessions
 from mats.adapters.encoder.weights import SHA256, EncoderMissing, default_encoder_folder, hub_folder, sha256
 from mats.adapters.threads import DaemonThreads, cores, yield_to_others
 from mats.domain.errors import DependencyFailed
-from mats.domain.language import is_readable
-from mats.domain.text import spelled_words
+from mats.domain.text.language import is_readable
+from mats.domain.text.text import spelled_words
 from mats.ports import Vector
 from mats.settings import DEFAULT_ENCODER
 

@@ -3,7 +3,7 @@
 import threading
 from collections import defaultdict
 
-from mats.domain.usage import Prices, Usage
+from mats.domain.prompts.usage import Prices, Usage
 
 
 class Meter:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from mats.domain.prompt import Prompt
-from mats.domain.usage import Usage
+from mats.domain.prompts.prompt import Prompt
+from mats.domain.prompts.usage import Usage
 from mats.ports import Labels
 
 MAX_TOKENS, CONTEXT_FULL = "max_tokens", "model_context_window_exceeded"

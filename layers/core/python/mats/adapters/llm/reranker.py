@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mats.adapters.llm.question import AskModel, ModelReply, Question
-from mats.domain.fence import encode_json, visible
-from mats.domain.profile import Profile
-from mats.domain.prompt import Prompt, fill_template
-from mats.domain.rerank_prompt import cards
-from mats.domain.rerank_reply import known_type, parse_reply
+from mats.domain.profile.profile import Profile
+from mats.domain.prompts.prompt import Prompt, fill_template
+from mats.domain.prompts.rerank_prompt import cards
+from mats.domain.prompts.rerank_reply import known_type, parse_reply
+from mats.domain.text.fence import encode_json, visible
 from mats.ports import NO_LABELS, Labels, RerankResult
 
 _TOKENS_AROUND, _TOKENS_PER_SCORE = 80, 6

@@ -8,7 +8,7 @@ from typing import Protocol
 from mats.adapters.opensearch import mapping
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.index import ALIAS, OpenSearchIndex
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import Fault, NotPermitted, NotPossible
 from mats.ports import Stored, Target
 

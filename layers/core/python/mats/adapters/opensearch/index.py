@@ -9,11 +9,11 @@ from typing import Any
 
 from mats.adapters.opensearch import mapping
 from mats.adapters.opensearch.domain import Domain, Missing
-from mats.domain.capability import Id, parts
+from mats.domain.capability.capability import Id, parts
 from mats.domain.errors import DependencyFailed
-from mats.domain.profile import Profile
-from mats.domain.query import Filter
-from mats.domain.text import clip
+from mats.domain.profile.profile import Profile
+from mats.domain.ranking.query import Filter
+from mats.domain.text.text import clip
 from mats.ports import Hit, Stored, Target, Vector
 
 ALIAS = "capabilities"

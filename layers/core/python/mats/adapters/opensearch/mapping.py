@@ -8,9 +8,9 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from mats.domain.capability import Id, Kind
-from mats.domain.index_fields import FIELD_WEIGHTS, lexical_fields
-from mats.domain.query import Filter
+from mats.domain.capability.capability import Id, Kind
+from mats.domain.profile.index_fields import FIELD_WEIGHTS, lexical_fields
+from mats.domain.ranking.query import Filter
 from mats.ports import Stored, Vector
 
 VERSION = 1

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 from mats.adapters.opensearch.domain import Domain, Missing
 from mats.adapters.opensearch.mapping import cosine, key, write_alias
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
-from mats.domain.receipt import unpack_vector
-from mats.domain.remembered import Near, Remembered
-from mats.domain.text import clip
+from mats.domain.learning.receipt import unpack_vector
+from mats.domain.learning.remembered import Near, Remembered
+from mats.domain.text.text import clip
 from mats.ports import Vector
 
 MEMORY = "memory"

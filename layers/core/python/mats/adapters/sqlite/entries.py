@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.postings import Document, pack
 from mats.adapters.sqlite.profiles import to_blob
-from mats.domain.bm25 import count_terms
-from mats.domain.index_fields import FIELD_WEIGHTS, TEXTS, lexical_fields
-from mats.domain.profile import Profile
+from mats.domain.profile.index_fields import FIELD_WEIGHTS, TEXTS, lexical_fields
+from mats.domain.profile.profile import Profile
+from mats.domain.ranking.bm25 import count_terms
 from mats.ports import Stored
 
 FINDABLE = "SELECT row, profile FROM entries WHERE findable"

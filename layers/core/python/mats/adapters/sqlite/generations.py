@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.entries import write
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import Fault, RequestInvalid
 from mats.ports import Stored, Target
 

@@ -21,9 +21,9 @@ from mats.adapters.sqlite.postings import Document, Postings
 from mats.adapters.sqlite.registry import IN, as_json
 from mats.adapters.sqlite.saved import SAVED_FROM, SavedArrays
 from mats.adapters.sqlite.vectors import EXACT_UP_TO
-from mats.domain.capability import Id, Kind
-from mats.domain.profile import Profile
-from mats.domain.query import Filter
+from mats.domain.capability.capability import Id, Kind
+from mats.domain.profile.profile import Profile
+from mats.domain.ranking.query import Filter
 from mats.ports import Hit, SearchIndex, Stored, Vector
 
 _CHANGED = (

@@ -19,8 +19,8 @@ from mats.adapters.sqlite.arrays import (
     with_room,
 )
 from mats.adapters.sqlite.vectors import EXACT_UP_TO, Vectors
-from mats.domain.capability import Id, Kind
-from mats.domain.query import Filter
+from mats.domain.capability.capability import Id, Kind
+from mats.domain.ranking.query import Filter
 
 V = TypeVar("V", bound=Hashable)
 _COLUMNS = ("kinds", "namespaces", "tags", "audiences")

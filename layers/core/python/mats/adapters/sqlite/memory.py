@@ -12,9 +12,9 @@ import numpy.typing as npt
 from mats.adapters.sqlite.arrays import with_room
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.receipts import receipt_of
-from mats.domain.capability import Id
-from mats.domain.outcome import Event, ReportedAnswer
-from mats.domain.remembered import Near, Remembered, remember
+from mats.domain.capability.capability import Id
+from mats.domain.learning.outcome import Event, ReportedAnswer
+from mats.domain.learning.remembered import Near, Remembered, remember
 from mats.ports import Vector
 
 _CHANGED = (

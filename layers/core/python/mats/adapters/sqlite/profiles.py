@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from mats.adapters.retention import FOR_EVER, Retention
 from mats.adapters.sqlite.database import Database, Watch
 from mats.adapters.sqlite.registry import IN, as_json
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
-from mats.domain.profile import Profile, Status
+from mats.domain.profile.profile import Profile, Status
 from mats.ports import GUARD_DAYS, ListedProfile, ProfileChanges, Stored, Vector
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mats.adapters.sqlite.database import Database
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.ports import DeadLetter, QueuedChange, QueueDepth
 
 _FIELDS = ", ".join(QueuedChange._fields)

@@ -7,12 +7,12 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from mats.adapters.sqlite.database import Database
-from mats.domain.assignment import Assigned, namespace_of_pattern, resolve_all
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import PreconditionFailed
-from mats.domain.origin import fingerprint
-from mats.domain.placement import Placed, Version, place, version_of
-from mats.domain.registration import Registration
+from mats.domain.profile.assignment import Assigned, namespace_of_pattern, resolve_all
+from mats.domain.profile.origin import fingerprint
+from mats.domain.profile.placement import Placed, Version, place, version_of
 from mats.ports import Clock, Ids, Item, Precondition, TaggedItem
 
 IN = "(SELECT value FROM json_each(?))"

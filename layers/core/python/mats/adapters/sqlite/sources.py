@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.registry import IN, as_json
-from mats.domain.capability import Id
-from mats.domain.sync import SourceKind, SourceRun, TrackedEntry, TrackedSource
+from mats.domain.capability.capability import Id
+from mats.domain.profile.sync import SourceKind, SourceRun, TrackedEntry, TrackedSource
 from mats.ports import SourceState
 
 _STATES = """

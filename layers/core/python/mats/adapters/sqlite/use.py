@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from mats.adapters.sqlite.database import Readable
 from mats.adapters.sqlite.registry import IN, as_json
-from mats.domain.capability import Id
-from mats.domain.outcome import Event
-from mats.domain.reliability import time_of_weight
+from mats.domain.capability.capability import Id
+from mats.domain.learning.outcome import Event
+from mats.domain.learning.reliability import time_of_weight
 from mats.ports import ChangedOutcomes, OutcomeCounts, ReportedResult, ShownAnswer, ShownAnswers
 
 _ANSWERS = "SELECT rowid, at, shown, verdict IN ('none', 'weak') FROM receipts WHERE rowid > ? ORDER BY rowid LIMIT ?"

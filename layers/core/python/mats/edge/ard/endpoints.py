@@ -8,10 +8,10 @@ from urllib.parse import unquote
 
 from pydantic import BaseModel
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityNotFound, Fault, RequestInvalid
-from mats.domain.query import Filter
-from mats.domain.shortlist import Result
+from mats.domain.ranking.query import Filter
+from mats.domain.shortlist.shortlist import Result
 from mats.edge.app import Application
 from mats.edge.ard import page_tokens
 from mats.edge.ard.entries import REGISTRY, ArdEntry, ArdList, ArdManifest, ArdResult, ArdSearchAnswer, relevance

@@ -9,12 +9,12 @@ from urllib.parse import quote, urlsplit
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from mats.domain.capability import Kind
-from mats.domain.descriptors import A2A, MCP
-from mats.domain.invocation import from_text
-from mats.domain.profile import Profile
-from mats.domain.shortlist import Result
-from mats.domain.text import clip
+from mats.domain.capability.capability import Kind
+from mats.domain.profile.profile import Profile
+from mats.domain.protocols.descriptors import A2A, MCP
+from mats.domain.protocols.invocation import from_text
+from mats.domain.shortlist.shortlist import Result
+from mats.domain.text.text import clip
 from mats.edge.ard.identifiers import PATTERN, identifier
 
 SERVER_CARD = "application/mcp-server-card+json"

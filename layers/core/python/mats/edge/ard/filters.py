@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NoReturn
 
-from mats.domain.capability import Kind
+from mats.domain.capability.capability import Kind
 from mats.domain.errors import Fault, RequestInvalid
-from mats.domain.profile import Profile
-from mats.domain.query import Query, Scope
+from mats.domain.profile.profile import Profile
+from mats.domain.ranking.query import Query, Scope
 from mats.edge.ard.entries import PROTOCOLS, last_updated, media_type, own_type
 from mats.edge.ard.identifiers import namespace_of
 from mats.edge.ard.requests import ArdQuery

@@ -8,7 +8,7 @@ other characters becomes a colon, and characters that the specification does not
 import re
 from typing import NamedTuple
 
-from mats.domain.capability import Id, Kind, capability_id
+from mats.domain.capability.capability import Id, Kind, capability_id
 from mats.domain.errors import Fault, RequestInvalid
 
 PATTERN = r"^urn:air:[a-zA-Z0-9.-]+(:[a-zA-Z0-9._-]+)+$"

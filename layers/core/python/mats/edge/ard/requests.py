@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
+from mats.domain.capability.faults import RequestModel
 from mats.domain.errors import Fault, RequestInvalid
-from mats.domain.faults import RequestModel
-from mats.domain.query import QueryText
+from mats.domain.ranking.query import QueryText
 
 _MAX_PAGE_SIZE = 100
 _LIST_PARAMETERS = ("filter", "orderBy", "pageSize", "pageToken")

@@ -2,7 +2,7 @@
 
 from typing import Any, Self
 
-from mats.domain.faults import RequestModel
+from mats.domain.capability.faults import RequestModel
 
 
 class Arguments(RequestModel):

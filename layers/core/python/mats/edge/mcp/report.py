@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from mats.domain.outcome import Event
+from mats.domain.learning.outcome import Event
 from mats.edge.caller import Caller
 from mats.edge.feedback import FeedbackRequest, FeedbackService, require
 from mats.edge.mcp.arguments import Arguments

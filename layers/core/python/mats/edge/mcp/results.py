@@ -6,13 +6,13 @@ from typing import Any, Self
 
 from pydantic import BaseModel
 
-from mats.domain.capability import Kind, Lifecycle
-from mats.domain.fence import remove_hidden, spell_out, truncate_json
-from mats.domain.profile import Profile, Status
-from mats.domain.ranking import Verdict
-from mats.domain.reliability import Reliability
-from mats.domain.shortlist import Result, Shortlist
-from mats.domain.text import clip
+from mats.domain.capability.capability import Kind, Lifecycle
+from mats.domain.learning.reliability import Reliability
+from mats.domain.profile.profile import Profile, Status
+from mats.domain.ranking.ranking import Verdict
+from mats.domain.shortlist.shortlist import Result, Shortlist
+from mats.domain.text.fence import remove_hidden, spell_out, truncate_json
+from mats.domain.text.text import clip
 from mats.edge.answer import Capability, RankedCapability
 
 Json = dict[str, Any]

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from mats.domain.capability import Id, Kind
+from mats.domain.capability.capability import Id, Kind
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, Invalid, ReceiptNotFound, RequestInvalid
-from mats.domain.fence import spell_out
-from mats.domain.query import Label, Query, Relevance
+from mats.domain.ranking.query import Label, Query, Relevance
+from mats.domain.text.fence import spell_out
 from mats.edge.app import Application
 from mats.edge.caller import Caller
 from mats.edge.http import error_detail

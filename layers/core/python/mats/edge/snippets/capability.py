@@ -7,10 +7,10 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mats.domain.invocation import A2aCall, BedrockCall, HttpCall, Invocation, from_text
-from mats.domain.mcp_server import McpRemote, McpStdio
-from mats.domain.profile import Profile
-from mats.domain.reliability import Reliability
+from mats.domain.learning.reliability import Reliability
+from mats.domain.profile.profile import Profile
+from mats.domain.protocols.invocation import A2aCall, BedrockCall, HttpCall, Invocation, from_text
+from mats.domain.protocols.mcp_server import McpRemote, McpStdio
 from mats.edge.answer import Capability
 from mats.edge.discover_request import Format
 from mats.edge.snippets.curl import curl_command

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import unquote_plus
 
-from mats.domain.authentication import AuthScheme
-from mats.domain.invocation import A2aCall, HttpCall, Parameter
+from mats.domain.protocols.authentication import AuthScheme
+from mats.domain.protocols.invocation import A2aCall, HttpCall, Parameter
 from mats.edge.snippets.example import example_of, properties_of, required_of
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

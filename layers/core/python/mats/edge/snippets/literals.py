@@ -5,7 +5,7 @@ import re
 import shlex
 from typing import Any
 
-from mats.domain.fence import escape_hidden, is_hidden, spell_out
+from mats.domain.text.fence import escape_hidden, is_hidden, spell_out
 
 _WIDTH = 88
 """Characters of a line of Python, above which a list or an object has a line for each entry."""

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from mats.domain.authentication import AuthScheme
-from mats.domain.capability import parts
-from mats.domain.mcp_server import McpServer, McpStdio
+from mats.domain.capability.capability import parts
+from mats.domain.protocols.authentication import AuthScheme
+from mats.domain.protocols.mcp_server import McpServer, McpStdio
 from mats.edge.snippets.http_request import first_option
 from mats.edge.snippets.literals import json_text
 

@@ -3,10 +3,10 @@
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from mats.domain.authentication import AuthScheme
-from mats.domain.capability import Kind
-from mats.domain.invocation import A2aCall, BedrockCall, HttpCall, Invocation, SkillReading
-from mats.domain.mcp_server import McpRemote, McpStdio
+from mats.domain.capability.capability import Kind
+from mats.domain.protocols.authentication import AuthScheme
+from mats.domain.protocols.invocation import A2aCall, BedrockCall, HttpCall, Invocation, SkillReading
+from mats.domain.protocols.mcp_server import McpRemote, McpStdio
 
 WAYS_TO_CALL: Mapping[Kind, str] = {
     Kind.TOOL: "add `descriptor.server` with the command or the address of its MCP server, or `endpoint` and "

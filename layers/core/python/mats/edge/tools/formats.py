@@ -7,11 +7,11 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mats.domain.fence import spell_out
-from mats.domain.invocation import Invocation
-from mats.domain.profile import Profile
-from mats.domain.ranking import Verdict
-from mats.domain.shortlist import Result, Shortlist
+from mats.domain.profile.profile import Profile
+from mats.domain.protocols.invocation import Invocation
+from mats.domain.ranking.ranking import Verdict
+from mats.domain.shortlist.shortlist import Result, Shortlist
+from mats.domain.text.fence import spell_out
 from mats.edge.discover_request import Format
 from mats.edge.tools.tool import ToolDefinition, tool_of
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from mats.domain.query import Query
+from mats.domain.ranking.query import Query
 from mats.evaluation.percentiles import percentiles
 from mats.evaluation.systems.base import LONGEST_QUERY
 

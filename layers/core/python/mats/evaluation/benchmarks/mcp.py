@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from mats import bootstrap
-from mats.domain.query import Query
-from mats.domain.ranking import MinRelevance
-from mats.domain.shortlist import Shortlist
+from mats.domain.ranking.query import Query
+from mats.domain.ranking.ranking import MinRelevance
+from mats.domain.shortlist.shortlist import Shortlist
 from mats.edge.app import Application
 from mats.edge.caller import Caller
 from mats.edge.mcp.results import SearchResults, readable, to_lines

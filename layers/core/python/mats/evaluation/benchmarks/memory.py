@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from mats.adapters.sqlite.memory import SqliteMemory
 from mats.bootstrap.local import LocalSystem
-from mats.domain.outcome import Event, Feedback, Outcome
-from mats.domain.receipt import Receipt, pack_vector
+from mats.domain.learning.outcome import Event, Feedback, Outcome
+from mats.domain.learning.receipt import Receipt, pack_vector
 from mats.evaluation.benchmarks.interleaved import Answering, compare_latencies
 from mats.evaluation.data.datasets import JudgedQuery, load
 from mats.evaluation.measures import SEED

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from mats import bootstrap
-from mats.domain.index_fields import embedded_text
-from mats.domain.profile import profile_of
-from mats.domain.query import Query
+from mats.domain.profile.index_fields import embedded_text
+from mats.domain.profile.profile import profile_of
+from mats.domain.ranking.query import Query
 from mats.edge.answer import Answer
 from mats.evaluation.benchmarks.serving import latencies, resident_mb
 from mats.evaluation.data.datasets import load, sample

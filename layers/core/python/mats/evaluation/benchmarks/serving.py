@@ -19,7 +19,7 @@ import numpy as np
 
 from mats.adapters.sqlite.index import SqliteIndex
 from mats.bootstrap.local import LocalSystem, local_system
-from mats.domain.query import Query
+from mats.domain.ranking.query import Query
 from mats.evaluation.percentiles import percentiles
 from mats.evaluation.systems.models import QueryCache
 from mats.settings import Settings

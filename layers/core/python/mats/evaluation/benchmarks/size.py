@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mats.adapters.sqlite.saved import SAVED
-from mats.domain.query import Query
+from mats.domain.ranking.query import Query
 from mats.evaluation.data.datasets import load, sets_in
 from mats.evaluation.data.enlarge import ComposedEncoder, enlarge, is_original
 from mats.evaluation.percentiles import percentiles

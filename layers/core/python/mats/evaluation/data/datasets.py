@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mats.domain.capability import Id, Kind
+from mats.domain.capability.capability import Id, Kind
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, Invalid, RegistrationInvalid
-from mats.domain.registration import Registration
 from mats.evaluation.data.beir import item_of
 from mats.resources import resource
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mats.domain.index_fields import embedded_text
-from mats.domain.profile import profile_of
-from mats.domain.registration import Registration
+from mats.domain.capability.registration import Registration
+from mats.domain.profile.index_fields import embedded_text
+from mats.domain.profile.profile import profile_of
 from mats.ports import Encoder, Vector
 
 _KEPT = 0.6

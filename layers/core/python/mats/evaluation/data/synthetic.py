@@ -3,8 +3,8 @@
 import random
 from collections.abc import Iterator, Sequence
 
-from mats.domain.capability import Kind
-from mats.domain.registration import Registration
+from mats.domain.capability.capability import Kind
+from mats.domain.capability.registration import Registration
 
 _VERBS = (
     "create update delete list search fetch convert translate summarise classify schedule cancel validate merge split "

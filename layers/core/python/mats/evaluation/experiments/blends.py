@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mats.domain.capability import Id
-from mats.domain.profile import Profile
-from mats.domain.query import Query
-from mats.domain.ranking import PAPER_WEIGHTS, Scale, Signal, Weights, best_first, blend, fallback_weights
-from mats.domain.rerank_prompt import cards
-from mats.domain.shortlist import Candidate
-from mats.domain.text import words
+from mats.domain.capability.capability import Id
+from mats.domain.profile.profile import Profile
+from mats.domain.prompts.rerank_prompt import cards
+from mats.domain.ranking.query import Query
+from mats.domain.ranking.ranking import PAPER_WEIGHTS, Scale, Signal, Weights, best_first, blend, fallback_weights
+from mats.domain.shortlist.shortlist import Candidate
+from mats.domain.text.text import words
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.experiments.context import ExperimentContext, share_json
 from mats.evaluation.measures import SEED

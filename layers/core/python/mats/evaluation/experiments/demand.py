@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from mats.adapters.grouping import group_by_similarity
 from mats.bootstrap.local import LocalSystem
-from mats.domain.capability import Id
-from mats.domain.outcome import Event, ReportedAnswer
-from mats.domain.query import Query
-from mats.domain.receipt import Receipt
-from mats.domain.registration import Registration
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
+from mats.domain.learning.outcome import Event, ReportedAnswer
+from mats.domain.learning.receipt import Receipt
+from mats.domain.ranking.query import Query
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.experiments.context import ExperimentContext
 from mats.evaluation.systems.base import LONGEST_QUERY

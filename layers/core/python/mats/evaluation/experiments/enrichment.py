@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mats.domain.registration import Registration
-from mats.domain.text import first_sentence
+from mats.domain.capability.registration import Registration
+from mats.domain.text.text import first_sentence
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.experiments.context import ExperimentContext, mcnemar_json
 from mats.evaluation.measures import SEED

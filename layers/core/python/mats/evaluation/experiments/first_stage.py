@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from mats.adapters.sqlite.index import SqliteIndex
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
-from mats.domain.index_fields import FIELD_WEIGHTS
-from mats.domain.ranking import Scores, best_first, fuse
+from mats.domain.profile.index_fields import FIELD_WEIGHTS
+from mats.domain.ranking.ranking import Scores, best_first, fuse
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.experiments.context import ExperimentContext, has_candidate, match_json, share_json
 from mats.evaluation.measures import estimate

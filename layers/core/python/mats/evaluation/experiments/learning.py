@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from mats.domain.memory_rule import RULE, MemoryRule
-from mats.domain.query import Query
+from mats.domain.learning.memory_rule import RULE, MemoryRule
+from mats.domain.ranking.query import Query
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.experiments.context import ExperimentContext, share_json
 from mats.evaluation.experiments.history import (

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from mats.adapters.sqlite.index import SqliteIndex
-from mats.domain.capability import Id
-from mats.domain.index_fields import FIELD_WEIGHTS, embedded_text
-from mats.domain.profile import Enrichment, Profile, profile_of
-from mats.domain.registration import Registration
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
+from mats.domain.profile.index_fields import FIELD_WEIGHTS, embedded_text
+from mats.domain.profile.profile import Enrichment, Profile, profile_of
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.experiments.context import ExperimentContext
 from mats.evaluation.experiments.slices import dense_slice

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mats import bootstrap
-from mats.domain.capability import Id, Kind
+from mats.domain.capability.capability import Id, Kind
 from mats.evaluation.calibration.thresholds import THRESHOLDS, below, relevance_scores
 from mats.evaluation.data.datasets import FOUR_KINDS
 from mats.evaluation.experiments.context import ExperimentContext, match_json

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mats.domain.capability import Id
-from mats.domain.query import Query
+from mats.domain.capability.capability import Id
+from mats.domain.ranking.query import Query
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.experiments.context import ExperimentContext, share_json
 from mats.evaluation.percentiles import percentiles

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.experiments.context import ExperimentContext, first_is_right, has_candidate, share_json
 from mats.evaluation.measures import SEED

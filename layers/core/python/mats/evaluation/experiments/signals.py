@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from mats.domain.ranking import PAPER_WEIGHTS, Signal, Weights
-from mats.domain.scoring import PAPER_TRUST
+from mats.domain.ranking.ranking import PAPER_WEIGHTS, Signal, Weights
+from mats.domain.shortlist.scoring import PAPER_TRUST
 from mats.evaluation.data.datasets import Dataset, sample
 from mats.evaluation.experiments.context import ExperimentContext, mcnemar_json
 from mats.evaluation.systems.base import Answers, ask, total_failure

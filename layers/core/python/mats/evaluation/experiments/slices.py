@@ -3,7 +3,7 @@
 import random
 from dataclasses import replace
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.measures import SEED
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from functools import partial
 from typing import Any
 
-from mats.domain.usage import Usage
+from mats.domain.prompts.usage import Usage
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.experiments.context import ExperimentContext, first_is_right, has_candidate, share_json
 from mats.evaluation.measures import estimate, per_query

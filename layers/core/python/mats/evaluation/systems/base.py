@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from mats.domain.capability import Id
-from mats.domain.usage import Usage
+from mats.domain.capability.capability import Id
+from mats.domain.prompts.usage import Usage
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.measures import Run
 

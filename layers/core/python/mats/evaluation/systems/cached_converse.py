@@ -14,7 +14,7 @@ from mats import bootstrap
 from mats.adapters.bedrock.converse import Converse, parse_response, token_counts
 from mats.adapters.llm.question import ModelReply
 from mats.domain.errors import NotPermitted, StorageUnusable
-from mats.domain.usage import Prices
+from mats.domain.prompts.usage import Prices
 from mats.settings import Settings
 
 _BUSY_TIMEOUT_S = 60

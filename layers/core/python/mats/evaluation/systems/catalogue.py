@@ -7,9 +7,9 @@ from functools import partial
 from typing import TypeAlias
 
 from mats import bootstrap
-from mats.domain.query import Filter
-from mats.domain.registration import Registration
-from mats.domain.trace import Trace
+from mats.domain.capability.registration import Registration
+from mats.domain.ranking.query import Filter
+from mats.domain.shortlist.trace import Trace
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.measures import MEASURES
 from mats.evaluation.systems import conversation

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from mats.adapters.bedrock.converse import dialect_of
 from mats.adapters.llm.question import CUT_OFF, MALFORMED, ToolCall
-from mats.domain.usage import Usage
+from mats.domain.prompts.usage import Usage
 from mats.evaluation.systems.cached_converse import CachedConverse
 
 ANY = "*"

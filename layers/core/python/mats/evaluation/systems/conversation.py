@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, NotPermitted
-from mats.domain.fence import encode_json, visible
-from mats.domain.prompt import Prompt, fill_template
-from mats.domain.registration import Registration
-from mats.domain.usage import Usage
+from mats.domain.prompts.prompt import Prompt, fill_template
+from mats.domain.prompts.usage import Usage
+from mats.domain.text.fence import encode_json, visible
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import LONGEST_QUERY, SystemAnswer
 from mats.evaluation.systems.chat_model import ChatModel, Message, ModelTurn, ToolSpec, UserMessage

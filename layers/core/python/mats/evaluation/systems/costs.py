@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 from mats import bootstrap
 from mats.adapters.bedrock.converse import ask_through
 from mats.adapters.llm.question import ModelReply
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import ReplyUnusable
-from mats.domain.fence import size
-from mats.domain.registration import Registration
-from mats.domain.rerank_prompt import CARD_BYTES
-from mats.domain.usage import Usage
+from mats.domain.prompts.rerank_prompt import CARD_BYTES
+from mats.domain.prompts.usage import Usage
+from mats.domain.text.fence import size
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.systems import full_context, search_and_pick, trial_and_error
 from mats.evaluation.systems.base import LONGEST_QUERY

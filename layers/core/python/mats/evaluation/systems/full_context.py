@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate
 
-from mats.domain.capability import Id
-from mats.domain.prompt import fill_template
-from mats.domain.registration import Registration
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
+from mats.domain.prompts.prompt import fill_template
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import SystemAnswer
 from mats.evaluation.systems.chat_model import ChatModel, ModelTurn

@@ -9,9 +9,9 @@ import numpy as np
 import Stemmer
 from rank_bm25 import BM25Okapi
 
-from mats.domain.capability import Id
-from mats.domain.registration import Registration
-from mats.domain.text import LUCENE_STOP_WORDS, split_identifier
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
+from mats.domain.text.text import LUCENE_STOP_WORDS, split_identifier
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import SystemAnswer
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any
 
-from mats.domain.usage import Usage
+from mats.domain.prompts.usage import Usage
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.measures import MEASURES, Estimate, estimate, per_query
 from mats.evaluation.percentiles import percentiles

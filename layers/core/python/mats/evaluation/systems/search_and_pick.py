@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
 
-from mats.domain.capability import Id
-from mats.domain.prompt import fill_template
-from mats.domain.registration import Registration
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
+from mats.domain.prompts.prompt import fill_template
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import LONGEST_QUERY, SystemAnswer
 from mats.evaluation.systems.chat_model import ANY, ChatModel

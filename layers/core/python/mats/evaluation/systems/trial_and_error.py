@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mats.domain.capability import Id
-from mats.domain.prompt import fill_template
-from mats.domain.registration import Registration
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
+from mats.domain.prompts.prompt import fill_template
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import SystemAnswer
 from mats.evaluation.systems.chat_model import ANY, FREE, ChatModel, ModelTurn

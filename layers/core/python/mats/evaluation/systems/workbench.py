@@ -11,12 +11,12 @@ from types import MappingProxyType
 from typing import Self
 
 from mats.bootstrap.local import LocalSystem, local_system
-from mats.domain.assignment import Assigned
-from mats.domain.capability import Id
-from mats.domain.change_result import ChangeResult
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed
-from mats.domain.profile import Cause
-from mats.domain.registration import Registration
+from mats.domain.profile.assignment import Assigned
+from mats.domain.profile.change_result import ChangeResult
+from mats.domain.profile.profile import Cause
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.systems.base import Progress, no_progress
 from mats.evaluation.systems.models import Models

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from mats.bootstrap.local import local_system
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.local.cli.output import AsJson, note, out, plain, print_json, table_of
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import typer
 
 from mats.bootstrap import AnySystem, open_system
 from mats.bootstrap.local import LocalSystem, as_local
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityNotFound
-from mats.domain.profile import Cause, Status
+from mats.domain.profile.profile import Cause, Status
 from mats.local.cli.output import AsJson, CapabilityId, note, print_result
 from mats.ports import GUARD_DAYS, Change
 from mats.usecases.erase import Erase

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mats.bootstrap.local import local_system
-from mats.domain.outcome import Event
+from mats.domain.learning.outcome import Event
 from mats.edge.caller import local_caller
 from mats.edge.feedback import FeedbackRequest, require
 from mats.local.cli.output import AsJson, print_result

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from mats.bootstrap.local import LocalSystem
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.local.cli.output import bars
 from mats.local.worker import MANY, drain

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from mats.bootstrap.local import local_system
-from mats.domain.capability import Kind
+from mats.domain.capability.capability import Kind
 from mats.edge.caller import local_caller
 from mats.edge.capability_page import CapabilityPage, ListedCapability
 from mats.edge.listing import MAX_PAGE, ListRequest, page_of

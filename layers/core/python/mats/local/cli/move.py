@@ -11,7 +11,7 @@ import typer
 
 from mats.bootstrap.local import Contents, LocalSystem, back_up, local_system, replacing, restore_home
 from mats.domain.errors import Fault, NotPossible, StorageUnusable
-from mats.domain.fence import escape_hidden
+from mats.domain.text.fence import escape_hidden
 from mats.local.cli.output import AsJson, note, print_result
 from mats.local.imports.trust_rows import to_line
 

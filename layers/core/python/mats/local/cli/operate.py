@@ -9,8 +9,8 @@ import typer
 
 from mats.bootstrap import AnySystem, open_system
 from mats.bootstrap.local import as_local
-from mats.domain.capability import Id
-from mats.domain.change_result import ChangeResult
+from mats.domain.capability.capability import Id
+from mats.domain.profile.change_result import ChangeResult
 from mats.local.cli.indexing import index
 from mats.local.cli.output import AsJson, Bar, Exit, bar, complain, print_result, readable
 from mats.local.cli.spending import print_with_usage

@@ -24,7 +24,7 @@ from mats.domain.errors import (
     RegistryNotFound,
     RequestInvalid,
 )
-from mats.domain.fence import escape_hidden, spell_out
+from mats.domain.text.fence import escape_hidden, spell_out
 from mats.settings import SettingsInvalid
 
 out = Console()

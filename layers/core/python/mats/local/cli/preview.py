@@ -8,9 +8,9 @@ import typer
 from rich.text import Text
 
 from mats.bootstrap.local import LocalSystem, local_system
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, NotPossible, RequestInvalid
-from mats.domain.registration import Registration
 from mats.local.cli.output import AsJson, Exit, facts, out, plain, print_json
 from mats.local.cli.registry import not_found
 from mats.local.cli.spending import print_usage, usage_json

@@ -9,7 +9,8 @@ import typer
 
 from mats.bootstrap.local import DATABASE, LocalSystem, local_system
 from mats.bootstrap.models import model_names
-from mats.domain.capability import Id, Kind
+from mats.domain.capability.capability import Id, Kind
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import (
     CapabilityNotFound,
     Fault,
@@ -18,9 +19,8 @@ from mats.domain.errors import (
     RegistrationInvalid,
     RequestInvalid,
 )
-from mats.domain.invocation import from_text
-from mats.domain.placement import Placed
-from mats.domain.registration import Registration
+from mats.domain.profile.placement import Placed
+from mats.domain.protocols.invocation import from_text
 from mats.edge.caller import LOCAL
 from mats.edge.snippets.capability import SnippetFormat, Snippets
 from mats.local.cli.indexing import settle

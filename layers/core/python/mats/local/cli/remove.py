@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from mats.bootstrap.local import LocalSystem, local_system
-from mats.domain.assignment import namespace_of_pattern, parse_target
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityNotFound, Fault, NotPossible
+from mats.domain.profile.assignment import namespace_of_pattern, parse_target
 from mats.local.cli.indexing import index, settle
 from mats.local.cli.output import AsJson, Exit, bar, complain, out, parse_id, plain, print_json, print_result
 

@@ -9,8 +9,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from mats.bootstrap.local import LocalSystem, local_system
-from mats.domain.capability import Kind
-from mats.domain.ranking import Signal, Verdict
+from mats.domain.capability.capability import Kind
+from mats.domain.ranking.ranking import Signal, Verdict
 from mats.edge.caller import local_caller
 from mats.edge.discover_request import DiscoverRequest, Format
 from mats.edge.endpoints import search_answer

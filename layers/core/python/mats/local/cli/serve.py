@@ -15,9 +15,9 @@ import typer
 from rich.text import Text
 
 from mats.bootstrap.local import LocalSystem, local_system, open_private
-from mats.domain.assignment import Assigned
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import StorageUnusable
+from mats.domain.profile.assignment import Assigned
 from mats.edge.log import JsonFormatter, LineFormatter
 from mats.local.access import Access
 from mats.local.cli.access import access_to

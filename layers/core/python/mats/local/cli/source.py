@@ -10,10 +10,10 @@ from rich.text import Text
 
 from mats.bootstrap.local import local_system
 from mats.bootstrap.sync import source_book, system_clock
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, NotPossible, RequestInvalid
-from mats.domain.redaction import redact_arguments
-from mats.domain.registration import Registration
-from mats.domain.sync import SourceKind, TrackedSource
+from mats.domain.profile.sync import SourceKind, TrackedSource
+from mats.domain.text.redaction import redact_arguments
 from mats.local.cli.indexing import index
 from mats.local.cli.output import AsJson, Live, note, out, plain, print_json, print_result, table_of
 from mats.local.imports.addresses import is_address

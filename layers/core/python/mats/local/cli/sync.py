@@ -9,8 +9,8 @@ from rich.text import Text
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.bootstrap.sync import source_book, system_clock, table_target
 from mats.domain.errors import Fault, RequestInvalid
-from mats.domain.placement import Placed
-from mats.domain.sync import TrackedSource
+from mats.domain.profile.placement import Placed
+from mats.domain.profile.sync import TrackedSource
 from mats.local.cli.import_ import fail_if_waiting
 from mats.local.cli.indexing import index
 from mats.local.cli.output import AsJson, Exit, bar, note, out, plain, print_json

@@ -6,7 +6,9 @@ from typing import Annotated
 import typer
 
 from mats.bootstrap.local import LocalSystem, local_system
-from mats.domain.assignment import (
+from mats.domain.capability.capability import Id
+from mats.domain.errors import Fault, RequestInvalid
+from mats.domain.profile.assignment import (
     MAX_PROVIDER,
     NOTHING_ASSIGNED,
     Assigned,
@@ -14,8 +16,6 @@ from mats.domain.assignment import (
     namespace_of_pattern,
     parse_target,
 )
-from mats.domain.capability import Id
-from mats.domain.errors import Fault, RequestInvalid
 from mats.local.cli.indexing import index, settle
 from mats.local.cli.output import AsJson, print_result
 from mats.local.cli.registry import not_found

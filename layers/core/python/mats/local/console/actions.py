@@ -8,7 +8,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, ValidationError
 
 from mats.bootstrap.local import LocalSystem
-from mats.domain.assignment import (
+from mats.domain.capability.capability import Id
+from mats.domain.capability.faults import faults_of
+from mats.domain.capability.registration import Registration
+from mats.domain.errors import CapabilityError, CapabilityNotFound, Fault, RequestInvalid
+from mats.domain.profile.assignment import (
     MAX_PROVIDER,
     NOTHING_ASSIGNED,
     Assigned,
@@ -16,11 +20,7 @@ from mats.domain.assignment import (
     namespace_of_pattern,
     parse_target,
 )
-from mats.domain.capability import Id
-from mats.domain.errors import CapabilityError, CapabilityNotFound, Fault, RequestInvalid
-from mats.domain.faults import faults_of
-from mats.domain.profile import Trust
-from mats.domain.registration import Registration
+from mats.domain.profile.profile import Trust
 from mats.local.console.selection import MAX_TEXT
 
 MOST_AT_ONCE = 200

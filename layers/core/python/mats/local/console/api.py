@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import MAX_ITEM_BYTES
 from mats.domain.errors import CapabilityError
-from mats.domain.registration import MAX_ITEM_BYTES
 from mats.edge import http
 from mats.local.access import THIS_MACHINE, Access
 from mats.local.asgi import METHODS, raw_path, read_body, registry_problem

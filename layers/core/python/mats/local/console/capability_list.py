@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mats.domain.capability import Id, Kind
+from mats.domain.capability.capability import Id, Kind
 from mats.domain.errors import DependencyFailed
-from mats.domain.profile import Status
+from mats.domain.profile.profile import Status
 from mats.local.console.list_row import ListRow, list_row
 from mats.local.console.selection import ListQuery, Sort, count_shows
 from mats.local.console.use_counts import UseCounts

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from mats.bootstrap.local import LocalSystem
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, RegistrationInvalid, RequestInvalid
-from mats.domain.invocation import invocation_of
-from mats.domain.placement import Placed
-from mats.domain.registration import Registration
+from mats.domain.profile.placement import Placed
+from mats.domain.protocols.invocation import invocation_of
 from mats.local.imports.files import File, FileUnreadable
 from mats.local.imports.formats import Source
 from mats.local.imports.importer import DryRunRegistry, Finding, Importer

@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from mats.domain.capability import Id, Kind, Lifecycle, parts
-from mats.domain.profile import Profile
-from mats.domain.text import clip, content_words
+from mats.domain.capability.capability import Id, Kind, Lifecycle, parts
+from mats.domain.profile.profile import Profile
+from mats.domain.text.text import clip, content_words
 from mats.local.preview.advice import SPARSE
 
 _MAX_SUMMARY, _MAX_ERROR = 200, 1_000

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from mats.domain.capability import Id
-from mats.domain.reliability import wilson_interval
+from mats.domain.capability.capability import Id
+from mats.domain.learning.reliability import wilson_interval
 from mats.local.console.use_counts import UseCounts
 from mats.ports import OutcomeCounts, UseLog
 

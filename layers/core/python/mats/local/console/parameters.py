@@ -6,8 +6,8 @@ from urllib.parse import unquote_to_bytes
 
 from pydantic import BaseModel, Field, ValidationError
 
+from mats.domain.capability.faults import faults_of
 from mats.domain.errors import Fault, RequestInvalid
-from mats.domain.faults import faults_of
 from mats.ports import Precondition
 
 M = TypeVar("M", bound=BaseModel)

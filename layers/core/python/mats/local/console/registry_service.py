@@ -8,12 +8,12 @@ from typing import Any
 
 from mats.bootstrap.demand import find_demand
 from mats.bootstrap.local import LocalSystem
-from mats.domain.capability import Id, capability_id
+from mats.domain.capability.capability import Id, capability_id
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, KindConflict, RegistrationInvalid
-from mats.domain.origin import NOT_TEXT, same_text
-from mats.domain.placement import Placed
-from mats.domain.profile import Profile, Status
-from mats.domain.registration import Registration
+from mats.domain.profile.origin import NOT_TEXT, same_text
+from mats.domain.profile.placement import Placed
+from mats.domain.profile.profile import Profile, Status
 from mats.edge.caller import LOCAL
 from mats.edge.snippets.capability import Snippets
 from mats.local.console.actions import RegistryActions

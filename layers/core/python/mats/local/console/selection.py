@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from mats.domain.capability import Kind
+from mats.domain.capability.capability import Kind
 from mats.local.console.list_row import ListRow, Show
 from mats.local.console.use_counts import UseCounts
 

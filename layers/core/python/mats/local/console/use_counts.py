@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.ports import Clock, OutcomeCounts, ShownAnswer, UseLog
 
 DAYS = 30

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mats.domain.profile import Profile
+from mats.domain.profile.profile import Profile
 
 
 def versions_json(profiles: list[Profile]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mats.domain.errors import DependencyFailed, Fault, Invalid, RequestInvalid
-from mats.domain.mcp_server import server_entry, server_of
+from mats.domain.protocols.mcp_server import server_entry, server_of
 from mats.local.imports import mcp_client
 from mats.local.imports.addresses import is_address, redact, without_query
 from mats.local.imports.formats import Json, Source, mcp_config, naming

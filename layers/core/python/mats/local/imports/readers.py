@@ -7,7 +7,7 @@ from functools import partial
 
 from mats.bootstrap.models import bedrock_catalogue
 from mats.domain.errors import Fault, RequestInvalid
-from mats.domain.sync import SourceKind
+from mats.domain.profile.sync import SourceKind
 from mats.local.imports.addresses import is_address, redact, split_url, without_query
 from mats.local.imports.formats import Source
 from mats.local.imports.sources import Stream, live_source, open_sources

@@ -3,8 +3,8 @@
 import shlex
 from typing import Any
 
-from mats.domain.redaction import redact_arguments
-from mats.domain.sync import SourceKind, TrackedSource
+from mats.domain.profile.sync import SourceKind, TrackedSource
+from mats.domain.text.redaction import redact_arguments
 from mats.local.imports.addresses import is_address, redact
 from mats.ports import SourceState
 

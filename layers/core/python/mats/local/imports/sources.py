@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import IO, NamedTuple, TypeAlias
 
 from mats.domain.errors import Fault, Invalid
-from mats.domain.mcp_server import McpServer, McpStdio, remote_server, server_entry, stdio_server
+from mats.domain.protocols.mcp_server import McpServer, McpStdio, remote_server, server_entry, stdio_server
 from mats.local.imports import addresses, formats
 from mats.local.imports.files import File, FileUnreadable, decompress, find_files, open_file
 from mats.local.imports.formats import Json, MappedValue, Source, registrations

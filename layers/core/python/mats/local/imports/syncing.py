@@ -4,9 +4,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, Invalid, PreconditionFailed, StorageUnusable
-from mats.domain.sync import SourceRun, TrackedEntry, TrackedSource
+from mats.domain.profile.sync import SourceRun, TrackedEntry, TrackedSource
 from mats.local.imports.importer import DryRunRegistry, Importer, Report
 from mats.local.imports.readers import Reading
 from mats.ports import Clock, Item, SourceBook, SourceState, SyncTarget

@@ -7,9 +7,9 @@ write registrations and operators assign trust.
 from collections.abc import Mapping
 from typing import Any
 
-from mats.domain.assignment import Assigned, namespace_of_pattern, parse_row, parse_target
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.domain.errors import Fault, RegistrationInvalid
+from mats.domain.profile.assignment import Assigned, namespace_of_pattern, parse_row, parse_target
 from mats.local.imports.formats import Json
 
 _KEY = "trust"

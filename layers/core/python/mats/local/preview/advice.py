@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mats.domain.capability import Kind
-from mats.domain.invocation import invocation_of
-from mats.domain.placement import Placed
-from mats.domain.profile import Profile
-from mats.domain.registration import Registration
-from mats.domain.suspicion import LONG as TOO_LONG
-from mats.domain.text import clip, content_words, query_terms, split_identifier, words
+from mats.domain.capability.capability import Kind
+from mats.domain.capability.registration import Registration
+from mats.domain.capability.suspicion import LONG as TOO_LONG
+from mats.domain.profile.placement import Placed
+from mats.domain.profile.profile import Profile
+from mats.domain.protocols.invocation import invocation_of
+from mats.domain.text.text import clip, content_words, query_terms, split_identifier, words
 from mats.edge.snippets.words import WAYS_TO_CALL
 
 if TYPE_CHECKING:

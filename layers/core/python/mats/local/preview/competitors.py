@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mats.domain.capability import Id
-from mats.domain.explain import explain
-from mats.domain.near_duplicates import SIMILARITY, Wording
-from mats.domain.profile import Profile
-from mats.domain.query import Filter
-from mats.domain.ranking import Signal
-from mats.domain.shortlist import Result
-from mats.domain.text import clip, query_terms, split_identifier
+from mats.domain.capability.capability import Id
+from mats.domain.profile.profile import Profile
+from mats.domain.ranking.query import Filter
+from mats.domain.ranking.ranking import Signal
+from mats.domain.shortlist.explain import explain
+from mats.domain.shortlist.shortlist import Result
+from mats.domain.text.text import clip, query_terms, split_identifier
+from mats.domain.trust.near_duplicates import SIMILARITY, Wording
 from mats.ports import SearchIndex, Vector
 
 DUPLICATE_COSINE = 0.95

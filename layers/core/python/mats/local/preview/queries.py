@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-from mats.domain.descriptors import A2A, MCP
-from mats.domain.profile import Profile
-from mats.domain.registration import Registration
-from mats.domain.text import clip, content_words, first_sentence, split_identifier
+from mats.domain.capability.registration import Registration
+from mats.domain.profile.profile import Profile
+from mats.domain.protocols.descriptors import A2A, MCP
+from mats.domain.text.text import clip, content_words, first_sentence, split_identifier
 
 _MAX_QUERIES = 5
 

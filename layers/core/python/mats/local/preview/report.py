@@ -10,16 +10,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mats.bootstrap.local import LocalSystem
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, ReplyUnusable
-from mats.domain.explain import explain
-from mats.domain.index_fields import embedded_text
-from mats.domain.placement import Placed, place, version_of
-from mats.domain.profile import Profile
-from mats.domain.query import Filter, Query
-from mats.domain.ranking import Signal, Verdict
-from mats.domain.registration import Registration
-from mats.domain.shortlist import Result, Shortlist
-from mats.domain.text import query_terms
+from mats.domain.profile.index_fields import embedded_text
+from mats.domain.profile.placement import Placed, place, version_of
+from mats.domain.profile.profile import Profile
+from mats.domain.ranking.query import Filter, Query
+from mats.domain.ranking.ranking import Signal, Verdict
+from mats.domain.shortlist.explain import explain
+from mats.domain.shortlist.shortlist import Result, Shortlist
+from mats.domain.text.text import query_terms
 from mats.local.preview.advice import Advice, Weight, about_duplicates, about_id, about_places, advice
 from mats.local.preview.competitors import THRESHOLDS, Competitor, NearDuplicate, competitors, near_duplicates
 from mats.local.preview.queries import TriedQuery, choose_queries, without_example

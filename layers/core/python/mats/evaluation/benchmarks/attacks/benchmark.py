@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.evaluation.benchmarks.attacks.curve import prior_curve, rate_some
 from mats.evaluation.benchmarks.attacks.deceived_reranker import DeceivedReranker
 from mats.evaluation.benchmarks.attacks.false_reports import false_reports

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mats.domain.capability import Id
-from mats.domain.registration import Registration
-from mats.domain.scoring import PAPER_TRUST, TrustRule
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
+from mats.domain.shortlist.scoring import PAPER_TRUST, TrustRule
 from mats.evaluation.benchmarks.attacks.honest import count_matches
 from mats.evaluation.benchmarks.attacks.items import SEED
 from mats.evaluation.benchmarks.attacks.run import QUERIES, AttackedRegistry, targets_of

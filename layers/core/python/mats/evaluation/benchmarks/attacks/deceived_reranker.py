@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from mats.domain.capability import Id
-from mats.domain.profile import Profile
+from mats.domain.capability.capability import Id
+from mats.domain.profile.profile import Profile
 from mats.ports import NO_LABELS, Labels, RerankResult
 
 RIGHT, OTHER = 0.95, 0.2

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mats.domain.capability import Id
-from mats.domain.remembered import Near, Remembered
+from mats.domain.capability.capability import Id
+from mats.domain.learning.remembered import Near, Remembered
 from mats.evaluation.benchmarks.attacks.items import SEED
 from mats.evaluation.benchmarks.attacks.moves import lost_matches, most_moved
 from mats.evaluation.benchmarks.attacks.run import AttackedRegistry

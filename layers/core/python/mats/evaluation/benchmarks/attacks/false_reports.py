@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from mats.domain.capability import Id
-from mats.domain.reliability import Tally, weight_at
+from mats.domain.capability.capability import Id
+from mats.domain.learning.reliability import Tally, weight_at
 from mats.evaluation.benchmarks.attacks.false_memories import honest_memories, remembered_rows
 from mats.evaluation.benchmarks.attacks.items import SEED
 from mats.evaluation.benchmarks.attacks.moves import lost_matches, most_moved

@@ -6,11 +6,11 @@ from typing import Any
 from urllib.parse import quote
 
 from mats.bootstrap.local import LocalSystem
+from mats.domain.capability.registration import Registration
+from mats.domain.capability.suspicion import suspicions
 from mats.domain.errors import RegistrationInvalid
-from mats.domain.fence import is_hidden
-from mats.domain.registration import Registration
-from mats.domain.rerank_prompt import cards
-from mats.domain.suspicion import suspicions
+from mats.domain.prompts.rerank_prompt import cards
+from mats.domain.text.fence import is_hidden
 from mats.edge.caller import Caller
 from mats.edge.dispatch import respond
 from mats.edge.http import Request

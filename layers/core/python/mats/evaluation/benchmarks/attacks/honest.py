@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mats.domain.capability import Id
-from mats.domain.suspicion import suspicions
+from mats.domain.capability.capability import Id
+from mats.domain.capability.suspicion import suspicions
 from mats.evaluation.benchmarks.attacks.run import AttackedRegistry
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 

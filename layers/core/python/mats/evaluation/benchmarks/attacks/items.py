@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from typing import Any, TypeAlias
 
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import RegistrationInvalid
-from mats.domain.fence import visible
-from mats.domain.registration import Registration
-from mats.domain.text import STOP_WORDS, words
+from mats.domain.text.fence import visible
+from mats.domain.text.text import STOP_WORDS, words
 from mats.evaluation.benchmarks.attacks.scene import AttackTarget, Scene, Wave, Waves
 
 SEED = 7

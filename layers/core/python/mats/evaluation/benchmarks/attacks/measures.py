@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.evaluation.benchmarks.attacks.table import TRUSTED
 
 FULL = 14

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mats.domain.capability import Id
+from mats.domain.capability.capability import Id
 from mats.evaluation.benchmarks.attacks.scene import AttackTarget
 
 

@@ -8,12 +8,12 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from mats.bootstrap.local import LocalSystem
-from mats.domain.assignment import NOTHING_ASSIGNED, Assigned, pattern_id
-from mats.domain.capability import Id
-from mats.domain.query import Query
-from mats.domain.registration import Registration
-from mats.domain.scoring import TrustRule
-from mats.domain.shortlist import Shortlist
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
+from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, pattern_id
+from mats.domain.ranking.query import Query
+from mats.domain.shortlist.scoring import TrustRule
+from mats.domain.shortlist.shortlist import Shortlist
 from mats.evaluation.benchmarks.attacks.items import SEED
 from mats.evaluation.benchmarks.attacks.measures import Observation
 from mats.evaluation.benchmarks.attacks.scene import AttackTarget, Scene, Wave

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from mats.domain.capability import Id
-from mats.domain.registration import Registration
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
 from mats.evaluation.data.datasets import JudgedQuery
 
 

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from mats.domain.capability import Id, Lifecycle, parts
-from mats.domain.registration import Registration
+from mats.domain.capability.capability import Id, Lifecycle, parts
+from mats.domain.capability.registration import Registration
 from mats.evaluation.benchmarks.attacks import items
 from mats.evaluation.benchmarks.attacks.scene import Attack, AttackTarget, Knowledge, Scene, Wave
 from mats.evaluation.data.datasets import JudgedQuery

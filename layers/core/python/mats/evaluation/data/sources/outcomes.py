@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mats.domain.capability import Id
-from mats.domain.outcome import Event, ReportedAnswer, effective_event
-from mats.domain.text import clean
+from mats.domain.capability.capability import Id
+from mats.domain.learning.outcome import Event, ReportedAnswer, effective_event
+from mats.domain.text.text import clean
 from mats.evaluation.data.sources.layout import JudgedSet
 
 _AGAINST = (Event.FAILED, Event.WRONG)

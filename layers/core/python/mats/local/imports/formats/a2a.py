@@ -6,7 +6,7 @@ The tags and examples of a card's skills become the agent's; the skills themselv
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mats.domain.descriptors import A2A
+from mats.domain.protocols.descriptors import A2A
 from mats.local.imports.formats import naming
 from mats.local.imports.formats.mapping import ItemDraft, MappedValue, Source, map_one_or_each
 from mats.local.imports.formats.values import Json, first_of, objects, text_at, value_at

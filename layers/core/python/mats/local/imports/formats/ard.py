@@ -6,9 +6,9 @@ An entry names its capability: `urn:air:pay.example.com:tool:refund` is the tool
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mats.domain.capability import Kind, parts
-from mats.domain.descriptors import A2A, MCP
+from mats.domain.capability.capability import Kind, parts
 from mats.domain.errors import Fault, RequestInvalid
+from mats.domain.protocols.descriptors import A2A, MCP
 from mats.edge.ard.entries import AGENT_CARD, REGISTRY, SERVER_CARD, SKILL, own_type
 from mats.edge.ard.identifiers import parse_identifier
 from mats.local.imports.formats.mapping import ItemDraft, MappedValue, Source, map_each, rejection

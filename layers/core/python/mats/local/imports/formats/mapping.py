@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from mats.domain.capability import Kind, capability_id
+from mats.domain.capability.capability import Kind, capability_id
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, RegistrationInvalid
-from mats.domain.fence import find_hidden, visible
-from mats.domain.registration import Registration
+from mats.domain.text.fence import find_hidden, visible
 from mats.local.imports.formats.values import Json, text_at
 
 MAX_ENDPOINT, _MAX_ENTRIES = 2_048, 100

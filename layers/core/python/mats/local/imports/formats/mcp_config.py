@@ -6,9 +6,9 @@ Of variables and headers only the names are kept, and arguments that may be secr
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mats.domain.descriptors import MCP, MCP_CONFIG, SERVER
 from mats.domain.errors import Fault
-from mats.domain.mcp_server import McpStdio, server_entry, server_of
+from mats.domain.protocols.descriptors import MCP, MCP_CONFIG, SERVER
+from mats.domain.protocols.mcp_server import McpStdio, server_entry, server_of
 from mats.local.imports.formats import naming
 from mats.local.imports.formats.mapping import ItemDraft, MappedValue, Source, id_of_item, rejection
 from mats.local.imports.formats.values import Json, text_at, value_at

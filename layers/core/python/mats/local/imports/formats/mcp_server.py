@@ -7,8 +7,8 @@ one.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mats.domain.descriptors import MCP
 from mats.domain.errors import Fault
+from mats.domain.protocols.descriptors import MCP
 from mats.local.imports.formats import naming
 from mats.local.imports.formats.mapping import ItemDraft, MappedValue, Source, id_of_item, map_each, map_one_or_each
 from mats.local.imports.formats.values import Json, first_of, objects, text_at, value_at

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mats.domain.descriptors import MCP, SERVER
 from mats.domain.errors import Fault
+from mats.domain.protocols.descriptors import MCP, SERVER
 from mats.local.imports.formats import naming
 from mats.local.imports.formats.mapping import MAX_ENDPOINT, ItemDraft, MappedValue, Source, map_each, rejection
 from mats.local.imports.formats.values import Json, first_of, objects, text_at, value_at

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import RegistrationInvalid
-from mats.domain.registration import Registration
 from mats.evaluation.data.beir import item_of
 from mats.local.imports.formats.mapping import MappedValue, Source, id_of_item, map_one_or_each
 from mats.local.imports.formats.values import Json, first_of

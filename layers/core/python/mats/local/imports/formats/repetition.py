@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
-from mats.domain.plain_text import plain, sentences
+from mats.domain.text.plain_text import plain, sentences
 
 _LEAST, _SHARE = 5, 100
 """A sentence is shared if this many descriptions have it, and one of so many."""

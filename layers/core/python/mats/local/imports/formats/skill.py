@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mats.domain.descriptors import FILES
+from mats.domain.protocols.descriptors import FILES
 from mats.local.imports.formats import naming
 from mats.local.imports.formats.mapping import MAX_ENDPOINT, ItemDraft, MappedValue, Source, rejection
 from mats.local.imports.formats.values import Json, text_at, value_at

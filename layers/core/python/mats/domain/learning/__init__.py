@@ -1,0 +1,1 @@
+"""Learning from use: receipts, outcomes, memory, reliability, demand."""

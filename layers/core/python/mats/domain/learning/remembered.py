@@ -1,0 +1,59 @@
+"""Remembered requests: those that ended in success, with what served them. docs/decisions/0048."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from mats.domain.capability.capability import Id
+from mats.domain.learning.outcome import Event, ReportedAnswer, effective_event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """A request that ended in success.
+
+    `passed_over` were shown before the last of the `used`, or reported as failed or wrong. `confirmed`: by an operator.
+    `text` is empty if queries are not kept as text; `vector` is packed (`mats.domain.learning.receipt`), and empty
+    where only the votes are read.
+    """
+
+    query_id: str
+    text: str
+    caller: str
+    audiences: frozenset[str]
+    at: str
+    used: frozenset[Id]
+    passed_over: frozenset[Id] = frozenset()
+    confirmed: bool = False
+    encoder: str = ""
+    vector: bytes = b""
+
+
+class Near(NamedTuple):
+    """A remembered request with the cosine of its vector and that of a new one."""
+
+    similarity: float
+    memory: Remembered
+
+
+def remember(answer: ReportedAnswer) -> Remembered | None:
+    """The memory entry of an answer with reports; None without success or vector."""
+    receipt = answer.receipt
+    ended = {id: effective_event(events) for id, events in answer.events.items()}
+    used = frozenset(id for id, event in ended.items() if event is Event.SUCCEEDED)
+    if not used or not receipt.vector:
+        return None
+    chosen = {id for id, event in ended.items() if event in (Event.SUCCEEDED, Event.SELECTED)}
+    bad = {id for id, event in ended.items() if event in (Event.FAILED, Event.WRONG)}
+    last = max((position for position, id in enumerate(receipt.shown) if id in used), default=0)
+    return Remembered(
+        query_id=receipt.query_id,
+        text=receipt.text,
+        caller=receipt.caller,
+        audiences=receipt.audiences,
+        at=receipt.at,
+        used=used,
+        passed_over=frozenset({*receipt.shown[:last], *bad} - chosen),
+        confirmed=answer.confirmed,
+        encoder=receipt.encoder,
+        vector=receipt.vector,
+    )

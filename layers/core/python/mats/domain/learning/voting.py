@@ -1,0 +1,248 @@
+"""Votes of remembered requests for capabilities. docs/decisions/0048.
+
+Pure functions: which of the nearest remembered requests count for a caller, and how their votes move candidates.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TypeAlias
+
+from mats.domain.capability.capability import Id
+from mats.domain.learning.memory_rule import RULE, MemoryRule
+from mats.domain.learning.remembered import Near, Remembered
+
+_MOST_TEXTS = 3
+_LEAST = 1e-12
+"""In place of a probability of 0, which has no logarithm."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsedFor:
+    """The remembered requests that vote for a capability: how many, of how many callers, the best similarity.
+
+    `texts` are those that the asking caller may read, most similar first.
+    """
+
+    requests: int
+    callers: int
+    similarity: float
+    texts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Votes:
+    """The votes on a request: sums of weights by capability, and of all that voted.
+
+    `reported` has the capabilities with an outcome that counts for the caller, on whatever request.
+    """
+
+    nearest: float
+    weight: float
+    used: Mapping[Id, float]
+    passed_over: Mapping[Id, float]
+    near: Sequence[Near]
+    reported: Set[Id] = frozenset()
+    claimed: Set[Id] = frozenset()
+    """Used for such a request, but with hardly any of the votes, and by others only."""
+    alone: Set[str] = frozenset()
+    """Callers who say so, and whom nobody confirms."""
+    sure: Sequence[Set[Id]] = ()
+    """What each of the caller's own and of the confirmed requests among them used."""
+    repeated: Set[Id] = frozenset()
+    """The capabilities that at least two requests of that sort used, on whatever request."""
+
+    @property
+    def repeat_odds(self) -> float:
+        """The odds that a request like these asks for what one of the caller's own or confirmed requests used.
+
+        Good-Turing, over the neighbourhood: the next one asks for something new as often as these asked for what no
+        other one asked for. 1 if there are none.
+        """
+        once = sum(self.repeated.isdisjoint(used) for used in self.sure)
+        return (len(self.sure) - once + 0.5) / (once + 0.5)
+
+    @property
+    def with_outcomes(self) -> Set[Id]:
+        """The capabilities with outcomes that count."""
+        return self.reported | (self.used.keys() - self.claimed)
+
+    def with_counts(self, outcomes: Mapping[Id, int]) -> "Votes":
+        """These, with how many of the caller's own or confirmed requests used each capability with outcomes."""
+        repeated = frozenset(id for id, sure in outcomes.items() if sure > 1)
+        return replace(self, reported=frozenset(outcomes), repeated=repeated)
+
+    def share(self, id: Id) -> float:
+        """The share of the votes for a capability, in [0, 1]."""
+        return self.used.get(id, 0.0) / self.weight
+
+    def used_for(self, id: Id, audiences: Collection[str]) -> UsedFor | None:
+        """Who votes for a capability; texts only of callers whose audiences the reader has, too."""
+        voters = [each for each in self.near if id in each.memory.used] if id in self.used else []
+        if not voters:
+            return None
+        texts = dict.fromkeys(
+            each.memory.text for each in voters if each.memory.text and each.memory.audiences.issubset(audiences)
+        )
+        return UsedFor(
+            requests=len(voters),
+            callers=len({each.memory.caller for each in voters}),
+            similarity=voters[0].similarity,
+            texts=tuple(texts)[:_MOST_TEXTS],
+        )
+
+
+def crowding(near: Sequence[Near], caller: str, rule: MemoryRule = RULE) -> frozenset[str]:
+    """The other callers with more remembered requests among these than may vote."""
+    counts = Counter(each.memory.caller for each in near if each.memory.caller != caller)
+    return frozenset(other for other, count in counts.items() if count > rule.most_of_one)
+
+
+def vote(near: Sequence[Near], caller: str, rule: MemoryRule = RULE) -> Votes | None:
+    """The votes of remembered requests, nearest first, that count for a caller; None if there are none.
+
+    Its own requests count in full and at once, and so do those that an operator confirmed. Of others, none has more
+    weight for or against a capability than a second one beside it: alone, it counts nothing. A request that counts less
+    is as if it were less similar.
+    """
+    heard = _similar_enough(near, caller, rule)
+    weights = [math.exp((each.similarity - near[0].similarity) / rule.tau) for each in heard]
+    for_ids = [_credit(each.memory, each.memory.used, caller) for each in heard]
+    against = [_credit(each.memory, each.memory.passed_over, caller) for each in heard]
+    used, passed = _shares(for_ids, weights), _shares(against, weights)
+    counted = [max((used[sayer, id] for sayer, id in credits), default=0.0) for credits in for_ids]
+    reach = [
+        (each.similarity + rule.tau * math.log(share), position)
+        for position, (each, share) in enumerate(zip(heard, counted, strict=True))
+        if share >= _NEAR_EACH_OTHER  # else it would take the place of one that counts
+    ]
+    voters = sorted((pair for pair in reach if pair[0] >= rule.floor), key=lambda pair: (-pair[0], pair[1]))
+    voters = voters[: rule.neighbours]
+    if not voters:
+        return None
+    nearest, positions = voters[0][0], [position for _, position in voters]
+    scale = math.exp((near[0].similarity - nearest) / rule.tau)
+    weight = math.fsum(math.exp((similarity - nearest) / rule.tau) for similarity, _ in voters)
+    sums = _sums([(for_ids[at], weights[at] * scale) for at in positions], used)
+    return Votes(
+        nearest=nearest,
+        weight=weight,
+        used=sums,
+        passed_over=_sums([(against[at], weights[at] * scale) for at in positions], passed),
+        near=[heard[at] for at in sorted(positions)],
+        sure=[heard[at].memory.used for at in positions if any(sayer == _SURE for sayer, _ in for_ids[at])],
+        claimed=frozenset(id for id, sum in sums.items() if sum < _HARDLY * weight and (_SURE, id) not in used),
+        alone=frozenset(sayer for (sayer, _), share in used.items() if share < _NEAR_EACH_OTHER),
+    )
+
+
+_SURE = ""
+"""In place of a caller: the one who asks, or an operator."""
+_NEAR_EACH_OTHER = 0.1
+"""Least ratio of the weights of two callers who confirm each other."""
+_HARDLY = 0.02
+"""Share of all votes below which a capability has hardly any."""
+_Credits: TypeAlias = Sequence[tuple[str, Id]]
+"""Who says it, and of which capability."""
+
+
+def _similar_enough(near: Sequence[Near], caller: str, rule: MemoryRule) -> list[Near]:
+    """Those that may vote: of each other caller the nearest few."""
+    counts: Counter[str] = Counter()
+    heard: list[Near] = []
+    for each in near:
+        other = each.memory.caller
+        counts[other] += 1
+        if each.similarity >= rule.floor and (other == caller or counts[other] <= rule.most_of_one):
+            heard.append(each)
+    return heard
+
+
+def _credit(memory: Remembered, ids: Iterable[Id], caller: str) -> _Credits:
+    sayer = _SURE if memory.confirmed or memory.caller == caller else memory.caller
+    return [(sayer, id) for id in sorted(ids)]
+
+
+def _shares(said: Sequence[_Credits], weights: Sequence[float]) -> Mapping[tuple[str, Id], float]:
+    """The share, in [0, 1], of what each says of a capability that counts."""
+    totals: dict[Id, dict[str, float]] = {}
+    for credits, weight in zip(said, weights, strict=True):
+        for sayer, id in credits:
+            by_sayer = totals.setdefault(id, {})
+            by_sayer[sayer] = by_sayer.get(sayer, 0.0) + weight
+    shares: dict[tuple[str, Id], float] = {}
+    for id, by_sayer in totals.items():
+        most = _agreed_weight(sorted(by_sayer.values(), reverse=True))
+        for sayer, total in by_sayer.items():
+            shares[sayer, id] = 1.0 if sayer == _SURE else min(total, most) / total
+    return shares
+
+
+def _agreed_weight(totals: Sequence[float]) -> float:
+    """The most that one may say, of totals in falling order: as much as the second of two that are near each other."""
+    pairs = pairwise(totals)
+    return next((less for more, less in pairs if less >= _NEAR_EACH_OTHER * more), 0.0)
+
+
+def _sums(said: Sequence[tuple[_Credits, float]], shares: Mapping[tuple[str, Id], float]) -> dict[Id, float]:
+    """The votes for and against each capability."""
+    sums: dict[Id, float] = {}
+    for credits, weight in said:
+        for sayer, id in credits:
+            if counted := weight * shares[sayer, id]:
+                sums[id] = sums.get(id, 0.0) + counted
+    return sums
+
+
+def fuse_votes(fused: Mapping[Id, float], votes: Votes, rule: MemoryRule = RULE) -> dict[Id, float]:
+    """First-stage scores with the votes added; capabilities that only the memory names are added."""
+    scores = dict(fused)
+    for id in votes.with_outcomes - votes.used.keys():
+        if id in scores:
+            scores[id] -= rule.elsewhere
+    for id in votes.used:
+        scores[id] = scores.get(id, 0.0) + rule.fused * votes.share(id)
+    return scores
+
+
+def shifts(mixtures: Mapping[Id, float], votes: Votes, rule: MemoryRule = RULE) -> dict[Id, float]:
+    """The change of the mixture of each candidate by the votes; none if they are for none of the candidates.
+
+    Mixtures are read as probabilities that sum to 1. A capability with outcomes takes what the votes give it. One that
+    has never been reported on is unknown, not wrong: it keeps its share of what is left, and only if it was shown and
+    passed over for such a request, less. How much is left depends on the similarity of the nearest request, on how
+    often such requests ask for what was asked for before, and on how probable the first stage finds the capabilities
+    with outcomes.
+    """
+    known = votes.with_outcomes & mixtures.keys()
+    if known.isdisjoint(votes.used):
+        return {}
+    before = _probabilities(mixtures, rule.temperature)
+    familiar = sum(before[id] for id in known)
+    evidence = math.exp((votes.nearest - rule.even) / rule.spread)
+    again = min(rule.most_repeated, max(1 / rule.most_repeated, votes.repeat_odds))
+    prior_odds = max(1.0, evidence, again) * math.sqrt(min(1.0, again))
+    odds = (familiar + rule.unseen) / (1 - familiar + rule.unseen) * prior_odds
+    repeated = odds / (1 + odds)
+    prior = rule.prior / evidence
+    moved: dict[Id, float] = {}
+    for id, share in before.items():
+        if id in known:
+            voted = votes.used.get(id, 0.0) + prior * share / max(familiar, _LEAST)
+            after = repeated * voted / (votes.weight + prior)
+            ratio = max(after, _LEAST) / max(share, _LEAST)
+        else:
+            against = votes.passed_over.get(id, 0.0) / (votes.weight + prior)
+            ratio = (1 - repeated) * (1 - rule.passed * against) / max(1 - familiar, _LEAST)
+        moved[id] = rule.temperature * math.log(ratio)
+    return moved
+
+
+def _probabilities(mixtures: Mapping[Id, float], temperature: float) -> dict[Id, float]:
+    """Softmax."""
+    top = max(mixtures.values())
+    odds = {id: math.exp((mixture - top) / temperature) for id, mixture in mixtures.items()}
+    total = sum(odds.values())
+    return {id: each / total for id, each in odds.items()}

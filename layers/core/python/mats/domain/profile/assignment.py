@@ -1,0 +1,107 @@
+"""Assignments of operators: trust of a capability, trust and verified provider of a namespace. docs/decisions/0037.
+
+A row is stored under the id of a capability, or under the pattern of a namespace: `com.stripe.*` with the name `*`
+stands for com.stripe and everything below it. No capability can have such an id.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from mats.domain.capability.capability import Id, capability_id, parts
+from mats.domain.text.fence import find_hidden
+
+_BELOW = ".*"
+_EVERY = "*"
+_NAMESPACE = re.compile(r"(?=.{1,200}$)[a-z0-9-]+(\.[a-z0-9-]+)*")
+"""As in a valid registration; another one has no rows, whose keys could be too long for a table."""
+MAX_PROVIDER = 200
+"""Characters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assigned:
+    """Trust, 0 to 100 or None, and the verified provider or "": of one row, or resolved for a capability."""
+
+    trust: int | None = None
+    provider: str = ""
+
+    def __bool__(self) -> bool:
+        return self.trust is not None or bool(self.provider)
+
+
+NOTHING_ASSIGNED = Assigned()
+
+
+def pattern_id(namespace: str) -> Id:
+    """The key of the row for a namespace and everything below it."""
+    return capability_id(namespace + _BELOW, _EVERY)
+
+
+def namespace_of_pattern(id: Id) -> str | None:
+    """The namespace that a row is for; None if its key is the id of a capability."""
+    pattern, name = parts(id)
+    namespace = pattern.removesuffix(_BELOW)
+    is_pattern = name == _EVERY and pattern.endswith(_BELOW) and _NAMESPACE.fullmatch(namespace)
+    return namespace if is_pattern else None
+
+
+def parse_target(text: str) -> Id:
+    """The key of a row from `namespace/name` or `namespace.*`.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if "/" not in text:
+        namespace = text.removesuffix(_BELOW)
+        if namespace == text or not _NAMESPACE.fullmatch(namespace):
+            raise ValueError(f"must be namespace/name, or a namespace such as com.acme.*; not {text[:60]!r}")
+        return pattern_id(namespace)
+    return Id(text)
+
+
+def covers(namespace: str, id: Id) -> bool:
+    """Whether a capability is in a namespace or below it."""
+    return f"{parts(id)[0]}.".startswith(f"{namespace}.")
+
+
+def row_keys(id: Id) -> Iterator[Id]:
+    """The keys of the rows that concern a capability: its own, then its namespaces', nearest first."""
+    yield id
+    namespace = parts(id)[0]
+    while _NAMESPACE.fullmatch(namespace):
+        yield pattern_id(namespace)
+        namespace = namespace.rpartition(".")[0]
+
+
+def resolve(id: Id, rows: Mapping[Id, Assigned]) -> Assigned:
+    """The assignment of a capability: trust of the nearest row that has it, provider of the nearest namespace with one.
+
+    A provider in the row of a capability does not count: it is verified for a namespace.
+    """
+    own, *namespaces = (rows.get(key, NOTHING_ASSIGNED) for key in row_keys(id))
+    trusts = (row.trust for row in (own, *namespaces) if row.trust is not None)
+    providers = (row.provider for row in namespaces if row.provider)
+    return Assigned(trust=next(trusts, None), provider=next(providers, ""))
+
+
+def resolve_all(ids: Collection[Id], read: Callable[[Collection[Id]], Mapping[Id, Assigned]]) -> dict[Id, Assigned]:
+    """The assignment of each of these, with one read of the rows that concern them."""
+    rows = read(list(dict.fromkeys(key for id in ids for key in row_keys(id))))
+    return {id: resolve(id, rows) for id in ids}
+
+
+def parse_row(row: Mapping[str, object]) -> Assigned:
+    """The valid part of a stored row, which an operator may have written by hand."""
+    trust, provider = row.get("trust"), row.get("provider")
+    return Assigned(
+        trust=trust if isinstance(trust, int) and not isinstance(trust, bool) and 0 <= trust <= 100 else None,
+        provider=provider.strip() if isinstance(provider, str) and is_provider(provider) else "",
+    )
+
+
+def is_provider(text: str) -> bool:
+    """Whether this can be the name of a provider: on one line, not too long, and as visible as an owner's must be."""
+    breaks = any(unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in text)
+    return bool(text.strip()) and len(text) <= MAX_PROVIDER and not breaks and not find_hidden(text, allow_shaping=True)

@@ -1,0 +1,98 @@
+"""The texts of a profile that an index searches and an encoder reads."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from mats.domain.profile.profile import Enrichment, Profile
+from mats.domain.profile.source_text import SourceText
+from mats.domain.text.text import separate_cjk, split_identifier, stems
+
+FIELD_WEIGHTS: Mapping[str, float] = {
+    "name": 1.0, "title": 1.0, "summary": 1.0, "action": 1.0, "keywords": 1.0, "description": 1.0, "examples": 0.5,
+    "parameters": 1.2, "other": 0.5,
+}  # fmt: skip
+"""The lexical fields of every index in column order, and the weight of a word in each: docs/decisions/0003, 0034."""
+
+TEXTS = 3
+"""Version of the fields and their terms; an index of another one writes them again, or is reindexed."""
+
+_REPEATED = 0.8
+"""Share of an action's content words in the summary from which on it is a repetition."""
+
+
+def lexical_fields(profile: Profile) -> dict[str, str]:
+    """The text of each lexical field, keyed as `FIELD_WEIGHTS`.
+
+    The name is there once as written and twice as words: docs/decisions/0003. A raw profile's summary
+    is the start of its description and is not indexed twice, nor is an action that repeats the summary. Negative
+    examples are left out.
+    """
+    return _fields(profile.name, profile.source or SourceText(), profile.enrichment, profile.enriched)
+
+
+def _fields(name: str, source: SourceText, written: Enrichment, enriched: bool) -> dict[str, str]:
+    spoken = split_identifier(name)
+    texts = {
+        "name": f"{name} {spoken} {spoken}",
+        "title": source.title,
+        "summary": written.summary if enriched else "",
+        "action": added_action(written),
+        "keywords": " ".join(written.keywords),
+        "description": source.description,
+        "examples": " ".join(written.positive_examples),
+        "parameters": f"{source.parameter_names} {source.parameter_text}".strip(),
+        "other": source.other,
+    }
+    return {name: separate_cjk(text) for name, text in texts.items()}
+
+
+_READ = 4_000
+"""Characters of each field that are compared with a query; bounds the work per answer."""
+_CACHED = 2_048
+"""Profiles whose searched text is kept, some kilobytes each."""
+
+
+class SearchedText(NamedTuple):
+    """The starts of the lexical fields in index order, and all of them in lower case, one to a line."""
+
+    fields: tuple[str, ...]
+    lowered: str
+
+
+def searched_text(profile: Profile) -> SearchedText:
+    """What is compared with a query once the profile is a candidate; candidates are often those of earlier queries."""
+    return _searched_text(profile.name, profile.source or SourceText(), profile.enrichment, profile.enriched)
+
+
+@lru_cache(maxsize=_CACHED)
+def _searched_text(name: str, source: SourceText, written: Enrichment, enriched: bool) -> SearchedText:
+    fields = tuple(text[:_READ] for text in _fields(name, source, written, enriched).values())
+    return SearchedText(fields, "\n".join(fields).lower())
+
+
+def added_action(written: Enrichment) -> str:
+    """The action, if at least a fifth of its content words are not in the summary; else empty."""
+    if not written.action:
+        return ""
+    said, summary = stems(written.action), stems(written.summary)
+    return "" if said and len(said & summary) >= _REPEATED * len(said) else written.action
+
+
+def embedded_text(profile: Profile) -> str:
+    """The encoder's input, most informative text first, because encoders truncate the end.
+
+    The five fields come first if a writer filled them; negative examples are left out.
+    """
+    source, written = profile.source or SourceText(), profile.enrichment
+    spoken = split_identifier(profile.name)
+    names = (profile.name, spoken if spoken.lower() != profile.name.lower() else "")
+    keywords, examples = " ".join(written.keywords), " ".join(written.positive_examples)
+    if profile.enriched:
+        said = [f"{written.summary} {added_action(written)}".strip(), keywords[:300], examples[:600]]
+        said += [source.description[:700], source.other[:300], source.parameter_names[:200]]
+    else:
+        # operations of one document share their provider, and differ in little else
+        said = [source.description[:700], "" if source.title else source.other[:300]]
+        said += [keywords[:200], source.parameter_names[:200], examples[:300]]
+    return ". ".join(part for part in (*names, *said, source.parameter_text[:500]) if part)

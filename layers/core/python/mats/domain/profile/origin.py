@@ -1,0 +1,56 @@
+"""Fingerprints that detect a changed registration, prompt or model."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from mats.domain.capability.registration import Registration
+from mats.domain.protocols.descriptors import title_of, without_call
+from mats.domain.text.plain_text import plain
+
+SCHEMA = 2
+"""Version of the texts derived from a registration; an increment makes stale the profiles that it concerns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """The models that make a profile: writer, prompt hash, encoder; each empty if there is none."""
+
+    writer: str = ""
+    prompt: str = ""
+    encoder: str = ""
+
+    def origin(self, registration: Registration) -> str:
+        """The `origin` fingerprint: equal means equal input for the same writer and encoder."""
+        return f"{_text_fingerprint(registration)}-{fingerprint([self.writer, self.prompt, self.encoder])}"
+
+
+NOT_TEXT = ("version", "endpoint", "lifecycle", "visible_to")
+"""Attributes that neither the writer nor the encoder reads; a profile copies them."""
+
+
+def same_text(origin: str, registration: Registration) -> bool:
+    """Whether an origin was made from this registration's text, by any models."""
+    return origin.startswith(f"{_text_fingerprint(registration)}-")
+
+
+def _text_fingerprint(registration: Registration) -> str:
+    """Fingerprint of the attributes that the writer and the encoder read.
+
+    Version 2 treats titles and markup in another way than version 1; other registrations keep their fingerprints and
+    profiles.
+    """
+    text = registration.model_dump(mode="json", exclude=set(NOT_TEXT), exclude_defaults=True)
+    if registration.descriptor:
+        read = without_call(registration.descriptor)
+        text = {**text, "descriptor": read} if read else {key: text[key] for key in text if key != "descriptor"}
+    concerned = title_of(registration.descriptor) or plain(registration.description) != registration.description
+    return fingerprint([SCHEMA if concerned else 1, text])
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=str)
+
+
+def fingerprint(value: object) -> str:
+    """128 bits of SHA-256 over canonical JSON."""
+    return hashlib.sha256(_CANONICAL.encode(value).encode()).hexdigest()[:32]

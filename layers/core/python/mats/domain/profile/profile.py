@@ -1,0 +1,252 @@
+"""Profiles: the five fields and everything else that is indexed or returned."""
+
+from enum import StrEnum
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mats.domain.capability.capability import Id, Kind, Lifecycle, capability_id
+from mats.domain.capability.registration import Registration
+from mats.domain.capability.suspicion import suspicions
+from mats.domain.errors import Fault, RegistrationInvalid
+from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned
+from mats.domain.profile.origin import fingerprint
+from mats.domain.profile.source_text import SourceText
+from mats.domain.protocols.input_schema import input_schema_of
+from mats.domain.protocols.instructions import instructions_of
+from mats.domain.protocols.invocation import invocation_of, to_text
+from mats.domain.text.plain_text import opening, plain
+from mats.domain.text.text import clean
+
+MAX_PROFILE_BYTES = 360_000
+"""Limit before enrichment. A DynamoDB item has at most 409,600 bytes; the rest is for the writer's text."""
+MAX_KEPT_BYTES = 385_000
+"""Limit after enrichment; the rest is for the vector and the error of a later, rejected registration."""
+Trust = Annotated[int, Field(ge=0, le=100)]
+"""Trust assigned by an operator, 0 (none) to 100 (full)."""
+
+
+class Status(StrEnum):
+    """Result of the latest registration."""
+
+    ACTIVE = "active"
+    REJECTED = "rejected"
+    DELETED = "deleted"
+
+
+class _Frozen(BaseModel):
+    """Stored across releases: a release ignores attributes that it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Enrichment(_Frozen):
+    """The five fields. `negative_examples` are requests that a neighbour serves better: never positive evidence."""
+
+    summary: str = ""
+    action: str = ""
+    keywords: tuple[str, ...] = ()
+    positive_examples: tuple[str, ...] = ()
+    negative_examples: tuple[str, ...] = ()
+
+    def texts(self) -> tuple[str, ...]:
+        """Every text, field by field."""
+        return (self.summary, self.action, *self.keywords, *self.positive_examples, *self.negative_examples)
+
+
+class Cause(_Frozen):
+    """The event that caused a revision: its id and time (ISO 8601, UTC)."""
+
+    event_id: str
+    time: str
+
+
+class Refusal(_Frozen):
+    """A model that refused to make a part of a profile, in its role `writer` or `encoder`, and why."""
+
+    role: str
+    model: str
+    cause: str
+
+
+_UNVERSIONED = {"content", "rev", "indexed_rev", "cause", "first_registered", "first_text", "owner_examples"}
+"""Entries of a profile that do not belong to its content."""
+
+
+class Profile(_Frozen):
+    """The searchable description of a capability, made from the latest valid registration; without its vector.
+
+    `encoder` names the model of the vector stored with it; empty if there is none. `rev` grows by one with every change
+    and is the external version in the index; `indexed_rev` follows it once the index has acknowledged. A rejected
+    registration leaves the last good content in place beside the `error`. `suspicious` has the reasons for a review.
+    `refused` names the models that refuse every request as they are configured; the profile is what was made without.
+    `provider` is the verified one, or what the owner wrote: `provider_verified` tells which.
+    `first_registered` is when this text, or one nearly the same, was first registered (ISO 8601, UTC); empty for a
+    profile of a release that did not record it, which counts as older than any other.
+    `first_text` is a sample of that text (`mats.domain.trust.seniority`).
+    `owner_examples` is the number of `positive_examples` that the owner wrote; they come first.
+    `input_schema` is the schema of the capability's input as JSON text; empty if there is none or it is too large.
+    `invocation` is how it is called, as JSON text; empty if its owner gave no way. `instructions` are those of a skill.
+    """
+
+    namespace: str
+    name: str
+    kind: Kind | None = None
+    status: Status = Status.ACTIVE
+    error: str = ""
+    enriched: bool = False
+    enrichment: Enrichment = Enrichment()
+    source: SourceText | None = None
+    version: str = ""
+    endpoint: str = ""
+    input_schema: str = ""
+    invocation: str = ""
+    instructions: str = ""
+    provider: str = ""
+    provider_verified: bool = False
+    tags: tuple[str, ...] = ()
+    type_tags: tuple[str, ...] = ()
+    lifecycle: Lifecycle = Lifecycle.ACTIVE
+    visible_to: tuple[str, ...] | None = None
+    trust: Trust | None = None
+    encoder: str = ""
+    suspicious: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+    origin: str = ""
+    content: str = ""
+    rev: int = 0
+    indexed_rev: int = 0
+    cause: Cause | None = None
+    first_registered: str = ""
+    first_text: str = ""
+    owner_examples: int = 0
+
+    @property
+    def id(self) -> Id:
+        return capability_id(self.namespace, self.name)
+
+    @property
+    def indexed_kind(self) -> Kind:
+        """The kind, which every findable profile has."""
+        if self.kind is None:
+            raise ValueError(f"{self.id} is indexed without a kind")
+        return self.kind
+
+    @property
+    def findable(self) -> bool:
+        """Whether there is content to index; also true if only the latest registration was rejected."""
+        return self.status is not Status.DELETED and self.source is not None
+
+    def content_fingerprint(self) -> str:
+        """The `content` fingerprint: everything that is indexed or returned, without counters, times and cause."""
+        later = ("refused", "provider_verified", "invocation", "instructions")
+        added = {name: getattr(self, name) for name in later}
+        unset = {name for name, value in added.items() if not value}  # as in releases without these fields
+        excluded: dict[str, Any] = dict.fromkeys(_UNVERSIONED | unset, True)
+        if self.source and not self.source.title:
+            excluded["source"] = {"title"}
+        return fingerprint(self.model_dump(mode="json", exclude=excluded))
+
+    @property
+    def assignment(self) -> Assigned:
+        """The assignment of operators when the profile was made."""
+        return Assigned(trust=self.trust, provider=self.provider if self.provider_verified else "")
+
+    def with_assigned(self, assigned: Assigned) -> Self:
+        """The unsealed profile with this assignment. What its owner had claimed beside a verified provider is lost."""
+        claimed = "" if self.provider_verified else self.provider
+        update = {
+            "trust": assigned.trust,
+            "provider": assigned.provider or claimed,
+            "provider_verified": bool(assigned.provider),
+        }
+        return self.model_copy(update=update)
+
+    def with_refusal(self, refusal: Refusal) -> Self:
+        """The profile marked. A mark of the same role and model keeps its first cause: a repeated one is no change."""
+        same = any((known.role, known.model) == (refusal.role, refusal.model) for known in self.refused)
+        others = tuple(known for known in self.refused if known.role != refusal.role)
+        return self if same else self.model_copy(update={"refused": (*others, refusal)}).seal()
+
+    def without_refusal(self, *roles: str) -> Self:
+        """The profile without the marks of these roles."""
+        kept = tuple(known for known in self.refused if known.role not in roles)
+        return self if kept == self.refused else self.model_copy(update={"refused": kept}).seal()
+
+    def seal(self) -> Self:
+        """The same profile carrying its own content fingerprint."""
+        return self.model_copy(update={"content": self.content_fingerprint()})
+
+
+def as_written(registration: Registration) -> Enrichment:
+    """The five fields from the owner's text alone, used until a writer has answered."""
+    return Enrichment(
+        summary=clean(opening(plain(registration.description))),
+        keywords=registration.tags,
+        positive_examples=registration.examples,
+        negative_examples=registration.negative_examples,
+    )
+
+
+def with_owners_words(written: Enrichment, registration: Registration) -> Enrichment:
+    """The writer's text merged with the owner's: tags join the keywords, and the owner's examples come first."""
+    return written.model_copy(
+        update={
+            "keywords": tuple(dict.fromkeys((*written.keywords, *registration.tags))),
+            "positive_examples": tuple(dict.fromkeys((*registration.examples, *written.positive_examples))),
+            "negative_examples": tuple(dict.fromkeys((*registration.negative_examples, *written.negative_examples))),
+        }
+    )
+
+
+_CARRIED_OVER = {
+    "namespace", "name", "kind", "version", "endpoint", "tags", "type_tags", "lifecycle", "visible_to",
+}  # fmt: skip
+
+
+def profile_of(
+    registration: Registration,
+    *,
+    assigned: Assigned = NOTHING_ASSIGNED,
+    origin: str,
+    enrichment: Enrichment | None = None,
+    notes: tuple[str, ...] = (),
+) -> Profile:
+    """The profile of a registration, without a revision; without an enrichment it is the raw one, `enriched: false`."""
+    profile = Profile(
+        **registration.model_dump(include=_CARRIED_OVER),
+        provider=assigned.provider or registration.provider,
+        provider_verified=bool(assigned.provider),
+        enriched=enrichment is not None,
+        enrichment=enrichment or as_written(registration),
+        owner_examples=len(set(registration.examples)),
+        source=SourceText.of(registration),
+        input_schema=input_schema_of(registration),
+        invocation=to_text(invocation_of(registration)),
+        instructions=instructions_of(registration),
+        trust=assigned.trust,
+        suspicious=suspicions(registration, enrichment.texts() if enrichment else ()),
+        origin=origin,
+        notes=notes,
+    )
+    if profile.instructions and _size(profile) > MAX_PROFILE_BYTES:
+        profile = profile.model_copy(update={"instructions": ""})
+    return profile.seal()
+
+
+def check_profile_size(profile: Profile, most: int = MAX_PROFILE_BYTES) -> Profile:
+    """The profile unchanged, if it fits a row: at most `most` bytes of JSON.
+
+    Raises:
+        RegistrationInvalid: it does not fit.
+    """
+    size = _size(profile)
+    if size > most:
+        message = f"is too long: its profile would be {size:,} bytes; shorten it to fit {most:,}"
+        raise RegistrationInvalid([Fault("", message)])
+    return profile
+
+
+def _size(profile: Profile) -> int:
+    return len(profile.model_dump_json().encode())

@@ -1,0 +1,127 @@
+"""Sources of registrations, and what a sync does with one entry: docs/decisions/0042."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from mats.domain.profile.origin import fingerprint
+
+GUARD = 5
+"""A prune that would remove more than one in so many of a source's entries needs `--force`."""
+
+
+class SourceKind(StrEnum):
+    """How a source is read."""
+
+    DOCUMENT = "document"
+    """A file, a folder or an address of a known format."""
+    MCP = "mcp"
+    """A live MCP server: its address, or the command that starts it."""
+    MCP_REGISTRY = "mcp-registry"
+    ARD = "ard"
+    A2A = "a2a"
+    BEDROCK = "bedrock"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrackedSource:
+    """A source that `mats sync` reads again."""
+
+    name: str
+    kind: SourceKind
+    location: tuple[str, ...] = ()
+    """An address, a path, or a command with its arguments."""
+    namespace: str = ""
+    live: bool = False
+    """Whether the servers that an `mcpServers` file names are asked for their tools."""
+    timeout_s: float = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRun:
+    """The outcome of the latest syncs of a source; times in ISO 8601, empty if there was none."""
+
+    tried: str = ""
+    succeeded: str = ""
+    error: str = ""
+    """Of the latest sync; empty if it succeeded."""
+    cursor: str = ""
+    """Of a source that lists what changed since."""
+    namespace: str = ""
+    """The source's own at that time; in another one, everything is listed again."""
+
+
+class TrackedEntry(NamedTuple):
+    """An entry of a source as it was synced last."""
+
+    digest: str = ""
+    """Of the content that sync wrote; empty if sync never wrote this entry."""
+    previous: str = ""
+    """Of the content before, while a write is under way: after a crash, the registry has one of the two."""
+    gone: bool = False
+    """Whether the source no longer lists it."""
+
+    def wrote(self, digest: str) -> bool:
+        """Whether sync wrote this content, and nobody has changed it since."""
+        return digest in (self.digest, self.previous) and bool(digest)
+
+
+class Step(StrEnum):
+    """The action of a sync for an entry that its source lists."""
+
+    WRITE = "write"
+    KEEP = "keep"
+    """The registry has this content."""
+    EDITED = "edited"
+    """Someone else wrote other content under this id, which stays."""
+    ELSEWHERE = "elsewhere"
+    """Another source that lists this id wrote it."""
+
+
+def next_step(
+    listed: str,
+    stored: str | None,
+    own: TrackedEntry | None,
+    others: Collection[TrackedEntry] = (),
+    *,
+    first: bool,
+) -> Step:
+    """The step for an entry with digest `listed`, where the registry has `stored` (None: nothing).
+
+    Args:
+        listed: The digest of what the source lists.
+        stored: The digest of what the registry has.
+        own: The entry as this source's last sync left it.
+        others: The entries of other sources under the same id.
+        first: Whether this source was never synced: its first sync replaces what is registered, as an import does.
+    """
+    own = own or TrackedEntry()
+    if not own.digest and any(other.digest and not other.gone for other in others):
+        return Step.ELSEWHERE
+    if stored == listed:
+        return Step.KEEP
+    if stored is None or own.wrote(stored) or (first and not own.digest):
+        return Step.WRITE
+    inherited = not own.digest and any(other.wrote(stored) for other in others)
+    return Step.WRITE if inherited else Step.EDITED
+
+
+def exceeds_guard(gone: int, total: int) -> bool:
+    """Whether a prune would remove more than a fifth of a source's entries."""
+    return gone * GUARD > total
+
+
+def content_digest(item: Mapping[str, Any]) -> str:
+    """A fingerprint that does not depend on the store: a table has no attributes that are None, and 1.0 is 1 there."""
+    return fingerprint({name: _plain(value) for name, value in item.items() if value is not None})
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value

@@ -1,0 +1,118 @@
+"""Parses a reranker's reply. Total: any string gives a result or the reason why there is none."""
+
+import json
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from mats.domain.capability.capability import Kind
+from mats.domain.profile.profile import Profile
+from mats.domain.prompts.rerank_scores import find_scores
+from mats.domain.text.text import first_object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankReply:
+    """A parsed reply: scores in [0, 1] for a prefix of the candidates, and the type it inferred.
+
+    `clipped` counts the scores that were out of range; `cut_off`: the reply was truncated.
+    `void` is the reason why the reply is unusable; then there are no scores.
+    """
+
+    scores: tuple[float, ...] = ()
+    type: str = ""
+    clipped: int = 0
+    cut_off: bool = False
+    void: str = ""
+
+
+_SCORES = re.compile(r'"(?:s|scores)"\s*:\s*\[')
+_TYPE = re.compile(r'"t"\s*:\s*"([^"\\]*)"')
+_NUMBER = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,18})?)\s*(?:,|(?=\]))")
+_FEWEST_RANKED = 5
+"""Fewer scores may be 1, 2, … by chance."""
+_CLOSED = re.compile(r"\s*\]")
+
+
+def parse_reply(reply: str, count: int, *, ended_early: bool = False) -> RerankReply:
+    """Parse the scores of `count` candidates, asked for as `{"s": [count integers from 0 to 100]}`.
+
+    Other forms that assign every score are read too: `mats.domain.prompts.rerank_scores`. A truncated reply keeps its
+    complete scores. Any other wrong number of scores is void, because scores belong to candidates by position. The
+    reply is JSON, JSON somewhere in a text, or the beginning of either; `ended_early`: the model ran out of tokens.
+    """
+    value = _whole_value(reply)
+    if value is None:
+        return _beginning(reply, count)
+    found = find_scores(value)
+    if found is None:
+        return RerankReply(void="the reply has no list of scores")
+    cut_off = ended_early and len(found.numbers) < count
+    if len(found.numbers) != count and not cut_off:
+        return RerankReply(void=f"{len(found.numbers)} scores for {count} candidates")
+    if _is_ranking(found.numbers):
+        return RerankReply(void="the scores are the numbers from 1 on, which may be a ranking")
+    return _to_unit_scores(found.numbers, found.type, cut_off=cut_off)
+
+
+def _whole_value(reply: str) -> object | None:
+    """The list of objects that the reply is, else the first object in it; None if there is no complete one."""
+    try:
+        value = json.loads(reply)
+    except (ValueError, RecursionError):
+        value = None
+    return value if isinstance(value, list) and value and isinstance(value[0], dict) else first_object(reply)
+
+
+def _beginning(reply: str, count: int) -> RerankReply:
+    """Parse the scores of a truncated reply; a number counts once a character follows it."""
+    start = _SCORES.search(reply)
+    if start is None:
+        return RerankReply(void="the reply has no scores")
+    numbers: list[float] = []
+    position = start.end()
+    while number := _NUMBER.match(reply, position):
+        numbers.append(float(number[1]))
+        position = number.end()
+    closed = _CLOSED.match(reply, position) is not None
+    if not numbers or len(numbers) > count or (closed and len(numbers) < count):
+        return RerankReply(void=f"{len(numbers)} scores for {count} candidates", cut_off=not closed)
+    type_ = _TYPE.search(reply, 0, start.start())
+    return _to_unit_scores(numbers, type_[1] if type_ else "", cut_off=len(numbers) < count)
+
+
+def _to_unit_scores(numbers: Sequence[float], type_: str, *, cut_off: bool) -> RerankReply:
+    if not numbers:
+        return RerankReply(void="the reply ended before the first score", cut_off=cut_off)
+    if _mixes_scales(numbers):
+        return RerankReply(void="some scores are fractions and others are above 1", cut_off=cut_off)
+    top = 1 if _is_unit_scale(numbers) else 100
+    inside = [min(top, max(0, number)) for number in numbers]
+    clipped = sum(kept != number for kept, number in zip(inside, numbers, strict=True))
+    return RerankReply(scores=tuple(n / top for n in inside), type=type_, clipped=clipped, cut_off=cut_off)
+
+
+def _is_ranking(numbers: Sequence[float]) -> bool:
+    """Whether the numbers are 1, 2, … in some order: ranks of candidates, or candidates by rank, but no scores."""
+    return len(numbers) >= _FEWEST_RANKED and sorted(numbers) == list(range(1, len(numbers) + 1))
+
+
+def _mixes_scales(numbers: Sequence[float]) -> bool:
+    """Whether one score may be 0.95 of 1 and another 40 of 100: then no scale is certain."""
+    return max(numbers) > 1 and any(0 < number < 1 for number in numbers)
+
+
+def _is_unit_scale(numbers: Sequence[float]) -> bool:
+    """Whether scores are on a scale from 0 to 1: none is above 1, and at least one is a fraction.
+
+    Whole numbers stay on the scale that was asked for, also if all are 0 or 1: [1, 0, 0] is a usual answer where
+    nothing fits. Should it have meant yes and no, the order is right all the same and the verdict errs to `none`.
+    """
+    return max(numbers) <= 1 and any(number != int(number) for number in numbers)
+
+
+def known_type(name: str, profiles: Sequence[Profile]) -> str | None:
+    """The capability type a reply names, if it is a kind or a tag of one of the candidates; case does not matter."""
+    wanted = name.strip().lower()
+    tags: Collection[str] = {tag for profile in profiles for tag in profile.type_tags}
+    return next((known for known in (*Kind, *sorted(tags)) if known.lower() == wanted), None)

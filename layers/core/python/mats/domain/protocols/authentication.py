@@ -1,0 +1,134 @@
+"""The authentication that a call needs: names of schemes and places, never a value."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from pydantic import AliasChoices, Field
+
+from mats.domain.text.compact import Compact
+from mats.domain.text.redaction import is_plain, names_secret
+
+_MAX_NAME, _MAX_SCHEMES = 100, 20
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""A token of RFC 9110: what headers are called."""
+_PLACES = frozenset({"header", "query", "cookie"})
+_WRAPPED = {
+    "apiKeySecurityScheme": "apiKey",
+    "httpAuthSecurityScheme": "http",
+    "oauth2SecurityScheme": "oauth2",
+    "openIdConnectSecurityScheme": "openIdConnect",
+    "mtlsSecurityScheme": "mutualTLS",
+}
+"""The schemes of an A2A 1.0 card, and their types in OpenAPI and in earlier cards."""
+
+
+class AuthScheme(Compact):
+    """One scheme: `bearer`, `basic`, `apiKey` with its name and place, `oauth2`, `openIdConnect`, `mutualTLS`, `none`.
+
+    Without `option`, all schemes of a call are needed. With it, those of any one number are.
+    """
+
+    scheme: str
+    name: str = ""
+    in_: str = Field(default="", validation_alias=AliasChoices("in", "in_"))
+    option: int | None = None
+
+
+def auth_of(security: object, schemes: object) -> tuple[AuthScheme, ...]:
+    """The schemes of security requirements as OpenAPI and A2A write them: a list of alternatives."""
+    known = schemes if isinstance(schemes, Mapping) else {}
+    given = security if isinstance(security, Sequence) and not isinstance(security, str) else []
+    requirements = [each for each in given if isinstance(each, Mapping)]
+    alternatives = [tuple(filter(None, map(_scheme, _schemes_of(each, known)))) for each in requirements]
+    if not any(alternatives):
+        return ()
+    if len(alternatives) == 1:
+        return alternatives[0][:_MAX_SCHEMES]
+    numbered = (
+        found.model_copy(update={"option": number})
+        for number, found_ones in enumerate(alternatives, start=1)
+        for found in found_ones or (AuthScheme(scheme="none"),)
+    )
+    return tuple(numbered)[:_MAX_SCHEMES]
+
+
+def _schemes_of(requirement: Mapping[str, Any], schemes: Mapping[str, Any]) -> Iterator[object]:
+    """The schemes that a requirement names; A2A 1.0 has them under `schemes`."""
+    inner = requirement.get("schemes")
+    for name in inner if isinstance(inner, Mapping) and "schemes" not in schemes else requirement:
+        yield schemes.get(name)
+
+
+def _scheme(written: object) -> AuthScheme | None:
+    if not isinstance(written, Mapping):
+        return None
+    for key, type in _WRAPPED.items():
+        if isinstance(inner := written.get(key), Mapping):
+            written = {**inner, "type": type, "in": inner.get("location", inner.get("in"))}
+    match written.get("type"):
+        case "http" if name := _token(written.get("scheme")):
+            return AuthScheme(scheme=name.lower())
+        case "apiKey" if name := _token(written.get("name")):
+            place = written.get("in")
+            return AuthScheme(scheme="apiKey", name=name, in_=place if place in _PLACES else "")
+        case "basic":
+            return AuthScheme(scheme="basic")  # Swagger 2.0
+        case "oauth2" | "openIdConnect" | "mutualTLS" as type:
+            return AuthScheme(scheme=type)
+    return None
+
+
+def auth_from_list(written: object) -> tuple[AuthScheme, ...]:
+    """The schemes of a list as `AuthScheme` has them, without invalid entries."""
+    entries = written if isinstance(written, list | tuple) else []
+    found = (entry for entry in entries if isinstance(entry, Mapping))
+    return tuple(filter(None, map(_parse_entry, found)))[:_MAX_SCHEMES]
+
+
+def _parse_entry(entry: Mapping[str, Any]) -> AuthScheme | None:
+    scheme, name, place, option = (entry.get(key) for key in ("scheme", "name", "in", "option"))
+    if not (known := _token(scheme)):
+        return None
+    number = option if isinstance(option, int) and not isinstance(option, bool) and option > 0 else None
+    return AuthScheme(scheme=known, name=_token(name), in_=place if place in _PLACES else "", option=number)
+
+
+def auth_of_headers(headers: object) -> tuple[tuple[AuthScheme, ...], tuple[str, ...]]:
+    """The schemes of a client's headers, and the names of the other headers.
+
+    `headers` is an object of values, or a list of names or of objects with `name`, `value` and `isSecret`. Of a value
+    only its first word counts, if that is an authentication scheme.
+    """
+    schemes, others = list[AuthScheme](), list[str]()
+    for name, value, secret in chain(_in_object(headers), _in_list(headers)):
+        if not (header := _token(name)):
+            continue
+        first = value.split(" ", 1)[0].lower() if isinstance(value, str) else ""
+        if header.lower() == "authorization" and first in ("bearer", "basic"):
+            schemes.append(AuthScheme(scheme=first))
+        elif secret or names_secret(header):
+            schemes.append(AuthScheme(scheme="apiKey", name=header, in_="header"))
+        else:
+            others.append(header)
+    return tuple(schemes[:_MAX_SCHEMES]), tuple(others[:_MAX_SCHEMES])
+
+
+def _in_object(headers: object) -> Iterator[tuple[object, object, bool]]:
+    for name, value in headers.items() if isinstance(headers, Mapping) else ():
+        yield name, value, False
+
+
+def _in_list(headers: object) -> Iterator[tuple[object, object, bool]]:
+    for header in headers if isinstance(headers, list | tuple) else ():
+        if isinstance(header, str):
+            yield header, None, False
+        elif isinstance(header, Mapping):
+            secret = header.get("isSecret") is True or header.get("is_secret") is True
+            yield header.get("name"), header.get("value"), secret
+
+
+def _token(value: object) -> str:
+    valid = isinstance(value, str) and len(value) <= _MAX_NAME and is_plain(value) and _NAME.fullmatch(value)
+    return str(value) if valid else ""

@@ -1,0 +1,1 @@
+"""Queries, and the arithmetic of scores: BM25, fusion, blend."""

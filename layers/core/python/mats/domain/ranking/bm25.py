@@ -1,0 +1,34 @@
+"""BM25 over weighted fields (Robertson & Zaragoza 2009) with the idf of SQLite's FTS5: docs/decisions/0052."""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from mats.domain.text.text import index_terms
+
+K1, B = 1.2, 0.75
+_LEAST_IDF = 1e-6
+
+
+class TermCounts(NamedTuple):
+    """How often each term occurs in a text, each occurrence counted by the weight of its field."""
+
+    frequencies: Mapping[str, float]
+    length: int
+    """Terms in all fields, each counted 1."""
+
+
+def count_terms(fields: Mapping[str, str], weights: Mapping[str, float]) -> TermCounts:
+    """The terms of a text in fields, with a weight for each field."""
+    frequencies: dict[str, float] = {}
+    length = 0
+    for name, text in fields.items():
+        for term in index_terms(text):
+            frequencies[term] = frequencies.get(term, 0.0) + weights[name]
+            length += 1
+    return TermCounts(frequencies, length)
+
+
+def idf(holding: int, documents: int) -> float:
+    """The worth of a term that `holding` of all documents hold; hardly anything, but above 0, if it is most of them."""
+    return max(math.log((documents - holding + 0.5) / (holding + 0.5)), _LEAST_IDF)

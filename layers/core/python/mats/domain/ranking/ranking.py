@@ -1,0 +1,213 @@
+"""From measurements to a ranked shortlist: fusion, the absolute scale, the signals, the blend, the verdict.
+
+Fusion chooses *which* k candidates are ranked; it compares them with each other, so its scores mean nothing outside
+their query. The retrieval scale rates *how good* a candidate is on its own, so it can be compared across queries.
+"""
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from mats.domain.capability.capability import Id, Kind
+
+Scores = Mapping[Id, float]
+Fusion = Callable[[Scores, Scores], Scores]
+"""Combines lexical and neural scores; higher is better, no other meaning is defined."""
+
+
+def best_first(scores: Scores) -> list[Id]:
+    """Highest score first; equal scores by id, so that a run can be repeated."""
+    return sorted(scores, key=lambda id: (-scores[id], id))
+
+
+def fuse(lexical: Scores, neural: Scores, *, lexical_share: float) -> dict[Id, float]:
+    """Convex combination of two first-stage lists, each score in [0, 1]; absent from a list counts as 0 there.
+
+    Lexical scores are divided by the best one; cosines are min-max scaled over the list given (Bruch, Gai & Ingber,
+    "An Analysis of Fusion Functions for Hybrid Retrieval", TOIS 2023). A list that is empty leaves the other alone.
+
+    Args:
+        lexical: BM25 scores, greater than 0.
+        neural: Cosines, of the same depth.
+        lexical_share: Weight of the lexical side, in [0, 1].
+    """
+    top = max(lexical.values(), default=0.0)
+    low, high = min(neural.values(), default=0.0), max(neural.values(), default=0.0)
+    span, neural_share = high - low, 1 - lexical_share
+    fused = {id: neural_share * ((cosine - low) / span if span > 0 else 1.0) for id, cosine in neural.items()}
+    for id, score in lexical.items():
+        fused[id] = fused.get(id, 0.0) + lexical_share * (score / top if top > 0 else 0.0)
+    return fused
+
+
+def _unit(value: float, low: float, high: float) -> float:
+    """Linear scaling of [low, high] to [0, 1], clamped; if the bounds are equal, 1 from there on and 0 below."""
+    if high <= low:
+        return 1.0 if value >= high else 0.0
+    return min(1.0, max(0.0, (value - low) / (high - low)))
+
+
+_PAIRS_EVEN = 3
+"""Number of matching pairs that count half of the maximum."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """Makes raw scores absolute. Constants per (index, encoder), fitted by the evaluation: results/calibration.json.
+
+    Args:
+        c: The BM25 score that is worth one half.
+        lo: The cosine worth nothing.
+        hi: The cosine worth everything.
+        lexical_share: Weight of the BM25 side in `retrieval`, in [0, 1].
+        even: The mixture of both sides that is worth one half, in [0, 1].
+        spread: Distance from `even` at which a mixture is worth 73 % (above) or 27 % (below), greater than 0.
+        pairs_share: Share of the distance from a mixture to 1 that many matching pairs add, in [0, 1].
+    """
+
+    c: float
+    lo: float
+    hi: float
+    lexical_share: float = 0.5
+    even: float = 0.4
+    spread: float = 0.08
+    pairs_share: float = 0.4
+
+    def bm25(self, score: float) -> float:
+        """A BM25 score as b / (b + c), in [0, 1)."""
+        return score / (score + self.c)
+
+    def retrieval(self, score: float | None, cosine: float | None, pairs: int = 0, shift: float = 0.0) -> float | None:
+        """A logistic function of the mixture of both sides, in [0, 1], with the spread of a reranker's scores.
+
+        Mixtures of good and bad candidates lie close together. If they replaced the reranker's scores unchanged,
+        trust would outrank relevance: docs/decisions/0017. `shift` is added to the mixture.
+        """
+        mixture = self.mix(score, cosine, pairs)
+        return None if mixture is None else 1 / (1 + math.exp((self.even - mixture - shift) / self.spread))
+
+    def mix(self, score: float | None, cosine: float | None, pairs: int = 0) -> float | None:
+        """The weighted mean of the two sides, in [0, 1]; of one if only that was measured, none if neither was.
+
+        Matching pairs of words can only increase it, and only if the lexical side was measured: their absence is weak
+        evidence, and a query of one word has none. docs/decisions/0014.
+        """
+        neural = None if cosine is None else _unit(cosine, self.lo, self.hi)
+        if score is None:
+            return neural
+        lexical = self.bm25(score)
+        mean = lexical if neural is None else self.lexical_share * lexical + (1 - self.lexical_share) * neural
+        return mean + (1 - mean) * self.pairs_share * pairs / (pairs + _PAIRS_EVEN)
+
+
+class Signal(StrEnum):
+    """A signal of a shortlist's score; `retrieval` takes the weight of `llm` when no candidate has that."""
+
+    LLM = "llm"
+    RETRIEVAL = "retrieval"
+    BM25 = "bm25"
+    QUALITY = "quality"
+    INTENT = "intent"
+
+
+Signals = Mapping[Signal, float]
+Weights = Mapping[Signal, float]
+
+PAPER_WEIGHTS: Weights = {Signal.LLM: 0.50, Signal.BM25: 0.05, Signal.QUALITY: 0.30, Signal.INTENT: 0.15}
+"""Section 3.3 of the paper; one configuration for all kinds, never tuned."""
+
+WITH_RETRIEVAL: Weights = {Signal.LLM: 0.50, Signal.RETRIEVAL: 0.20, Signal.QUALITY: 0.30, Signal.INTENT: 0.15}
+"""Keeps `retrieval` beside the reranker's score, for models that misjudge often: docs/decisions/0039."""
+WEIGHT_SETS: Mapping[str, Weights] = {"paper": PAPER_WEIGHTS, "with-retrieval": WITH_RETRIEVAL}
+
+
+def fallback_weights(weights: Weights) -> Weights:
+    """The weights when the whole LLM signal is missing: its share goes to `retrieval`.
+
+    If it were dropped, trust would outrank relevance.
+    """
+    moved: dict[Signal, float] = {}
+    for signal, weight in weights.items():
+        target = Signal.RETRIEVAL if signal is Signal.LLM else signal
+        moved[target] = moved.get(target, 0.0) + weight
+    return moved
+
+
+def shares(signals: Signals, weights: Weights) -> dict[Signal, float]:
+    """The weight of each signal present, summing to 1; empty if none has weight. Absent is not zero: it drops out."""
+    present = {signal: weight for signal, weight in weights.items() if signal in signals and weight > 0}
+    total = sum(present.values())
+    return {signal: weight / total for signal, weight in present.items()}
+
+
+def blend(signals: Signals, weights: Weights) -> float:
+    """Weighted mean of the signals present, between the weakest and the strongest of them; 0.0 if there are none."""
+    return weighted_mean(signals, shares(signals, weights))
+
+
+def weighted_mean(signals: Signals, weighed: Weights) -> float:
+    """As `blend`, with shares that sum to 1, of signals that are present."""
+    if not weighed:
+        return 0.0
+    values = [signals[signal] for signal in weighed]
+    mean = sum(share * value for share, value in zip(weighed.values(), values, strict=True))
+    return min(max(values), max(min(values), mean))  # rounding cannot leave the range
+
+
+def intent(inferred: str | None, *, kind: Kind | None, type_tags: Collection[str]) -> float | None:
+    """1 if the inferred capability type is among the tags, one half if only the kind matches, else 0.
+
+    None without an inference or without type tags: nothing was measured.
+    """
+    if inferred is None or not type_tags:
+        return None
+    if inferred in type_tags:
+        return 1.0
+    return 0.5 if inferred == kind else 0.0
+
+
+MinRelevance = float | Literal["weak"]
+"""The least relevance of a result in [0, 1], or that of a weak match."""
+
+
+class Verdict(StrEnum):
+    """Whether the registry has a capability for the query."""
+
+    MATCH = "match"
+    WEAK = "weak"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """From which relevance on the best candidate counts as a match, or at least as a weak one; both in [0, 1]."""
+
+    match: float
+    weak: float
+
+    def verdict(self, best: float | None) -> Verdict:
+        """The verdict on a shortlist whose most relevant candidate has this relevance; none for an empty one."""
+        if best is None or best < self.weak:
+            return Verdict.NONE
+        return Verdict.MATCH if best >= self.match else Verdict.WEAK
+
+    def cut(self, min_relevance: MinRelevance | None) -> float:
+        """The least relevance of a result that is shown."""
+        return self.weak if min_relevance == "weak" else min_relevance or 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictThresholds:
+    """The thresholds of each kind of relevance: the reranker's scores, both sides of retrieval, words alone."""
+
+    reranked: Thresholds
+    hybrid: Thresholds
+    lexical: Thresholds
+
+    def of(self, *, reranked: bool, neural: bool) -> Thresholds:
+        """The thresholds of a reranked answer, else of one with neural hits, else of one without."""
+        if reranked:
+            return self.reranked
+        return self.hybrid if neural else self.lexical

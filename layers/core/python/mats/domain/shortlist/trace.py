@@ -1,0 +1,92 @@
+"""The trace of an answer, for logs, metrics and evaluation."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from mats.domain.errors import StorageUnusable
+from mats.domain.profile.profile import Refusal
+from mats.domain.prompts.usage import Usage
+from mats.domain.ranking.ranking import Thresholds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankStats:
+    """Number of candidates the reranker scored, of scores out of range, and whether its reply was truncated."""
+
+    scored: int = 0
+    clipped: int = 0
+    cut_off: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationSource:
+    """Whose constants map the raw scores: `index/encoder`, and whether they were fitted to the pair that answers."""
+
+    name: str
+    fitted: bool
+
+
+class StageRun(NamedTuple):
+    """One run of a stage: its start on the monotonic clock and its time, in milliseconds; `fault` is empty if it ended.
+
+    The time of a failed or late stage is that until the answer went on without it.
+    """
+
+    stage: str
+    began_ms: float
+    took_ms: float
+    fault: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class Trace:
+    """The record of one answer; stages write to it while they run.
+
+    `degraded` names the parts that failed or were late, `faults` the reasons, `without` the parts that are not
+    configured, `notes` what its reader should know about it, `unread` that the encoder does not read the language of
+    the query; `thresholds` are those of the verdict; `took_ms` has the time of each stage in milliseconds, `runs` each
+    of their runs, and `began_ms` the start of the answer on the monotonic clock. `usage` is the reranker's. `unusable`
+    is a fault of the storage that an operator must repair; `refused` names models that refuse every request.
+    """
+
+    index: str
+    encoder: str | None = None
+    reranker: str | None = None
+    prompt: str | None = None
+    calibration: CalibrationSource | None = None
+    thresholds: Thresholds | None = None
+    took_ms: dict[str, float] = field(default_factory=dict)
+    began_ms: float = 0.0
+    runs: list[StageRun] = field(default_factory=list)
+    degraded: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    without: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    unread: bool = False
+    usage: Usage = field(default_factory=Usage)
+    rerank: RerankStats = RerankStats()
+    unusable: StorageUnusable | None = None
+    refused: list[Refusal] = field(default_factory=list)
+
+    def branch(self) -> "Trace":
+        """An empty trace of the same answer, for one of its retrievals; to be merged."""
+        return Trace(index=self.index, encoder=self.encoder)
+
+    def merge(self, other: "Trace") -> None:
+        """Add what a concurrent retrieval recorded; the time of a stage is that of the slowest."""
+        for stage, ms in other.took_ms.items():
+            self.took_ms[stage] = max(ms, self.took_ms.get(stage, 0.0))
+        for own, others in (
+            (self.degraded, other.degraded), (self.faults, other.faults), (self.without, other.without),
+            (self.notes, other.notes),
+        ):  # fmt: skip
+            own.extend(text for text in others if text not in own)
+        self.runs.extend(other.runs)
+        self.refused.extend(refusal for refusal in other.refused if refusal not in self.refused)
+        self.unread = self.unread or other.unread
+        self.unusable = self.unusable or other.unusable
+
+    def lose(self, part: str, fault: str) -> None:
+        """Record that a part is missing from the answer, and why."""
+        self.degraded.append(part)
+        self.faults.append(fault)

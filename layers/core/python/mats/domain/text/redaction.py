@@ -1,0 +1,174 @@
+"""Replaces what may be secret in arguments and addresses by named placeholders: `--api-key={api-key}`."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from urllib.parse import urlsplit
+
+from mats.domain.text.fence import remove_hidden
+from mats.domain.text.text import split_identifier, words
+
+_SECRET_WORDS = frozenset(
+    (
+        "accesskey apikey apitoken auth authorization authtoken bearer cookie credential credentials jwt key keys pass "
+        "passphrase passwd password pat pwd secret secrets session sig signature token tokens"
+    ).split()
+)
+_SWITCHED_OFF = frozenset("no skip disable without".split())
+_MIN_TOKEN = 20
+MAX_TEXT = 4_096
+"""Characters of an argument or address that are read; some of the patterns take the square of it in steps."""
+
+_PLACEHOLDER = re.compile(r"\{[A-Za-z][\w.-]*\}")
+_VARIABLE = re.compile(r"([A-Z][A-Z0-9_]*)=(?!=)(.+)", re.DOTALL)
+_OPTION = re.compile(r"(--?[A-Za-z][\w.-]*)=(.*)", re.DOTALL)
+_HEADER = re.compile(r"([A-Za-z][\w-]*): *(\S.*)", re.DOTALL)
+_NAMED_VALUE = re.compile(r"""(?<![\w.])(["']?)([A-Za-z][\w.-]*)\1(\s*[:=]\s*["']?)([^\s"'&,;{}]+)""")
+_ADDRESS = re.compile(r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*://[^\s\"'<>]+")
+_BEARER = re.compile(r"\b(Bearer|Basic)\s+[^\s{}\"']+", re.IGNORECASE)
+_JWT = re.compile(r"\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?")
+_UUID = re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")
+_RUN = re.compile(rf"(?<![\w+=~-])[\w+=~-]{{{_MIN_TOKEN},}}")
+_KNOWN_PREFIX = re.compile(
+    r"(?:[spr]k|whsec|gh[oprsu]|github_pat|glpat|xox[a-z]|xapp|hf|npm|pypi|dop_v1|shpat|lin_api|ntn|secret|tvly|fc|r8|"
+    r"gsk|pplx|figd|key|pat|tok|token)[-_]|AKIA|ASIA|AIza|ya29"
+)
+_PINNED = re.compile(r"(?:sha256:|@|#|rev=)$")
+"""The text before a digest or commit, which pins a version and is no secret."""
+_HEX = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_UNNAMED = "{secret}"
+_HEADER_OPTIONS = frozenset({"-H", "--header", "--headers"})
+
+
+def placeholders(*texts: str) -> tuple[str, ...]:
+    """The names in braces that a caller has to fill in, in order."""
+    return tuple(dict.fromkeys(found[0][1:-1] for text in texts for found in _PLACEHOLDER.finditer(text)))
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text has no hidden and no control characters, except tabs and line breaks."""
+    return bool(remove_hidden(text) == text)
+
+
+def names_secret(name: str) -> bool:
+    """Whether a value of this name is likely to be secret: `api_key`, `X-Auth-Token`; not `no-auth`."""
+    named = words(split_identifier(name))
+    return not _SECRET_WORDS.isdisjoint(named) and _SWITCHED_OFF.isdisjoint(named[:1])
+
+
+def redact_arguments(arguments: Iterable[str]) -> tuple[str, ...]:
+    """Command-line arguments without values of variables, headers and options with secret names, and without tokens.
+
+    Each has at most MAX_TEXT characters.
+    """
+    return tuple(_redact_each(list(arguments)))
+
+
+def _redact_each(arguments: Sequence[str]) -> Iterator[str]:
+    before = ""
+    for argument in arguments:
+        follows_option = before.startswith("-") and "=" not in before and not argument.startswith("-")
+        if follows_option and before in _HEADER_OPTIONS and (header := _HEADER.fullmatch(argument)):
+            yield f"{header[1]}: {_placeholder(header[1])}"
+        elif follows_option and names_secret(before):
+            yield _placeholder(before)
+        else:
+            yield _redact(argument)
+        before = argument
+
+
+def _redact(argument: str) -> str:
+    if variable := _VARIABLE.fullmatch(argument):
+        return f"{variable[1]}={_placeholder(variable[1])}"
+    if option := _OPTION.fullmatch(argument):
+        name, value = option.groups()
+        if names_secret(name):
+            return f"{name}={_placeholder(name)}"
+        header = _HEADER.fullmatch(value) if name in _HEADER_OPTIONS else None
+        if header:
+            return f"{name}={header[1]}: {_placeholder(header[1])}"
+        return f"{name}={_redact(value)}"
+    if "-----BEGIN" in argument:
+        return _UNNAMED
+    parts, end = list[str](), 0
+    for found in _ADDRESS.finditer(argument):
+        parts += [_redact_text(argument[end : found.start()]), _redact_address(found[0], keep_fragment=True)]
+        end = found.end()
+    return "".join((*parts, _redact_text(argument[end:])))
+
+
+def _redact_text(text: str) -> str:
+    text = _NAMED_VALUE.sub(_redact_named, text)
+    return _redact_tokens(_BEARER.sub(lambda found: f"{found[1]} {{token}}", text))
+
+
+def _redact_named(found: re.Match[str]) -> str:
+    mark, name, between, _ = found.groups()
+    return f"{mark}{name}{mark}{between}{_placeholder(name)}" if names_secret(name) else found[0]
+
+
+def _redact_tokens(text: str) -> str:
+    text = _UUID.sub(_UNNAMED, _JWT.sub(_UNNAMED, text))
+    return _RUN.sub(lambda found: _UNNAMED if _is_token(found, text) else found[0], text)
+
+
+def _is_token(found: re.Match[str], text: str) -> bool:
+    """Whether a run of characters is a token: a known prefix, or one long part of mixed letters and digits."""
+    run = found[0]
+    if _HEX.fullmatch(run) and _PINNED.search(text[: found.start()]):
+        return False
+    if _KNOWN_PREFIX.match(run):
+        return any(map(str.isdigit, run))
+    return any(
+        len(part) >= _MIN_TOKEN and sum(map(str.isdigit, part)) >= 3 and sum(map(str.isalpha, part)) >= 3
+        for part in re.split(r"[-_=~+]", run)
+    )
+
+
+def redact_url(url: str) -> str | None:
+    """An http or https address that anybody may read; None if it is not one.
+
+    Without user, password and fragment; every value of its query, and what looks like a token in its path, is a
+    placeholder.
+    """
+    text = url.strip()
+    if len(text) > MAX_TEXT or not is_plain(text) or text.split() != [text] or "\\" in text:
+        return None
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme.lower() in ("http", "https") and bool(parts.hostname)
+        usable = usable and (parts.port is None or parts.port > 0)
+    except ValueError:
+        return None
+    if not usable:
+        return None
+    host = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme.lower()}://{host}{_redact_tokens(parts.path)}{_redact_query(parts.query)}"
+
+
+def _redact_address(address: str, *, keep_fragment: bool) -> str:
+    """An address of any scheme within an argument: a connection string, a repository."""
+    scheme, _, rest = address.partition("://")
+    rest, _, fragment = rest.partition("#")
+    rest, _, query = rest.partition("?")
+    host, slash, path = rest.partition("/")
+    user, at, host_only = host.rpartition("@")
+    shown_user = user if user in ("", "git") or _PLACEHOLDER.fullmatch(user) else "{credentials}"
+    path = _redact_tokens(f"{slash}{path}")
+    kept = f"#{_redact_text(fragment)}" if fragment and keep_fragment else ""
+    return f"{scheme}://{shown_user}{at}{host_only}{path}{_redact_query(query)}{kept}"
+
+
+def _redact_query(query: str) -> str:
+    """The names of a query with placeholders as values; a value without a name is left out."""
+    named = [part.partition("=") for part in query.split("&")]
+    kept = [f"{name}={_query_value(name, value)}" for name, sign, value in named if sign and name]
+    return f"?{'&'.join(kept)}" if kept else ""
+
+
+def _query_value(name: str, value: str) -> str:
+    return value if _PLACEHOLDER.fullmatch(value) else _placeholder(name)
+
+
+def _placeholder(name: str) -> str:
+    kept = re.sub(r"[^A-Za-z0-9_.-]", "", name).lstrip("-_.0123456789")
+    return f"{{{kept}}}" if kept else _UNNAMED

@@ -1,0 +1,175 @@
+"""Near-duplicates: capabilities whose owners wrote nearly the same text, however it is spelled.
+
+Only owners' text counts: a writer describes two copies in different words.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from mats.domain.capability.capability import Id, Lifecycle
+from mats.domain.profile.profile import Profile
+from mats.domain.profile.source_text import SourceText
+from mats.domain.text.lookalikes import skeleton
+from mats.domain.text.text import split_identifier, words
+
+SIMILARITY = 0.65
+"""Word overlap (Jaccard) from which on two texts are nearly the same: docs/decisions/0035."""
+MOST_KEPT = 3
+"""Near-duplicates of each other among the candidates."""
+_SHORTEST_DESCRIPTION = 20
+"""Characters; shorter descriptions coincide by chance."""
+_READ = 4_000
+"""Characters of each text that are compared; bounds the work per answer."""
+_DAY = len("2026-01-31")
+"""Near-duplicates of one day are equally old unless one of them would be left out: see `limit_near_duplicates`."""
+_CACHED = 4_096
+"""Wordings kept in memory, a few kilobytes each."""
+
+_LETTERS = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The words of an owner's text, of its description alone, and the description's letters without any spaces.
+
+    The latter two are empty if the description is too short to compare.
+    """
+
+    text: frozenset[str]
+    description: frozenset[str]
+    letters: str
+
+    @classmethod
+    def of(cls, profile: Profile) -> "Wording":
+        """The wording of a profile; cached by its text."""
+        source, examples = profile.source or SourceText(), profile.enrichment.positive_examples
+        if profile.enriched:
+            examples = examples[: profile.owner_examples]
+        rest = (source.parameter_names, source.parameter_text, source.other, *profile.tags, *examples)
+        return _wording(profile.name, source.description[:_READ], " ".join(rest)[:_READ])
+
+    def describes_the_same(self, other: "Wording", least: float = SIMILARITY) -> bool:
+        """Whether the descriptions are nearly the same, be it with other spaces."""
+        if not self.letters:
+            return False
+        return self.letters == other.letters or _overlap(self.description, other.description, least)
+
+    def is_near(self, other: "Wording", least: float = SIMILARITY) -> bool:
+        """Whether the whole texts or the descriptions are nearly the same."""
+        return _overlap(self.text, other.text, least) or self.describes_the_same(other, least)
+
+    def similarity(self, other: "Wording") -> float:
+        """The overlap (Jaccard) of the whole texts or of the descriptions, the larger one, in [0, 1]."""
+        if self.letters and self.letters == other.letters:
+            return 1.0
+        return max(_jaccard(self.text, other.text), _jaccard(self.description, other.description))
+
+
+@lru_cache(maxsize=_CACHED)
+def _wording(name: str, description: str, rest: str) -> Wording:
+    described = skeleton(description)
+    about = frozenset(words(described))
+    text = about.union(words(skeleton(f"{split_identifier(name)} {rest}")))
+    if len(description) < _SHORTEST_DESCRIPTION:
+        return Wording(text, frozenset(), "")
+    return Wording(text, about, _LETTERS.sub("", described))
+
+
+def _overlap(one: frozenset[str], other: frozenset[str], least: float) -> bool:
+    """Whether the Jaccard similarity is at least this, greater than 0; the sizes alone rule out most pairs."""
+    size, others = len(one), len(other)
+    if size < least * others or others < least * size or not size:
+        return False
+    common = len(one & other)
+    return common >= least * (size + others - common)
+
+
+def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / len(one | other) if one and other else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class NearDuplicates:
+    """The positions of the profiles that stay, ascending, and the near-duplicates of each profile that has any.
+
+    `near` includes profiles that are left out.
+    """
+
+    kept: Sequence[int]
+    near: Mapping[Id, frozenset[Id]]
+
+
+def limit_near_duplicates(
+    profiles: Sequence[Profile], *, unrated: int, most: int = MOST_KEPT, echoes: Collection[int] = ()
+) -> NearDuplicates:
+    """Leave out every profile that has `most` near-duplicates of higher priority, and all but `most` echoes.
+
+    Priority: more trust, then active before deprecated, then an earlier day of registration, then the given order, most
+    relevant first. Each is compared with those that stay only, so that two different texts are not related by a chain
+    of copies between them. Of near-duplicates with equal trust and lifecycle, the first registered always stays: later
+    copies cannot displace it. Echoes stay by trust, lifecycle and time of registration. What a namespace registered on
+    one day is equally old: it may come from one import, whose order says nothing.
+
+    Args:
+        profiles: The candidates in the order of fusion, each id once.
+        unrated: The trust of an unrated profile, 0 to 100.
+        most: Near-duplicates of each other that may stay, and echoes.
+        echoes: The positions of profiles that repeat the request (`mats.domain.trust.echoes`), whatever else they say.
+    """
+    wordings = [Wording.of(profile) for profile in profiles]
+    near: dict[int, set[int]] = {}
+    for later, wording in enumerate(wordings):
+        for earlier in range(later):
+            if wording.is_near(wordings[earlier]):
+                near.setdefault(earlier, set()).add(later)
+                near.setdefault(later, set()).add(earlier)
+    if not near and len(echoes) <= most:
+        return NearDuplicates(range(len(profiles)), {})
+    kept = _choose(profiles, near, frozenset(echoes), unrated, most)
+    ids = [profile.id for profile in profiles]
+    return NearDuplicates(kept, {ids[one]: frozenset(ids[other] for other in others) for one, others in near.items()})
+
+
+def _choose(
+    profiles: Sequence[Profile], near: Mapping[int, set[int]], echoes: frozenset[int], unrated: int, most: int
+) -> list[int]:
+    rank = [(-trust_of(each, unrated), each.lifecycle is Lifecycle.DEPRECATED) for each in profiles]
+    since = _since(profiles)
+
+    def by_day(position: int) -> tuple[tuple[int, bool], str, int]:
+        return rank[position], profiles[position].first_registered[:_DAY], position
+
+    def by_age(position: int) -> tuple[str, int]:
+        return since[position], position
+
+    first_echoes = sorted(echoes, key=lambda position: (rank[position], *by_age(position)))[:most]
+    admitted = set(range(len(profiles))) - (echoes - set(first_echoes))
+    kept: set[int] = set()
+    left_out: list[int] = []
+    for position in sorted(admitted, key=by_day):
+        if len(near.get(position, set()) & kept) < most:
+            kept.add(position)
+        else:
+            left_out.append(position)
+    for position in sorted(left_out, key=by_age):
+        peers = [other for other in near[position] & kept if rank[other] == rank[position]]
+        if peers and all(by_age(position) < by_age(peer) for peer in peers):
+            kept.remove(max(peers, key=by_day))
+            kept.add(position)
+    return sorted(kept)
+
+
+def _since(profiles: Sequence[Profile]) -> list[str]:
+    """When the namespace of each profile registered its first one of that day among these."""
+    imports = [(profile.namespace, profile.first_registered[:_DAY]) for profile in profiles]
+    first: dict[tuple[str, str], str] = {}
+    for key, profile in zip(imports, profiles, strict=True):
+        first[key] = min(first.get(key, profile.first_registered), profile.first_registered)
+    return [first[key] for key in imports]
+
+
+def trust_of(profile: Profile, unrated: int) -> int:
+    """The trust of a profile; `unrated` for one without."""
+    return unrated if profile.trust is None else profile.trust
